@@ -1,6 +1,7 @@
 """The policy of retries and of streams, call by call, against a service that answers what it is told to."""
 
 import json
+import pickle
 import time
 from typing import Any
 from unittest import mock
@@ -10,6 +11,7 @@ from roomd import (
     ConnectionError,
     LimitError,
     ProblemError,
+    Sandbox,
     StreamError,
     TimeoutError,
     UnavailableError,
@@ -135,6 +137,64 @@ class PolicyTest(ScriptedService):
         self.client.close()
         self.client.call("room_get", room_id="a")
         self.assertEqual(self.client._transport._idle, [])
+
+    def test_a_url_without_a_service_is_reported_within_two_seconds_with_its_remedy(self) -> None:
+        refused = "http://127.0.0.1:1"
+        unknown = "http://no-such-host.invalid:8080"
+        reasons = {refused: "the connection is refused", unknown: "the name no-such-host.invalid does not resolve"}
+        for url, reason in reasons.items():
+            client = Client(url, "key-1")
+            self.addCleanup(client.close)
+            calls = (
+                lambda client=client: client.call("room_create", room_id="a"),
+                lambda client=client: list(client.events("room_events", room_id="a")),
+            )
+            for call in calls:
+                started = time.monotonic()
+                with self.assertRaises(ConnectionError) as raised:
+                    call()
+                self.assertLess(time.monotonic() - started, 2)
+                self.assertEqual((raised.exception.fault, raised.exception.url), ("unreachable", url))
+                remedy = "Check that roomd is running there, and that ROOMD_URL (or the option url) is its address."
+                self.assertEqual(str(raised.exception), f"No service answers at {url}: {reason}. {remedy}")
+
+    def test_a_service_that_has_answered_before_is_tried_six_times(self) -> None:
+        self.replies = [ok(ROOM)]
+        self.client.call("room_get", room_id="a")
+        refused = ConnectionRefusedError("refused")
+        with (
+            mock.patch.object(self.client._transport, "_idle_way", return_value=None),
+            mock.patch.object(self.client._transport, "_new_way", side_effect=refused) as connect,
+            mock.patch("random.uniform", return_value=0.3),
+        ):
+            self.raised(ConnectionError)
+        self.assertEqual(connect.call_count, 6)
+
+    def test_a_service_that_starts_within_a_second_is_reached(self) -> None:
+        self.replies = [ok(ROOM)]
+        connect = [ConnectionRefusedError("refused"), self.client._transport._new_way(10)]
+        with mock.patch.object(self.client._transport, "_new_way", side_effect=connect):
+            self.assertEqual(self.client.call("room_get", room_id="a"), ROOM)
+
+    def test_an_interruption_is_reported_rather_than_the_refused_connection_after_it(self) -> None:
+        self.replies = [BROKEN]
+        connect = [self.client._transport._new_way(10), *[ConnectionRefusedError("refused")] * 5]
+        with (
+            mock.patch.object(self.client._transport, "_new_way", side_effect=connect),
+            mock.patch("random.uniform", return_value=0.0),
+        ):
+            self.assertEqual(self.raised(ConnectionError).fault, "broken")
+
+    def test_a_sandbox_that_no_connection_came_about_for_leaves_no_room_to_destroy(self) -> None:
+        started = time.monotonic()
+        with self.assertRaises(ConnectionError):
+            Sandbox.create(url="http://127.0.0.1:1")
+        self.assertLess(time.monotonic() - started, 1.9)
+
+    def test_a_connection_error_keeps_its_cause_between_processes(self) -> None:
+        error = ConnectionError("No.", "foreign", "http://a", 404)
+        copy = pickle.loads(pickle.dumps(error))
+        self.assertEqual((str(copy), copy.fault, copy.url, copy.status), ("No.", "foreign", "http://a", 404))
 
     def follow(self) -> list[dict[str, Any]]:
         return list(self.client.events("execution_stream", room_id="a", sandbox="b", exec_id="c"))

@@ -218,6 +218,7 @@ export class Client {
       mayEnd: (input as { follow?: boolean }).follow === false,
       isPlaced: (input as { after?: unknown }).after !== undefined,
       retry,
+      hasAnswered: () => this.#transport.hasAnswered,
       ...(signal ? { signal } : {}),
       ...(onCut ? { onCut } : {}),
     });

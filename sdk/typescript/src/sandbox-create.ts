@@ -1,11 +1,11 @@
 /** Creation of sandboxes and their rooms: options, defaults, and the wait until a sandbox runs. */
 import type { Calls } from "./calls.ts";
 import { CLIENT_OPTIONS, type Client, type ClientOptions } from "./client.ts";
-import { ConnectionError, NotFoundError, ProblemError, RoomdError, UsageError } from "./errors.ts";
+import { NotFoundError, ProblemError, RoomdError, UsageError } from "./errors.ts";
 import type { RoomCreateRequest, SandboxCreateRequest, Sandbox as SandboxRecord } from "./generated/schemas.ts";
 import { roomNameOf } from "./names.ts";
 import { checkOptions, namesOf, SANDBOX_SPELLINGS, type SandboxSpellings } from "./spellings.ts";
-import { CALL_OPTIONS, type CallOptions } from "./transport.ts";
+import { CALL_OPTIONS, type CallOptions, isNoConnection } from "./transport.ts";
 
 /** Options of a new sandbox. */
 export interface SandboxOptions extends CallOptions, SandboxSpellings {
@@ -140,8 +140,7 @@ export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
 
 /** Whether an error says that the call was refused, or reached no service. */
 export function isUndone(error: unknown): boolean {
-  if (error instanceof ConnectionError) return error.fault === "unreachable" || error.fault === "untrusted";
-  return error instanceof ProblemError;
+  return isNoConnection(error) || error instanceof ProblemError;
 }
 
 /** Whether the idempotency key was used with other options before: the room is the earlier call's. */

@@ -3,7 +3,7 @@
  * that was cut is never taken for one that has ended.
  */
 import { ConnectionError, type ErrorEvent, ProblemError, StreamError, TimeoutError } from "./errors.ts";
-import { type Answer, type CallOptions, delay, isMoving, partsOf, type Retry } from "./transport.ts";
+import { type Answer, type CallOptions, delay, isMoving, isNoConnection, partsOf, type Retry } from "./transport.ts";
 
 /** The service sends something every 15 s. */
 const SILENT_MS = 45_000;
@@ -39,6 +39,8 @@ export interface Following<Event, Place> extends Omit<EventOptions, "waitMs" | "
   /** Whether the caller has said after which event it begins. */
   isPlaced: boolean;
   retry: Retry;
+  /** Whether the service has ever responded. If not, `open` has retried as long as is of use. */
+  hasAnswered(): boolean;
 }
 
 /** All events but pings. Throws when the service says that it cannot go on, and after two minutes without it. */
@@ -49,6 +51,7 @@ export async function* follow<Event extends StreamEvent, Place>({
   mayEnd,
   isPlaced,
   retry,
+  hasAnswered,
   signal,
   onCut,
 }: Following<Event, Place>): AsyncGenerator<Event> {
@@ -77,6 +80,7 @@ export async function* follow<Event extends StreamEvent, Place>({
       signal?.throwIfAborted();
       // Where one try hangs, another may not.
       if (!mayComeBack(error) && !(hasOpened && error instanceof TimeoutError)) throw error;
+      if (isNoConnection(error) && !hasAnswered()) throw error;
       cut = error;
     }
     const isBegun = last !== undefined || (isPlaced && hasCome);

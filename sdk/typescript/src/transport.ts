@@ -36,7 +36,10 @@ export interface Retry {
    * for now, a call fails immediately, as does a stream before its first position is known.
    */
   after: "any" | "interrupted";
-  /** Longest time for retries in ms, without a limit on their number; six attempts by default. */
+  /**
+   * Longest time for retries in ms, without a limit on their number. By default six attempts; but a client that has never had a response
+   * retries a connection that cannot be made for one second only.
+   */
   forMs?: number;
 }
 
@@ -89,6 +92,8 @@ export interface Answer {
 
 const TRIES = 6;
 const PAUSE_MS = { first: 250, most: 8000 } as const;
+/** Time for connection attempts of a client that has never had a response: its URL may be wrong. */
+const FIRST_CONTACT_MS = 1000;
 /** How long a connection may take. */
 const CONNECT_MS = 15_000;
 /** Of a call that says nothing else. */
@@ -109,6 +114,7 @@ export class Transport {
   /** What is sent once gets a connection that nobody has left. */
   readonly #fresh: HttpAgent;
   readonly #request: typeof httpRequest;
+  #hasAnswered = false;
 
   constructor(connection: Connection) {
     this.connection = connection;
@@ -121,6 +127,11 @@ export class Transport {
     };
     this.#agent = new Agent({ ...options, keepAlive: true });
     this.#fresh = new Agent(options);
+  }
+
+  /** Whether any response has arrived, by which the URL leads to a server. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   /** Ends all connections: what waits fails. */
@@ -142,7 +153,7 @@ export class Transport {
       const failed = await this.#try(sent, key, deadline, read, options);
       if ("value" in failed) return failed.value;
       if (gone !== undefined && sent.method === "DELETE" && tries.mayBeDone && isNotFound(failed.error)) return gone;
-      const pause = tries.pauseAfter(failed);
+      const pause = tries.pauseAfter(failed, this.#hasAnswered);
       if (pause === null || performance.now() + pause > deadline) throw tries.toTell(failed.error);
       if (failed.known === "lost") mayBeDone = true;
       else if (failed.known === "refused" || (failed.known === "turned_away" && !mayBeDone)) {
@@ -228,6 +239,7 @@ export class Transport {
       request.on("response", (body: IncomingMessage) => {
         // Whoever reads it hears of it.
         body.on("error", () => {});
+        this.#hasAnswered = true;
         resolve({ status: body.statusCode ?? 0, headers: body.headers, body });
       });
       write(request, sent.body).catch((error) => {
@@ -283,6 +295,7 @@ class Tries {
   readonly #isRepeatable: boolean;
   /** Whether it can be told from a new one, or changes nothing. */
   readonly #isSafe: boolean;
+  readonly #startedAt = performance.now();
   #count = 0;
   #failedAt: number | null = null;
   #interruption: ConnectionError | null = null;
@@ -300,8 +313,8 @@ class Tries {
     return this.#interruption !== null || this.#wasPassedOn;
   }
 
-  /** How long to wait for the next one; null where there is none. */
-  pauseAfter({ error, isWorthIt, known, afterMs }: Failed): number | null {
+  /** Delay before the next attempt; null if there is none. */
+  pauseAfter({ error, isWorthIt, known, afterMs }: Failed, hasAnswered: boolean): number | null {
     if (error instanceof ConnectionError && error.fault === "broken") this.#interruption ??= error;
     if (error instanceof ConnectionError && GIVEN_UP.includes(error.status ?? 0)) this.#wasPassedOn = true;
     this.#failedAt ??= performance.now();
@@ -311,7 +324,17 @@ class Tries {
     const isMeant = this.#retry.after === "any" || (this.#isSafe && this.#interruption !== null);
     if (!isWorthIt || !isMeant || !this.#isRepeatable || this.#isOver()) return null;
     const pause = afterMs ?? Math.random() * Math.min(PAUSE_MS.first * 2 ** this.#count, PAUSE_MS.most);
-    return Math.min(pause, this.#leftMs);
+    const leftMs = hasAnswered || !this.#hasNoContact(error) ? this.#leftMs : this.#firstContactLeftMs;
+    return leftMs <= 0 ? null : Math.min(pause, leftMs);
+  }
+
+  /** Whether no connection came about in any attempt, and the caller has set no time for that. */
+  #hasNoContact(error: Error): boolean {
+    return isNoConnection(error) && !this.mayBeDone && this.#retry.forMs === undefined;
+  }
+
+  get #firstContactLeftMs(): number {
+    return this.#startedAt + FIRST_CONTACT_MS - performance.now();
   }
 
   /** That nobody answers any more says less than that it may have been done. */
@@ -329,6 +352,10 @@ class Tries {
     return this.#retry.forMs === undefined ? this.#count === TRIES : this.#leftMs <= 0;
   }
 }
+
+/** No connection came about: the URL may be wrong, or the service is down. */
+export const isNoConnection = (error: unknown) =>
+  error instanceof ConnectionError && (error.fault === "unreachable" || error.fault === "untrusted");
 
 const isNotFound = (error: Error) => error instanceof ProblemError && error.status === 404;
 
@@ -445,14 +472,23 @@ export function unreachable(url: string, cause: unknown): ConnectionError {
     const detail = `The connection to ${url} broke before the answer came (${message}).`;
     return new ConnectionError(`${detail} The call may or may not have been done.`, { url, cause });
   }
-  return new ConnectionError(
-    `No service answers at ${url} (${message}). Is it running, and is ROOMD_URL its address?`,
-    { fault: "unreachable", url, cause },
-  );
+  const why = NO_CONNECTION[code]?.(new URL(url).hostname) ?? message;
+  return new ConnectionError(`No service answers at ${url}: ${why}. ${REMEDY}`, { fault: "unreachable", url, cause });
 }
 
+const noAddress = (host: string) => `the name ${host} does not resolve`;
+/** Reasons of the usual errors, as both SDKs give them. */
+const NO_CONNECTION: Record<string, (host: string) => string> = {
+  ECONNREFUSED: () => "the connection is refused",
+  ConnectionRefused: () => "the connection is refused",
+  ENOTFOUND: noAddress,
+  EAI_AGAIN: noAddress,
+  EAI_NODATA: noAddress,
+};
+const REMEDY = "Check that roomd is running there, and that ROOMD_URL (or the option url) is its address.";
+
 function unconnected(url: string): ConnectionError {
-  const told = `No connection to ${url} came about within ${CONNECT_MS / 1000} s.`;
+  const told = `No service answers at ${url}: no connection within ${CONNECT_MS / 1000} s. ${REMEDY}`;
   return new ConnectionError(told, { fault: "unreachable", url });
 }
 

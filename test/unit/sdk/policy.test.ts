@@ -235,6 +235,66 @@ describe("a call that is tried again for a time", () => {
   });
 });
 
+describe("a client that has never had a response", () => {
+  const REMEDY = "Check that roomd is running there, and that ROOMD_URL (or the option url) is its address.";
+  const unknown = { url: "http://no-such-host.invalid:8080", why: "the name no-such-host.invalid does not resolve" };
+  const refused = async () => ({ url: `http://127.0.0.1:${await freePort()}`, why: "the connection is refused" });
+
+  test.each([
+    ["a refused connection", refused],
+    ["a name that does not resolve", async () => unknown],
+  ])("reports %s within two seconds with its remedy", async (_, where) => {
+    const { url, why } = await where();
+    const lone = new Client({ url });
+    for (const call of [
+      () => lone.call("room_create", ROOM),
+      () => Array.fromAsync(lone.events("room_events", ROOM)),
+    ]) {
+      const startedAt = performance.now();
+      const told = { fault: "unreachable", url, message: `No service answers at ${url}: ${why}. ${REMEDY}` };
+      await expect(call()).rejects.toMatchObject(told);
+      expect(performance.now() - startedAt).toBeLessThan(2000);
+    }
+  });
+
+  test("reaches a service that starts within a second", async () => {
+    const port = await freePort();
+    const lone = new Client({ url: `http://127.0.0.1:${port}` });
+    vi.spyOn(Math, "random").mockReturnValueOnce(0.5);
+    const room = lone.call("room_get", ROOM);
+    const late = createServer((_, response) => response.writeHead(200, JSON_TYPE).end('{"room_id":"a"}'));
+    late.listen(port, "127.0.0.1");
+    expect(await room).toEqual(ROOM);
+    lone.close();
+    late.close();
+  });
+
+  test("keeps six attempts for gateway errors", async () => {
+    replies = Array.from({ length: 6 }, () => ({ status: 503, headers: { "Retry-After": "0" }, text: "" }));
+    await expect(create()).rejects.toMatchObject({ fault: "foreign", status: 503 });
+    expect(asked).toHaveLength(6);
+  });
+
+  test("obeys a time for retries that was given", async () => {
+    const lone = new Client({ url: `http://127.0.0.1:${await freePort()}`, retry: { after: "any", forMs: 1500 } });
+    const startedAt = performance.now();
+    await expect(lone.call("room_get", ROOM)).rejects.toMatchObject({ fault: "unreachable" });
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1499);
+  });
+});
+
+test("a client whose service has answered before makes six attempts at a refused connection", async () => {
+  replies = [{ ...ok(ROOM), headers: { ...JSON_TYPE, Connection: "close" } }];
+  await create();
+  service.stop();
+  vi.spyOn(Math, "random").mockReturnValue(0.15);
+  const startedAt = performance.now();
+  await expect(create()).rejects.toMatchObject({ fault: "unreachable" });
+  vi.restoreAllMocks();
+  // Pauses of 0.15 × (500 + 1000 + 2000 + 4000 + 8000) ms.
+  expect(performance.now() - startedAt).toBeGreaterThan(2000);
+});
+
 describe("a program of its own", () => {
   test("names itself, and is asked for its key before every try", async () => {
     const tokens = ["one", "two", null];
@@ -578,6 +638,7 @@ describe("a stream", () => {
       mayEnd: false,
       isPlaced: false,
       retry: { after: "any" },
+      hasAnswered: () => true,
     });
     expect((await Array.fromAsync(events)).map(({ seq }) => seq)).toEqual([1, 2]);
     expect(times).toEqual([undefined, 45_000, 45_000]);

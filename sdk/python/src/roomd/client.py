@@ -169,6 +169,7 @@ class Client:
             is_last=is_last,
             may_end=input.get("follow") is False,
             left_ms=lambda: calls.left_ms,
+            has_answered=lambda: self._transport.has_answered,
         )
 
     def read(self, name: str, options: CallOptions | None = None, /, **input: Any) -> bytes:
@@ -278,7 +279,7 @@ def _json_of(answer: Answer, deadline: float) -> Any:
     try:
         return json.loads(answer.all(deadline))
     except ValueError as error:
-        raise ConnectionError("What came is no answer of roomd.") from error
+        raise ConnectionError("What came is no answer of roomd.", "foreign") from error
 
 
 def _text_of(answer: Answer, deadline: float) -> str:

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ._generated.schemas import FieldError, Problem
 from .records import ForkProblem
@@ -12,8 +12,26 @@ class RoomdError(Exception):
     """Base class of all errors that the SDK raises."""
 
 
+ConnectionFault = Literal["unreachable", "untrusted", "broken", "foreign", "away"]
+"""Cause of a ConnectionError. `unreachable`: no connection. `untrusted`: the certificate is not trusted. `broken`: the
+connection broke, and the call may have been executed. `foreign`: the response is not from roomd. `away`: a stream could
+not be resumed."""
+
+
 class ConnectionError(RoomdError, builtins.ConnectionError):
     """No response arrived: the service is unreachable, the connection broke, or the response is not from roomd."""
+
+    def __init__(
+        self, message: str, fault: ConnectionFault = "broken", url: str | None = None, status: int | None = None
+    ) -> None:
+        """An error with this message and cause."""
+        super().__init__(message)
+        self.fault: ConnectionFault = fault
+        """Cause of the failure."""
+        self.url = url
+        """URL of the service, if it is known."""
+        self.status = status
+        """Status of a response that is not from roomd."""
 
 
 class TimeoutError(RoomdError, builtins.TimeoutError):

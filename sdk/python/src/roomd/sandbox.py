@@ -20,7 +20,7 @@ from .listening import wait_until_listening
 from .records import ExposedPort, ForkProblem, Snapshot
 from .spellings import names_of, strict
 from .terminal import Terminal
-from .transport import CallOptions, Calls, longest_wait
+from .transport import CallOptions, Calls, is_no_connection, longest_wait
 
 
 class SandboxOptions(CallOptions, total=False):
@@ -136,7 +136,8 @@ class Sandbox:
         except BaseException as error:
             # A refused create left no room. With a reused idempotency key, the room is the earlier call's.
             is_of_earlier_call = isinstance(error, ProblemError) and error.code == "idempotency_key_reused"
-            if not is_of_earlier_call and (has_room or not isinstance(error, ProblemError)):
+            may_have_room = has_room or not (isinstance(error, ProblemError) or is_no_connection(error))
+            if not is_of_earlier_call and may_have_room:
                 # A call that the cancellation does not reach.
                 with Cancel(), suppress(RoomdError):
                     client.call("room_destroy", {"wait_ms": ENDING_MS}, room_id=room_id, drive="delete")

@@ -11,7 +11,7 @@ from typing import Any
 
 from .cancel import current
 from .errors import ConnectionError, ProblemError, RoomdError, StreamError, TimeoutError
-from .transport import Answer, is_moving
+from .transport import Answer, is_moving, is_no_connection
 
 SILENT_SECONDS = 45.0
 """The service sends something every 15 s."""
@@ -31,12 +31,14 @@ def follow(
     is_last: Callable[[Event], bool],
     may_end: bool,
     left_ms: Callable[[], float | None] = lambda: None,
+    has_answered: Callable[[], bool] = lambda: True,
 ) -> Generator[Event, None, None]:
     """All events but pings. Raises when the service says that it cannot go on, and after two minutes without it.
 
     `open_after` asks for what comes after a place, within so many ms. None is from where the caller has said, and as
     long as any call may take. `is_last` tells whether nothing follows an event, `may_end` whether the stream may end
     without such a one. `left_ms` is the time that is left for all, and raises when it is over.
+    `has_answered` tells whether the service has ever responded: if not, `open_after` has retried as long as is of use.
     """
     last: Place | None = None
     open_ms: float | None = None
@@ -65,7 +67,7 @@ def follow(
             if isinstance(error, TimeoutError) and open_ms is not None:
                 # Only this try was too late, unless the caller's time is over too.
                 left_ms()
-            elif not _may_come_back(error):
+            elif not _may_come_back(error) or (is_no_connection(error) and not has_answered()):
                 raise
             wrong = error
             if is_moving(error):
@@ -73,7 +75,7 @@ def follow(
         now = time.monotonic()
         quiet_since = now if quiet_since is None else quiet_since
         if now - quiet_since > AWAY_SECONDS:
-            raise ConnectionError(f"The stream could not be gone on with for {AWAY_SECONDS:g} s.") from wrong
+            raise ConnectionError(f"The stream could not be gone on with for {AWAY_SECONDS:g} s.", "away") from wrong
         left = left_ms()
         current().pause(pause if left is None else min(pause, left / 1000))
         pause = min(pause * 2, MOST_PAUSE_SECONDS)
@@ -107,4 +109,4 @@ def _event_of(line: bytes) -> Event:
     try:
         return json.loads(line)
     except ValueError as error:
-        raise ConnectionError("What came is no stream of roomd.") from error
+        raise ConnectionError("What came is no stream of roomd.", "foreign") from error

@@ -23,7 +23,16 @@ from urllib.parse import urlsplit
 
 from ._generated.schemas import Problem
 from .cancel import current
-from .errors import Cancelled, ConnectionError, NotFoundError, ProblemError, RoomdError, TimeoutError, problem_error
+from .errors import (
+    Cancelled,
+    ConnectionError,
+    ConnectionFault,
+    NotFoundError,
+    ProblemError,
+    RoomdError,
+    TimeoutError,
+    problem_error,
+)
 from .trace import UsualTrace, traceparent_of
 from .version import VERSION
 
@@ -92,6 +101,8 @@ class Failed:
 
 TRIES = 6
 FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.25, 8.0
+FIRST_CONTACT_SECONDS = 1.0
+"""Time for connection attempts of a client that has never had a response: its URL may be wrong."""
 CONNECT_SECONDS = 15.0
 DEFAULT_TIMEOUT_MS = 600_000
 MOST_PROBLEM_BYTES = 256 * 1024
@@ -209,6 +220,8 @@ class Transport:
         # As many as calls were made at once; a thread that ends leaves none behind.
         self._idle: list[http.client.HTTPConnection] = []
         self._keeps = True
+        self.has_answered = False
+        """Whether any response has arrived, by which the URL leads to a server."""
 
     def close(self) -> None:
         """Ends the connections that nothing uses, and from now on each as soon as its call has ended."""
@@ -223,10 +236,17 @@ class Transport:
         options = options or {}
         timeout_ms = longest_wait(options)
         deadline = deadline_of(DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
+        first_contact_ends = time.monotonic() + FIRST_CONTACT_SECONDS
         given = options.get("idempotency_key")
         key = given or str(uuid.uuid4())
         is_repeatable = _is_repeatable(sent.body)
         attempt, may_be_done, has_broken = 0, False, False
+        interruption: RoomdError | None = None
+
+        def failure(error: RoomdError) -> RoomdError:
+            # An earlier interruption tells more: the call may have been done.
+            return interruption if interruption is not None and is_no_connection(error) else error
+
         while True:
             outcome = self._try(sent, key, deadline, read, options.get("headers", {}))
             if not isinstance(outcome, Failed):
@@ -235,10 +255,12 @@ class Transport:
                 # An earlier try has done it; what it answered is lost.
                 return cast(T, {})
             has_broken = has_broken or outcome.has_broken
+            if interruption is None and isinstance(outcome.error, ConnectionError) and outcome.error.fault == "broken":
+                interruption = outcome.error
             # What is carried out is waited for, however long it takes.
             attempt += outcome.known != "running" and not is_moving(outcome.error)
             if not outcome.is_worth_it or not is_repeatable or attempt == TRIES:
-                raise outcome.error
+                raise failure(outcome.error)
             if outcome.known == "lost":
                 may_be_done = True
             elif outcome.known == "refused" or (outcome.known == "turned_away" and not may_be_done):
@@ -246,8 +268,13 @@ class Transport:
             pause = outcome.after_seconds
             if pause is None:
                 pause = random.uniform(0, min(FIRST_PAUSE_SECONDS * 2**attempt, MOST_PAUSE_SECONDS))
+            if is_no_connection(outcome.error) and not self.has_answered and not has_broken:
+                left = first_contact_ends - time.monotonic()
+                if left <= 0:
+                    raise failure(outcome.error)
+                pause = min(pause, left)
             if time.monotonic() + pause > deadline:
-                raise outcome.error
+                raise failure(outcome.error)
             current().pause(pause)
 
     def upgrade(self, path: str, headers: Mapping[str, str], seconds: float) -> Answer:
@@ -257,7 +284,7 @@ class Transport:
             sent = Sent("GET", path, headers)
             answer = self._once(self._way_for(sent, deadline), sent, None, None, "", deadline, {})
         except BROKEN as error:
-            raise _unreachable(self.connection.url, error) from error
+            raise _unreachable(self.connection.url, error, "unreachable") from error
         if answer.status == 101:
             return answer
         problem = _problem_of(answer, deadline)
@@ -266,8 +293,10 @@ class Transport:
     def _not_roomd(self, answer: Answer) -> ConnectionError:
         url, where = self.connection.url, answer.headers["location"]
         if 300 <= answer.status < 400 and where:
-            return ConnectionError(f"{url} redirects to {where}. Redirects are not followed: is ROOMD_URL right?")
-        return ConnectionError(f"{url} answered {answer.status}, but it is not roomd.")
+            told = f"{url} redirects to {where}. Redirects are not followed: is ROOMD_URL right?"
+        else:
+            told = f"{url} answered {answer.status}, but it is not roomd."
+        return ConnectionError(told, "foreign", url, answer.status)
 
     def _try(
         self,
@@ -294,8 +323,9 @@ class Transport:
             except BROKEN as error:
                 if isinstance(error, socket.timeout) and time.monotonic() >= deadline:
                     raise TimeoutError("The service has not answered in time.") from error
-                unreachable = _unreachable(self.connection.url, error)
-                return Failed(unreachable, is_worth_it=True, has_broken=way is not None)
+                fault: ConnectionFault = "unreachable" if way is None else "broken"
+                failure = _unreachable(self.connection.url, error, fault)
+                return Failed(failure, is_worth_it=True, has_broken=way is not None)
         problem = _problem_of(answer, deadline)
         after = _retry_after(answer)
         if problem is None:
@@ -348,7 +378,9 @@ class Transport:
                     # The service may have answered before it had read all.
                     pass
                 wire.settimeout(_left(deadline))
-                return Answer(way, wire, partial(self._keep, way))
+                answer = Answer(way, wire, partial(self._keep, way))
+                self.has_answered = True
+                return answer
         except BaseException:
             way.close()
             raise
@@ -548,14 +580,34 @@ def _retry_after(answer: Answer) -> float | None:
         return None
 
 
-def _unreachable(url: str, error: Exception) -> RoomdError:
+def is_no_connection(error: Exception) -> bool:
+    """No connection came about: the URL may be wrong, or the service is down."""
+    return isinstance(error, ConnectionError) and error.fault in ("unreachable", "untrusted")
+
+
+def _unreachable(url: str, error: Exception, fault: ConnectionFault) -> RoomdError:
     if isinstance(error, RoomdError):
         return error
     if isinstance(error, ssl.SSLCertVerificationError):
         wrong = f"The certificate of {url} is not trusted ({error.verify_message})."
-        made = ConnectionError(f"{wrong} Put the service's certificate file in ROOMD_CA_CERT.")
-    else:
+        made = ConnectionError(f"{wrong} Put the service's certificate file in ROOMD_CA_CERT.", "untrusted", url)
+    elif fault == "broken":
         said = str(error) or type(error).__name__
-        made = ConnectionError(f"No service answers at {url} ({said}). Is it running, and is ROOMD_URL its address?")
+        told = f"The connection to {url} broke before the answer came ({said}). The call may or may not have been done."
+        made = ConnectionError(told, fault, url)
+    else:
+        remedy = "Check that roomd is running there, and that ROOMD_URL (or the option url) is its address."
+        made = ConnectionError(f"No service answers at {url}: {_reason(url, error)}. {remedy}", fault, url)
     made.__cause__ = error
     return made
+
+
+def _reason(url: str, error: Exception) -> str:
+    """Reason of a usual error, as both SDKs give it."""
+    if isinstance(error, ConnectionRefusedError):
+        return "the connection is refused"
+    if isinstance(error, socket.gaierror):
+        return f"the name {urlsplit(url).hostname} does not resolve"
+    if isinstance(error, socket.timeout):
+        return f"no connection within {CONNECT_SECONDS:g} s"
+    return str(error) or type(error).__name__
