@@ -39,7 +39,7 @@ interface ExecOptions extends JsonOption {
 }
 
 /** Its name makes it safe to ask again when no answer came. */
-export const BEGIN = { retry: { after: "any", forMs: 2000 } } as const;
+export const BEGIN = { retry: { after: "any", forMs: 1500 } } as const;
 
 export function execCommand(setStatus: (status: number) => void): Command {
   return command("exec <room> <agent> <command...>", {
