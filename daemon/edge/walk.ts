@@ -21,8 +21,6 @@ export interface RoadRequest {
   readonly isFromHost?: boolean;
   /** It was forwarded by another host: whoever is asked now has what it is about, or nobody. */
   readonly hop?: 1 | undefined;
-  /** Which epoch of the room's ownership that host knows, where it says so. */
-  readonly epoch?: number | undefined;
   /** The Authorization header, or null. */
   authorization: string | null;
   /** A token of the noun's own, for operations that take one instead of a key. */

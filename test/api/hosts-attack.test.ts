@@ -74,7 +74,7 @@ describe("the listener for hosts", () => {
 
 test("our headers from outside count for nothing", async () => {
   const forged = {
-    ...{ "x-roomd-hop": "1", "x-roomd-forwarded-for": "203.0.113.9", "x-roomd-epoch": "999", "x-roomd-source": "mcp" },
+    ...{ "x-roomd-hop": "1", "x-roomd-forwarded-for": "203.0.113.9", "x-roomd-source": "mcp" },
   };
   for (const host of [one, two]) {
     const label = `forged-${host.env.ROOMD_HOST_ID}`;

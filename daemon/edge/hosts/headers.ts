@@ -11,15 +11,13 @@ import { HOP_BY_HOP } from "../../domain/ports/http/headers.ts";
 const FORWARDED_FOR = "x-roomd-forwarded-for";
 /** The request has been forwarded once, which is as often as it may be. */
 const HOP = "x-roomd-hop";
-/** Of the room's ownership, as the entry knows it. */
-const EPOCH = "x-roomd-epoch";
 /** By which door it came in, where that is another than HTTP's own. */
 const SOURCE = "x-roomd-source";
 /** What tells its call from another with the same Idempotency-Key, where that is not the body as it is sent on. */
 const SENT_SHA256 = "x-roomd-sent-sha256";
 const REQUEST_ID = REQUEST_HEADERS.request_id.name.toLowerCase();
 
-const OURS = [FORWARDED_FOR, HOP, EPOCH, SOURCE, SENT_SHA256, REQUEST_ID];
+const OURS = [FORWARDED_FOR, HOP, SOURCE, SENT_SHA256, REQUEST_ID];
 const NOT_ASKED_ON = new Set([...HOP_BY_HOP, ...OURS, "content-length", "expect"]);
 const NOT_ANSWERED_ON = new Set([...HOP_BY_HOP, "content-length"]);
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
@@ -31,7 +29,6 @@ export interface About {
   ip: string | null;
   /** Null: what the caller calls it goes on as it is. */
   request_id: string | null;
-  epoch?: number;
   source?: "mcp";
   sent_sha256?: string;
 }
@@ -47,7 +44,6 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Abou
   if (about.ip !== null) kept.push([FORWARDED_FOR, about.ip]);
   if (about.sent_sha256 !== undefined) kept.push([SENT_SHA256, about.sent_sha256]);
   if (about.source !== undefined) kept.push([SOURCE, about.source]);
-  if (about.epoch !== undefined) kept.push([EPOCH, String(about.epoch)]);
   for (const [name, value] of kept) {
     if (!NAME.test(name) || !VALUE.test(value)) {
       throw new ServiceError("invalid_body", {
@@ -64,7 +60,7 @@ export const isCarried = (headers: Headers): boolean => headers.has(HOP);
 /** The headers of a request without what another host has added, for who is no host. */
 export function withoutEntry(headers: Headers): Headers {
   const kept = new Headers(headers);
-  for (const name of [FORWARDED_FOR, HOP, EPOCH, SOURCE, SENT_SHA256]) kept.delete(name);
+  for (const name of [FORWARDED_FOR, HOP, SOURCE, SENT_SHA256]) kept.delete(name);
   return kept;
 }
 
@@ -80,7 +76,6 @@ export function headersForCaller(answered: readonly [string, string][]): Headers
 
 interface SaidByEntry {
   address: string | null;
-  epoch: number | undefined;
   source: "mcp" | undefined;
   sent_sha256: string | undefined;
 }
@@ -88,13 +83,11 @@ interface SaidByEntry {
 /** What the entry has said of a request that came by the listener for hosts. */
 export function saidByEntry(headers: Headers): SaidByEntry {
   const address = headers.get(FORWARDED_FOR);
-  const epoch = headers.get(EPOCH);
   const sent = headers.get(SENT_SHA256);
   return {
     sent_sha256: sent !== null && /^[0-9a-f]{64}$/.test(sent) ? sent : undefined,
     address: address !== null && isIP(address) !== 0 ? address : null,
     source: headers.get(SOURCE) === "mcp" ? "mcp" : undefined,
-    epoch: epoch !== null && /^\d{1,15}$/.test(epoch) ? Number(epoch) : undefined,
   };
 }
 

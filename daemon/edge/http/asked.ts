@@ -24,7 +24,6 @@ export interface Sender {
   /** The client's; null where that is not known. */
   address: string | null;
   hop?: 1;
-  epoch?: number | undefined;
   source?: "mcp" | undefined;
   /** What tells its call from another with the same Idempotency-Key. */
   sent_sha256?: string | undefined;
@@ -37,7 +36,6 @@ export class Arrival {
   /** Whose request it is; null where that is not known. */
   readonly ip: string | null;
   readonly hop: 1 | undefined;
-  readonly epoch: number | undefined;
   readonly source: Source;
   readonly sent_sha256: string | undefined;
   readonly request_id: string;
@@ -49,7 +47,6 @@ export class Arrival {
     this.url = url;
     this.ip = sender.address;
     this.hop = sender.hop;
-    this.epoch = sender.epoch;
     this.source = sender.source ?? "rest";
     this.sent_sha256 = sender.sent_sha256;
     this.request_id = requestId;
@@ -57,7 +54,7 @@ export class Arrival {
 
   /** Another request of the same client by the same server. */
   another(request: Request, requestId: string): Arrival {
-    const sender = { address: this.ip, hop: this.hop, epoch: this.epoch } as Sender;
+    const sender = { address: this.ip, hop: this.hop } as Sender;
     return new Arrival(this.#server, request, new URL(request.url), sender, requestId);
   }
 
@@ -101,7 +98,6 @@ export class HttpRequest implements RoadRequest {
   readonly trace: TraceContext | null;
   readonly transfer: Transfer;
   readonly hop: 1 | undefined;
-  readonly epoch: number | undefined;
   readonly forward: ((host: Host) => Promise<Outcome>) | undefined;
   readonly ask: RoadRequest["ask"];
   readonly #arrival: Arrival;
@@ -123,7 +119,6 @@ export class HttpRequest implements RoadRequest {
     this.trace = readTraceparent(headers.get(REQUEST_HEADERS.traceparent.name));
     this.transfer = new HttpTransfer(arrival.request, read.websocket);
     this.hop = arrival.hop;
-    this.epoch = arrival.epoch;
     const { others } = door;
     this.forward = others && arrival.hop === undefined ? (host) => this.#askElsewhere(others, host) : undefined;
     this.ask =

@@ -58,7 +58,7 @@ export function clientOf({ own }: Member, options: Partial<HostClientOptions> = 
   return Object.assign(client, { [Symbol.dispose]: () => client.close() });
 }
 
-export const ABOUT: Forwarded = { ip: "192.0.2.7", request_id: "req-of-test", own: "entry", epoch: 3 };
+export const ABOUT: Forwarded = { ip: "192.0.2.7", request_id: "req-of-test", own: "entry" };
 
 /** A public server that forwards everything. */
 export function entry(
