@@ -67,7 +67,7 @@ export function whyUnusable(copy: string): string | null {
   const connection = openConnection(copy);
   try {
     const unknown = whyUnknown(Number(connection.pragma("user_version")));
-    if (unknown !== null) return unknown;
+    if (unknown !== null) return `Its database ${unknown}.`;
     const found = connection.pragma("quick_check");
     return found === "ok" ? null : `Its database is damaged: ${String(found).slice(0, 200)}.`;
   } catch (error) {

@@ -37,13 +37,12 @@ export function latestVersion(migrations = MIGRATIONS): number {
   return INITIAL_VERSION + migrations.length - 1;
 }
 
-/** Reason why a database of this user_version cannot be used, as a sentence; null: it is empty, or can be migrated. */
+/** Predicate about a database of this user_version that cannot be used: "is from …"; null: it is empty, or can be migrated. */
 export function whyUnknown(version: number, migrations = MIGRATIONS): string | null {
-  if (version > latestVersion(migrations)) {
-    return `The database has schema ${version}, this roomd knows ${latestVersion(migrations)}: run the newer roomd, or restore a backup.`;
-  }
+  const latest = latestVersion(migrations);
+  if (version > latest) return `is from a newer roomd: it has schema ${version}, and this roomd knows up to ${latest}`;
   return version > 0 && version < INITIAL_VERSION
-    ? `The database has schema ${version}, of a roomd before the first release, which no later one can migrate: keep it with the roomd that wrote it, or begin with an empty data directory.`
+    ? `is from before the first release of roomd: it has schema ${version}, and the first that can be migrated is ${INITIAL_VERSION}`
     : null;
 }
 
@@ -54,7 +53,11 @@ export function whyUnknown(version: number, migrations = MIGRATIONS): string | n
 export function migrate(connection: Connection, beforeChange?: () => void, migrations = MIGRATIONS): void {
   const version = () => Number(connection.pragma("user_version"));
   const unknown = whyUnknown(version(), migrations);
-  if (unknown !== null) throw new Error(unknown);
+  if (unknown !== null) {
+    throw new Error(
+      `The database ${unknown}. Run the roomd that wrote it, restore a backup, or begin with an empty data directory.`,
+    );
+  }
   if (version() < latestVersion(migrations)) beforeChange?.();
   for (const [index, sql] of migrations.entries()) {
     const after = INITIAL_VERSION + index;

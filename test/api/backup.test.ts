@@ -372,7 +372,7 @@ test.skipIf(!isRoot)("what is no backup, or one of a newer roomd, changes nothin
     ["other", /is not a backup/],
     ["nameless", /is not a backup made by `roomd backup`\./],
     ["cut", /is incomplete: its end is missing\./],
-    ["newer", /from a newer roomd: its database has schema 9999/],
+    ["newer", /Its database is from a newer roomd: it has schema 9999/],
     ["none", /cannot be read: ENOENT/],
   ] as const) {
     const told = await restore(name);

@@ -172,8 +172,8 @@ describe("who may touch what", () => {
     );
     expect(reached.size).toBeGreaterThan(1);
     for (const path of reached) for (const used of values.get(path) ?? []) reached.add(used);
-    // What those keep is of one connection, or of one turn.
-    const own = ["daemon/db/client.ts", "daemon/core/turn.ts"];
+    // What those keep is of one connection, of one turn, or of the thread's clock.
+    const own = ["daemon/db/client.ts", "daemon/core/turn.ts", "daemon/core/clock.ts"];
     const holds =
       /^(?:export )?(?:let\b|const \w+(?:: [^=]+)? = new (?!Intl\.|TextDecoder|TextEncoder|RegExp)(?!Set\(\[|Map\(\[)\w+)/m;
     const holders = CODE.filter(({ path, text }) => reached.has(path) && !own.includes(path) && holds.test(text));

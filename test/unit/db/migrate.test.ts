@@ -45,8 +45,8 @@ describe("migrate", () => {
   });
 
   test.each([
-    [latestVersion() + 1, /run the newer roomd, or restore a backup/],
-    [1, /before the first release/],
+    [latestVersion() + 1, /from a newer roomd: it has schema 101, and this roomd knows up to 100\. Run the roomd that wrote it/],
+    [1, /before the first release of roomd: it has schema 1,/],
     [INITIAL_VERSION - 1, /begin with an empty data directory/],
   ])("refuses a database of version %i, and leaves it as it is", (version, reason) => {
     const unknown = opened(0);
