@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { KeyId } from "../../shared/ids.ts";
-import { at, wallMs } from "./clock.ts";
+import { at, monotonicMs, wallMs } from "./clock.ts";
 import { type Caller, type KeyCall, trialCall } from "./operation.ts";
 
 const LIFE_MS = 10 * 60_000;
@@ -20,6 +20,7 @@ interface Goal {
 export interface Kept<G extends Goal> {
   caller: Caller;
   goal: G;
+  /** In monotonic time. */
   until: number;
 }
 
@@ -63,20 +64,20 @@ export class Tickets<G extends Goal> {
   make(prefix: TicketPrefix, caller: Caller, goal: G): { token: string; expires_at: string } {
     this.#sweep();
     const token = prefix + this.#mark + randomBytes(SECRET_BYTES).toString("base64url");
-    const until = wallMs() + LIFE_MS;
+    const until = monotonicMs() + LIFE_MS;
     const hash = hashOf(token);
     const own = this.#ofKeys.get(caller.key_id) ?? new Set();
     this.#ofKeys.set(caller.key_id, own.add(hash));
     this.#kept.set(hash, { caller, goal, until });
     const [oldest] = own;
     if (own.size > MOST_OF_A_KEY && oldest !== undefined) this.#forget(oldest, caller.key_id);
-    return { token, expires_at: at(until) };
+    return { token, expires_at: at(wallMs() + LIFE_MS) };
   }
 
   /** Who made the ticket, and for what; null for one that is none. */
   find(token: string): Kept<G> | null {
     const kept = this.#kept.get(hashOf(token));
-    return kept && kept.until > wallMs() ? kept : null;
+    return kept && kept.until > monotonicMs() ? kept : null;
   }
 
   /** The same, while its key is good and its sandbox the one that the path names, which may have had another's name before. */
@@ -93,7 +94,7 @@ export class Tickets<G extends Goal> {
   /** All have one life, so the first are the oldest. */
   #sweep(): void {
     for (const [hash, { until, caller }] of this.#kept) {
-      if (until > wallMs()) return;
+      if (until > monotonicMs()) return;
       this.#forget(hash, caller.key_id);
     }
   }

@@ -58,7 +58,8 @@ export class Agents {
   /** Whether it is written down that the agent was seen a short while ago. */
   isFresh(roomUid: RoomUid, agentId: string): boolean {
     const row = this.participants(roomUid).get(agentId);
-    return row !== undefined && wallMs() - Date.parse(row.last_seen_at) < SEEN_STEP_MS;
+    // A wall clock that was set back must not keep later moments from being written.
+    return row !== undefined && Math.abs(wallMs() - Date.parse(row.last_seen_at)) < SEEN_STEP_MS;
   }
 
   /** Within a transaction; `learn` follows. Throws quota_exceeded. */

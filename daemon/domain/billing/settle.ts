@@ -145,7 +145,7 @@ export class Settling {
     } catch (error) {
       if (this.#stopped) return;
       log.warn("billing not looked at, to be tried again", { org_id: orgId, error: describeError(error) });
-      this.#deadlines.set(orgId, after(now(), AGAIN_MS / 1000));
+      this.#deadlines.setIn(orgId, AGAIN_MS);
     }
   }
 

@@ -1,7 +1,7 @@
 /** Owns egress: what leaves the sandboxes of this host, each by a guard of its own. Its lists are the sandboxes' rows. */
 
 import type { SandboxId } from "../../../shared/ids.ts";
-import { startInterval, stopTimer, wallMs } from "../../core/clock.ts";
+import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import type { EgressDeps, EgressSandbox } from "./deps.ts";
@@ -32,7 +32,7 @@ export interface Egress {
     port: number | null,
   ): Promise<Explanation>;
   trafficOf(sandboxId: string): Traffic & { open_connections: number };
-  /** Moment of its last traffic, as of wallMs(); null if it had none since the daemon started. */
+  /** Monotonic time of its last traffic; null if it had none since the daemon started. */
   lastTrafficOf(sandboxId: string): number | null;
   /** Where it connected to and was refused, also when it is gone. */
   networkOf(sandbox: Pick<EgressSandbox, "sandbox_id" | "created_at">): ReturnType<Network["shown"]>;
@@ -83,7 +83,7 @@ export function makeEgress(deps: EgressDeps): Egress {
           const count = (traffic: Traffic) => {
             all = sumOf(all, traffic);
             tally.count(sandbox_id, place, traffic);
-            if (guards.get(sandbox_id) === guard) lastAt.set(sandbox_id, wallMs());
+            if (guards.get(sandbox_id) === guard) lastAt.set(sandbox_id, monotonicMs());
             told(traffic);
           };
           count({ ...NO_TRAFFIC, connections: 1 });

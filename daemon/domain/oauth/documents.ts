@@ -6,7 +6,7 @@
 import { lookup } from "node:dns/promises";
 import { request } from "node:https";
 import type { LookupFunction } from "node:net";
-import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
+import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { Places } from "../../core/places.ts";
@@ -59,16 +59,16 @@ export class Documents {
     if (this.#hosts.length > 0 && !isListed) throw refused(`Applications of ${url.hostname} are not taken here.`);
     if (url.port !== "" && !isListed) throw refused("The application's URL must have no port.");
     const known = this.#known.get(clientId);
-    if (known && known.untilMs > wallMs()) return known.what;
+    if (known && known.untilMs > monotonicMs()) return known.what;
     const bad = this.#refused.get(clientId);
-    if (bad && bad.untilMs > wallMs()) throw bad.what;
+    if (bad && bad.untilMs > monotonicMs()) throw bad.what;
     const under = this.#fetching.get(clientId);
     if (under) return await under;
     try {
       return await this.#begin(clientId, url, isListed, asker);
     } catch (error) {
       // What it was lately is better than nothing.
-      if (error instanceof ServiceError && known && known.untilMs + FRESH_MS.stale > wallMs()) return known.what;
+      if (error instanceof ServiceError && known && known.untilMs + FRESH_MS.stale > monotonicMs()) return known.what;
       throw error;
     }
   }
@@ -92,7 +92,7 @@ export class Documents {
     try {
       const { body, freshMs } = await fetchDocument(url, mayBePrivate);
       const client = clientOf(clientId, body);
-      this.#known.put(clientId, { what: client, untilMs: wallMs() + freshMs });
+      this.#known.put(clientId, { what: client, untilMs: monotonicMs() + freshMs });
       return client;
     } catch (error) {
       const refusal = error instanceof Refusal ? error : refused("The application's document cannot be read.");
@@ -100,7 +100,7 @@ export class Documents {
       if (refusal !== error)
         this.#log.info("an application's document was not read", { client_id: clientId, error: String(error) });
       this.#known.drop(clientId);
-      this.#refused.put(clientId, { what: refusal, untilMs: wallMs() + FRESH_MS.failed });
+      this.#refused.put(clientId, { what: refusal, untilMs: monotonicMs() + FRESH_MS.failed });
       throw refusal;
     }
   }

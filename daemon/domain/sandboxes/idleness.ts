@@ -4,7 +4,7 @@
  *
  *   last use ──▶ sampled a minute before the idle time is over ──▶ due: idle, unless it had traffic or a busy execution meanwhile
  */
-import { at, monotonicMs, wallMs } from "../../core/clock.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -38,7 +38,7 @@ export interface IdlenessDeps {
 
 /** Activity of a sandbox without a call that uses it. */
 export interface Activity {
-  /** Moment of the last traffic to or from outside, as of wallMs(); null if none is known. */
+  /** Monotonic time of the last traffic to or from outside; null if none is known. */
   traffic_at: number | null;
   /** CPU time of its virtual machine while an execution runs in it; null if none does, or the time is not known. */
   cpu_seconds: number | null;
@@ -70,15 +70,16 @@ export class Idleness {
     this.#due.delete(sandboxId);
     this.#called.delete(sandboxId);
     const seconds = this.#secondsOf(sandboxId);
-    this.#set(sandboxId, seconds === null ? null : wallMs() + this.#pauseOf(sandboxId, seconds) * this.#secondMs);
+    this.#set(sandboxId, seconds === null ? null : this.#pauseOf(sandboxId, seconds) * this.#secondMs);
   }
 
-  /** Has it idle at a moment, as of wallMs(), and sampled before. */
-  #set(sandboxId: string, dueMs: number | null): void {
+  /** Has it idle in so long, and sampled before. */
+  #set(sandboxId: string, idleMs: number | null): void {
     this.#samples.delete(sandboxId);
     const seconds = this.#secondsOf(sandboxId) ?? 0;
     const windowMs = Math.min(BUSY_SECONDS, seconds) * this.#secondMs;
-    this.#clocks.set(sandboxId, dueMs === null ? null : at(Math.max(wallMs(), dueMs - windowMs)));
+    if (idleMs === null) this.#clocks.set(sandboxId, null);
+    else this.#clocks.setIn(sandboxId, idleMs - windowMs);
   }
 
   /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
@@ -133,12 +134,13 @@ export class Idleness {
     if (!sample) {
       this.#samples.set(sandboxId, { cpu_seconds, at: monotonicMs() });
       const windowMs = Math.min(BUSY_SECONDS, seconds) * this.#secondMs;
-      this.#clocks.set(sandboxId, at(wallMs() + windowMs));
+      this.#clocks.setIn(sandboxId, windowMs);
       return;
     }
     const idleMs = seconds * this.#secondMs;
-    if (traffic_at !== null && wallMs() - traffic_at < idleMs) this.#set(sandboxId, traffic_at + idleMs);
-    else if (isBusy(sample, cpu_seconds)) this.#set(sandboxId, wallMs() + idleMs);
+    const quietMs = traffic_at === null ? idleMs : monotonicMs() - traffic_at;
+    if (quietMs < idleMs) this.#set(sandboxId, idleMs - quietMs);
+    else if (isBusy(sample, cpu_seconds)) this.#set(sandboxId, idleMs);
     else void this.#idle(sandboxId);
   }
 
@@ -155,7 +157,7 @@ export class Idleness {
     if (!supervisor) return;
     const { on_idle } = supervisor.row;
     if (on_idle === "destroy") return await this.#deps.end(sandboxId);
-    if (this.#isCalled(supervisor.row)) return this.#clocks.set(sandboxId, at(wallMs() + this.#secondMs));
+    if (this.#isCalled(supervisor.row)) return this.#clocks.setIn(sandboxId, this.#secondMs);
     this.#due.add(sandboxId);
     // Whoever uses it before its turn comes keeps it awake.
     const isIdle = () => this.#due.has(sandboxId);

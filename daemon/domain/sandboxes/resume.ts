@@ -25,7 +25,7 @@ export function makeResume(deps: SandboxDeps, supervisors: Supervisors): Bound {
       requireState(row, ["paused", "hibernated"]);
       const supervisor = supervisors.get(row.sandbox_id);
       if (!supervisor) throw new ServiceError("guest_unreachable");
-      const pausedMs = wallMs() - Date.parse(row.last_transition_at);
+      const pausedMs = Math.max(0, wallMs() - Date.parse(row.last_transition_at));
       call.audit.details = { paused_seconds: Math.round(pausedMs / 1000), from: row.state };
       const requireQuota = (queries: Queries, added: Added) => void deps.quota.admit(queries, call, added);
       const changed = await resumeSupervised(deps, supervisors, supervisor, { reason: "resume", requireQuota });

@@ -154,7 +154,7 @@ export class Waking {
       if (isRefused && !RESTS.includes(supervisor.row.state)) return;
       throw error;
     }
-    const paused_seconds = Math.round((wallMs() - Date.parse(last_transition_at)) / 1000);
+    const paused_seconds = Math.round(Math.max(0, wallMs() - Date.parse(last_transition_at)) / 1000);
     onEvent("sandbox.resume", supervisor.row, { reason, paused_seconds, from: state }, "success");
   }
 

@@ -4,7 +4,7 @@
  * which no stranger can raise.
  */
 
-import { wallMs } from "../../core/clock.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 const LONGEST_DELAY_MS = 60_000;
@@ -29,7 +29,7 @@ export class Attempts {
   readonly #tried = new Map<string, Tried>();
 
   /** Counts a try before its outcome is known, so that many at once are many. Throws rate_limited. */
-  begin(counts: readonly Count[], nowMs = wallMs()): void {
+  begin(counts: readonly Count[], nowMs = monotonicMs()): void {
     const waitMs = Math.max(...counts.map(({ name }) => (this.#of(name, nowMs)?.until ?? 0) - nowMs));
     if (waitMs > 0) {
       throw new ServiceError("rate_limited", {

@@ -3,7 +3,7 @@
  * process alone has, so asking for many takes no memory; only those that were answered rightly are remembered, until they are too old.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { wallMs } from "../../core/clock.ts";
+import { monotonicMs } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 const LIFE_MS = 300_000;
@@ -23,14 +23,14 @@ export class Challenges {
   /** When each was answered, the oldest first. */
   readonly #answered = new Map<string, number>();
 
-  make(given: Given, nowMs = wallMs()): string {
+  make(given: Given, nowMs = monotonicMs()): string {
     const body = Buffer.concat([Buffer.alloc(TIME_BYTES), randomBytes(BODY_BYTES - TIME_BYTES)]);
-    body.writeUIntBE(nowMs, 0, TIME_BYTES);
+    body.writeUIntBE(Math.floor(nowMs), 0, TIME_BYTES);
     return Buffer.concat([body, this.#mac(body, given)]).toString("base64url");
   }
 
   /** Whether it was made for this, lately, and nobody has answered it. */
-  isOpen(challenge: string, given: Given, nowMs = wallMs()): boolean {
+  isOpen(challenge: string, given: Given, nowMs = monotonicMs()): boolean {
     const bytes = Buffer.from(challenge, "base64url");
     if (bytes.length !== BODY_BYTES + MAC_BYTES || bytes.toString("base64url") !== challenge) return false;
     const body = bytes.subarray(0, BODY_BYTES);
@@ -47,7 +47,7 @@ export class Challenges {
   }
 
   /** It was answered rightly. False: by somebody else too, at the same time. Throws rate_limited. */
-  answer(challenge: string, nowMs = wallMs()): boolean {
+  answer(challenge: string, nowMs = monotonicMs()): boolean {
     for (const [oldest, at] of this.#answered) {
       if (nowMs - at < LIFE_MS) break;
       this.#answered.delete(oldest);

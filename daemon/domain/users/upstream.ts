@@ -3,7 +3,7 @@
  * comes back. What the issuer sends is bounded in time and size, and believed only with its signature, for this client and this browser.
  */
 import * as oauth from "oauth4webapi";
-import { timeoutSignal, wallMs } from "../../core/clock.ts";
+import { monotonicMs, timeoutSignal } from "../../core/clock.ts";
 import type { Config } from "../../core/config.ts";
 import { ConfigError } from "../../core/config.ts";
 import { secretIn } from "../../core/secret-file.ts";
@@ -154,7 +154,7 @@ export class Upstream {
   }
 
   async #server(): Promise<oauth.AuthorizationServer> {
-    if (this.#known && this.#known.until > wallMs()) return this.#known.server;
+    if (this.#known && this.#known.until > monotonicMs()) return this.#known.server;
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = null;
     });
@@ -165,7 +165,7 @@ export class Upstream {
     const { issuer } = this.plan;
     const response = await oauth.discoveryRequest(issuer, { ...this.#options(), algorithm: "oidc" });
     const server = await oauth.processDiscoveryResponse(issuer, response);
-    this.#known = { server, until: wallMs() + KNOWN_MS };
+    this.#known = { server, until: monotonicMs() + KNOWN_MS };
     return server;
   }
 

@@ -11,7 +11,7 @@
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { MAX_OVER, MAX_TRIES, MAX_WAITING } from "../../../shared/api/webhooks.ts";
 import type { OrgId } from "../../../shared/ids.ts";
-import { at, sleep, wallMs } from "../../core/clock.ts";
+import { at, monotonicMs, sleep, wallMs } from "../../core/clock.ts";
 import type { Deadlines } from "../../core/deadlines.ts";
 import type { FairPlaces } from "../../core/fair-places.ts";
 import type { Log } from "../../core/log.ts";
@@ -125,7 +125,8 @@ export class Lane {
     const idle = nextDeliveries(database.queries, webhook_id, 2 * RETRIES_AT_ONCE + 1).filter(
       ({ delivery_id }) => !this.#retrying.has(delivery_id),
     );
-    const isQuiet = this.#quietUntilMs > wallMs();
+    const quietMs = this.#quietMs();
+    const isQuiet = quietMs > 0;
     const most = this.#progress.failing_since === null ? RETRIES_AT_ONCE : RETRIES_OF_FAILING;
     const now = at(wallMs());
     for (const row of isQuiet ? [] : idle) {
@@ -138,7 +139,7 @@ export class Lane {
     }
     // Those that are due and found no place are looked at when one that has is done.
     const next = idle.find((row) => isQuiet || String(row.next_at) > now)?.next_at ?? null;
-    deadlines.set(webhook_id, next && isQuiet ? at(Math.max(this.#quietUntilMs, Date.parse(next))) : next);
+    deadlines.set(webhook_id, next && isQuiet ? at(Math.max(wallMs() + quietMs, Date.parse(next))) : next);
   }
 
   /** Never rejects. */
@@ -268,7 +269,7 @@ export class Lane {
     const { at_ms, asked_seconds, status, error } = tried;
     const failingSince = this.#progress.failing_since ?? at(at_ms);
     this.#progress.failing_since = failingSince;
-    if (asked_seconds !== null) this.#quietUntilMs = Math.max(this.#quietUntilMs, wallMs() + asked_seconds * 1000);
+    if (asked_seconds !== null) this.#beQuiet(asked_seconds * 1000);
     const reason = tried.isGone ? "gone" : isGivenUp(failingSince, wallMs()) ? "failing" : null;
     const result = resultOf(row, tried);
     // What waits when the webhook is given up waits on: it may be enabled again.
@@ -378,7 +379,11 @@ export class Lane {
   }
 
   #quietMs(): number {
-    return this.#quietUntilMs - wallMs();
+    return this.#quietUntilMs - monotonicMs();
+  }
+
+  #beQuiet(ms: number): void {
+    this.#quietUntilMs = Math.max(this.#quietUntilMs, monotonicMs() + ms);
   }
 
   #broken(error: unknown): void {
@@ -386,7 +391,7 @@ export class Lane {
       webhook_id: this.#row.webhook_id,
       error: describeError(error),
     });
-    this.#quietUntilMs = Math.max(this.#quietUntilMs, wallMs() + BROKEN_MS);
+    this.#beQuiet(BROKEN_MS);
   }
 }
 

@@ -5,7 +5,7 @@
  * until one of them connects; calls under way are told apart by number only where a session has an id.
  */
 import type { KeyId } from "../../../shared/ids.ts";
-import { wallMs } from "../../core/clock.ts";
+import { monotonicMs } from "../../core/clock.ts";
 
 const MOST_SESSIONS = 4096;
 /** Who has been silent for so long looks again before changing anything. */
@@ -16,7 +16,7 @@ export class Session {
   usage = false;
   /** Seen before a change, and not shown yet. */
   looked: Record<string, unknown> = {};
-  usedAt = wallMs();
+  usedAt = monotonicMs();
   readonly #calls = new Map<string | number, AbortController>();
 
   /** A call's own signal, which `cancel` ends. */
@@ -49,8 +49,8 @@ export class Sessions {
   of(keyId: KeyId, name: string): Session {
     const id = `${keyId} ${name}`;
     const known = this.#sessions.get(id);
-    const session = known && wallMs() - known.usedAt < SESSION_MS ? known : new Session();
-    session.usedAt = wallMs();
+    const session = known && monotonicMs() - known.usedAt < SESSION_MS ? known : new Session();
+    session.usedAt = monotonicMs();
     this.#sessions.delete(id);
     this.#sessions.set(id, session);
     const [oldest] = this.#sessions.keys();

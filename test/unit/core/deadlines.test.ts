@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Deadlines } from "../../../daemon/core/deadlines.ts";
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.parse("2026-01-31T12:00:00Z") });
@@ -69,6 +70,39 @@ describe("a moment", () => {
     vi.advanceTimersByTime(100 * DAY_MS);
     expect(due).toHaveLength(1);
   });
+});
+
+describe.each([1, -1])("after a step of the wall clock by %i h", (hours) => {
+  const step = () => vi.setSystemTime(Date.now() + hours * HOUR_MS);
+
+  test("a duration is over when it was to be", () => {
+    const { due, deadlines } = watched();
+    deadlines.setIn("a", 2 * HOUR_MS);
+    step();
+    vi.advanceTimersByTime(2 * HOUR_MS - 1);
+    expect(due).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(due).toHaveLength(1);
+  });
+
+  test("a moment is due by the wall clock, and never before it", () => {
+    const { due, deadlines } = watched();
+    const at = Date.now() + 3 * HOUR_MS;
+    deadlines.set("a", moment(3 * HOUR_MS));
+    step();
+    vi.advanceTimersByTime(at - Date.now() - 1);
+    expect(due).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(due).toEqual([{ key: "a", at }]);
+  });
+});
+
+test("a moment that the wall clock is set beyond is due within an hour", () => {
+  const { due, deadlines } = watched();
+  deadlines.set("a", moment(2 * DAY_MS));
+  vi.setSystemTime(Date.now() + 3 * DAY_MS);
+  vi.advanceTimersByTime(HOUR_MS);
+  expect(due).toHaveLength(1);
 });
 
 test("after clear nothing is due any more", () => {

@@ -2,7 +2,6 @@
 import { checkpointCreate, roomFork, roomRestore } from "../../../../shared/api/checkpoints.ts";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import type { RoomUid } from "../../../../shared/ids.ts";
-import { wallMs } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
 import { requireActive, requireLive } from "../../../core/room-target.ts";
@@ -100,7 +99,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
       deps.onEvent("checkpoint.expired", row, { checkpoint_id: row.checkpoint_id });
     } catch (error) {
       deps.log.warn("checkpoint not deleted", { checkpoint_id: row.checkpoint_id, error: describeError(error) });
-      expiries.set(row.checkpoint_id, new Date(wallMs() + AGAIN_MS).toISOString());
+      expiries.setIn(row.checkpoint_id, AGAIN_MS);
     }
   };
   const find = (call: KeyCall, params: Record<string, string>) => {

@@ -3,7 +3,6 @@
  * one, is gone on with, again and again until it is done or the room is no more.
  */
 import type { RoomUid } from "../../../../shared/ids.ts";
-import { wallMs } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { trialCall } from "../../../core/operation.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
@@ -63,7 +62,7 @@ export class Unfinished {
   }
 
   #later(roomUid: RoomUid, ms: number): void {
-    this.#due.set(roomUid, new Date(wallMs() + ms).toISOString());
+    this.#due.setIn(roomUid, ms);
   }
 
   async #finishNow(roomUid: RoomUid, over: AbortSignal): Promise<void> {

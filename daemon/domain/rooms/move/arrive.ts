@@ -12,7 +12,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
-import { monotonicMs, now, wallMs } from "../../../core/clock.ts";
+import { monotonicMs, now } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { Paths } from "../../../core/paths.ts";
@@ -76,7 +76,7 @@ export class Arrivals {
       const begun = { is: false };
       try {
         const about = await this.#read(roomUid, source, gone, begun);
-        this.#due.set(roomUid, new Date(wallMs() + FORGOTTEN_MS).toISOString());
+        this.#due.setIn(roomUid, FORGOTTEN_MS);
         return { head: chainHead(this.#deps.database.queries, chainKey(about.room.org_id)) };
       } catch (error) {
         if (begun.is) await this.#throwAway(roomUid);
@@ -135,7 +135,7 @@ export class Arrivals {
       await this.settle(roomUid);
     } catch (error) {
       this.#deps.log.error("a room that came is not settled yet", { room_uid: roomUid, error: describeError(error) });
-      this.#due.set(roomUid, new Date(wallMs() + AGAIN_MS).toISOString());
+      this.#due.setIn(roomUid, AGAIN_MS);
     }
   }
 

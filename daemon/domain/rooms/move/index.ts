@@ -6,7 +6,7 @@ import { roomMove } from "../../../../shared/api/moves.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { noSuchHost } from "../../../cluster/choose.ts";
 import type { Host } from "../../../cluster/directory.ts";
-import { monotonicMs, wallMs } from "../../../core/clock.ts";
+import { monotonicMs } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
 import { requireActive } from "../../../core/room-target.ts";
@@ -54,7 +54,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
   const { database, paths, directory, hostId } = deps;
   const arrivals = new Arrivals(deps, schedule);
   const due = new Deadlines((roomUid) => void goOn(roomUid as RoomUid));
-  const later = (roomUid: RoomUid) => due.set(roomUid, new Date(wallMs() + AGAIN_MS).toISOString());
+  const later = (roomUid: RoomUid) => due.setIn(roomUid, AGAIN_MS);
   /** What a call has left half done, or a daemon before this one. Never rejects. */
   const goOn = async (roomUid: RoomUid) => {
     if (locks.isHeld(roomUid)) return later(roomUid);

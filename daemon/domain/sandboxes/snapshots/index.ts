@@ -1,7 +1,6 @@
 /** Owns snapshots: taking them, what is made of them, and how they end. Where they lie is in place.ts. */
 import { rm } from "node:fs/promises";
 import type { RoomUid } from "../../../../shared/ids.ts";
-import { wallMs } from "../../../core/clock.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
 import type { Bound } from "../../../core/operation.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
@@ -67,7 +66,7 @@ export function makeSnapshots(
       deps.onEvent("snapshot.expired", row, { snapshot_id: row.snapshot_id }, "success");
     } catch (error) {
       deps.log.warn("snapshot not deleted", { snapshot_id: row.snapshot_id, error: describeError(error) });
-      expiries.set(row.snapshot_id, new Date(wallMs() + AGAIN_MS).toISOString());
+      expiries.setIn(row.snapshot_id, AGAIN_MS);
     }
   };
   return {
