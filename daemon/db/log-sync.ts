@@ -15,8 +15,11 @@ import { DiskTrust, QUICK_MS } from "./disk-trust.ts";
 import { FLUSHES, makeFlushes } from "./flushes.ts";
 
 export interface LogSync {
-  /** Null once all that was written to the log before is on disk; else that, when it is. Should it fail, that never settles, and the process ends. */
-  sync(): Promise<void> | null;
+  /**
+   * Null once all that was written to the log before is on disk; else that, when it is. Should it fail, that never settles, and the process ends.
+   * The event loop waits for none that is not urgent; urgent if absent.
+   */
+  sync(isUrgent?: boolean): Promise<void> | null;
   close(): void;
 }
 
@@ -58,10 +61,10 @@ export function makeLogSync(database: string, onLost: (error: Error) => void, tr
   };
   thread.onerror = ({ message }) => lose(`its thread has ended: ${message}`);
   return {
-    sync: () => {
+    sync: (isUrgent = true) => {
       const asked = (Atomics.add(flushes, FLUSHES.asked, 1) + 1) | 0;
       Atomics.notify(flushes, FLUSHES.asked);
-      if (waiting.length === 0 && !isLost && trust.isQuick()) {
+      if (isUrgent && waiting.length === 0 && !isLost && trust.isQuick()) {
         const startedAt = monotonicMs();
         Atomics.wait(flushes, FLUSHES.done, (asked - 1) | 0, QUICK_MS);
         // As long as was waited, also where it is the thread that had no processor.

@@ -34,6 +34,8 @@ interface Write {
   work(queries: Queries): unknown;
   vital: boolean;
   isEarly: boolean;
+  /** The record of calls that only read. */
+  isOfReads: boolean;
   /** Run right after it, in the same commit. */
   followers: readonly Write[];
   resolve(value: unknown): void;
@@ -50,8 +52,11 @@ export interface Database {
    * vital is written by all of the disk's reserve: changes of state, and the records of what frees space.
    */
   commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
-  /** The same for what nobody waits for, and is not vital: before what is committed next, or after so long. */
-  commitWithin<T>(ms: number, work: (queries: Queries) => T): Promise<T>;
+  /**
+   * The same for what nobody waits for, and is not vital: before what is committed next, or after so long; with 0 ms it is the next commit.
+   * `isOfReads`: it adds the records of calls that only read, and nothing else.
+   */
+  commitWithin<T>(ms: number, work: (queries: Queries) => T, isOfReads?: boolean): Promise<T>;
   /**
    * Finds out what works would come to, one after another, and takes back all that they did: `seen` is called after each that went well,
    * before that. Outside of a transaction.
@@ -62,6 +67,8 @@ export interface Database {
   ): Rehearsed<T>[];
   /** Resolves once all that can be read is on disk; null if it is. Data read before that may be lost in a power cut. */
   unflushed(): Promise<void> | null;
+  /** The same without the records of calls that only read: for data that has none of them. */
+  unflushedChanges(): Promise<void> | null;
   /** Calls `listener` after each commit, before whoever made it goes on, with how long it took to be on disk. */
   onCommit(listener: (flushMs: number) => void): void;
   /** Calls `write` at the end of each commit, within it: for what is counted while writes run and written once for all of them. */
@@ -106,6 +113,7 @@ export function makeDatabase(
   let following: Promise<void> | null = null;
   let isUnderWay = false;
   let unflushed: Promise<void> | null = null;
+  let unflushedChanges: Promise<void> | null = null;
   if (log) connection.execute("PRAGMA synchronous = NORMAL");
 
   /** False where another process is writing. SQLite would wait for it in the event loop. */
@@ -179,11 +187,13 @@ export function makeDatabase(
       memory.close();
       // Where that fails it never settles: who was told of a failure would undo what the database has.
       const writtenAt = monotonicMs();
-      const flushed = log?.sync();
+      const isOfReads = batch.every((write) => write.isOfReads);
+      const flushed = log?.sync(!isOfReads);
       if (flushed) {
         unflushed = flushed;
+        unflushedChanges = isOfReads ? null : flushed;
         await flushed;
-        unflushed = null;
+        unflushed = unflushedChanges = null;
       }
       const flushMs = monotonicMs() - writtenAt;
       for (const listener of listeners) listener(flushMs);
@@ -220,10 +230,10 @@ export function makeDatabase(
   const made = (
     work: (queries: Queries) => unknown,
     vital: boolean,
-    { isEarly = false, followers = NO_FOLLOWERS } = {},
+    { isEarly = false, isOfReads = false, followers = NO_FOLLOWERS } = {},
   ): { write: Write; result: Promise<unknown> } => {
     const { promise: result, resolve, reject } = Promise.withResolvers<unknown>();
-    return { write: { owner: loopTime.owner, work, vital, isEarly, followers, resolve, reject }, result };
+    return { write: { owner: loopTime.owner, work, vital, isEarly, isOfReads, followers, resolve, reject }, result };
   };
   const add = (write: Write) => {
     waiting.add(write.owner, write);
@@ -247,9 +257,10 @@ export function makeDatabase(
       add(write);
       return Promise.allSettled([result, ...following.map((each) => each.result)]);
     },
-    commitWithin: <T>(ms: number, work: (queries: Queries) => T) => {
-      timer ??= startTimer(schedule, ms);
-      const { write, result } = made(work, false, { isEarly: true });
+    commitWithin: <T>(ms: number, work: (queries: Queries) => T, isOfReads = false) => {
+      if (ms === 0) schedule();
+      else timer ??= startTimer(schedule, ms);
+      const { write, result } = made(work, false, { isEarly: true, isOfReads });
       early.push(write);
       return result as Promise<T>;
     },
@@ -268,6 +279,7 @@ export function makeDatabase(
       }
     },
     unflushed: () => unflushed,
+    unflushedChanges: () => unflushedChanges,
     onCommit: (listener) => void listeners.push(listener),
     beforeCommit: (write) => void lastWrites.push(write),
     undo: (step) => memory.add(step),

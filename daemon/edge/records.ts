@@ -130,7 +130,7 @@ export class Records implements Keeper {
 
   /** Has what was read so far written before what is committed next. Never rejects. */
   async writeReadings(): Promise<void> {
-    if (this.#readings.length > 0) await this.#deps.database.commit(() => {}, false).catch(() => {});
+    if (this.#readings.length > 0) await this.#deps.database.commitWithin(0, () => {}, true).catch(() => {});
   }
 
   #isRecorded(operation: Operation, caller: Caller | null): boolean {
@@ -143,10 +143,11 @@ export class Records implements Keeper {
     if (this.#readings.length > 1) return;
     const together = this.#readings;
     const { database, log } = this.#deps;
-    const written = database.commitWithin(READINGS_MS, (queries) => {
+    const write = (queries: Queries) => {
       if (this.#readings === together) this.#readings = [];
       appendAudits(queries, together);
-    });
+    };
+    const written = database.commitWithin(READINGS_MS, write, true);
     written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }
 }

@@ -110,6 +110,10 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     }
   };
 
+  /** Data that a power cut may still undo is not returned. */
+  const unflushedOf = ({ access }: Operation) =>
+    access === "audit:read" ? database.unflushed() : database.unflushedChanges();
+
   async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
     const { operation } = bound;
     let tenure: Tenure | null = null;
@@ -218,8 +222,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     try {
       const settling = records.settle(walk, reply);
       if (settling) await continued(settling);
-      // Data that a power cut may still undo is not returned.
-      const unflushed = call.caller && operation.method === "GET" ? database.unflushed() : null;
+      const unflushed = call.caller && operation.method === "GET" ? unflushedOf(operation) : null;
       if (unflushed) await continued(unflushed);
       walk.settle(true);
     } catch (error) {

@@ -19,6 +19,7 @@ export interface RowsInput {
 /** All rows as lines, one a step. */
 export const rowsOfT: Read<RowsInput, Lines> = {
   name: "test.rows",
+  isOfRecords: true,
   *run(queries, { after, ...rest }): Generator<Step<RowsInput>, void> {
     for (let last = after; ; ) {
       const [row] = queries.all<{ n: number; text: string }>(sql`SELECT * FROM t WHERE n > ${last} ORDER BY n LIMIT 1`);
@@ -32,6 +33,7 @@ export const rowsOfT: Read<RowsInput, Lines> = {
 
 export const countOfT: Read<{ misfortune?: Misfortune }, { count: number }> = {
   name: "test.count",
+  isOfRecords: true,
   *run(queries, { misfortune }) {
     const [row] = queries.all<{ count: number }>(sql`SELECT count(*) AS count FROM t`);
     befall(misfortune, Number.POSITIVE_INFINITY);
@@ -42,6 +44,7 @@ export const countOfT: Read<{ misfortune?: Misfortune }, { count: number }> = {
 /** Steps of some milliseconds, as many as there are. */
 export const longOfT: Read<{ steps: number }, number> = {
   name: "test.long",
+  isOfRecords: true,
   *run(_queries, { steps }) {
     for (let step = 0; step < steps; step++) {
       const until = performance.now() + 5;

@@ -41,7 +41,7 @@ export interface ReadPoolOptions {
   log: Log;
 }
 
-type Source = Pick<Database, "queries" | "unflushed">;
+type Source = Pick<Database, "queries" | "unflushed" | "unflushedChanges">;
 
 interface Taken {
   bytes: Uint8Array;
@@ -126,7 +126,7 @@ export class ReadPool implements Reads {
       ? thread.read(read, input, by, isWhole)
       : asBytes(partsHere(read, this.#database.queries, input, by));
     for await (const part of parts) {
-      const unflushed = this.#database.unflushed();
+      const unflushed = read.isOfRecords ? this.#database.unflushed() : this.#database.unflushedChanges();
       if (unflushed) await unflushed;
       yield part;
     }

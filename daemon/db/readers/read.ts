@@ -12,6 +12,8 @@ export interface Read<Input, Output> {
    * steps.
    */
   run(queries: Queries, input: Input): Generator<Step<Input>, void>;
+  /** Whether it shows records of calls, those that only read too. */
+  isOfRecords: boolean;
   /** Type of the answer; never set. */
   readonly output?: Output;
 }
@@ -22,6 +24,7 @@ export type Lines = "lines";
 /** A read of some input and answer: in a list of them, or as it is found by its name. */
 export interface AnyRead {
   name: string;
+  isOfRecords: boolean;
   run(queries: Queries, input: unknown): Generator<Step<unknown>, void>;
 }
 

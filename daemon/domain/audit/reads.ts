@@ -12,16 +12,18 @@ import { type Summary, summarize } from "./summarize.ts";
 
 export const readPage: Read<PageInput, OutputOf<typeof orgAuditList>> = {
   name: "audit.page",
+  isOfRecords: true,
   *run(queries, input) {
     const { records: items, next_cursor } = yield* pageOfRecords(queries, input);
     yield JSON.stringify({ items, next_cursor });
   },
 };
 
-export const readLines: Read<LinesInput, Lines> = { name: "audit.lines", run: linesOfRecords };
+export const readLines: Read<LinesInput, Lines> = { name: "audit.lines", isOfRecords: true, run: linesOfRecords };
 
 export const readSummary: Read<{ scan: Scan; about: string }, Summary> = {
   name: "audit.summary",
+  isOfRecords: true,
   *run(queries, { scan, about }) {
     yield JSON.stringify(yield* summarize(queries, scan, about));
   },
@@ -30,6 +32,7 @@ export const readSummary: Read<{ scan: Scan; about: string }, Summary> = {
 /** Of an organization's chain, or from a room's first record to its last. */
 export const readVerdict: Read<{ org_id: string; room_uid: string | null }, Verdict> = {
   name: "audit.verify",
+  isOfRecords: true,
   *run(queries, { org_id, room_uid }) {
     const check = room_uid === null ? checkChain(queries, chainKey(org_id)) : checkRoom(queries, org_id, room_uid);
     yield JSON.stringify(yield* check);
@@ -39,6 +42,7 @@ export const readVerdict: Read<{ org_id: string; room_uid: string | null }, Verd
 /** A record that is wanted; null if there is none within. */
 export const readRecord: Read<{ within: Within; wanted: Wanted }, AuditRecord | null> = {
   name: "audit.locate",
+  isOfRecords: true,
   *run(queries, { within, wanted }) {
     yield JSON.stringify(yield* searchRecord(queries, within, wanted));
   },

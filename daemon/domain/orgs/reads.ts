@@ -10,6 +10,7 @@ export const readUsage: Read<
   Pick<UsageReport, "totals" | "groups" | "others">
 > = {
   name: "orgs.usage",
+  isOfRecords: false,
   *run(queries, { sums, group_by }) {
     const amounts = yield* sumsOf(queries, sums);
     const totals = totalsOf(amounts.values());

@@ -21,6 +21,7 @@ interface TimelineInput {
 
 export const readTimeline: Read<TimelineInput, OutputOf<typeof roomTimeline>> = {
   name: "overview.timeline",
+  isOfRecords: true,
   *run(queries, { room_id, page, types, open, trace_url }) {
     const scan = { ...page.scan, selection: selectionOf(types) };
     const { records, next_cursor } = yield* pageOfRecords(queries, { ...page, scan });

@@ -133,7 +133,8 @@ test("64 clients see each write that was acknowledged to them", async () => {
 test("a commit that is not flushed is not shown before it is", async () => {
   const flush = Promise.withResolvers<void>();
   let isFlushed = false;
-  await opened({}, { queries: connection.queries, unflushed: () => (isFlushed ? null : flush.promise) });
+  const unflushed = () => (isFlushed ? null : flush.promise);
+  await opened({}, { queries: connection.queries, unflushed, unflushedChanges: () => null });
   connection.queries.run(sql`INSERT INTO t VALUES (${ROWS + 1}, 'unflushed')`);
   let shown: number | null = null;
   const reading = countNow().then((count) => {
@@ -141,6 +142,8 @@ test("a commit that is not flushed is not shown before it is", async () => {
   });
   const lines = pool.lines(rowsOfT, { after: ROWS }, by());
   const line = lines.next().then(({ value }) => value as Uint8Array);
+  // It has no records of reads.
+  expect(parsed(await pool.read({ ...countOfT, isOfRecords: false }, {}, by())).count).toBe(ROWS + 1);
   // The answers have arrived by then.
   const late = await Promise.race([line, Bun.sleep(300)]);
   expect({ late, shown }).toEqual({ late: undefined, shown: null });

@@ -290,12 +290,14 @@ describe("a database whose log is flushed beside it", () => {
   /** Flushes that are answered by the test. */
   function flushed() {
     const asked: PromiseWithResolvers<void>[] = [];
-    const sync = () => {
+    const urgent: (boolean | undefined)[] = [];
+    const sync = (isUrgent?: boolean) => {
       const flush = Promise.withResolvers<void>();
       asked.push(flush);
+      urgent.push(isUrgent);
       return flush.promise;
     };
-    return { asked, log: { sync, close: () => {} } };
+    return { asked, urgent, log: { sync, close: () => {} } };
   }
   const turns = async (count: number) => {
     for (let n = 0; n < count; n++) await new Promise(setImmediate);
@@ -326,6 +328,27 @@ describe("a database whose log is flushed beside it", () => {
     await Promise.all(more);
     expect(told).toEqual([1, 2, 3, 4]);
     expect(beside.unflushed()).toBeNull();
+  });
+
+  test("records of reads are flushed without urgency, and count as unflushed for reads of records only", async () => {
+    const { asked, urgent, log } = flushed();
+    const beside = makeDatabase(connection, () => false, log);
+    const noted = beside.commitWithin(60_000, insert(1), true);
+    // Does not wait for the minute.
+    const written = beside.commitWithin(0, () => {}, true);
+    await turns(3);
+    expect([numbers(beside.queries), urgent]).toEqual([[1], [false]]);
+    expect([beside.unflushed() === null, beside.unflushedChanges()]).toEqual([false, null]);
+    asked[0]?.resolve();
+    await Promise.all([noted, written]);
+    // With a change they are like it.
+    const more = [beside.commitWithin(60_000, insert(2), true), beside.commit(insert(3))];
+    await turns(3);
+    expect(urgent).toEqual([false, true]);
+    expect([beside.unflushed() === null, beside.unflushedChanges() === null]).toEqual([false, false]);
+    asked[1]?.resolve();
+    await Promise.all(more);
+    expect([beside.unflushed(), beside.unflushedChanges()]).toEqual([null, null]);
   });
 
   test("tells nobody of a commit that is never flushed, and takes no other", async () => {
