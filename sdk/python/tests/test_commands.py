@@ -19,6 +19,7 @@ from roomd import (
     ProblemError,
     Roomd,
     Sandbox,
+    sandbox_tools,
 )
 
 from .surroundings import PROXY, happens, restart, shaken, url
@@ -51,6 +52,14 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(self.sandbox.exec("kill -9 $$").signal, "SIGKILL")
         self.assertTrue(self.sandbox.exec("sleep 60", command_timeout_ms=300).timed_out)
         self.assertEqual(self.sandbox.get()["labels"], {"of": "tests"})
+
+    def test_the_functions_for_frameworks_work_in_it(self) -> None:
+        run, read_file, write_file = sandbox_tools(self.sandbox)
+        self.assertEqual(write_file("/root/tools/a.py", "print(6 * 7)\n"), "/root/tools/a.py is written.")
+        self.assertEqual(run("python3 /root/tools/a.py"), "exit code 0\n42\n")
+        self.assertEqual(run("echo wrong >&2; exit 3"), "exit code 3\nwrong\n")
+        self.assertEqual(read_file("/root/tools/a.py"), "print(6 * 7)\n")
+        self.assertEqual(read_file("/root/none"), "/root/none does not exist.")
 
     def test_output_is_heard_as_it_comes(self) -> None:
         heard: list[tuple[float, str]] = []

@@ -58,6 +58,7 @@ from .room import Room
 from .sandbox import Sandbox, SandboxOptions
 from .service import Roomd
 from .terminal import AttachedTerminal, Terminal
+from .tools import Tool, sandbox_tools
 from .trace import TracePlace, continuing
 from .transport import CallOptions, FileBody
 from .version import VERSION
@@ -126,12 +127,14 @@ __all__ = [
     "TemplateBuildError",
     "Terminal",
     "TimeoutError",
+    "Tool",
     "Topic",
     "TracePlace",
     "UnavailableError",
     "VERSION",
     "WebhookError",
     "continuing",
+    "sandbox_tools",
     "schemas",
     "verify_webhook",
 ]
