@@ -1,6 +1,7 @@
 /** Owns `roomd cluster`: hosts that are one service, by a PostgreSQL database. */
 import type { Command } from "commander";
 import { hostList } from "../../shared/api/hosts.ts";
+import type { RoomUid } from "../../shared/ids.ts";
 import type { openMemberships } from "../compose/memberships.ts";
 import { makeLog } from "../core/log.ts";
 import { call } from "./client.ts";
@@ -28,6 +29,7 @@ export function clusterCommand(): Command {
     .addCommand(list())
     .addCommand(drain())
     .addCommand(evacuateCommand())
+    .addCommand(keep())
     .addCommand(remove());
 }
 
@@ -95,6 +97,20 @@ function drain(): Command {
       const set = await withMemberships(options, {}, (memberships) => memberships.setDraining(hostId, !options.undo));
       await showValue(set, options, fieldLines);
     });
+}
+
+function keep(): Command {
+  const about = {
+    summary: "have this host keep a room that is on two hosts in the same epoch",
+    notes: [
+      "Neither host answers for such a room. Run it on the host whose copy is to stay: the other host retires its copy, and keeps its drive for drive.retention.",
+    ],
+    examples: ["roomd cluster keep rom_01JZ0000000000000000000000"],
+  };
+  return withConfigOption(command("keep <room_uid>", about)).action(async (roomUid: string, options: Options) => {
+    const kept = await withMemberships(options, {}, (memberships) => memberships.keep(roomUid as RoomUid));
+    await showValue(kept, options, fieldLines);
+  });
 }
 
 function remove(): Command {

@@ -73,6 +73,8 @@ export interface HostUse extends OrgUse {
 export interface Owner {
   host_id: string;
   epoch: number;
+  /** Another host that has the room in the same epoch. */
+  contested_by?: string | null;
 }
 
 export interface Directory {
@@ -106,7 +108,7 @@ export interface Directory {
   usedElsewhere(queries: Queries, orgId: OrgId): number;
   /** Another host as this one knows it; null: there is none of this name. */
   host(hostId: string): Host | null;
-  /** Who has a room, as it is known here just now; null: nobody. */
+  /** The owner of a room in this host's copy; null: none. Outside of transactions. */
   owner(roomUid: RoomUid): Owner | null;
   /** The same as it is true, after all that was being changed when this was called. Rejects with cluster_unavailable. */
   trueOwner(roomUid: RoomUid): Promise<Owner | null>;

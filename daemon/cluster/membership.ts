@@ -9,12 +9,14 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { eq, sql } from "drizzle-orm";
+import type { RoomUid } from "../../shared/ids.ts";
 import { now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import { replaceKept } from "../core/kept-file.ts";
 import type { Log } from "../core/log.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
+import { locally } from "../db/rehearsal.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
@@ -24,7 +26,17 @@ import type { HeldRoom } from "./directory.ts";
 import { accept, invite, type Secrets } from "./invitation.ts";
 import { forgetMembership, type Membership, readMembership, writeMembership } from "./member-file.ts";
 import { pointOf } from "./mirror.ts";
-import { deletePlacement, getHost, insertPlacement, listHosts, placementsOn, putHost } from "./placements.ts";
+import {
+  deletePlacement,
+  endContestsOf,
+  getHost,
+  insertPlacement,
+  listHosts,
+  movePlacement,
+  placementOfRoom,
+  placementsOn,
+  putHost,
+} from "./placements.ts";
 import { Rounds, writeRows } from "./rounds.ts";
 import { makeSchema, VERSION } from "./schema.ts";
 import { type HostRow, orgUse, SHARED_TABLES } from "./table.ts";
@@ -47,11 +59,19 @@ export interface MembershipDeps {
   certificate(): Promise<string>;
   /** The rooms that it has. */
   rooms(queries: Queries): HeldRoom[];
+  /** Has the row of a room here say another epoch. Within a commit. */
+  setEpoch(queries: Queries, roomUid: RoomUid, epoch: number): void;
   /** Keeps a record of what was done, on this host. Within a commit. */
   record(queries: Queries, event: MembershipEvent, details: Record<string, unknown>): void;
 }
 
-export type MembershipEvent = "host.joined" | "host.invited" | "host.draining" | "host.active" | "host.removed";
+export type MembershipEvent =
+  | "host.joined"
+  | "host.invited"
+  | "host.draining"
+  | "host.active"
+  | "host.removed"
+  | "room.kept";
 
 export function makeMemberships(deps: MembershipDeps) {
   const { database, self } = deps;
@@ -214,6 +234,7 @@ export function makeMemberships(deps: MembershipDeps) {
           });
         }
         for (const { room_uid } of rooms) deletePlacement(within, room_uid);
+        endContestsOf(within, hostId);
         within.delete(orgUse).where(eq(orgUse.host_id, hostId)).run();
         putHost(within, { ...host, state: "gone" });
         deps.record(within, "host.removed", { host: hostId, rooms_lost: rooms.length });
@@ -222,6 +243,27 @@ export function makeMemberships(deps: MembershipDeps) {
       // At once: one that still runs would say again that it has its rooms.
       return change(work, (run) => run("DELETE FROM roomd.leases WHERE host_id = $1", [hostId]));
     },
+
+    /** Ends a contest: this host has the room, in an epoch that no other host has. Throws invalid_state where nobody contests it. */
+    keep: (roomUid: RoomUid) =>
+      change((within) => {
+        const placed = placementOfRoom(within, roomUid);
+        const held = deps.rooms(within).find(({ room_uid }) => room_uid === roomUid);
+        if (!placed || !held || placed.contested_by === null || held.epoch !== placed.epoch) {
+          throw new ServiceError("invalid_state", {
+            detail: `${roomUid} is not on this host and another one in the same epoch.`,
+            hint: "The answer to a call about a room says whether it is on two hosts.",
+          });
+        }
+        const { host_id } = self;
+        const lost_by = placed.host_id === host_id ? placed.contested_by : placed.host_id;
+        const epoch = placed.epoch + 1;
+        movePlacement(within, roomUid, { host_id, epoch });
+        locally(within, (here) => deps.setEpoch(here, roomUid, epoch));
+        const { room_id, org_id } = placed;
+        deps.record(within, "room.kept", { room_uid: roomUid, host: host_id, lost_by, epoch });
+        return { room_uid: roomUid, room_id, org_id, host_id, lost_by, epoch };
+      }),
 
     close: () => connections.close(),
   };

@@ -7,7 +7,16 @@ import { now } from "../core/clock.ts";
 import type { Queries } from "../db/client.ts";
 import type { HostUse, MisplacedRoom, PlacedRoom } from "./directory.ts";
 import type { Load } from "./leases.ts";
-import { deletePlacement, getHost, insertPlacement, movePlacement, putHost, setUse, usesOf } from "./placements.ts";
+import {
+  contestPlacement,
+  deletePlacement,
+  getHost,
+  insertPlacement,
+  movePlacement,
+  putHost,
+  setUse,
+  usesOf,
+} from "./placements.ts";
 import type { HostRow } from "./table.ts";
 
 /** What there is to say, once the host is put together. */
@@ -50,6 +59,9 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
   const unsaid = present.filter(({ owner, named }) => owner === null && named === null);
   // The directory forgot that they came here: nobody who has one as it is now has it in an older epoch.
   const forgotten = present.filter(({ owner, epoch }) => owner !== null && owner.epoch < epoch);
+  const contested = present.filter(
+    ({ owner, epoch }) => owner?.epoch === epoch && owner.host_id !== host_id && owner.contested_by !== host_id,
+  );
   const said = new Map(usesOf(queries, host_id).map(({ org_id, host_id: _, ...use }) => [org_id, use]));
   const used = sources.allUsed(queries);
   // Also of organizations of which nothing is said: from before this host was a member, or the directory lost it.
@@ -69,6 +81,11 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
       ({ room_uid, epoch }) =>
         (within: Queries) =>
           movePlacement(within, room_uid, { host_id, epoch }),
+    ),
+    ...contested.map(
+      ({ room_uid }) =>
+        (within: Queries) =>
+          contestPlacement(within, room_uid, host_id),
     ),
     ...outdated.map((org_id) => (within: Queries) => setUse(within, org_id, host_id, sources.used(within, org_id))),
   ];

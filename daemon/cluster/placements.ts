@@ -2,10 +2,11 @@
 import { and, eq, ne, sql, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
+import { Remembered } from "../db/remembered.ts";
 import type { HostUse, Owner } from "./directory.ts";
-import { type HostRow, hosts, orgUse, type PlacementRow, placements } from "./table.ts";
+import { type HostRow, hosts, type NewPlacementRow, orgUse, type PlacementRow, placements } from "./table.ts";
 
-export function insertPlacement(queries: Queries, row: PlacementRow): void {
+export function insertPlacement(queries: Queries, row: NewPlacementRow): void {
   queries.insert(placements).values(row).run();
 }
 
@@ -32,10 +33,33 @@ export function placementOfRoom(queries: Queries, roomUid: RoomUid): PlacementRo
   return queries.select().from(placements).where(eq(placements.room_uid, roomUid)).get();
 }
 
-/** Changes who has a room, or in which epoch. */
-export function movePlacement(queries: Queries, roomUid: RoomUid, owner: Owner): void {
-  const { host_id, epoch } = owner;
-  queries.update(placements).set({ host_id, epoch }).where(eq(placements.room_uid, roomUid)).run();
+const owners = new Remembered<Owner>();
+
+/** The owner of a room, cached until the copy changes; outside of transactions. */
+export function prepareOwnerLookup(queries: Queries): (roomUid: RoomUid) => Owner | null {
+  const { host_id, epoch, contested_by } = placements;
+  const statement = queries
+    .select({ host_id, epoch, contested_by })
+    .from(placements)
+    .where(eq(placements.room_uid, sql.placeholder("room_uid")))
+    .prepare();
+  return (room_uid) => owners.get(queries, room_uid, () => statement.get({ room_uid })) ?? null;
+}
+
+/** Changes who has a room, or in which epoch, which no other host has then. */
+export function movePlacement(queries: Queries, roomUid: RoomUid, { host_id, epoch }: Owner): void {
+  const owner = { host_id, epoch, contested_by: null };
+  queries.update(placements).set(owner).where(eq(placements.room_uid, roomUid)).run();
+}
+
+/** Notes that another host has the room too, in the epoch of its placement. */
+export function contestPlacement(queries: Queries, roomUid: RoomUid, contested_by: string): void {
+  queries.update(placements).set({ contested_by }).where(eq(placements.room_uid, roomUid)).run();
+}
+
+/** A host that is removed contests no placement. */
+export function endContestsOf(queries: Queries, hostId: string): void {
+  queries.update(placements).set({ contested_by: null }).where(eq(placements.contested_by, hostId)).run();
 }
 
 export function placementsOn(queries: Queries, hostId: string): PlacementRow[] {

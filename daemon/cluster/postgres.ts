@@ -30,6 +30,7 @@ import {
   placementOf,
   placementOfRoom,
   prepareHostLookup,
+  prepareOwnerLookup,
   preparePlacementLookup,
   putHost,
   setUse,
@@ -91,6 +92,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   const { queries } = database;
   const placementIn = preparePlacementLookup(queries);
   const hostOf = prepareHostLookup(queries);
+  const ownerOf = prepareOwnerLookup(queries);
   const { host_id } = member;
   const connections = new Connections({ addresses: readAddresses(url) });
   const shared = new SharedRows(queries, SHARED_TABLES);
@@ -220,7 +222,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
     usedElsewhere: (within, orgId) => useBut(within, orgId, host_id).used_micro,
 
-    owner: (roomUid) => ownerIn(queries, roomUid),
+    owner: ownerOf,
 
     // A round of its own waits for all that are under way, also for one whose end was never heard of.
     trueOwner: (roomUid) => rounds.change((within) => ownerIn(within, roomUid), true),

@@ -311,12 +311,12 @@ export class Rounds {
     }
   }
 
-  /** Also of news that an operator's command beside this daemon has brought. */
+  /** Also of news that an operator's command beside this daemon has brought; the first time in any case. */
   #tell(): void {
     const { change_id } = pointOf(this.#deps.database.queries);
-    const isNew = this.#told !== null && this.#told !== change_id;
+    if (this.#told === change_id) return;
     this.#told = change_id;
-    if (isNew) this.#deps.onNews();
+    this.#deps.onNews();
   }
 
   #unavailable(error: unknown): unknown {

@@ -35,9 +35,12 @@ export const placements = sqliteTable("placements", {
   epoch: integer().notNull(),
   labels: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
   created_at: text().notNull(),
+  /** Another host that has the room in the same epoch. */
+  contested_by: text(),
 });
 
 export type PlacementRow = typeof placements.$inferSelect;
+export type NewPlacementRow = typeof placements.$inferInsert;
 
 export const orgUse = sqliteTable(
   "org_use",

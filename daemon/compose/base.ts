@@ -17,7 +17,7 @@ import { makeLogSync, makeOwnLogSync, rewriteLog } from "../db/log-sync.ts";
 import { migrate } from "../db/migrate.ts";
 import { rewriteOnce } from "../db/shrink.ts";
 import { type LocalDatabase, makeDatabase } from "../db/transact.ts";
-import { makeRoomFinder } from "../domain/rooms/index.ts";
+import { makeOwnership, makeRoomFinder } from "../domain/rooms/index.ts";
 import { makeTemplateGroups, regroupOrgTemplates, type TemplateGroups } from "../domain/templates/groups.ts";
 import { makeTemplates, type Templates } from "../domain/templates/registry.ts";
 import { makeTraces, type TracesPlan } from "../domain/traces/index.ts";
@@ -62,6 +62,8 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     log.warn("organizations' templates not given to their groups", { error: describeError(error) }),
   );
   const tracing = makeTraces({ plan: tracesPlan, hostId, log });
+  const directory = cluster ?? makeAlone(database, hostId);
+  const ownership = makeOwnership({ directory, hostId });
   return {
     ...options,
     hostId,
@@ -74,11 +76,12 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     /** Of several hosts; null: this one is by itself. */
     cluster,
     betweenHosts,
-    directory: cluster ?? makeAlone(database, hostId),
+    directory,
+    ownership,
     inspected,
     templates: templatesOn(options, inspected, templateGroups),
     templateGroups,
-    finder: makeRoomFinder(database, paths),
+    finder: makeRoomFinder(database, paths, ownership),
     record: makeRecorder(database, log),
     tracing,
     close: async () => {

@@ -9,7 +9,7 @@ import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { appendAudit } from "../domain/audit/index.ts";
-import { liveRooms } from "../domain/rooms/index.ts";
+import { liveRooms, updateRoom } from "../domain/rooms/index.ts";
 import { loadHostKey } from "../edge/ssh/host-key.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { type ComposeOptions, makeDirectories, openDatabase } from "./base.ts";
@@ -44,6 +44,7 @@ export async function openMemberships(options: ComposeOptions) {
     },
     certificate: async () => (await loadHostCertificate(paths.cluster)).cert,
     rooms: placedRooms,
+    setEpoch: (queries, roomUid, epoch) => updateRoom(queries, roomUid, { epoch }),
     record: (queries, event, details) =>
       appendAudit(queries, { ...BY_OPERATOR, event, outcome: "success", at: now(), org_id: null, details }),
   });

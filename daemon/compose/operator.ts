@@ -13,7 +13,7 @@ import { backupFigures, planBackups } from "../domain/backups/index.ts";
 import { serveAlone } from "../domain/egress/alone.ts";
 import { openTunnels } from "../domain/egress/tunnels.ts";
 import { getOrg, makeOperator, makeOrgChanges, type OrgRow, type Plans, plansOf } from "../domain/orgs/index.ts";
-import { countAllRooms, countRooms, makeRoomFinder } from "../domain/rooms/index.ts";
+import { countAllRooms, countRooms, roomNameOf } from "../domain/rooms/index.ts";
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
 import { listHibernated, listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
@@ -54,8 +54,7 @@ export async function openOperator(options: ComposeOptions) {
   const changes = makeOrgChanges(shared, MAKER_RULES);
   const plans = plansOf(config);
   const operator = makeOperator(database, shared, changes, plans, requireBody);
-  const { nameOf } = makeRoomFinder(database, paths);
-  const roomName = (roomUid: RoomUid) => nameOf(roomUid) ?? roomUid;
+  const roomName = (roomUid: RoomUid) => roomNameOf(database.queries, roomUid) ?? roomUid;
   let inspected: InspectedHost | undefined;
   const inspect = async () => {
     inspected ??= await inspectHost(config, paths, log);

@@ -27,6 +27,7 @@ export function composeRooms(
   const deps: RoomDeps = {
     database,
     directory: base.directory,
+    ownership: base.ownership,
     log,
     paths,
     quota,

@@ -5,6 +5,7 @@
 import type { Operation } from "../../shared/api/contract.ts";
 import type { SessionId } from "../../shared/ids.ts";
 import type { Directory } from "../cluster/directory.ts";
+import { Elsewhere } from "../cluster/elsewhere.ts";
 import type { AuditFacts } from "../core/audit-facts.ts";
 import type { Log } from "../core/log.ts";
 import { actorOf, type Caller } from "../core/operation.ts";
@@ -15,7 +16,6 @@ import { locally } from "../db/rehearsal.ts";
 import type { Database } from "../db/transact.ts";
 import { type AuditEntry, appendAudit, appendAudits } from "../domain/audit/index.ts";
 import type { Answers } from "./answers.ts";
-import { Elsewhere } from "./elsewhere.ts";
 import type { Claimed } from "./phase.ts";
 import type { RateRefusals } from "./rate-refusals.ts";
 import { durationOf, type Keeper, type Outcome, statusOf, type Walk } from "./walk.ts";

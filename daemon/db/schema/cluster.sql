@@ -14,14 +14,16 @@ CREATE TABLE hosts (
 
 -- The host of each room. A name is taken as long as its row exists.
 CREATE TABLE placements (
-  room_uid   TEXT NOT NULL PRIMARY KEY,
-  org_id     TEXT NOT NULL,
-  room_id    TEXT NOT NULL,
-  host_id    TEXT NOT NULL,
+  room_uid     TEXT NOT NULL PRIMARY KEY,
+  org_id       TEXT NOT NULL,
+  room_id      TEXT NOT NULL,
+  host_id      TEXT NOT NULL,
   -- Increases with each host that takes the room.
-  epoch      INTEGER NOT NULL,
-  labels     TEXT NOT NULL,
-  created_at TEXT NOT NULL
+  epoch        INTEGER NOT NULL,
+  labels       TEXT NOT NULL,
+  created_at   TEXT NOT NULL,
+  -- Another host that has the room in the same epoch, in which case neither serves it; null: none.
+  contested_by TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX placements_by_name ON placements (org_id, room_id);
 CREATE INDEX placements_by_host ON placements (host_id);

@@ -11,6 +11,7 @@ import type { Database } from "../../db/transact.ts";
 import type { Meter, Quota } from "../orgs/index.ts";
 import type { FitsAnswer, FitsAsked, SandboxesBranch, SandboxesMove } from "../sandboxes/index.ts";
 import type { Calls, MovingCalls, Nouns } from "./checkpoints/nouns.ts";
+import type { Ownership } from "./ownership.ts";
 import type { RoomRow } from "./table.ts";
 
 /** What came of a room whose file was sent. */
@@ -54,6 +55,8 @@ export interface RoomDeps {
     | "chooseOther"
     | "drain"
   >;
+  /** Whether this host answers for a room. */
+  ownership: Ownership;
   /** How moves to other hosts go. */
   moveTally: Tally;
   /** How other hosts are asked; there once the doors are open. */

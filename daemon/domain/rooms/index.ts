@@ -25,6 +25,7 @@ import { Eraser, removeUnborn } from "./erase.ts";
 import { makeGet } from "./get.ts";
 import { arrivingRooms } from "./move/arrive.ts";
 import { makeMoves, type PeerCalls } from "./move/index.ts";
+import type { Ownership } from "./ownership.ts";
 import { pageOfRooms } from "./page.ts";
 import { makeRoomRecords } from "./record.ts";
 import {
@@ -52,6 +53,7 @@ export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { arrivingRooms } from "./move/arrive.ts";
 export type { PeerCalls } from "./move/index.ts";
+export { makeOwnership } from "./ownership.ts";
 export { afterRoom, compareRooms, cursorAfterRoom, isOfPage } from "./page.ts";
 export {
   countAllRooms,
@@ -63,6 +65,7 @@ export {
   misplacedRooms,
   orgsLeftBehind,
   placedWithoutRoom,
+  updateRoom,
 } from "./store.ts";
 
 export interface Rooms {
@@ -90,7 +93,7 @@ export interface Rooms {
 const ENDS_AT_ONCE = 4;
 
 /** How a room is found: made first, because the nouns below rooms need it. */
-export function makeRoomFinder(database: Database, paths: Paths) {
+export function makeRoomFinder(database: Database, paths: Paths, ownership: Ownership) {
   const lookup = prepareRoomLookup(database.queries);
   const found = <T>(row: T | undefined, roomId: string): T => {
     if (!row) throw new ServiceError("room_not_found", { detail: `There is no room ${roomId}.` });
@@ -104,18 +107,22 @@ export function makeRoomFinder(database: Database, paths: Paths) {
     mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined;
   const findRow = (caller: Caller, roomId: string): RoomRow => {
     const row = found(lookupSeen(caller, roomId), roomId);
+    ownership.require(row);
     if (row.branching !== null) requireHere(toTarget(row, paths));
     return row;
   };
   const find: FindRoom = (caller, roomId) => {
-    const target = toTarget(found(lookupSeen(caller, roomId), roomId), paths);
+    const row = found(lookupSeen(caller, roomId), roomId);
+    ownership.require(row);
+    const target = toTarget(row, paths);
     requireHere(target);
     return target;
   };
   const current = (roomUid: RoomUid): RoomTarget => {
     const row = getRoom(database.queries, roomUid);
     if (!row) throw new ServiceError("room_not_found");
-    return toTarget(row, paths);
+    const target = toTarget(row, paths);
+    return target.is_moving || ownership.standing(row) === "here" ? target : { ...target, is_moving: true };
   };
   /** The same outside of transactions, for who asks for many again and again. */
   const remembered = (roomUid: RoomUid): RoomTarget => {
@@ -127,8 +134,13 @@ export function makeRoomFinder(database: Database, paths: Paths) {
   const keptOf = (orgId: OrgId): RoomTarget[] => keptRooms(database.queries, orgId).map((row) => toTarget(row, paths));
   /** The names by which guests that were saved in other rooms know this one. */
   const formerNames = (roomUid: RoomUid): readonly string[] => getRoom(database.queries, roomUid)?.former_ids ?? [];
-  const nameOf = (roomUid: string): string | null => getRoom(database.queries, roomUid as RoomUid)?.room_id ?? null;
+  const nameOf = (roomUid: string): string | null => roomNameOf(database.queries, roomUid);
   return { lookup, lookupSeen, lookupUid, findRow, find, current, remembered, ofOrg, keptOf, formerNames, nameOf };
+}
+
+/** The name of a room, also of one that has ended. */
+export function roomNameOf(queries: Queries, roomUid: string): string | null {
+  return getRoom(queries, roomUid as RoomUid)?.room_id ?? null;
 }
 
 /** Whose use of the service the drive of a room is; null when there is no such room any more. */
@@ -221,7 +233,8 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   const expiries = new Deadlines((roomUid) => {
     const row = getRoom(database.queries, roomUid as RoomUid);
     // One that is on its way ends where it is going to be.
-    if (row?.state === "active" && row.branching?.kind !== "move") endUnasked(row, "expired");
+    if (row?.state !== "active" || row.branching?.kind === "move") return;
+    if (deps.ownership.standing(row) === "here") endUnasked(row, "expired");
   });
   const retirements = new Deadlines(() => eraseDue());
   const schedule = (row: RoomRow) => expiries.set(row.room_uid, row.expires_at);

@@ -1,8 +1,25 @@
 /** Owns the SQL of rooms. */
-import { and, asc, count, desc, eq, gt, gte, inArray, isNotNull, lt, min, ne, or, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  count,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  gte,
+  inArray,
+  isNotNull,
+  lt,
+  min,
+  ne,
+  or,
+  sql,
+} from "drizzle-orm";
 import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { MisplacedRoom } from "../../cluster/directory.ts";
+import { placements } from "../../cluster/table.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import { type NewRoomRow, type RoomRow, rooms } from "./table.ts";
@@ -145,19 +162,45 @@ export function liveRooms(queries: Queries): RoomRow[] {
 export function misplacedRooms(queries: Queries, hostId: string): MisplacedRoom[] {
   const found = queries.all<Record<string, string | number | null>>(sql`
     SELECT rooms.room_uid, rooms.org_id, rooms.room_id, rooms.labels, rooms.created_at, rooms.epoch,
-      placed.host_id AS placed_on, placed.epoch AS placed_epoch,
+      placed.host_id AS placed_on, placed.epoch AS placed_epoch, placed.contested_by,
       named.room_uid AS named_uid, named.host_id AS named_on
     FROM rooms
     LEFT JOIN placements AS placed ON placed.room_uid = rooms.room_uid
     LEFT JOIN placements AS named ON named.org_id = rooms.org_id AND named.room_id = rooms.room_id
     WHERE rooms.state <> 'destroyed' AND (placed.host_id IS NOT ${hostId} OR placed.epoch < rooms.epoch
       OR named.room_uid IS NOT rooms.room_uid)`);
-  return found.map(({ placed_on, placed_epoch, named_uid, named_on, labels, ...room }) => ({
+  return found.map(({ placed_on, placed_epoch, contested_by, named_uid, named_on, labels, ...room }) => ({
     ...(room as unknown as Omit<MisplacedRoom, "labels" | "owner" | "named">),
     labels: JSON.parse(String(labels)) as Record<string, string>,
-    owner: placed_on === null ? null : { host_id: String(placed_on), epoch: Number(placed_epoch) },
+    owner:
+      placed_on === null
+        ? null
+        : {
+            host_id: String(placed_on),
+            epoch: Number(placed_epoch),
+            contested_by: contested_by === null ? null : String(contested_by),
+          },
     named: named_uid === null ? null : { room_uid: named_uid as RoomUid, host_id: String(named_on) },
   }));
+}
+
+/** Active rooms here, none that moves, which another host has too, in the same epoch or a newer one, as the directory has it. */
+export function roomsOfOthers(queries: Queries, hostId: string, limit: number): RoomRow[] {
+  const isOthers = or(
+    and(ne(placements.host_id, hostId), gte(placements.epoch, rooms.epoch)),
+    and(isNotNull(placements.contested_by), eq(placements.epoch, rooms.epoch)),
+  );
+  const isStaying = sql`json_extract(${rooms.branching}, '$.kind') IS NOT 'move'`;
+  return (
+    queries
+      .select(getTableColumns(rooms))
+      .from(rooms)
+      .innerJoin(placements, eq(placements.room_uid, rooms.room_uid))
+      // The first condition is that of an index.
+      .where(and(sql`${rooms.state} <> 'destroyed'`, eq(rooms.state, "active"), isStaying, isOthers))
+      .limit(limit)
+      .all()
+  );
 }
 
 /** Rooms that the directory has placed on this host, and that are not live here. */

@@ -125,6 +125,14 @@ describe("what differs is set right", () => {
     ]);
   });
 
+  test("a room that another host has in the same epoch is contested, once", () => {
+    addRoom(11, 2);
+    place(11, { host_id: "host-2", epoch: 2 });
+    settle();
+    expect([owner(11), placementOfRoom(connection.queries, uid(11))?.contested_by]).toEqual([["host-2", 2], "host-1"]);
+    expect(settle()).toBe(0);
+  });
+
   test("a room whose name is another's has lost it, and is not placed", () => {
     addRoom(9);
     place(10, { host_id: "host-2", room: 9 });

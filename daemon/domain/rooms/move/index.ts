@@ -3,7 +3,7 @@
 import { Value } from "@sinclair/typebox/value";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import { roomMove } from "../../../../shared/api/moves.ts";
-import type { KeyId, OrgId, RoomUid } from "../../../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { noSuchHost } from "../../../cluster/choose.ts";
 import type { Host } from "../../../cluster/directory.ts";
 import { monotonicMs } from "../../../core/clock.ts";
@@ -15,13 +15,14 @@ import { type FitsAnswer, fitsAsked } from "../../sandboxes/index.ts";
 import { requireWholeRoom } from "../checkpoints/fork.ts";
 import type { Locks } from "../checkpoints/locks.ts";
 import type { Arrived, Settled } from "../deps.ts";
-import { getRoom, liveRooms, updateRoom } from "../store.ts";
+import { getRoom, liveRooms } from "../store.ts";
 import type { Moving, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { Arrivals } from "./arrive.ts";
 import { departRoom, putDepartingAside, settleMove } from "./depart.ts";
 import type { MoveDeps } from "./deps.ts";
 import { makeEvacuate } from "./evacuate.ts";
+import { ForeignRooms } from "./foreign.ts";
 
 const AGAIN_MS = 2_000;
 
@@ -66,19 +67,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
     }
   };
 
-  /** It went while this host knew nothing of it, as where its data is older than that. */
-  const isElsewhere = ({ room_uid, state, epoch }: RoomRow) => {
-    const owner = directory.owner(room_uid);
-    return state === "active" && owner !== null && owner.host_id !== hostId && owner.epoch > epoch;
-  };
-  const giveUp = async ({ room_uid, created_by_id }: RoomRow) => {
-    const owner = directory.owner(room_uid);
-    if (!owner) return;
-    const branching: Moving = { kind: "move", to: owner.host_id, epoch: owner.epoch, key_id: created_by_id as KeyId };
-    deps.log.error("a room is another host's", { room_uid, host: owner.host_id, epoch: owner.epoch });
-    await database.commit((queries) => updateRoom(queries, room_uid, { branching }));
-    void goOn(room_uid);
-  };
+  const foreign = new ForeignRooms(deps, goOn);
 
   const move = async (row: RoomRow, to: Host, force: boolean, by: { key_id: Moving["key_id"]; isCall: boolean }) => {
     const { room_id, room_uid } = row;
@@ -137,7 +126,10 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
     },
     isComing: (org_id, room_id) => arrivals.has({ org_id, room_id }),
     recover: async () => {
-      directory.onChange(() => arrivals.look());
+      directory.onChange(() => {
+        arrivals.look();
+        foreign.lookSoon();
+      });
       await arrivals.recover();
       for (const row of liveRooms(database.queries)) {
         if (row.branching?.kind === "move") {
@@ -145,11 +137,12 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
           continue;
         }
         await putDepartingAside(deps, row.room_uid);
-        if (isElsewhere(row)) await giveUp(row);
       }
+      await foreign.look();
     },
     stop: () => {
       arrivals.stop();
+      foreign.stop();
       due.clear();
     },
   };

@@ -14,7 +14,7 @@ import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { insertOrg } from "../../../../daemon/domain/orgs/store.ts";
 import type { RoomDeps } from "../../../../daemon/domain/rooms/deps.ts";
 import { Eraser } from "../../../../daemon/domain/rooms/erase.ts";
-import { makeRoomFinder, makeRooms } from "../../../../daemon/domain/rooms/index.ts";
+import { makeOwnership, makeRoomFinder, makeRooms } from "../../../../daemon/domain/rooms/index.ts";
 import { getRoom, insertRoom } from "../../../../daemon/domain/rooms/store.ts";
 import type { RoomRow } from "../../../../daemon/domain/rooms/table.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
@@ -110,9 +110,12 @@ const holding: RoomDeps["drive"]["holding"] = (_room, work) => work();
 function makeAll() {
   const noDrive = { measure: async () => ({ used_bytes: 0, file_count: 0 }), modeOf: () => "open" as const };
   const forgotten: string[] = [];
+  const directory = makeAlone(database, "host");
+  const ownership = makeOwnership({ directory, hostId: "host" });
   const deps = {
     database,
-    directory: makeAlone(database, "host"),
+    directory,
+    ownership,
     paths,
     log: makeLog("error", (line) => logged.push(line)),
     quota: { admit: () => [] },
@@ -149,7 +152,7 @@ function makeAll() {
       throw new Error("there are no others");
     },
   };
-  return { rooms: makeRooms(deps, makeRoomFinder(database, paths)), forgotten };
+  return { rooms: makeRooms(deps, makeRoomFinder(database, paths, ownership)), forgotten };
 }
 
 function addDue(name: string): void {

@@ -1,0 +1,101 @@
+/**
+ * Rooms here that another host has too, by the directory. One in a newer epoch is given up: its row says that it moves, and settling the
+ * move retires it. One in the same epoch stays as it is, and waits in it end; ownership.ts refuses its calls.
+ */
+import type { KeyId, RoomUid } from "../../../../shared/ids.ts";
+import { within } from "../../../core/published.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import { getRoom, roomsOfOthers, updateRoom } from "../store.ts";
+import type { Moving } from "../table.ts";
+import type { MoveDeps } from "./deps.ts";
+
+/** News that follow each other are looked at together: a call is refused by its own check before. */
+const LOOK_MS = 250;
+/** Of one look. */
+const MOST_ROOMS = 1_000;
+/** For calls that found the room before it was known to be another host's. */
+const CALLS_MS = 5_000;
+
+type Deps = Pick<MoveDeps, "database" | "directory" | "ownership" | "hostId" | "pauses" | "audit" | "calls" | "log">;
+
+export class ForeignRooms {
+  readonly #deps: Deps;
+  readonly #settle: (roomUid: RoomUid) => Promise<void>;
+  readonly #givenUp = new Set<RoomUid>();
+  readonly #contested = new Set<RoomUid>();
+  #timer: Timer | null = null;
+
+  /** `settle` finds out whose a room is that moves. Never rejects. */
+  constructor(deps: Deps, settle: (roomUid: RoomUid) => Promise<void>) {
+    this.#deps = deps;
+    this.#settle = settle;
+    deps.ownership.onElsewhere(({ room_uid }) => void this.#giveUp(room_uid));
+  }
+
+  lookSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      void this.look();
+    }, LOOK_MS);
+  }
+
+  /** Resolves once each row says what becomes of its room. Never rejects. */
+  async look(): Promise<void> {
+    const { database, hostId, ownership } = this.#deps;
+    const rows = roomsOfOthers(database.queries, hostId, MOST_ROOMS);
+    const contested = rows.filter((row) => ownership.standing(row) === "contested");
+    this.#noteContested(contested);
+    const elsewhere = rows.filter((row) => ownership.standing(row) === "elsewhere");
+    for (const { room_uid } of elsewhere) await this.#giveUp(room_uid);
+    if (rows.length === MOST_ROOMS && elsewhere.length > 0) this.lookSoon();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer ?? undefined);
+  }
+
+  #noteContested(rows: readonly { room_uid: RoomUid; room_id: string; epoch: number }[]): void {
+    const { log, pauses } = this.#deps;
+    const now = new Set(rows.map(({ room_uid }) => room_uid));
+    for (const roomUid of this.#contested) {
+      if (now.has(roomUid)) continue;
+      this.#contested.delete(roomUid);
+      pauses.end(roomUid);
+    }
+    for (const { room_uid, room_id, epoch } of rows) {
+      if (this.#contested.has(room_uid)) continue;
+      this.#contested.add(room_uid);
+      log.error("a room is on two hosts in the same epoch", { room_uid, epoch });
+      pauses.begin(room_uid, new ServiceError("invalid_state", { detail: `Room ${room_id} is on two hosts.` }));
+    }
+  }
+
+  async #giveUp(roomUid: RoomUid): Promise<void> {
+    const { database, directory, hostId, pauses, audit, calls, log } = this.#deps;
+    if (this.#givenUp.has(roomUid)) return;
+    this.#givenUp.add(roomUid);
+    try {
+      const owner = directory.owner(roomUid);
+      const row = await database.commit((queries) => {
+        const row = getRoom(queries, roomUid);
+        if (row?.state !== "active" || row.branching?.kind === "move" || owner === null) return null;
+        if (owner.host_id === hostId || owner.epoch <= row.epoch) return null;
+        const { host_id: to, epoch } = owner;
+        const branching: Moving = { kind: "move", to, epoch, key_id: row.created_by_id as KeyId };
+        updateRoom(queries, roomUid, { branching });
+        return row;
+      });
+      if (!row || !owner) return;
+      log.error("a room is another host's", { room_uid: roomUid, host: owner.host_id, epoch: owner.epoch });
+      pauses.begin(roomUid, new ServiceError("room_moving"));
+      audit.endRoom(roomUid);
+      void within(calls.untilDone(row, 0), CALLS_MS, "calls about the room")
+        .catch(() => {})
+        .then(() => this.#settle(roomUid));
+    } catch (error) {
+      log.error("failed to give up a room that is another host's", { room_uid: roomUid, error: describeError(error) });
+    } finally {
+      this.#givenUp.delete(roomUid);
+    }
+  }
+}

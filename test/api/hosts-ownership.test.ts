@@ -1,0 +1,108 @@
+/** Which host answers for a room after a host's data was set back: two daemons and a PostgreSQL. */
+import { Database } from "bun:sqlite";
+import { cpSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
+import { TestHosts } from "../harness/hosts.ts";
+
+let service: TestHosts;
+let one: TestDaemon;
+let two: TestDaemon;
+
+beforeAll(async () => {
+  const noGuests = { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" };
+  service = await TestHosts.start(2, { env: noGuests });
+  [one, two] = service.hosts as [TestDaemon, TestDaemon];
+  await service.knowEachOther();
+}, 60_000);
+
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]();
+}, 60_000);
+
+const post = (host: TestDaemon, room: string, payload: string) =>
+  host.api("POST", `/v1/rooms/${room}/messages`, { source: "a", destination: "b", payload });
+
+async function read(host: TestDaemon, room: string): Promise<string[]> {
+  const { items } = await host.ok("GET", `/v1/rooms/${room}/messages?after=0&limit=100`);
+  return items.map(({ payload }: Json) => payload);
+}
+
+const answeredBy = ({ status, headers }: Awaited<ReturnType<typeof post>>) => [status, headers.get("x-roomd-host")];
+
+/** A room of host-1 with a message, that host's data as they are then, and the room moved to host-2, with another message. */
+async function movedAway(room: string): Promise<{ setBack(change?: (database: Database) => void): void; uid: string }> {
+  const { room_uid: uid } = await one.ok("POST", "/v1/rooms", { room_id: room, host: "host-1" });
+  for (const agent of ["a", "b"]) {
+    await one.ok("PUT", `/v1/rooms/${room}/agents/${agent}/subscriptions`, { topics: ["t"] });
+  }
+  expect((await post(one, room, "before")).status).toBe(202);
+  await one.end("SIGTERM");
+  const backup = join(one.home, `backup-${room}`);
+  cpSync(one.dataDir, backup, { recursive: true });
+  await one.serve();
+  await service.knowEachOther();
+  await one.ok("POST", `/v1/rooms/${room}/move`, { host: "host-2" });
+  expect((await post(two, room, "after the move")).status).toBe(202);
+  return {
+    uid,
+    setBack: (change) => {
+      rmSync(one.dataDir, { recursive: true });
+      cpSync(backup, one.dataDir, { recursive: true });
+      if (!change) return;
+      using database = new Database(join(one.dataDir, "roomd.db"));
+      change(database);
+    },
+  };
+}
+
+describe("a host whose data were set back to before a room moved away", { timeout: 120_000 }, () => {
+  test("forwards calls once it knows of the move, though it had started without the directory", async () => {
+    const { setBack } = await movedAway("older");
+    await one.end("SIGTERM");
+    setBack();
+    await service.postgres.stop();
+    await one.serve();
+    await service.postgres.begin();
+    await until("host-1 follows the directory", async () =>
+      [201, 409].includes((await one.api("POST", "/v1/rooms", { room_id: "follows", host: "host-1" })).status),
+    );
+    expect(answeredBy(await post(one, "older", "after the return"))).toEqual([202, "host-2"]);
+    for (const host of [one, two]) {
+      expect(await read(host, "older")).toEqual(["before", "after the move", "after the return"]);
+    }
+    await until("its copy is retired", () => one.log.includes("a room is another host's") && hasRetired("older"));
+    expect(answeredBy(await post(one, "older", "last"))).toEqual([202, "host-2"]);
+  });
+
+  test("serves it no more than the other host does, where both have the same epoch; an operator chooses", async () => {
+    const { setBack, uid } = await movedAway("equal");
+    await one.end("SIGTERM");
+    setBack((database) => database.run("UPDATE rooms SET epoch = 2 WHERE room_id = 'equal'"));
+    await one.serve();
+    for (const host of [one, two]) {
+      await until("the room is frozen", async () => {
+        const { status, body } = await post(host, "equal", "to nobody");
+        return status === 409 && body.code === "invalid_state";
+      });
+      const { status, body } = await host.api("GET", "/v1/rooms/equal");
+      expect([status, body.details]).toEqual([409, { hosts: ["host-2", "host-1"] }]);
+    }
+    const kept = await two.cli(["cluster", "keep", uid]);
+    expect([kept.status, kept.stderr]).toEqual([0, ""]);
+    for (const host of [one, two]) {
+      await until("host-2 answers", async () => answeredBy(await post(host, "equal", "kept")).join() === "202,host-2");
+    }
+    await until("the other copy is retired", () => hasRetired("equal"));
+    expect(await read(one, "equal")).toEqual(["before", "after the move", "kept", "kept"]);
+    expect((await two.cli(["cluster", "keep", uid])).status).not.toBe(0);
+  });
+});
+
+/** Whether host-1 has the room no more. */
+function hasRetired(room: string): boolean {
+  using database = new Database(join(one.dataDir, "roomd.db"), { readonly: true });
+  return database.query("SELECT 1 FROM rooms WHERE room_id = ? AND state = 'destroyed'").get(room) !== null;
+}
