@@ -45,7 +45,10 @@ describe("migrate", () => {
   });
 
   test.each([
-    [latestVersion() + 1, /from a newer roomd: it has schema 101, and this roomd knows up to 100\. Run the roomd that wrote it/],
+    [
+      latestVersion() + 1,
+      /from a newer roomd: it has schema 101, and this roomd knows up to 100\. Run the roomd that wrote it/,
+    ],
     [1, /before the first release of roomd: it has schema 1,/],
     [INITIAL_VERSION - 1, /begin with an empty data directory/],
   ])("refuses a database of version %i, and leaves it as it is", (version, reason) => {

@@ -3,6 +3,7 @@
  * move retires it. One in the same epoch stays as it is, and waits in it end; ownership.ts refuses its calls.
  */
 import type { KeyId, RoomUid } from "../../../../shared/ids.ts";
+import { startTimer, stopTimer } from "../../../core/clock.ts";
 import { within } from "../../../core/published.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import { getRoom, roomsOfOthers, updateRoom } from "../store.ts";
@@ -33,7 +34,7 @@ export class ForeignRooms {
   }
 
   lookSoon(): void {
-    this.#timer ??= setTimeout(() => {
+    this.#timer ??= startTimer(() => {
       this.#timer = null;
       void this.look();
     }, LOOK_MS);
@@ -51,7 +52,7 @@ export class ForeignRooms {
   }
 
   stop(): void {
-    clearTimeout(this.#timer ?? undefined);
+    stopTimer(this.#timer);
   }
 
   #noteContested(rows: readonly { room_uid: RoomUid; room_id: string; epoch: number }[]): void {
