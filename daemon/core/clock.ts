@@ -14,8 +14,8 @@ export function monotonicMs(): number {
   return performance.now();
 }
 
-/** Smaller differences are no step: the wall clock has whole milliseconds, and the thread may be interrupted between two readings. */
-const MOST_APART_MS = 5;
+/** Smaller differences are no step: the wall clock has whole milliseconds. */
+const MOST_APART_MS = 1;
 /** Wall-clock time of the monotonic clock's zero. */
 let origin = performance.timeOrigin;
 

@@ -1,5 +1,5 @@
 /** Lifetimes within a process, which steps of the wall clock neither shorten nor extend. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "../../daemon/core/operation.ts";
 import { Tickets } from "../../daemon/core/tickets.ts";
 import { Idleness, type IdlenessDeps } from "../../daemon/domain/sandboxes/idleness.ts";
@@ -7,12 +7,16 @@ import { Attempts } from "../../daemon/domain/users/attempts.ts";
 import { Challenges } from "../../daemon/domain/users/challenges.ts";
 import { Sessions } from "../../daemon/edge/mcp/sessions.ts";
 import type { KeyId } from "../../shared/ids.ts";
+import { MovedClock } from "../harness/moved-clock.ts";
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-beforeEach(() => void vi.useFakeTimers({ now: Date.parse("2026-01-31T12:00:00Z") }));
-afterEach(() => void vi.useRealTimers());
+let clock: MovedClock;
+beforeEach(() => {
+  clock = new MovedClock();
+});
+afterEach(() => clock[Symbol.dispose]());
 
 interface Lifetime {
   ms: number;
@@ -81,7 +85,7 @@ const LIFETIMES: Record<string, Lifetime> = {
         },
       } as unknown as IdlenessDeps);
       idleness.restart("sbx_1");
-      vi.advanceTimersByTime(5 * MINUTE_MS);
+      clock.pass(5 * MINUTE_MS);
       traffic_at = performance.now();
       return () => !isIdle;
     },
@@ -91,10 +95,10 @@ const LIFETIMES: Record<string, Lifetime> = {
 describe.each([1, -1])("after a step of the wall clock by %i h", (hours) => {
   test.each(Object.entries(LIFETIMES))("%s ends when it was to end", (_, { ms, begin }) => {
     const lasts = begin();
-    vi.setSystemTime(Date.now() + hours * HOUR_MS);
-    vi.advanceTimersByTime(ms - 1);
+    clock.step(hours * HOUR_MS);
+    clock.pass(ms - 1);
     expect(lasts()).toBe(true);
-    vi.advanceTimersByTime(1);
+    clock.pass(1);
     expect(lasts()).toBe(false);
   });
 });

@@ -13,11 +13,15 @@ import {
   wallMs,
 } from "../../../daemon/core/clock.ts";
 import { PartBoard } from "../../../daemon/db/readers/messages.ts";
+import { MovedClock } from "../../harness/moved-clock.ts";
 
 const HOUR_MS = 3_600_000;
 
-beforeEach(() => void vi.useFakeTimers({ now: Date.parse("2026-01-31T12:00:00Z") }));
-afterEach(() => void vi.useRealTimers());
+let clock: MovedClock;
+beforeEach(() => {
+  clock = new MovedClock();
+});
+afterEach(() => clock[Symbol.dispose]());
 
 test("both clocks and all timers move together", async () => {
   const heard: string[] = [];
@@ -28,17 +32,17 @@ test("both clocks and all timers move together", async () => {
   void sleep(60).then(() => heard.push("sleep"));
   timeoutSignal(70).addEventListener("abort", () => heard.push("signal"));
   stopTimer(stopped);
-  await vi.advanceTimersByTimeAsync(100);
+  await clock.passAsync(100);
   expect(heard).toEqual(["timer", "interval", "sleep", "signal", "interval"]);
   stopTimer(interval);
-  await vi.advanceTimersByTimeAsync(HOUR_MS - 100);
+  await clock.passAsync(HOUR_MS - 100);
   expect(heard).toHaveLength(5);
   expect([monotonicMs() - began, now()]).toEqual([HOUR_MS, "2026-01-31T13:00:00.000Z"]);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(clock.timers).toBe(0);
 });
 
 describe.each([1, -1])("a step of the wall clock by %i h", (hours) => {
-  const step = () => vi.setSystemTime(Date.now() + hours * HOUR_MS);
+  const step = () => clock.step(hours * HOUR_MS);
 
   test("neither fires nor delays timers", async () => {
     let fired = 0;
@@ -47,9 +51,9 @@ describe.each([1, -1])("a step of the wall clock by %i h", (hours) => {
     }
     timeoutSignal(1000).addEventListener("abort", () => fired++);
     step();
-    await vi.advanceTimersByTimeAsync(999);
+    await clock.passAsync(999);
     expect(fired).toBe(0);
-    await vi.advanceTimersByTimeAsync(1);
+    await clock.passAsync(1);
     expect(fired).toBe(3);
   });
 
@@ -67,7 +71,7 @@ describe.each([1, -1])("a step of the wall clock by %i h", (hours) => {
     // The thread's clock has another zero.
     new Float64Array(memory)[0] = monotonicMs() + hours * HOUR_MS;
     expect(board.ms).toBe(0);
-    vi.advanceTimersByTime(500);
+    clock.pass(500);
     expect(board.ms).toBe(500);
   });
 });
@@ -79,14 +83,14 @@ test("a sleep rejects with the reason of its signal, and leaves no timer", async
   given.abort(reason);
   await expect(sleeping).rejects.toBe(reason);
   await expect(sleep(1000, given.signal)).rejects.toBe(reason);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(clock.timers).toBe(0);
 });
 
 test("a sleep that is over leaves no listener at its signal", async () => {
   const { signal } = new AbortController();
   const remove = vi.spyOn(signal, "removeEventListener");
   const sleeping = sleep(10, signal);
-  vi.advanceTimersByTime(10);
+  clock.pass(10);
   await sleeping;
   expect(remove).toHaveBeenCalledOnce();
 });
@@ -95,9 +99,9 @@ test("the age of another thread's moments is never too large, and exact once one
   const ageOf = agesOfThread();
   const apart = 12_345;
   const theirs = monotonicMs() - apart;
-  vi.advanceTimersByTime(40);
+  clock.pass(40);
   expect(ageOf(theirs)).toBe(0);
-  vi.advanceTimersByTime(10);
+  clock.pass(10);
   expect(ageOf(theirs)).toBe(10);
   expect(ageOf(monotonicMs() - apart)).toBe(0);
   expect(ageOf(theirs)).toBe(50);

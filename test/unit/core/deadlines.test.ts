@@ -1,16 +1,16 @@
 /** Moments at which something is due: near, past, moved, taken away, and further away than a timer reaches. */
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Deadlines } from "../../../daemon/core/deadlines.ts";
+import { MovedClock } from "../../harness/moved-clock.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
+let clock: MovedClock;
 beforeEach(() => {
-  vi.useFakeTimers({ now: Date.parse("2026-01-31T12:00:00Z") });
+  clock = new MovedClock();
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
+afterEach(() => clock[Symbol.dispose]());
 
 function watched() {
   const due: { key: string; at: number }[] = [];
@@ -23,9 +23,9 @@ describe("a moment", () => {
     const { due, deadlines } = watched();
     const at = Date.now() + 1000;
     deadlines.set("a", moment(1000));
-    vi.advanceTimersByTime(999);
+    clock.pass(999);
     expect(due).toEqual([]);
-    vi.advanceTimersByTime(5000);
+    clock.pass(5000);
     expect(due).toEqual([{ key: "a", at }]);
   });
 
@@ -33,7 +33,7 @@ describe("a moment", () => {
     const { due, deadlines } = watched();
     deadlines.set("a", moment(-DAY_MS));
     expect(due).toEqual([]);
-    vi.advanceTimersByTime(1);
+    clock.pass(1);
     expect(due.map(({ key }) => key)).toEqual(["a"]);
   });
 
@@ -44,9 +44,9 @@ describe("a moment", () => {
     deadlines.set("moved", moment(3000));
     deadlines.set("gone", null);
     deadlines.set("never was", null);
-    vi.advanceTimersByTime(2000);
+    clock.pass(2000);
     expect(due).toEqual([]);
-    vi.advanceTimersByTime(2000);
+    clock.pass(2000);
     expect(due.map(({ key }) => key)).toEqual(["moved"]);
   });
 
@@ -54,34 +54,34 @@ describe("a moment", () => {
     const { due, deadlines } = watched();
     const at = Date.now() + days * DAY_MS;
     deadlines.set("far", moment(days * DAY_MS));
-    vi.advanceTimersByTime(days * DAY_MS - 1);
+    clock.pass(days * DAY_MS - 1);
     expect(due).toEqual([]);
-    vi.advanceTimersByTime(1);
+    clock.pass(1);
     expect(due).toEqual([{ key: "far", at }]);
   });
 
   test("far away may still be moved after years of waiting", () => {
     const { due, deadlines } = watched();
     deadlines.set("far", moment(100 * DAY_MS));
-    vi.advanceTimersByTime(60 * DAY_MS);
+    clock.pass(60 * DAY_MS);
     deadlines.set("far", moment(1000));
-    vi.advanceTimersByTime(1000);
+    clock.pass(1000);
     expect(due).toHaveLength(1);
-    vi.advanceTimersByTime(100 * DAY_MS);
+    clock.pass(100 * DAY_MS);
     expect(due).toHaveLength(1);
   });
 });
 
 describe.each([1, -1])("after a step of the wall clock by %i h", (hours) => {
-  const step = () => vi.setSystemTime(Date.now() + hours * HOUR_MS);
+  const step = () => clock.step(hours * HOUR_MS);
 
   test("a duration is over when it was to be", () => {
     const { due, deadlines } = watched();
     deadlines.setIn("a", 2 * HOUR_MS);
     step();
-    vi.advanceTimersByTime(2 * HOUR_MS - 1);
+    clock.pass(2 * HOUR_MS - 1);
     expect(due).toEqual([]);
-    vi.advanceTimersByTime(1);
+    clock.pass(1);
     expect(due).toHaveLength(1);
   });
 
@@ -90,9 +90,9 @@ describe.each([1, -1])("after a step of the wall clock by %i h", (hours) => {
     const at = Date.now() + 3 * HOUR_MS;
     deadlines.set("a", moment(3 * HOUR_MS));
     step();
-    vi.advanceTimersByTime(at - Date.now() - 1);
+    clock.pass(at - Date.now() - 1);
     expect(due).toEqual([]);
-    vi.advanceTimersByTime(1);
+    clock.pass(1);
     expect(due).toEqual([{ key: "a", at }]);
   });
 });
@@ -100,8 +100,8 @@ describe.each([1, -1])("after a step of the wall clock by %i h", (hours) => {
 test("a moment that the wall clock is set beyond is due within an hour", () => {
   const { due, deadlines } = watched();
   deadlines.set("a", moment(2 * DAY_MS));
-  vi.setSystemTime(Date.now() + 3 * DAY_MS);
-  vi.advanceTimersByTime(HOUR_MS);
+  clock.step(3 * DAY_MS);
+  clock.pass(HOUR_MS);
   expect(due).toHaveLength(1);
 });
 
@@ -109,9 +109,9 @@ test("after clear nothing is due any more", () => {
   const { due, deadlines } = watched();
   for (const days of [1, 100]) deadlines.set(`in ${days}`, moment(days * DAY_MS));
   deadlines.clear();
-  vi.advanceTimersByTime(200 * DAY_MS);
+  clock.pass(200 * DAY_MS);
   expect(due).toEqual([]);
-  expect(vi.getTimerCount()).toBe(0);
+  expect(clock.timers).toBe(0);
 });
 
 test("what is due may set its own next moment", () => {
@@ -120,6 +120,6 @@ test("what is due may set its own next moment", () => {
     if (++rounds < 5) deadlines.set(key, moment(1000));
   });
   deadlines.set("again", moment(1000));
-  vi.advanceTimersByTime(60_000);
+  clock.pass(60_000);
   expect(rounds).toBe(5);
 });

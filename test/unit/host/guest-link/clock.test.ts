@@ -1,10 +1,14 @@
 /** The guest's clock as it is set from the host: exact to the fastest round trip, however slow the others are. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { clockSkewMs, correctClock } from "../../../../daemon/host/guest-link/clock.ts";
 import type { GuestLink } from "../../../../daemon/host/guest-link/handshake.ts";
+import { MovedClock } from "../../../harness/moved-clock.ts";
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance"] }));
-afterEach(() => void vi.useRealTimers());
+let clock: MovedClock;
+beforeEach(() => {
+  clock = new MovedClock();
+});
+afterEach(() => clock[Symbol.dispose]());
 
 /** Time of a request on its way to the guest, and of its answer on the way back. */
 type RoundTrip = readonly [toGuestMs: number, backMs: number];
@@ -14,10 +18,10 @@ function guest(offMs: number, trips: readonly RoundTrip[]) {
   const state = { offMs, asked: 0 };
   const open = ({ adjust_ns = "0" }: { adjust_ns?: string }) => {
     const [toGuestMs, backMs] = trips[Math.min(state.asked++, trips.length - 1)] ?? [0, 0];
-    vi.advanceTimersByTime(toGuestMs);
+    clock.pass(toGuestMs);
     state.offMs += Number(adjust_ns) / 1_000_000;
     const clockMs = Date.now() + state.offMs;
-    vi.advanceTimersByTime(backMs);
+    clock.pass(backMs);
     return { finished: Promise.resolve({ clock_ns: `${Math.round(clockMs * 1000)}000` }), fail: () => {} };
   };
   return { state, link: { open } as unknown as GuestLink };
@@ -59,7 +63,7 @@ test("is read again if a slow answer seems right by chance", async () => {
 test.each([1, -1])("follows a wall clock of the host that is set by %i h", async (hours) => {
   const { state, link } = guest(0, [[1, 1]]);
   await correctClock(link);
-  vi.setSystemTime(Date.now() + hours * 3_600_000);
+  clock.step(hours * 3_600_000);
   // The guest keeps the time that it had.
   state.offMs = -hours * 3_600_000;
   await correctClock(link);
