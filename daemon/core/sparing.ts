@@ -11,14 +11,14 @@ const SHARE = 1 / 100;
 const OLDEST_MS = 5_000;
 
 /** Makes what says what `look` finds, and, where looks take long, what the last one found a while ago. */
-export function sparingly<T>(look: () => T, clock = monotonicMs): () => T {
+export function sparingly<T>(look: () => T): () => T {
   const took: number[] = [];
   let found: { value: T; until: number } | null = null;
   return () => {
-    const begun = clock();
+    const begun = monotonicMs();
     if (found && begun < found.until) return found.value;
     const value = look();
-    const ended = clock();
+    const ended = monotonicMs();
     took.push(ended - begun);
     if (took.length > LONG_IN_A_ROW) took.shift();
     const shortest = Math.min(...took);

@@ -20,7 +20,8 @@ export class TurnedPlace {
   }
 
   /** Returns a function that releases the place, once. Throws the refusal. */
-  take(owner: string, nowMs = monotonicMs()): () => void {
+  take(owner: string): () => void {
+    const nowMs = monotonicMs();
     for (const [other, at] of this.#refused) if (nowMs - at > KEPT_MS) this.#refused.delete(other);
     const [next = owner] = this.#refused.keys();
     if (this.#holder !== null || next !== owner) {

@@ -1,6 +1,6 @@
 /**
  * Owns whether the event loop may wait for the disk: as long as no flush was slow, and after one that was, once the disk has been
- * quick again for a while. The while doubles each time that it was too short. Pure.
+ * quick again for a while. The while doubles each time that it was too short.
  */
 import { monotonicMs } from "../core/clock.ts";
 
@@ -13,22 +13,17 @@ const LONGEST_WHILE_MS = 60_000;
 
 export class DiskTrust {
   #row = 0;
-  #slowAtMs: number;
+  #slowAtMs = monotonicMs();
   #whileMs = FIRST_WHILE_MS;
   #isTrusted = false;
 
-  /** Times are of a clock that only goes forward. */
-  constructor(nowMs = monotonicMs()) {
-    this.#slowAtMs = nowMs;
-  }
-
-  isQuick(nowMs = monotonicMs()): boolean {
-    this.#isTrusted ||= this.#row >= ROW && nowMs - this.#slowAtMs >= this.#whileMs;
+  isQuick(): boolean {
+    this.#isTrusted ||= this.#row >= ROW && monotonicMs() - this.#slowAtMs >= this.#whileMs;
     return this.#isTrusted;
   }
 
   /** A flush took so long. */
-  took(ms: number, nowMs = monotonicMs()): void {
+  took(ms: number): void {
     if (ms <= QUICK_MS) {
       this.#row++;
       return;
@@ -36,6 +31,6 @@ export class DiskTrust {
     if (this.#isTrusted) this.#whileMs = Math.min(2 * this.#whileMs, LONGEST_WHILE_MS);
     this.#isTrusted = false;
     this.#row = 0;
-    this.#slowAtMs = nowMs;
+    this.#slowAtMs = monotonicMs();
   }
 }

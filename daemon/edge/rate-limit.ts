@@ -53,10 +53,10 @@ export class RateLimit {
     return this.#buckets.size;
   }
 
-  /** Takes a token of the caller's; null where there is no limit. `nowMs` is of a clock that only goes forward. */
-  take(caller: Pick<Caller, "key_id" | "first_key_id">, nowMs = monotonicMs()): Rate | null {
+  /** Takes a token of the caller's; null where there is no limit. */
+  take(caller: Pick<Caller, "key_id" | "first_key_id">): Rate | null {
     if (this.#perMs === 0) return null;
-    const bucket = this.#bucketOf(firstKeyOf(caller), nowMs);
+    const bucket = this.#bucketOf(firstKeyOf(caller));
     const isWithin = bucket.tokens >= 1;
     if (isWithin) bucket.tokens--;
     return this.#rateOf(bucket, isWithin);
@@ -66,14 +66,9 @@ export class RateLimit {
    * So many more tokens for a call that has its first. It need not find more than a full bucket has; what it takes beyond that
    * is missing afterwards, and earned back before the next. Where there are too few it takes none, and gives the first back.
    */
-  takeMore(
-    caller: Pick<Caller, "key_id" | "first_key_id">,
-    first: Rate | null,
-    count: number,
-    nowMs = monotonicMs(),
-  ): Rate | null {
+  takeMore(caller: Pick<Caller, "key_id" | "first_key_id">, first: Rate | null, count: number): Rate | null {
     if (first?.isWithin !== true) return first;
-    const bucket = this.#bucketOf(firstKeyOf(caller), nowMs);
+    const bucket = this.#bucketOf(firstKeyOf(caller));
     const lacking = Math.min(count, this.#burst - 1) - bucket.tokens;
     bucket.tokens += lacking > 0 ? 1 : -count;
     const rate = this.#rateOf(bucket, lacking <= 0);
@@ -100,7 +95,8 @@ export class RateLimit {
     });
   }
 
-  #bucketOf(name: string, nowMs: number): Bucket {
+  #bucketOf(name: string): Bucket {
+    const nowMs = monotonicMs();
     const known = this.#buckets.get(name);
     if (known) {
       known.tokens = this.#tokensAt(known, nowMs);

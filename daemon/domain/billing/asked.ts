@@ -1,6 +1,5 @@
 /** Rate limit of repeated requests to the payment service: its own limit is shared by all organizations. */
 
-import { monotonicMs } from "../../core/clock.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 
 /** Rate of one request; beyond it, the last answer is returned. */
@@ -18,19 +17,14 @@ interface Question {
 }
 
 export class Asked {
-  readonly #now: () => number;
   /** By name; the newest comes last. */
   readonly #questions = new Map<string, Question>();
-
-  constructor(now = monotonicMs) {
-    this.#now = now;
-  }
 
   /** Result of `ask`; concurrent calls share one request. */
   async once(name: string, ask: () => Promise<boolean>): Promise<boolean> {
     const question = this.#questionOf(name);
     if (question.isTrue) return true;
-    const isAllowed = !question.isUnderWay && question.allowance.take(this.#now());
+    const isAllowed = !question.isUnderWay && question.allowance.take();
     if (question.answer === null || isAllowed) question.answer = this.#ask(question, ask);
     return await question.answer;
   }
@@ -50,7 +44,7 @@ export class Asked {
 
   #questionOf(name: string): Question {
     const known = this.#questions.get(name);
-    const allowance = new Allowance(PER_SECOND, AT_ONCE, this.#now());
+    const allowance = new Allowance(PER_SECOND, AT_ONCE);
     const question = known ?? { allowance, answer: null, isUnderWay: false, isTrue: false };
     this.#questions.delete(name);
     this.#questions.set(name, question);

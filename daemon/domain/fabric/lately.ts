@@ -13,14 +13,9 @@ interface Minute {
 
 export class Lately {
   readonly #rooms = new Map<RoomUid, Minute>();
-  readonly #secondNow: () => number;
-
-  constructor(secondNow = () => Math.floor(monotonicMs() / 1000)) {
-    this.#secondNow = secondNow;
-  }
 
   count(roomUid: RoomUid): void {
-    const second = this.#secondNow();
+    const second = secondNow();
     const minute = this.#rooms.get(roomUid) ?? { counts: new Uint32Array(SECONDS), second };
     this.#rooms.set(roomUid, minute);
     moveTo(minute, second);
@@ -31,7 +26,7 @@ export class Lately {
   of(roomUid: RoomUid): number {
     const minute = this.#rooms.get(roomUid);
     if (!minute) return 0;
-    moveTo(minute, this.#secondNow());
+    moveTo(minute, secondNow());
     const sum = minute.counts.reduce((all, each) => all + each, 0);
     if (sum === 0) this.#rooms.delete(roomUid);
     return sum;
@@ -41,6 +36,8 @@ export class Lately {
     this.#rooms.delete(roomUid);
   }
 }
+
+const secondNow = () => Math.floor(monotonicMs() / 1000);
 
 /** The seconds in which nothing came are 0. */
 function moveTo(minute: Minute, second: number): void {

@@ -34,23 +34,18 @@ interface Moment {
 export class RecentUse {
   /** When each was, the latest at the end. */
   readonly #used = new Map<string, Use & { moments: Moment[] }>();
-  readonly #clock: () => number;
-
-  constructor(clock: () => number = monotonicMs) {
-    this.#clock = clock;
-  }
 
   note({ template_id, vcpu_count, memory_mib }: Made): void {
     const key = `${template_id} ${vcpu_count}`;
     const before = this.#used.get(key)?.moments ?? [];
     this.#used.delete(key);
-    const moments = [...before.slice(1 - MOST_MOMENTS), { at: this.#clock(), memory_mib }];
+    const moments = [...before.slice(1 - MOST_MOMENTS), { at: monotonicMs(), memory_mib }];
     this.#used.set(key, { template_id, vcpu_count, moments });
   }
 
   /** The latest first. */
   list(): Used[] {
-    const since = this.#clock() - RECENT_MS;
+    const since = monotonicMs() - RECENT_MS;
     for (const [key, { moments }] of this.#used) if ((moments.at(-1)?.at ?? 0) < since) this.#used.delete(key);
     const latest = [...this.#used.values()].reverse();
     const templates = [...new Set(latest.map(({ template_id }) => template_id))].slice(0, MOST_TEMPLATES);

@@ -29,7 +29,8 @@ export class Attempts {
   readonly #tried = new Map<string, Tried>();
 
   /** Counts a try before its outcome is known, so that many at once are many. Throws rate_limited. */
-  begin(counts: readonly Count[], nowMs = monotonicMs()): void {
+  begin(counts: readonly Count[]): void {
+    const nowMs = monotonicMs();
     const waitMs = Math.max(...counts.map(({ name }) => (this.#of(name, nowMs)?.until ?? 0) - nowMs));
     if (waitMs > 0) {
       throw new ServiceError("rate_limited", {

@@ -23,19 +23,19 @@ export class Challenges {
   /** When each was answered, the oldest first. */
   readonly #answered = new Map<string, number>();
 
-  make(given: Given, nowMs = monotonicMs()): string {
+  make(given: Given): string {
     const body = Buffer.concat([Buffer.alloc(TIME_BYTES), randomBytes(BODY_BYTES - TIME_BYTES)]);
-    body.writeUIntBE(Math.floor(nowMs), 0, TIME_BYTES);
+    body.writeUIntBE(Math.floor(monotonicMs()), 0, TIME_BYTES);
     return Buffer.concat([body, this.#mac(body, given)]).toString("base64url");
   }
 
   /** Whether it was made for this, lately, and nobody has answered it. */
-  isOpen(challenge: string, given: Given, nowMs = monotonicMs()): boolean {
+  isOpen(challenge: string, given: Given): boolean {
     const bytes = Buffer.from(challenge, "base64url");
     if (bytes.length !== BODY_BYTES + MAC_BYTES || bytes.toString("base64url") !== challenge) return false;
     const body = bytes.subarray(0, BODY_BYTES);
     if (!timingSafeEqual(bytes.subarray(BODY_BYTES), this.#mac(body, given))) return false;
-    const age = nowMs - body.readUIntBE(0, TIME_BYTES);
+    const age = monotonicMs() - body.readUIntBE(0, TIME_BYTES);
     return age >= 0 && age < LIFE_MS && !this.#answered.has(challenge);
   }
 
@@ -47,7 +47,8 @@ export class Challenges {
   }
 
   /** It was answered rightly. False: by somebody else too, at the same time. Throws rate_limited. */
-  answer(challenge: string, nowMs = monotonicMs()): boolean {
+  answer(challenge: string): boolean {
+    const nowMs = monotonicMs();
     for (const [oldest, at] of this.#answered) {
       if (nowMs - at < LIFE_MS) break;
       this.#answered.delete(oldest);

@@ -32,37 +32,36 @@ export class Allowance {
   readonly #perSecond: number;
   readonly #atOnce: number;
   #left: number;
-  #countedAt: number;
+  #countedAt = monotonicMs();
 
-  constructor(perSecond: number, atOnce: number, nowMs = monotonicMs()) {
+  constructor(perSecond: number, atOnce: number) {
     this.#perSecond = perSecond;
     this.#atOnce = atOnce;
     this.#left = atOnce;
-    this.#countedAt = nowMs;
   }
 
   /** Takes so many, also more than there are; what is missing is earned back first. */
-  spend(count: number, nowMs = monotonicMs()): void {
-    this.#earn(nowMs);
+  spend(count: number): void {
+    this.#earn();
     this.#left -= count;
   }
 
   /** Takes one, if there is one. */
-  take(nowMs = monotonicMs()): boolean {
-    if (!this.has(nowMs)) return false;
+  take(): boolean {
+    if (!this.has()) return false;
     this.#left--;
     return true;
   }
 
   /** Whether there is one to take. */
-  has(nowMs = monotonicMs()): boolean {
-    this.#earn(nowMs);
+  has(): boolean {
+    this.#earn();
     return this.#left >= 1;
   }
 
   /** Milliseconds until what was spent too much is earned back. */
-  debtMs(nowMs = monotonicMs()): number {
-    this.#earn(nowMs);
+  debtMs(): number {
+    this.#earn();
     return this.#left >= 0 ? 0 : Math.ceil((-this.#left * 1000) / this.#perSecond);
   }
 
@@ -73,9 +72,10 @@ export class Allowance {
     return ms === 0 ? null : new Promise((resolve) => startTimer(resolve, ms));
   }
 
-  #earn(nowMs: number): void {
+  #earn(): void {
+    const nowMs = monotonicMs();
     const earned = ((nowMs - this.#countedAt) * this.#perSecond) / 1000;
-    this.#left = Math.min(this.#atOnce, this.#left + Math.max(0, earned));
+    this.#left = Math.min(this.#atOnce, this.#left + earned);
     this.#countedAt = nowMs;
   }
 }

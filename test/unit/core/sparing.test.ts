@@ -1,26 +1,20 @@
 /** What takes long to look at is looked at seldom, and never so seldom that it is old. */
 import { expect, test } from "vitest";
 import { sparingly } from "../../../daemon/core/sparing.ts";
+import { MovedClock } from "../../harness/moved-clock.ts";
 
-/** Looks that take so long, one after another and the last of these from then on, by a clock of their own; what one finds is its number. */
-function looking(...tookMs: number[]) {
-  let nowMs = 0;
+/** Looks that take so long, one after another and the last of these from then on, by the test's clock; what one finds is its number. */
+function looking(clock: MovedClock, ...tookMs: number[]) {
   let looks = 0;
-  const ask = sparingly(
-    () => {
-      nowMs += tookMs[Math.min(looks, tookMs.length - 1)] ?? 0;
-      return ++looks;
-    },
-    () => nowMs,
-  );
-  const pass = (ms: number) => {
-    nowMs += ms;
-  };
-  return { ask, pass };
+  return sparingly(() => {
+    clock.pass(tookMs[Math.min(looks, tookMs.length - 1)] ?? 0);
+    return ++looks;
+  });
 }
 
 test("what is short is looked at each time, also after one that was not", () => {
-  const { ask } = looking(50, 4, 50, 50, 4);
+  using clock = new MovedClock();
+  const ask = looking(clock, 50, 4, 50, 50, 4);
   expect([ask(), ask(), ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
@@ -30,11 +24,12 @@ test.each([
 ])(
   "once there were three, looks of %i ms are %i ms apart, and no answer is older than five seconds",
   (tookMs, apartMs) => {
-    const { ask, pass } = looking(tookMs);
+    using clock = new MovedClock();
+    const ask = looking(clock, tookMs);
     expect([ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 3]);
-    pass(apartMs - 1);
+    clock.pass(apartMs - 1);
     expect(ask()).toBe(3);
-    pass(1);
+    clock.pass(1);
     expect([ask(), ask()]).toEqual([4, 4]);
   },
 );

@@ -2,13 +2,15 @@
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { TurnedPlace } from "../../../daemon/core/turned-place.ts";
+import { MovedClock } from "../../harness/moved-clock.ts";
 
-const placeOf = () => {
+const placeOf = (clock?: MovedClock) => {
   const place = new TurnedPlace(() => new ServiceError("insufficient_capacity"));
   /** What gives it back; null if refused. */
   const take = (owner: string, nowMs = 0) => {
+    clock?.to(nowMs);
     try {
-      return place.take(owner, nowMs);
+      return place.take(owner);
     } catch (error) {
       expect(error).toMatchObject({ code: "insufficient_capacity" });
       return null;
@@ -34,10 +36,10 @@ test("goes to owners in the order in which they were refused, however often one 
   const had: string[] = [];
   const owners = ["greedy", "greedy", "b", "c", "greedy"];
   for (let turn = 0; turn < 6; turn++) {
-    for (const owner of owners) expect(take(owner, turn)).toBeNull();
+    for (const owner of owners) expect(take(owner)).toBeNull();
     held?.();
     for (const owner of [...owners, "b", "c"]) {
-      const given = take(owner, turn);
+      const given = take(owner);
       if (!given) continue;
       held = given;
       had.push(owner);
@@ -47,7 +49,8 @@ test("goes to owners in the order in which they were refused, however often one 
 });
 
 test("is kept for an owner that was refused, until it has not asked for a minute", () => {
-  const take = placeOf();
+  using clock = new MovedClock();
+  const take = placeOf(clock);
   const held = take("a");
   expect(take("b", 0)).toBeNull();
   held?.();

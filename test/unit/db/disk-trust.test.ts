@@ -1,43 +1,57 @@
-/** When the event loop may wait for the disk, by made-up times. */
-import { expect, test } from "vitest";
+/** When the event loop may wait for the disk, by a clock that the test moves. */
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { DiskTrust } from "../../../daemon/db/disk-trust.ts";
+import { MovedClock } from "../../harness/moved-clock.ts";
 
-/** So many quick flushes, a millisecond apart; returns when they are over. */
-function quickFlushes(trust: DiskTrust, count: number, fromMs: number): number {
-  for (let n = 0; n < count; n++) trust.took(0.2, fromMs + n);
-  return fromMs + count;
+let clock: MovedClock;
+beforeEach(() => {
+  clock = new MovedClock();
+});
+afterEach(() => clock[Symbol.dispose]());
+
+/** So many quick flushes, a millisecond apart. */
+function quickFlushes(trust: DiskTrust, count: number): void {
+  for (let n = 0; n < count; n++) {
+    trust.took(0.2);
+    clock.pass(1);
+  }
+}
+
+function isQuickAt(trust: DiskTrust, ms: number): boolean {
+  clock.to(ms);
+  return trust.isQuick();
 }
 
 test("a new disk is trusted once it was quick for a second, and eight times", () => {
-  const trust = new DiskTrust(0);
-  expect(trust.isQuick(5_000)).toBe(false);
-  quickFlushes(trust, 7, 5_000);
-  expect(trust.isQuick(5_100)).toBe(false);
-  quickFlushes(trust, 1, 5_100);
-  expect(trust.isQuick(5_200)).toBe(true);
-  const early = new DiskTrust(0);
-  quickFlushes(early, 100, 0);
-  expect([early.isQuick(999), early.isQuick(1_000)]).toEqual([false, true]);
+  const trust = new DiskTrust();
+  const early = new DiskTrust();
+  quickFlushes(early, 100);
+  expect([isQuickAt(early, 999), isQuickAt(early, 1_000)]).toEqual([false, true]);
+  expect(isQuickAt(trust, 5_000)).toBe(false);
+  quickFlushes(trust, 7);
+  expect(isQuickAt(trust, 5_100)).toBe(false);
+  quickFlushes(trust, 1);
+  expect(isQuickAt(trust, 5_200)).toBe(true);
 });
 
 test("one slow flush ends that, and the while doubles up to a minute when trust was too soon", () => {
-  const trust = new DiskTrust(0);
-  let atMs = 0;
+  const trust = new DiskTrust();
   const whiles: number[] = [];
   for (let round = 0; round < 9; round++) {
-    const slowAtMs = atMs;
-    atMs = quickFlushes(trust, 8, atMs);
-    while (!trust.isQuick(atMs)) atMs++;
-    whiles.push(atMs - slowAtMs);
-    trust.took(2.1, atMs);
-    expect(trust.isQuick(atMs)).toBe(false);
+    const slowAtMs = performance.now();
+    quickFlushes(trust, 8);
+    while (!trust.isQuick()) clock.pass(1);
+    whiles.push(performance.now() - slowAtMs);
+    trust.took(2.1);
+    expect(trust.isQuick()).toBe(false);
   }
   expect(whiles).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60].map((seconds) => seconds * 1000));
 });
 
 test("a flush that is slow in the thread begins the while anew, which stays as long as it was", () => {
-  const trust = new DiskTrust(0);
-  trust.took(500, 900);
-  quickFlushes(trust, 8, 901);
-  expect([trust.isQuick(1_899), trust.isQuick(1_900)]).toEqual([false, true]);
+  const trust = new DiskTrust();
+  clock.to(900);
+  trust.took(500);
+  quickFlushes(trust, 8);
+  expect([isQuickAt(trust, 1_899), isQuickAt(trust, 1_900)]).toEqual([false, true]);
 });

@@ -1,17 +1,26 @@
 /** How often a key may call: its bucket, what is told of it, and what buckets take. */
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Caller } from "../../../daemon/core/operation.ts";
 import { type Rate, RateLimit } from "../../../daemon/edge/rate-limit.ts";
+import { MovedClock } from "../../harness/moved-clock.ts";
 
 const key = (name: string, first: string | null = null) =>
   ({ key_id: name, first_key_id: first }) as unknown as Pick<Caller, "key_id" | "first_key_id">;
 const within = (rates: (Rate | null)[]) => rates.filter((rate) => rate?.isWithin).length;
-const times = (count: number, limit: RateLimit, name: string, nowMs: number) =>
-  Array.from({ length: count }, () => limit.take(key(name), nowMs));
+const times = (count: number, limit: RateLimit, name: string, nowMs = 0) => {
+  clock.to(nowMs);
+  return Array.from({ length: count }, () => limit.take(key(name)));
+};
+
+let clock: MovedClock;
+beforeEach(() => {
+  clock = new MovedClock();
+});
+afterEach(() => clock[Symbol.dispose]());
 
 test("a key has so many at once and so many a second, and is told what is left", () => {
   const limit = new RateLimit({ perSecond: 10, burst: 5 });
-  expect(times(6, limit, "a", 0)).toEqual([
+  expect(times(6, limit, "a")).toEqual([
     { limit: 5, remaining: 4, reset_seconds: 1, isWithin: true },
     { limit: 5, remaining: 3, reset_seconds: 1, isWithin: true },
     { limit: 5, remaining: 2, reset_seconds: 1, isWithin: true },
@@ -20,7 +29,7 @@ test("a key has so many at once and so many a second, and is told what is left",
     { limit: 5, remaining: 0, reset_seconds: 1, isWithin: false },
   ]);
   // Another key is not held up.
-  expect(limit.take(key("b"), 0)?.isWithin).toBe(true);
+  expect(limit.take(key("b"))?.isWithin).toBe(true);
   // What is refused costs nothing.
   expect(within(times(5, limit, "a", 200))).toBe(2);
   expect(within(times(10, limit, "a", 60_000))).toBe(5);
@@ -36,29 +45,31 @@ test("over any time no more go through than were there at first and have been ea
 
 test("a call too many is told when to come again", () => {
   const limit = new RateLimit({ perSecond: 10, burst: 1 });
-  limit.require(limit.take(key("a"), 0));
-  expect(() => limit.require(limit.take(key("a"), 0))).toThrowError(
+  limit.require(limit.take(key("a")));
+  expect(() => limit.require(limit.take(key("a")))).toThrowError(
     expect.objectContaining({ code: "rate_limited", options: expect.objectContaining({ retryAfterSeconds: 1 }) }),
   );
 });
 
 test("a call that counts as several takes as many, or none; beyond a full bucket it owes", () => {
   const limit = new RateLimit({ perSecond: 10, burst: 5 });
-  const take = (count: number, nowMs: number) =>
-    limit.takeMore(key("a"), limit.take(key("a"), nowMs), count - 1, nowMs);
+  const take = (count: number, nowMs: number) => {
+    clock.to(nowMs);
+    return limit.takeMore(key("a"), limit.take(key("a")), count - 1);
+  };
   expect(take(3, 0)).toMatchObject({ remaining: 2, isWithin: true });
   expect(take(4, 0)).toMatchObject({ remaining: 2, isWithin: false, retry_seconds: 1 });
   expect(take(2, 0)).toMatchObject({ remaining: 0, isWithin: true });
   // Ten is more than it ever has: a full bucket is enough, and the rest is earned back before anything else.
   expect(take(10, 400)?.isWithin).toBe(false);
   expect(take(10, 500)).toMatchObject({ remaining: 0, reset_seconds: 1, isWithin: true });
-  expect(limit.take(key("a"), 1000)?.isWithin).toBe(false);
-  expect(limit.take(key("a"), 1100)?.isWithin).toBe(true);
+  expect(times(1, limit, "a", 1000)[0]?.isWithin).toBe(false);
+  expect(times(1, limit, "a", 1100)[0]?.isWithin).toBe(true);
   // A refusal tells when there is enough.
   const slow = new RateLimit({ perSecond: 1, burst: 100 });
-  const first = slow.take(key("b"), 0);
-  slow.takeMore(key("b"), first, 99, 0);
-  const refused = slow.takeMore(key("b"), slow.take(key("b"), 10_000), 49, 10_000);
+  slow.takeMore(key("b"), slow.take(key("b")), 99);
+  clock.pass(10_000);
+  const refused = slow.takeMore(key("b"), slow.take(key("b")), 49);
   expect(() => slow.require(refused)).toThrowError(
     expect.objectContaining({ options: expect.objectContaining({ retryAfterSeconds: 40 }) }),
   );
@@ -67,23 +78,24 @@ test("a call that counts as several takes as many, or none; beyond a full bucket
 
 test("a key shares its bucket with those that it is rotated into", () => {
   const limit = new RateLimit({ perSecond: 1, burst: 2 });
-  expect(limit.take(key("first"), 0)?.remaining).toBe(1);
-  expect(limit.take(key("second", "first"), 0)?.remaining).toBe(0);
-  expect(limit.take(key("third", "first"), 0)?.isWithin).toBe(false);
+  expect(limit.take(key("first"))?.remaining).toBe(1);
+  expect(limit.take(key("second", "first"))?.remaining).toBe(0);
+  expect(limit.take(key("third", "first"))?.isWithin).toBe(false);
 });
 
 test("many keys take little memory, and who is at the limit stays there while the others' buckets are full", () => {
   const limit = new RateLimit({ perSecond: 1, burst: 2 });
   const last = 50_000;
   for (let n = 0; n <= last; n++) {
-    limit.take(key(`kid_${n}`), n);
-    expect(limit.take(key("busy"), n)?.isWithin ?? false).toBe(n < 2 || n % 1000 === 0);
+    clock.to(n);
+    limit.take(key(`kid_${n}`));
+    expect(limit.take(key("busy"))?.isWithin ?? false).toBe(n < 2 || n % 1000 === 0);
   }
   expect(limit.size).toBeLessThanOrEqual(10_000);
 });
 
 test("0 is no limit", () => {
   const limit = new RateLimit({ perSecond: 0, burst: 5 });
-  expect(new Set(times(100, limit, "a", 0))).toEqual(new Set([null]));
+  expect(new Set(times(100, limit, "a"))).toEqual(new Set([null]));
   expect(() => limit.require(null)).not.toThrow();
 });

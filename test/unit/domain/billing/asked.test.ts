@@ -1,12 +1,13 @@
 /** How often the payment service is asked the same. */
 import { expect, test } from "vitest";
 import { Asked } from "../../../../daemon/domain/billing/asked.ts";
+import { MovedClock } from "../../../harness/moved-clock.ts";
 
 test("requests are limited to a burst of five, then one a second, and end with a positive answer", async () => {
-  let now = 0;
+  using clock = new MovedClock();
   let count = 0;
   let isPaid = false;
-  const asked = new Asked(() => now);
+  const asked = new Asked();
   const ask = () =>
     asked.once("one", async () => {
       count++;
@@ -18,9 +19,9 @@ test("requests are limited to a burst of five, then one a second, and end with a
   expect(count).toBe(5);
   isPaid = true;
   expect(await ask()).toBe(false);
-  now = 1_000;
+  clock.to(1_000);
   expect([await ask(), count]).toEqual([true, 6]);
-  now = 1e9;
+  clock.to(1e9);
   expect([await ask(), count]).toEqual([true, 6]);
 });
 

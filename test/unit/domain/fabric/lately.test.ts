@@ -2,23 +2,24 @@
 import { expect, test } from "vitest";
 import { Lately } from "../../../../daemon/domain/fabric/lately.ts";
 import { newId } from "../../../../shared/ids.ts";
+import { MovedClock } from "../../../harness/moved-clock.ts";
 
 test("counts what came in the last sixty seconds, of each room", () => {
-  let second = 1000;
-  const lately = new Lately(() => second);
+  using clock = new MovedClock();
+  const lately = new Lately();
   const [room, other] = [newId("rom"), newId("rom")];
   expect(lately.of(room)).toBe(0);
   lately.count(room);
   lately.count(room);
-  second += 30;
+  clock.pass(30_000);
   lately.count(room);
   lately.count(other);
   expect([lately.of(room), lately.of(other)]).toEqual([3, 1]);
-  second += 29;
+  clock.pass(29_000);
   expect(lately.of(room)).toBe(3);
-  second += 1;
+  clock.pass(1_000);
   expect(lately.of(room)).toBe(1);
-  second += 3600;
+  clock.pass(3600_000);
   lately.count(room);
   expect([lately.of(room), lately.of(other)]).toEqual([1, 0]);
   lately.forget(room);

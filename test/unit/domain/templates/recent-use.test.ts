@@ -1,6 +1,7 @@
 /** What sandboxes were made of lately: for an hour, the latest first, and not many; and how many at most within a minute. */
 import { expect, test } from "vitest";
 import { memoryAhead, RecentUse } from "../../../../daemon/domain/templates/recent-use.ts";
+import { MovedClock } from "../../../harness/moved-clock.ts";
 
 const one = (template_id: string, vcpu_count = 1, memory_mib = 512) => ({ template_id, vcpu_count, memory_mib });
 const names = (used: RecentUse) => used.list().map(({ template_id, vcpu_count }) => `${template_id} ${vcpu_count}`);
@@ -13,12 +14,12 @@ test("the latest is first, and each is there once for every number of processors
 });
 
 test("what was not used for an hour is not worth launching ahead", () => {
-  let nowMs = 0;
-  const used = new RecentUse(() => nowMs);
+  using clock = new MovedClock();
+  const used = new RecentUse();
   used.note(one("docker"));
-  nowMs = 1_800_000;
+  clock.to(1_800_000);
   used.note(one("browser"));
-  nowMs = 3_600_001;
+  clock.to(3_600_001);
   expect(names(used)).toEqual(["browser 1"]);
 });
 
@@ -29,34 +30,34 @@ test("of many only a few are", () => {
 });
 
 test("as many come together as there were within a minute, for an hour", () => {
-  let nowMs = 0;
-  const used = new RecentUse(() => nowMs);
+  using clock = new MovedClock();
+  const used = new RecentUse();
   const together = () => used.list().map((use) => use.together);
   for (const atMs of [0, 10_000, 59_000, 61_000, 300_000]) {
-    nowMs = atMs;
+    clock.to(atMs);
     used.note(one("docker"));
   }
   expect(together()).toEqual([3]);
-  nowMs = 3_600_000 + 50_000;
+  clock.to(3_600_000 + 50_000);
   expect(together()).toEqual([2]);
-  nowMs = 3_600_000 + 100_000;
+  clock.to(3_600_000 + 100_000);
   expect(together()).toEqual([1]);
-  nowMs += 3_600_000;
+  clock.pass(3_600_000);
   expect(together()).toEqual([]);
   for (let n = 0; n < 1000; n++) used.note(one("docker"));
   expect(together()).toEqual([256]);
 });
 
 test("what each had at least of memory is known, for an hour", () => {
-  let nowMs = 0;
-  const used = new RecentUse(() => nowMs);
+  using clock = new MovedClock();
+  const used = new RecentUse();
   const least = () => used.list().map(({ least_memory_mib }) => least_memory_mib);
   for (const mib of [1024, 256, 512]) {
     used.note(one("docker", 1, mib));
-    nowMs += 1_000_000;
+    clock.pass(1_000_000);
   }
   expect(least()).toEqual([256]);
-  nowMs = 1_000_000 + 3_600_001;
+  clock.to(1_000_000 + 3_600_001);
   expect(least()).toEqual([512]);
 });
 

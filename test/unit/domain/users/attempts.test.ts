@@ -3,13 +3,14 @@ import { expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { Attempts } from "../../../../daemon/domain/users/attempts.ts";
 import { AT_ONCE, Passwords, stranger } from "../../../../daemon/domain/users/passwords.ts";
+import { MovedClock } from "../../../harness/moved-clock.ts";
 
 const of = (name: string, free = 3) => [{ name, free }];
 
 /** Seconds until the next try; 0: it was taken. */
-function wait(attempts: Attempts, name: string, atMs: number): number {
+function wait(attempts: Attempts, name: string): number {
   try {
-    attempts.begin(of(name), atMs);
+    attempts.begin(of(name));
     return 0;
   } catch (error) {
     return (error as ServiceError).options.retryAfterSeconds ?? -1;
@@ -17,35 +18,38 @@ function wait(attempts: Attempts, name: string, atMs: number): number {
 }
 
 test("delays grow to a minute, whoever else tries", () => {
+  using clock = new MovedClock();
   const attempts = new Attempts();
   const delays: number[] = [];
-  let atMs = 0;
   // Three are free; the fourth makes the fifth wait.
-  for (let each = 0; each < 3; each++) expect(wait(attempts, "a", atMs)).toBe(0);
+  for (let each = 0; each < 3; each++) expect(wait(attempts, "a")).toBe(0);
   for (let each = 0; each < 8; each++) {
-    expect(wait(attempts, "a", atMs)).toBe(0);
-    const seconds = wait(attempts, "a", atMs);
+    expect(wait(attempts, "a")).toBe(0);
+    const seconds = wait(attempts, "a");
     delays.push(seconds);
-    atMs += seconds * 1000;
+    clock.pass(seconds * 1000);
   }
   expect(delays).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
-  expect(wait(attempts, "b", atMs)).toBe(0);
+  expect(wait(attempts, "b")).toBe(0);
 });
 
 test("many at once are many, before any outcome is known", () => {
+  using _ = new MovedClock();
   const attempts = new Attempts();
-  const taken = Array.from({ length: 20 }, () => wait(attempts, "a", 0)).filter((seconds) => seconds === 0);
+  const taken = Array.from({ length: 20 }, () => wait(attempts, "a")).filter((seconds) => seconds === 0);
   expect(taken).toHaveLength(4);
 });
 
 test("the right one, and an hour, make up for the wrong ones", () => {
+  using clock = new MovedClock();
   const attempts = new Attempts();
-  for (let each = 0; each < 6; each++) wait(attempts, "a", 0);
-  expect(wait(attempts, "a", 0)).toBeGreaterThan(0);
-  expect(wait(attempts, "a", 3_700_000)).toBe(0);
-  for (let each = 0; each < 6; each++) wait(attempts, "b", 0);
+  for (let each = 0; each < 6; each++) wait(attempts, "a");
+  expect(wait(attempts, "a")).toBeGreaterThan(0);
+  clock.pass(3_700_000);
+  expect(wait(attempts, "a")).toBe(0);
+  for (let each = 0; each < 6; each++) wait(attempts, "b");
   attempts.succeeded(of("b"));
-  expect(wait(attempts, "b", 0)).toBe(0);
+  expect(wait(attempts, "b")).toBe(0);
 });
 
 test("who is known has a line of their own, which strangers cannot fill, and only a try that has a place is counted", async () => {
@@ -62,10 +66,11 @@ test("who is known has a line of their own, which strangers cannot fill, and onl
 });
 
 test("made-up names push out no delay that runs", () => {
+  using _ = new MovedClock();
   const attempts = new Attempts();
-  for (let each = 0; each < 6; each++) wait(attempts, "ada", 0);
-  for (let each = 0; each < 25_000; each++) wait(attempts, `name ${each}`, 0);
-  expect(wait(attempts, "ada", 0)).toBeGreaterThan(0);
+  for (let each = 0; each < 6; each++) wait(attempts, "ada");
+  for (let each = 0; each < 25_000; each++) wait(attempts, `name ${each}`);
+  expect(wait(attempts, "ada")).toBeGreaterThan(0);
 });
 
 test("one network has few places at the hashing of passwords, and takes none of the others'", async () => {

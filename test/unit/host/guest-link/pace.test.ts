@@ -2,24 +2,32 @@
 import { expect, test } from "vitest";
 import { Allowance, PRICE_PER_SECOND, priceOf } from "../../../../daemon/host/guest-link/pace.ts";
 import { FrameType } from "../../../../shared/agent-protocol/frame.ts";
+import { MovedClock } from "../../../harness/moved-clock.ts";
 
 test("what is spent is earned back, and no more than there was", () => {
-  const allowance = new Allowance(100, 20, 0);
-  allowance.spend(20, 0);
-  expect(allowance.debtMs(0)).toBe(0);
-  expect(allowance.take(0)).toBe(false);
-  expect(allowance.take(10)).toBe(true);
-  allowance.spend(50, 10);
-  expect(allowance.debtMs(10)).toBe(500);
-  expect(allowance.debtMs(260)).toBe(250);
-  expect([allowance.take(510), allowance.take(520)]).toEqual([false, true]);
-  const taken = Array.from({ length: 100 }, () => allowance.take(1_000_000)).filter(Boolean);
+  using clock = new MovedClock();
+  const allowance = new Allowance(100, 20);
+  const takenAt = (ms: number) => {
+    clock.to(ms);
+    return allowance.take();
+  };
+  allowance.spend(20);
+  expect(allowance.debtMs()).toBe(0);
+  expect([takenAt(0), takenAt(10)]).toEqual([false, true]);
+  allowance.spend(50);
+  expect(allowance.debtMs()).toBe(500);
+  clock.to(260);
+  expect(allowance.debtMs()).toBe(250);
+  expect([takenAt(510), takenAt(520)]).toEqual([false, true]);
+  clock.to(1_000_000);
+  const taken = Array.from({ length: 100 }, () => allowance.take()).filter(Boolean);
   expect(taken).toHaveLength(20);
 });
 
-test("a clock that does not advance earns nothing", () => {
-  const allowance = new Allowance(100, 1, 50);
-  expect([allowance.take(50), allowance.take(50), allowance.take(40)]).toEqual([true, false, false]);
+test("while no time passes nothing is earned", () => {
+  using _ = new MovedClock();
+  const allowance = new Allowance(100, 1);
+  expect([allowance.take(), allowance.take()]).toEqual([true, false]);
 });
 
 test("text costs what it takes to parse it, data what it takes to copy it", () => {
