@@ -248,9 +248,10 @@ function rowOf(
 
 function keep(queries: Queries, row: MessageRow, spread: Spread | null): void {
   insertMessage(queries, row);
-  const deliveries = row.recipients.map((agentId) => deliveryOf(row, agentId));
-  if (spread) spread.deliver(queries, deliveries);
-  else for (const delivery of deliveries) insertDelivery(queries, delivery);
+  const { seq, recipients } = row;
+  const rowOf = (agentId: string) => deliveryOf(row, agentId);
+  if (spread) spread.deliver(queries, { seq, recipients, rowOf });
+  else for (const agentId of recipients) insertDelivery(queries, rowOf(agentId));
   if (row.kind === "response" && row.reply_to !== null) noteReply(queries, row, row.reply_to);
 }
 

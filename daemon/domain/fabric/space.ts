@@ -7,7 +7,6 @@ import type { RoomUid } from "../../../shared/ids.ts";
 import type { Pieces } from "../../core/loop/index.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import { TransactionMap } from "../../db/transaction-map.ts";
 import { inboxDepth } from "./store.ts";
 
 /** Full inboxes named in a refusal. Each refusal counts them again; a thousand take 90 ms. */
@@ -15,7 +14,7 @@ const MOST_FULL = 16;
 
 export class Space {
   readonly #database: Pick<Database, "undo">;
-  readonly #rooms = new Map<RoomUid, TransactionMap<string, number>>();
+  readonly #rooms = new Map<RoomUid, Map<string, number>>();
 
   constructor(database: Pick<Database, "undo">) {
     this.#database = database;
@@ -24,20 +23,28 @@ export class Space {
   /** Within the transaction that sends to these agents: some of those whose inboxes are full, or none, and then all have one more. */
   take(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): string[] {
     const most = this.#of(roomUid);
-    const depthOf = (agentId: string): number => {
-      const known = most.get(agentId);
-      if (known !== undefined && known < MAX_INBOX) return known;
-      const depth = inboxDepth(queries, roomUid, agentId);
-      most.set(agentId, depth);
-      return depth;
-    };
     const full: string[] = [];
     for (const agentId of agentIds) {
-      if (depthOf(agentId) >= MAX_INBOX) full.push(agentId);
+      if (this.#depthOf(queries, roomUid, agentId, most) >= MAX_INBOX) full.push(agentId);
       if (full.length === MOST_FULL) break;
     }
-    if (full.length === 0) for (const agentId of agentIds) most.set(agentId, (most.get(agentId) ?? 0) + 1);
+    if (full.length > 0) return full;
+    add(most, agentIds, 1);
+    // One step for all: thousands of steps take milliseconds.
+    this.#database.undo(() => add(most, agentIds, -1));
     return full;
+  }
+
+  #depthOf(queries: Queries, roomUid: RoomUid, agentId: string, most: Map<string, number>): number {
+    const known = most.get(agentId);
+    if (known !== undefined && known < MAX_INBOX) return known;
+    const depth = inboxDepth(queries, roomUid, agentId);
+    most.set(agentId, depth);
+    this.#database.undo(() => {
+      if (known === undefined) most.delete(agentId);
+      else most.set(agentId, known);
+    });
+    return depth;
   }
 
   /** Counts the inboxes that `take` would have to count, some at a time. */
@@ -50,8 +57,8 @@ export class Space {
     }
   }
 
-  #of(roomUid: RoomUid): TransactionMap<string, number> {
-    const most = this.#rooms.get(roomUid) ?? new TransactionMap<string, number>(this.#database);
+  #of(roomUid: RoomUid): Map<string, number> {
+    const most = this.#rooms.get(roomUid) ?? new Map<string, number>();
     this.#rooms.set(roomUid, most);
     return most;
   }
@@ -59,4 +66,8 @@ export class Space {
   forget(roomUid: RoomUid): void {
     this.#rooms.delete(roomUid);
   }
+}
+
+function add(most: Map<string, number>, agentIds: readonly string[], by: number): void {
+  for (const agentId of agentIds) most.set(agentId, (most.get(agentId) ?? 0) + by);
 }

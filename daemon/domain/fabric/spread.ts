@@ -38,14 +38,37 @@ export class Busy extends Error {
   }
 }
 
-/** The deliveries of a call's messages; thrown to roll the plan back. */
-export class Planned extends Error {
-  readonly deliveries: readonly DeliveryRow[];
+/** Deliveries of one message. Rows are made when they are inserted: all at once they are a turn of milliseconds. */
+export interface Deliveries {
+  seq: number;
+  recipients: readonly string[];
+  rowOf(agentId: string): DeliveryRow;
+}
 
-  constructor(deliveries: readonly DeliveryRow[]) {
+/** The deliveries of a call's messages; thrown to roll the plan back. */
+class Planned extends Error {
+  readonly messages: readonly Deliveries[];
+
+  constructor(messages: readonly Deliveries[]) {
     super("deliveries that are to be spread");
-    this.deliveries = deliveries;
+    this.messages = messages;
   }
+}
+
+const NO_AGENTS: ReadonlySet<string> = new Set();
+
+/** Rows of all messages, so many in each list. */
+function* rowsOf(messages: readonly Deliveries[]): Generator<DeliveryRow[]> {
+  let rows: DeliveryRow[] = [];
+  for (const { recipients, rowOf } of messages) {
+    for (const agentId of recipients) {
+      rows.push(rowOf(agentId));
+      if (rows.length < MOST_AT_ONCE) continue;
+      yield rows;
+      rows = [];
+    }
+  }
+  if (rows.length > 0) yield rows;
 }
 
 /** The room was turned back since the plan. */
@@ -67,9 +90,9 @@ export class Spread {
   readonly #roomUid: RoomUid;
   /** Agents of the staged deliveries, by seq. */
   #staged = new Map<number, Set<string>>();
-  /** Of the transaction under way: deliveries to be staged, and staged ones that no message has taken. */
-  #planned: DeliveryRow[] = [];
-  #left = new Map<number, Set<string>>();
+  /** Of the transaction under way: deliveries to be staged, and messages that have taken theirs. */
+  #planned: Deliveries[] = [];
+  #kept = new Set<number>();
   #first: { seq: number; branchedAtMs: number } | null = null;
 
   constructor(deps: SpreadDeps, roomUid: RoomUid, onLeft: () => void) {
@@ -85,14 +108,14 @@ export class Spread {
 
   /** Calls `write`, which begins and ends a transaction of this spread, until it keeps the messages. Where it fails nothing stays staged. */
   async run<T>(write: () => Promise<T>, requireOpen: () => void): Promise<T> {
-    let planned: readonly DeliveryRow[] = [];
+    let planned: readonly Deliveries[] = [];
     try {
       for (;;) {
         try {
           if (planned.length > 0) await this.#stage(planned, requireOpen);
           return await write();
         } catch (error) {
-          planned = error instanceof Planned ? error.deliveries : [];
+          planned = error instanceof Planned ? error.messages : [];
           if (error instanceof Moved) await this.#clear();
           else if (planned.length === 0) throw error;
         }
@@ -106,40 +129,60 @@ export class Spread {
   /** Starts the transaction that plans or keeps the messages. Throws Moved. */
   begin(queries: Queries): void {
     this.#planned = [];
-    this.#left = new Map([...this.#staged].map(([seq, agents]) => [seq, new Set(agents)]));
+    this.#kept = new Set();
     if (this.#first !== null && !this.#isAsPlanned(queries)) throw new Moved();
   }
 
-  /** Within it, once a message is inserted: its deliveries that are not staged. */
-  deliver(queries: Queries, deliveries: readonly DeliveryRow[]): void {
-    for (const row of deliveries) {
-      if (this.#first === null) this.#planned.push(row);
-      else if (!this.#left.get(row.seq)?.delete(row.agent_id)) insertDelivery(queries, row);
+  /** Within it, once a message is inserted: its deliveries that are not staged; staged ones of agents that have left since go. */
+  deliver(queries: Queries, deliveries: Deliveries): void {
+    const { seq, recipients, rowOf } = deliveries;
+    if (this.#first === null) {
+      if (recipients.length > 0) this.#planned.push(deliveries);
+      return;
     }
+    this.#kept.add(seq);
+    const staged = this.#staged.get(seq) ?? NO_AGENTS;
+    let taken = 0;
+    for (const agentId of recipients) {
+      if (staged.has(agentId)) taken++;
+      else insertDelivery(queries, rowOf(agentId));
+    }
+    if (taken === staged.size) return;
+    const present = new Set(recipients);
+    this.#remove(
+      queries,
+      seq,
+      [...staged].filter((agentId) => !present.has(agentId)),
+    );
   }
 
   /** Ends it. Throws Planned where deliveries are to be staged first. */
   end(queries: Queries): void {
     if (this.#planned.length > 0) throw new Planned(this.#planned);
     if (this.#first === null) return;
-    // Of agents that have left since.
-    for (const [seq, agents] of this.#left)
-      if (agents.size > 0) removeDeliveries(queries, this.#roomUid, [seq, seq], [...agents]);
+    for (const [seq, agents] of this.#staged) if (!this.#kept.has(seq)) this.#remove(queries, seq, [...agents]);
     deleteSpread(queries, this.#roomUid);
   }
 
-  async #stage(deliveries: readonly DeliveryRow[], requireOpen: () => void): Promise<void> {
+  #remove(queries: Queries, seq: number, agents: string[]): void {
+    removeDeliveries(queries, this.#roomUid, [seq, seq], agents);
+  }
+
+  async #stage(messages: readonly Deliveries[], requireOpen: () => void): Promise<void> {
     const { database } = this.#deps;
-    const agents = [...new Set(deliveries.map(({ agent_id }) => agent_id))];
-    for (let at = 0; at < deliveries.length; at += MOST_AT_ONCE) {
-      const some = deliveries.slice(at, at + MOST_AT_ONCE);
+    const lists = new Set(messages.map(({ recipients }) => recipients));
+    const [only = []] = lists;
+    const agents = lists.size === 1 ? only : [...new Set([...lists].flat())];
+    let isFirst = true;
+    for (const rows of rowsOf(messages)) {
       await database.commit((queries) => {
         requireOpen();
-        if (at === 0) this.#begin(queries, deliveries[0]?.seq ?? 0, agents);
+        if (isFirst) this.#begin(queries, messages[0]?.seq ?? 0, agents);
         else if (!this.#isAsPlanned(queries)) throw new Moved();
-        for (const row of some) insertDelivery(queries, row);
+        for (const row of rows) insertDelivery(queries, row);
       }, false);
-      for (const { seq, agent_id } of some) {
+      isFirst = false;
+      for (const { seq, agent_id } of rows) {
         const staged = this.#staged.get(seq) ?? new Set();
         this.#staged.set(seq, staged.add(agent_id));
       }
