@@ -70,7 +70,8 @@ async function open(sandbox: SandboxRecord, path: string | null, { json, with: w
   const text = commandText(argv);
   await showValue({ host, argv, opened: isOpened }, { json }, () => [isOpened ? `opened by: ${text}` : text]);
   if (isOpened || wanted === "print" || json) return;
-  await say(`roomd: ${editor ?? "no editor"} is not in PATH: run the command above where an editor is, or see --with.`);
+  const missing = editor === undefined ? "no known editor is in PATH" : `${editor} is not in PATH`;
+  await say(`roomd: ${missing}: run the command above on a computer that has one, or choose another by --with.`);
 }
 
 function argvOf(editor: Editor, host: string, path: string | null): string[] {

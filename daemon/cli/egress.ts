@@ -19,12 +19,31 @@ export function egressCommand(setStatus: (status: number) => void): Command {
     .addCommand(whyCommand(setStatus));
 }
 
+interface Policy {
+  mode: "none" | "allowlist" | "public";
+  allowlist: readonly string[];
+}
+
+const MODES: Record<Policy["mode"], string> = {
+  none: "none (no destination)",
+  allowlist: "allowlist",
+  public: "public (every public address)",
+};
+
+/** The policy for people. Modes that do not use the list show it only if it has entries, such as private ranges. */
+export function policyFor<Shown extends Policy>({ mode, allowlist, ...others }: Shown) {
+  const list = mode === "allowlist" || allowlist.length > 0 ? { allowlist } : {};
+  return { mode: MODES[mode], ...list, ...others };
+}
+
+const egressLines = (egress: Policy) => recordLines(policyFor(egress));
+
 function get(): Command {
   return command("get <room> <agent>", {
     summary: "print a sandbox's list and its traffic so far",
     examples: ["roomd egress get build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    await show(await call(egressGet, { room_id, sandbox }), options, recordLines);
+    await show(await call(egressGet, { room_id, sandbox }), options, egressLines);
   });
 }
 
@@ -40,7 +59,7 @@ function set(): Command {
     .action(
       async (room_id: string, sandbox: string, allowlist: string[], options: JsonOption & { ifRevision?: number }) => {
         const reply = await call(egressSet, { room_id, sandbox, allowlist, if_revision: options.ifRevision });
-        await show(reply, options, recordLines);
+        await show(reply, options, egressLines);
       },
     );
 }

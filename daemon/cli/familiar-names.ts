@@ -62,11 +62,15 @@ export const COMMANDS: Record<string, string> = {
   "template create": "template build",
 };
 
+const RUN_TERMINAL =
+  "`roomd run` passes standard input on and has no terminal: leave it out, or use `roomd run --keep -- true` and then `roomd shell`.";
+
 /** Options by other names, each with a sentence. */
 export const OPTIONS: Record<string, string> = {
   "--rm": "The room of `roomd run` is removed by itself, unless --keep or --room is given.",
-  "-it": "A terminal in a sandbox: `roomd run --keep -- true`, then `roomd shell`.",
-  "-t": "A terminal in a sandbox: `roomd run --keep -- true`, then `roomd shell`.",
+  "-it": RUN_TERMINAL,
+  "-t": RUN_TERMINAL,
+  "--tty": RUN_TERMINAL,
   "-d": "`roomd exec --background` leaves a command running.",
   "--detach": "`roomd exec --background` leaves a command running.",
   "--image": "`roomd template import NAME docker://IMAGE` makes a template of an image, and --template takes it.",

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import * as sandboxes from "../../shared/api/sandboxes.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup, timeout } from "./command.ts";
+import { policyFor } from "./egress.ts";
 import { type LifecycleOptions, lifecycleFrom, withLifecycle } from "./lifecycle.ts";
 import { type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
@@ -79,9 +80,11 @@ function get(): Command {
     .addOption(timeout("wait this long for one that is starting (default: do not wait)"))
     .action(async (room_id: string, sandbox: string, options: JsonOption & { timeout?: number }) => {
       const reply = await call(sandboxes.sandboxGet, { room_id, sandbox, wait_ms: options.timeout });
-      await show(reply, options, recordLines);
+      await show(reply, options, sandboxLines);
     });
 }
+
+const sandboxLines = (record: sandboxes.SandboxRecord) => recordLines({ ...record, egress: policyFor(record.egress) });
 
 function metrics(): Command {
   return command("metrics <room> <agent>", {
@@ -127,7 +130,7 @@ function update(): Command {
         expires_in_seconds: orNull(options.expiresIn),
         lifecycle: lifecycleFrom(options),
       });
-      await show(reply, options, recordLines);
+      await show(reply, options, sandboxLines);
     });
 }
 

@@ -50,7 +50,7 @@ export async function openShell(
 ): Promise<number> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
     throw new CliError(
-      "A shell needs a terminal on standard input and output; `roomd exec` runs commands without one.",
+      "Standard input and output are not a terminal, which a shell needs. `roomd exec` without --tty runs a command without one.",
     );
   }
   const local = new LocalTerminal();

@@ -47,6 +47,17 @@ test("passes on the command as it is, and its streams byte for byte", async () =
 });
 
 test.each([
+  ["exec -it a w bash", "`roomd exec` without --tty"],
+  ["shell a w", "`roomd exec` without --tty"],
+  ["run -it -- bash", "leave it out, or use `roomd run --keep -- true` and then `roomd shell`"],
+])("%s without a terminal names the command that needs none", async (line, advice) => {
+  await using service = await standIn(() => problem({ status: 500, code: "internal", detail: "It was asked." }));
+  const { status, stderr } = await run(line.split(" "), service);
+  expect([status > 0, stderr]).toEqual([true, expect.stringContaining(advice)]);
+  expect(service.seen).toEqual([]);
+});
+
+test.each([
   [{ exit_code: 0 }, 0],
   [{ exit_code: 7 }, 7],
   [{ exit_code: 127 }, 127],
