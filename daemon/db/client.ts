@@ -136,6 +136,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
   ]) {
     database.run(`PRAGMA ${pragma}`);
   }
+  const endStatements = alone ? () => {} : statementsOf(database);
   const queries = drizzle(database);
   const log = database.query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(NOOP)");
   const version = database.query("PRAGMA data_version");
@@ -160,6 +161,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
     },
     close: () => {
       log.finalize();
+      endStatements();
       try {
         if (alone) database.run("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
@@ -167,6 +169,23 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
       }
       database.close();
     },
+  };
+}
+
+/**
+ * Of a connection that lives for one command; the function that it returns finalizes all statements prepared since. With any left, `close`
+ * leaves the file open, and the runtime writes the log into it at the end of the process, with every writer locked out.
+ */
+function statementsOf(database: Database): () => void {
+  const statements: { finalize(): void }[] = [];
+  const prepare = database.prepare.bind(database);
+  database.prepare = ((...given: Parameters<typeof prepare>) => {
+    const statement = prepare(...given);
+    statements.push(statement);
+    return statement;
+  }) as typeof database.prepare;
+  return () => {
+    for (const statement of statements) statement.finalize();
   };
 }
 

@@ -33,6 +33,14 @@ test("the log that others write to is left to them: writing it out would have th
   expect(readDatabase(copy, (queries) => queries.all(sql`SELECT n FROM t`))).toEqual([{ n: 1 }]);
 });
 
+test("a connection beside others ends its statements: with one left, the runtime would write the log out at the process's end", () => {
+  const beside = openConnection(file, { alone: false });
+  const prepared = beside.queries.select({ n: sql`n` }).from(sql`t`).prepare();
+  expect(prepared.all()).toEqual([{ n: 1 }]);
+  beside.close();
+  expect(() => prepared.all()).toThrow("finalized");
+});
+
 test("who has it alone writes the log out at the end", () => {
   writer.close();
   expect(existsSync(`${file}-wal`) ? logBytes() : 0).toBe(0);
