@@ -1,34 +1,25 @@
 /**
  * What an organization feels while another attacks: its calls at a steady pace, quiet and then beside the attack, those of a bare server
  * process in the same time, which feel what the host's processors are short of, and the longest turn of the daemon's event loop meanwhile.
- *
- * A server that is busy waits for a processor longer than one that is not: the time that the server's thread was runnable and did not run is
- * no part of a call's.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { startBare } from "../../bench/bare.ts";
-import { summarize } from "../../bench/stats.ts";
 import type { TestDaemon } from "../daemon.ts";
 import { until } from "../guests.ts";
 import { sshPort } from "../ssh-client.ts";
 import { ALLOWANCE, type RecordedTurn, turnsOf } from "../turns.ts";
 import type { Attack, Target } from "./attack.ts";
+import type { Felt, Server } from "./caller.ts";
 
 const EVERY_MS = 5;
 const MOST_P99_MS = 10;
-/** Calls before those that are measured: connections are opened and code is compiled then. */
-const WARM_UP = 100;
 const START_MS = 60_000;
-/** As many as the attacker keeps under way. */
+/** Under way at a time in one process. */
 const MOST_REQUESTS = "16384";
-
-interface Felt {
-  me: number;
-  bare: number;
-}
 
 export interface Measured {
   quiet: Felt;
@@ -50,12 +41,11 @@ export async function measureBeside(
 ): Promise<Measured> {
   await using bare = await startBare("{}");
   const other = await otherKey(daemon);
-  const servers = {
+  const servers: Record<keyof Felt, Server> = {
     me: { url: `${daemon.url}/v1/me`, pid: daemon.pid, headers: { authorization: `Bearer ${other}` } },
     bare: { url: bare.url, pid: bare.pid, headers: {} },
   };
   const ask = (count: number) => felt(servers, count, attack.everyMs ?? EVERY_MS);
-  await ask(WARM_UP);
   const quiet = await ask(calls);
   const before = turnsOf(daemon.home).length;
   const target: Target = { url: daemon.url, ssh_port: sshPort(daemon), key: daemon.apiKey, prepared };
@@ -75,38 +65,16 @@ async function otherKey(daemon: TestDaemon): Promise<string> {
   return (JSON.parse(stdout) as { api_key: string }).api_key;
 }
 
-interface Asked {
-  url: string;
-  pid: number;
-  headers: Record<string, string>;
+/** What a process of its own measures: as many of its calls may be unanswered as there are. */
+async function felt(servers: Record<keyof Felt, Server>, count: number, everyMs: number): Promise<Felt> {
+  const program = [join(import.meta.dirname, "caller.ts"), JSON.stringify(servers), String(count), String(everyMs)];
+  const child = spawn(process.execPath, program, { stdio: ["ignore", "pipe", "inherit"], env: environment() });
+  const [said, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
+  if (code !== 0) throw new Error(`the calls that are measured have ended with ${code}`);
+  return JSON.parse(said) as Felt;
 }
 
-/** The p99 of calls that begin so long after one another, whether or not those before are answered. */
-async function felt(servers: Record<keyof Felt, Asked>, count: number, everyMs: number): Promise<Felt> {
-  const samples = { me: [] as number[], bare: [] as number[] };
-  const under: Promise<void>[] = [];
-  const take = async (kind: keyof Felt) => {
-    const { url, pid, headers } = servers[kind];
-    const [startedAt, delayedBefore] = [performance.now(), runDelay(pid)];
-    const response = await fetch(url, { headers });
-    await response.arrayBuffer();
-    if (!response.ok) throw new Error(`${url}: ${response.status}`);
-    const ms = performance.now() - startedAt;
-    samples[kind].push(Math.max(0, ms - (runDelay(pid) - delayedBefore)));
-  };
-  const startedAt = performance.now();
-  for (let n = 0; n < count; n++) {
-    await Bun.sleep(Math.max(0, startedAt + n * everyMs - performance.now()));
-    under.push(take("me"), take("bare"));
-  }
-  await Promise.all(under);
-  return { me: summarize(samples.me).p99, bare: summarize(samples.bare).p99 };
-}
-
-/** Milliseconds that a process's first thread has been runnable without running: the second figure of its schedstat. */
-function runDelay(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
-}
+const environment = () => ({ ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: MOST_REQUESTS });
 
 /** The function that it returns ends the attack. */
 async function startAttack(
@@ -119,7 +87,7 @@ async function startAttack(
   const program = [process.execPath, join(import.meta.dirname, "attacker.ts"), file, targetFile];
   const child = spawn("nice", ["-n", "19", ...program], {
     stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: MOST_REQUESTS },
+    env: environment(),
   });
   let said = "";
   child.stdout.on("data", (chunk) => {
