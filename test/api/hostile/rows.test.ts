@@ -31,6 +31,7 @@ const ROWS = [
   "audit",
   "room-files",
   "backup",
+  "credits",
   "ssh-logins",
   "many-organizations",
 ];
