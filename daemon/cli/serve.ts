@@ -1,7 +1,8 @@
 /** Owns `roomd serve`: the daemon in the foreground, from its configuration to its graceful end. */
-import { existsSync, rmSync, writeSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import type { Command } from "commander";
+import { DISK_FAILED_STATUS, DiskFailure } from "../core/disk-failure.ts";
 import { type Log, makeLog } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
 import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
@@ -58,6 +59,10 @@ export function serveCommand(): Command {
     outsideOfCalls(log, paths);
     const daemon = await startDaemon({ config, paths, log }).catch((error) => {
       if (error instanceof Error && !(error instanceof ServiceError)) log.debug("not started", { stack: error.stack });
+      if (error instanceof DiskFailure) {
+        markDiskFailure(paths);
+        throw new CliError(`${describeError(error)}.`, DISK_FAILED_STATUS);
+      }
       if (errnoOf(error) !== "EADDRINUSE") throw error;
       const key = (error as { port?: unknown }).port === planSsh(config)?.port ? "ssh.listen" : "http.listen";
       if (error instanceof LocalhostTaken) {
@@ -107,10 +112,24 @@ function outsideOfCalls(log: Log, paths: Paths): void {
   process.on("uncaughtException", (error) => {
     // At once, since nothing is written after the end.
     const dying = makeLog("error", (line) => writeSync(process.stderr.fd, line));
+    if (error instanceof DiskFailure) {
+      dying.error("the disk has failed: the service ends", { error: describeError(error) });
+      markDiskFailure(paths);
+      process.exit(DISK_FAILED_STATUS);
+    }
     dying.error("uncaught exception: the service ends", { error: describeError(error), stack: error.stack });
     leaveEnd(paths.last_end, "exception");
     process.exit(EXIT.roomd);
   });
+}
+
+/** Has the next start write the whole log into the database, or refuse. */
+function markDiskFailure({ disk_failed }: Paths): void {
+  try {
+    writeFileSync(disk_failed, "", { mode: 0o600 });
+  } catch {
+    // A full runtime_dir. Without the file only another process that has the database open keeps the next start from writing it again.
+  }
 }
 
 function readyLine({ url, ssh }: { url: string; ssh: string | null }): string {

@@ -2,10 +2,11 @@
  * Owns what all parts stand on: directories and their locks, the host's name, the disk, the database, what the host can do, its templates, how a
  * room is found, and how what no call asked for is recorded.
  */
-import { chmodSync, closeSync, openSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, openSync, rmSync } from "node:fs";
 import type { OrgId } from "../../shared/ids.ts";
 import { makeAlone } from "../cluster/alone.ts";
 import type { Config } from "../core/config.ts";
+import { endForDisk } from "../core/disk-failure.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
@@ -13,7 +14,7 @@ import { describeError } from "../core/service-error.ts";
 import { Tally } from "../core/tally.ts";
 import { makeCheckpoints } from "../db/checkpoints.ts";
 import { openConnection } from "../db/client.ts";
-import { makeLogSync, makeOwnLogSync, rewriteLog } from "../db/log-sync.ts";
+import { makeLogSync, makeOwnLogSync, rewriteLog, writeWholeLog } from "../db/log-sync.ts";
 import { migrate } from "../db/migrate.ts";
 import { rewriteOnce } from "../db/shrink.ts";
 import { type LocalDatabase, makeDatabase } from "../db/transact.ts";
@@ -121,13 +122,6 @@ export function makeDirectories(paths: Paths): void {
   }
 }
 
-/** Nothing can be kept any more: the next daemon begins with what it can write to the disk again. */
-function endService(error: Error): void {
-  setImmediate(() => {
-    throw error;
-  });
-}
-
 interface Opening {
   /** How a daemon makes space on a full disk. Without it the database is opened beside one. */
   onFull?: (vital: boolean) => boolean;
@@ -140,6 +134,11 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   // Its log and index get the same mode. The directory is one that others may cross.
   closeSync(openSync(paths.database, "a", 0o600));
   chmodSync(paths.database, 0o600);
+  if (onFull) {
+    const discarded = writeWholeLog(paths.database, { afterFailure: existsSync(paths.disk_failed) });
+    if (discarded.commits > 0) log?.error("the database's log is damaged: commits were discarded", { ...discarded });
+    rmSync(paths.disk_failed, { force: true });
+  }
   const connection = openConnection(paths.database, { alone: onFull !== undefined });
   if (onFull) rewriteLog(connection, paths.database);
   migrate(connection, beforeChange);
@@ -149,7 +148,8 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   return makeDatabase(
     connection,
     onFull,
-    makeLogSync(paths.database, endService),
-    makeCheckpoints(paths.database, connection),
+    makeLogSync(paths.database, endForDisk),
+    makeCheckpoints(paths.database, connection, endForDisk),
+    endForDisk,
   );
 }

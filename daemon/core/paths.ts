@@ -226,6 +226,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     /** What became of the last backup to an object store. */
     backup_state: join(data, "backup-s3.json"),
     last_end: join(runtime, LAST_END_FILE),
+    /** There after an end for a disk failure, until the database is written again. A reboot removes it, and the kernel's pages with it. */
+    disk_failed: join(runtime, "disk-failed"),
     /** There while the daemon is told to save all sandboxes before it ends. */
     hibernate_all: join(runtime, "hibernate-all"),
     probe: join(runtime, "probe.json"),

@@ -26,6 +26,11 @@ export class ServiceError extends Error {
   }
 }
 
+/** The error and what caused it: the query builder wraps errors of SQLite. */
+export function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
+}
+
 /** The whole chain of causes as one line, for the log; it never leaves the host. */
 export function describeError(error: unknown): string {
   const parts: string[] = [];

@@ -1,42 +1,45 @@
 /**
- * The thread that writes the database's log into the database, so that the event loop need not. It sleeps until that is asked for; how it
- * is told is CHECKPOINTS. Where it cannot, the log stays, and the event loop does it as if there were no thread.
+ * The thread that writes the database's log into the database. It sleeps until a checkpoint is requested (CHECKPOINTS), and sends the number of
+ * the request that is done, or the reason of a failure as text.
  */
 import { Database } from "bun:sqlite";
 import { fdatasyncSync, openSync } from "node:fs";
+import { unlessFull } from "../core/disk-failure.ts";
+import { describeError } from "../core/service-error.ts";
 import { CHECKPOINTS } from "./checkpoints.ts";
 
 declare const self: Worker;
 
 self.onmessage = ({ data: { places, file } }: MessageEvent<{ places: Int32Array; file: string }>) => {
-  let database: Database | null = null;
   try {
-    database = new Database(file, { create: false, readwrite: true });
-    // The log is flushed before it is written into the file, and the file before the log begins anew.
+    const database = new Database(file, { create: false, readwrite: true });
+    database.run("PRAGMA busy_timeout = 5000");
+    // The log is synced before it is written into the file, and the file before the log restarts.
     database.run("PRAGMA synchronous = NORMAL");
     database.run("PRAGMA wal_autocheckpoint = 0");
-    // Never closed: that would let go of all locks that this process has of the file (POSIX, fcntl).
-    work(database, places, openSync(file, "r"));
+    // Never closed: that would release all locks that this process has of the file (POSIX, fcntl).
+    work(database, file, places, openSync(file, "r"));
+    database.close();
+  } catch (error) {
+    // Seen by the event loop before the message arrives.
+    Atomics.store(places, CHECKPOINTS.hasFailed, 1);
+    postMessage(describeError(error));
   } finally {
-    database?.close();
     Atomics.store(places, CHECKPOINTS.hasEnded, 1);
     Atomics.notify(places, CHECKPOINTS.hasEnded);
   }
 };
 
-function work(database: Database, places: Int32Array, written: number): void {
-  // Nobody is waited for: who writes goes on meanwhile.
+function work(database: Database, file: string, places: Int32Array, written: number): void {
+  // Waits for no reader or writer.
   const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
   for (let done = 0; ; ) {
     Atomics.wait(places, CHECKPOINTS.asked, done);
     if (Atomics.load(places, CHECKPOINTS.isOver) === 1) return;
     done = Atomics.load(places, CHECKPOINTS.asked);
-    try {
-      checkpoint.run();
-      // SQLite does it for what is the last of a log, which here is left to a commit: that would have to wait for all of it.
-      fdatasyncSync(written);
-    } catch {
-      // A full disk, or one that fails: whoever commits hears of it.
-    }
+    unlessFull(() => void checkpoint.run(), file);
+    // SQLite syncs only after the last page of the log. Of a sync that fails for space, too, pages may be lost.
+    fdatasyncSync(written);
+    postMessage(done);
   }
 }

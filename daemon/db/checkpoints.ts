@@ -1,70 +1,121 @@
 /**
- * Checkpoints: when the database's log is written into the database. By itself SQLite does that in the commit that makes the log long enough: 16
- * MiB block the event loop for tens of milliseconds, and pages that a reader has held back for an hour for seconds. So a
- * thread of its own does most of it while commits go on. The event loop writes the last few pages, so that the log restarts.
+ * Checkpoints: the database's log is written into the database, so that the log can restart. By itself SQLite does that in the commit that
+ * makes the log long enough, which blocks the event loop for tens of milliseconds, and ignores a failure. So a dedicated thread
+ * does it while commits continue. For the last pages the next commit waits, and the event loop does not.
+ *
+ * A failure is the last checkpoint (log-sync.ts says why): what the log has written into the file may be lost, and is in the log alone, which
+ * therefore must not restart. A full disk only leaves the log as it is.
  */
-
+import { DiskFailure, unlessFull } from "../core/disk-failure.ts";
 import type { Connection } from "./client.ts";
 
-/** What both tell each other: places in memory that both have. */
+/** Memory that the event loop and the thread share. */
 export const CHECKPOINTS = {
-  /** How often it was asked for. */
+  /** Number of requests. */
   asked: 0,
-  /** 1: it will be no more. */
+  /** 1: there are no more requests. */
   isOver: 1,
   /** 1: the thread has closed its connection. */
   hasEnded: 2,
+  /** 1: a checkpoint has failed. */
+  hasFailed: 3,
 } as const;
 
-/** A quarter of what makes the log long enough: some milliseconds of the thread's, and two flushes of the disk. */
+/** A quarter of the length at which the log restarts: some milliseconds of the thread's, and two flushes of the disk. */
 const PAGES = 1024;
 /** Length of a log that is to restart. */
 const LONG_PAGES = 4_000;
-/** Most pages that the event loop writes: two milliseconds of work. */
+/** Most pages that a commit waits for: two milliseconds of work, and a flush. */
 const FEW_PAGES = 256;
-/** Of the thread, which may be at one just now. */
+/** Growth of the log between two commits that wait: a reader may keep it from restarting. */
+const RETRY_PAGES = 64;
+/** Time for the thread to end, which may be at a checkpoint. */
 const END_MS = 5_000;
 
 export interface Checkpoints {
-  /** One more is in the log. */
-  committed(): void;
+  /** After each commit. A promise while the log is to restart: the next commit waits for it. */
+  committed(): Promise<void> | null;
+  /** Writes what it can. Never rejects. */
+  run(): Promise<void>;
+  /** Whether a failed checkpoint is ending the service. */
+  hasFailed(): boolean;
   /** Nothing of it is open any more. */
   close(): void;
 }
 
-/** Of a database in WAL mode that has been written to, and the connection that writes. */
-export function makeCheckpoints(file: string, connection: Pick<Connection, "log" | "execute">): Checkpoints {
-  connection.execute("PRAGMA wal_autocheckpoint = 0");
+/** Of a database in WAL mode that has been written to, and the connection that writes. `onLost` is called with the first failure. */
+export function makeCheckpoints(
+  file: string,
+  connection: Pick<Connection, "log">,
+  onLost: (error: DiskFailure) => void,
+): Checkpoints {
   const places = new Int32Array(new SharedArrayBuffer(Object.keys(CHECKPOINTS).length * 4));
   const thread = new Worker(new URL("./checkpoint-thread.ts", import.meta.url).href);
-  // What ends it has closed its connection, or never had one.
-  thread.onerror = () => Atomics.store(places, CHECKPOINTS.hasEnded, 1);
-  thread.postMessage({ places, file });
-  /** So many pages were in the log when it was last asked for. */
-  let asked = 0;
-  const ask = () => {
-    Atomics.add(places, CHECKPOINTS.asked, 1);
-    Atomics.notify(places, CHECKPOINTS.asked);
+  const waiting: { asked: number; settle(): void }[] = [];
+  let isLost = false;
+  const lose = (reason: string) => {
+    if (isLost) return;
+    isLost = true;
+    Atomics.store(places, CHECKPOINTS.hasFailed, 1);
+    onLost(new DiskFailure(`failed to write the log into the database: ${reason}`));
   };
+  thread.onmessage = ({ data }: MessageEvent<number | string>) => {
+    if (typeof data === "string") return lose(data);
+    while (waiting[0] && waiting[0].asked <= data) waiting.shift()?.settle();
+  };
+  thread.onerror = ({ message }) => {
+    Atomics.store(places, CHECKPOINTS.hasEnded, 1);
+    lose(`its thread has ended: ${message}`);
+  };
+  thread.postMessage({ places, file });
+  /** Pages in the log at the last request, and at the last one that a commit waited for. */
+  let requestedAt = 0;
+  let waitedAt = 0;
+  const request = (): number => {
+    const asked = Atomics.add(places, CHECKPOINTS.asked, 1) + 1;
+    Atomics.notify(places, CHECKPOINTS.asked);
+    return asked;
+  };
+  const run = (): Promise<void> => new Promise((settle) => waiting.push({ asked: request(), settle }));
   return {
     committed: () => {
       const { pages, written } = connection.log();
       // The log may have restarted.
-      if (pages < asked) asked = written;
-      const isAlone = Atomics.load(places, CHECKPOINTS.hasEnded) === 1;
-      if (pages >= LONG_PAGES && pages > written && (pages - written <= FEW_PAGES || isAlone)) {
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)");
+      if (pages < requestedAt) requestedAt = written;
+      if (pages < waitedAt) waitedAt = 0;
+      const isAlmostWritten = pages > written && pages - written <= FEW_PAGES;
+      if (pages >= LONG_PAGES && isAlmostWritten && pages - waitedAt >= RETRY_PAGES) {
+        requestedAt = waitedAt = pages;
+        return run();
       }
-      if (pages - asked < PAGES) return;
-      asked = pages;
-      ask();
+      if (pages - requestedAt >= PAGES) {
+        requestedAt = pages;
+        request();
+      }
+      return null;
     },
+    run,
+    hasFailed: () => Atomics.load(places, CHECKPOINTS.hasFailed) === 1,
     close: () => {
       Atomics.store(places, CHECKPOINTS.isOver, 1);
-      ask();
-      // Ended before, it would keep its locks.
+      request();
+      // Terminated before, it would keep its locks.
       Atomics.wait(places, CHECKPOINTS.hasEnded, 0, END_MS);
       thread.terminate();
     },
+  };
+}
+
+/** Of a connection that no event loop with other work depends on. `committed` throws what SQLite throws. */
+export function checkpointsWithin(connection: Pick<Connection, "log" | "step">): Checkpoints {
+  const checkpoint = () => connection.step("PRAGMA wal_checkpoint(PASSIVE)");
+  return {
+    committed: () => {
+      if (connection.log().pages >= LONG_PAGES) unlessFull(checkpoint);
+      return null;
+    },
+    run: async () => checkpoint(),
+    hasFailed: () => false,
+    close: () => {},
   };
 }

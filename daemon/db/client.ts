@@ -1,13 +1,16 @@
 /** Owns the database connection: the only import of bun:sqlite. */
-import { Database } from "bun:sqlite";
+import { constants, Database } from "bun:sqlite";
 import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { unlessFull } from "../core/disk-failure.ts";
 import { onceATurn } from "../core/turn.ts";
 
 export type Queries = BunSQLiteDatabase;
 
 export interface Connection {
+  /** Path of the database. */
+  file: string;
   queries: Queries;
   /** Runs statements that return nothing: pragmas, migrations. */
   execute(sql: string): void;
@@ -113,9 +116,21 @@ function clientOf(queries: Queries): Database {
   return client;
 }
 
+interface LogState {
+  log: number;
+  checkpointed: number;
+}
+const LOG_STATE = "PRAGMA wal_checkpoint(NOOP)";
+
+function logOf(state: { get(): LogState | null }): ReturnType<Connection["log"]> {
+  const found = state.get();
+  return { pages: found?.log ?? 0, written: found?.checkpointed ?? 0 };
+}
+
 /**
- * Opens the database file, or one in memory for `:memory:`. What is committed survives a power cut. `alone` is whether its log is
- * written into it at the end, for which every other writer would wait: beside a daemon that is left to the daemon.
+ * Opens the database file, or one in memory for `:memory:`. What is committed survives a power cut. SQLite writes the log into the file by
+ * itself at no commit, since it ignores a failure there. `alone` is whether `close` does, and throws if the disk fails: then the log is all
+ * that there is, and the process must end without closing. Beside a daemon that is left to the daemon, and the log stays.
  */
 export function openConnection(file: string, { alone = true } = {}): Connection {
   const database = new Database(file, { create: true, strict: true });
@@ -126,26 +141,29 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
   if (auto_vacuum === 0) database.run("PRAGMA auto_vacuum = INCREMENTAL");
   for (const pragma of [
     "journal_mode = WAL",
-    // What a large transaction left of the log goes at the next checkpoint.
-    "journal_size_limit = 33554432",
+    // What a large transaction left of the log goes at the next checkpoint. A last connection that is not alone would truncate it.
+    `journal_size_limit = ${alone ? 33_554_432 : -1}`,
     "synchronous = FULL",
     "foreign_keys = ON",
     // Else what a savepoint may have to put back is written to a file, page by page, for every write of a commit.
     "temp_store = MEMORY",
-    "wal_autocheckpoint = 4000",
+    "wal_autocheckpoint = 0",
   ]) {
     database.run(`PRAGMA ${pragma}`);
   }
   const endStatements = alone ? () => {} : statementsOf(database);
+  if (!alone) database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, new Int32Array([1, 0]));
   const queries = drizzle(database);
-  const log = database.query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(NOOP)");
+  const log = database.query<LogState, []>(LOG_STATE);
   const version = database.query("PRAGMA data_version");
   clients.set(queries, database);
   writesOf.set(
     queries,
     onceATurn(() => Number(version.values()[0]?.[0] ?? 0)),
   );
+  let isOpen = true;
   return {
+    file,
     queries,
     execute: (sql) => {
       database.run(sql);
@@ -155,18 +173,14 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
     },
     isInTransaction: () => database.inTransaction,
     pragma: (name) => Object.values(database.query(`PRAGMA ${name}`).get() as Record<string, unknown>)[0],
-    log: () => {
-      const found = log.get();
-      return { pages: found?.log ?? 0, written: found?.checkpointed ?? 0 };
-    },
+    log: () => logOf(log),
     close: () => {
+      if (!isOpen) return;
+      isOpen = false;
       log.finalize();
       endStatements();
-      try {
-        if (alone) database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-      } catch {
-        // On a full disk the log stays as it is; the next start reads it.
-      }
+      // On a full disk the log stays as it is; the next start reads it.
+      if (alone) unlessFull(() => void database.run("PRAGMA wal_checkpoint(TRUNCATE)"), file);
       database.close();
     },
   };
@@ -188,6 +202,33 @@ function statementsOf(database: Database): () => void {
     for (const statement of statements) statement.finalize();
   };
 }
+
+/**
+ * Has `work` done by the only connection that there is to the database, which reads the whole log again: frames that another process has counted
+ * as written into the file, too. Throws SQLITE_BUSY if another process has the database open for longer than `busyMs`.
+ */
+export function withExclusive(file: string, busyMs: number, work: (connection: ExclusiveConnection) => void): void {
+  const database = new Database(file, { create: false, readwrite: true });
+  database.run(`PRAGMA busy_timeout = ${busyMs}`);
+  // Before the first read: the index of the log is in memory then, and not the one that others have written.
+  database.run("PRAGMA locking_mode = EXCLUSIVE");
+  database.run("PRAGMA synchronous = FULL");
+  database.run("PRAGMA wal_autocheckpoint = 0");
+  try {
+    database.query("SELECT count(*) FROM sqlite_schema").get();
+    // The exclusive lock comes with the first write.
+    database.run("BEGIN IMMEDIATE");
+    database.run("ROLLBACK");
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  work({ execute: (sql) => void database.run(sql), log: () => logOf(database.query<LogState, []>(LOG_STATE)) });
+  // Where `work` throws it stays open: to close it would be another checkpoint, which may hide that the disk has failed.
+  database.close();
+}
+
+export type ExclusiveConnection = Pick<Connection, "execute" | "log">;
 
 /** A connection that only reads, beside one of this process that writes. */
 export interface Reading {

@@ -9,10 +9,12 @@
 import { closeSync, existsSync, fdatasyncSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { monotonicMs } from "../core/clock.ts";
-import { errnoOf } from "../core/service-error.ts";
-import type { Connection } from "./client.ts";
+import { DiskFailure, isDiskFailure, isOutOfSpace, unlessFull } from "../core/disk-failure.ts";
+import { describeError, errnoOf } from "../core/service-error.ts";
+import { type Connection, withExclusive } from "./client.ts";
 import { DiskTrust, QUICK_MS } from "./disk-trust.ts";
 import { FLUSHES, makeFlushes } from "./flushes.ts";
+import { type Discarded, discardedFrames } from "./log-frames.ts";
 
 export interface LogSync {
   /**
@@ -27,7 +29,7 @@ export interface LogSync {
  * Of a database in WAL mode that has been written to, and stays open for as long as this is. `onLost` hears of the first failure and
  * ends the process: what is on disk only another one can tell.
  */
-export function makeLogSync(database: string, onLost: (error: Error) => void, trust = new DiskTrust()): LogSync {
+export function makeLogSync(database: string, onLost: (error: DiskFailure) => void, trust = new DiskTrust()): LogSync {
   const log = openSync(`${database}-wal`, "r");
   // The log itself may be new.
   syncDirectory(dirname(database));
@@ -37,7 +39,7 @@ export function makeLogSync(database: string, onLost: (error: Error) => void, tr
   const lose = (why: string) => {
     if (isLost) return;
     isLost = true;
-    onLost(new Error(`the database's log was not flushed: ${why}`));
+    onLost(new DiskFailure(`the database's log was not flushed: ${why}`));
   };
   const thread = new Worker(new URL("./sync-thread.ts", import.meta.url).href);
   thread.postMessage({ flushes, log });
@@ -99,11 +101,60 @@ export function makeOwnLogSync(database: string): LogSync {
   };
 }
 
+/** Time for the commands of operators that have the database open. */
+const ALONE_MS = 2_000;
+const ALONE_AFTER_FAILURE_MS = 10_000;
+
+interface WholeLogOptions {
+  /** Whether the daemon before this one ended for a failure of the disk. */
+  afterFailure: boolean;
+  /** Time to wait for others that have the database open. */
+  aloneMs?: number;
+}
+
+/**
+ * At the start of a daemon: writes the log of the daemon before it into the database, all of it. Pages that count as written may have been lost
+ * in a failed sync, as long as the log has not restarted. How much of it is written is in memory that processes share, so no other
+ * may have the database open; after an ordinary end the log may stay. Returns the frames that recovery has discarded. Throws DiskFailure.
+ */
+export function writeWholeLog(
+  database: string,
+  { afterFailure, aloneMs = afterFailure ? ALONE_AFTER_FAILURE_MS : ALONE_MS }: WholeLogOptions,
+): Discarded {
+  let discarded: Discarded = { frames: 0, commits: 0 };
+  if (!existsSync(`${database}-wal`)) return discarded;
+  try {
+    withExclusive(database, aloneMs, (connection) => {
+      rewriteLog(connection, database);
+      discarded = discardedOf(connection, database);
+      unlessFull(() => connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"), database);
+    });
+  } catch (error) {
+    const isBusy = errnoOf(error)?.startsWith("SQLITE_BUSY");
+    if (isBusy && !afterFailure) return discarded;
+    if (!isBusy && !isDiskFailure(error) && !(error instanceof DiskFailure)) throw error;
+    const detail = isBusy
+      ? `the disk has failed, and another process still has the database open: end it (fuser ${database})`
+      : `failed to write the database: ${describeError(error)}`;
+    throw new DiskFailure(detail, { cause: error });
+  }
+  return discarded;
+}
+
+function discardedOf(connection: Pick<Connection, "log">, database: string): Discarded {
+  const log = openSync(`${database}-wal`, "r");
+  try {
+    return discardedFrames(log, Math.max(0, connection.log().pages));
+  } finally {
+    closeSync(log);
+  }
+}
+
 /**
  * What is read of a log after a flush that failed may be in the kernel's memory alone, and counts as flushed. So what a daemon before
  * this one has left is written over itself, before anything is added. Of a connection in no transaction. Throws when it cannot be kept.
  */
-export function rewriteLog(connection: Connection, database: string): void {
+export function rewriteLog(connection: Pick<Connection, "execute">, database: string): void {
   if (!existsSync(`${database}-wal`)) return;
   // Nobody adds to it meanwhile, or begins it anew.
   connection.execute("BEGIN IMMEDIATE");
@@ -117,7 +168,7 @@ export function rewriteLog(connection: Connection, database: string): void {
     fdatasyncSync(log);
   } catch (error) {
     // Where even what is there takes space to write, a daemon that can delete is worth more.
-    if (!["ENOSPC", "EDQUOT"].includes(errnoOf(error) ?? "")) throw error;
+    if (!isOutOfSpace(error)) throw new DiskFailure("failed to write the database's log", { cause: error });
   } finally {
     connection.execute("ROLLBACK");
     closeSync(log);

@@ -7,6 +7,7 @@
 import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { monotonicMs } from "../core/clock.ts";
+import { isDiskFailure, isOverQuota } from "../core/disk-failure.ts";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
 import { type Connection, rawQuery } from "./client.ts";
@@ -40,7 +41,7 @@ export async function shrink(database: Database): Promise<void> {
   // Only what is written into the file itself makes it shorter; nobody waits for readers, or for the thread that may be writing just now.
   const [{ file } = { file: "" }] = rawQuery<{ file: string }>(queries, "PRAGMA database_list")([]);
   const isLonger = file !== "" && statSync(file).size > pages() * pragma("page_size")();
-  if (isLonger) rawQuery(queries, "PRAGMA wal_checkpoint(PASSIVE)")([]);
+  if (isLonger) await database.checkpoint();
 }
 
 /** Larger ones would keep the service away for too long. */
@@ -50,7 +51,7 @@ const MOST_BYTES_REWRITTEN = 1024 ** 3;
 const temporaryDirectory = () =>
   [process.env.SQLITE_TMPDIR, process.env.TMPDIR, "/var/tmp", "/tmp"].find((path) => path && existsSync(path)) ?? ".";
 
-/** Before anybody works on the connection. What is killed meanwhile leaves the file as it was. Never throws. */
+/** Before anybody works on the connection. What is killed meanwhile leaves the file as it was. Throws only if the disk fails. */
 export function rewriteOnce(connection: Connection, file: string, log: Log): void {
   if (connection.pragma("auto_vacuum") === INCREMENTAL) return;
   // With what is still in the log.
@@ -66,6 +67,7 @@ export function rewriteOnce(connection: Connection, file: string, log: Log): voi
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)");
     log.info("the database is rewritten", { ms: Math.round(monotonicMs() - startedAt) });
   } catch (error) {
+    if (isDiskFailure(error) && !isOverQuota(file)) throw error;
     const remedy = "Until then it does not shrink. A backup that is restored is rewritten.";
     log.warn("the database was not rewritten", { mib, error: describeError(error), remedy });
   } finally {

@@ -9,14 +9,14 @@
  *   the whole rolled back    all steps of the commit run; then the writes may run again
  *   committed                the steps are forgotten
  */
-
 import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
+import { DiskFailure, isDiskFailure, isDiskFull, isOverQuota } from "../core/disk-failure.ts";
 import { FairQueue } from "../core/fair-queue.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import { loopTime, type OwnerName } from "../core/loop/index.ts";
-import { errnoOf, ServiceError } from "../core/service-error.ts";
+import { causesOf, describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { nextTurn } from "../core/turn.ts";
-import type { Checkpoints } from "./checkpoints.ts";
+import { type Checkpoints, checkpointsWithin } from "./checkpoints.ts";
 import { type Connection, noteOthersWrites, type Queries } from "./client.ts";
 import type { LogSync } from "./log-sync.ts";
 import { type Rehearsed, tried } from "./rehearsal.ts";
@@ -65,6 +65,8 @@ export interface Database {
     works: readonly ((queries: Queries) => T)[],
     seen: (queries: Queries, index: number) => void,
   ): Rehearsed<T>[];
+  /** Writes the log into the file, as far as readers and writers allow. Resolves once that was tried. */
+  checkpoint(): Promise<void>;
   /** Resolves once all that can be read is on disk; null if it is. Data read before that may be lost in a power cut. */
   unflushed(): Promise<void> | null;
   /** The same without the records of calls that only read: for data that has none of them. */
@@ -92,13 +94,15 @@ export interface LocalDatabase extends Database {
 
 /**
  * `onFull` may make some space when the disk is full: where it could, the writes are tried again. With a `log` commits are flushed
- * by that; without, by SQLite, for which the event loop always waits. With `checkpoints` most of the log is written into the file by them.
+ * by that; without, by SQLite, for which the event loop always waits. `checkpoints` write the log into the file; without them and `log` the
+ * connection does. After a failure of the disk `onLost` ends the process, and no write settles any more; without it that write is rejected.
  */
 export function makeDatabase(
   connection: Connection,
   onFull: (vital: boolean) => boolean = () => false,
   log: LogSync | null = null,
-  checkpoints: Checkpoints | null = null,
+  checkpoints: Checkpoints | null = log ? null : checkpointsWithin(connection),
+  onLost: ((error: DiskFailure) => void) | null = null,
 ): LocalDatabase {
   const waiting = new FairQueue<Write>();
   let waitingCount = 0;
@@ -136,6 +140,13 @@ export function makeDatabase(
       await sleep(pauseMs);
     }
   };
+
+  /** Never settles: no answer may follow. */
+  const lose = (error: unknown): Promise<never> => {
+    onLost?.(new DiskFailure(`failed to write the database: ${describeError(error)}`, { cause: error }));
+    return new Promise<never>(() => {});
+  };
+  const isFull = (error: unknown) => isDiskFull(error) || (isDiskFailure(error) && isOverQuota(connection.file));
 
   const next = (): Write | undefined => {
     const first = early.shift() ?? waiting.take();
@@ -180,15 +191,26 @@ export function makeDatabase(
         memory.close();
         // BEGIN itself failed: all queued writes fail or are retried together.
         if (batch.length === 0) for (let write = next(); write; write = next()) batch.push(write, ...write.followers);
-        if (isDiskFull(error) && onFull(batch.some(({ vital }) => vital))) continue;
-        for (const write of batch) write.reject(asServiceError(error));
+        const noSpace = isFull(error);
+        if (noSpace && onFull(batch.some(({ vital }) => vital))) continue;
+        if (!noSpace && onLost && isDiskFailure(error)) return await lose(error);
+        const reason = noSpace ? new ServiceError("disk_full", { cause: error }) : error;
+        for (const write of batch) write.reject(reason);
         return;
       }
       memory.close();
       // Where that fails it never settles: who was told of a failure would undo what the database has.
       const writtenAt = monotonicMs();
       const isOfReads = batch.every((write) => write.isOfReads);
-      const flushed = log?.sync(!isOfReads);
+      let flushed: Promise<void> | null | undefined;
+      try {
+        flushed = log?.sync(!isOfReads);
+      } catch (error) {
+        if (onLost) return await lose(error);
+        const failure = new DiskFailure("failed to sync the database's log", { cause: error });
+        for (const write of batch) write.reject(failure);
+        return;
+      }
       if (flushed) {
         unflushed = flushed;
         unflushedChanges = isOfReads ? null : flushed;
@@ -196,9 +218,16 @@ export function makeDatabase(
         unflushed = unflushedChanges = null;
       }
       const flushMs = monotonicMs() - writtenAt;
+      if (checkpoints?.hasFailed()) return await new Promise<never>(() => {});
       for (const listener of listeners) listener(flushMs);
-      checkpoints?.committed();
       for (const settle of outcomes) settle();
+      try {
+        const restarting = checkpoints?.committed();
+        if (restarting) await restarting;
+      } catch (error) {
+        if (onLost) return await lose(error);
+        throw error;
+      }
       return;
     }
   };
@@ -278,6 +307,7 @@ export function makeDatabase(
         noteOthersWrites(connection.queries);
       }
     },
+    checkpoint: async () => await checkpoints?.run(),
     unflushed: () => unflushed,
     unflushedChanges: () => unflushedChanges,
     onCommit: (listener) => void listeners.push(listener),
@@ -287,8 +317,14 @@ export function makeDatabase(
       if (early.length > 0 || waitingCount > 0) schedule();
       while (flushing ?? following) await (flushing ?? following);
       checkpoints?.close();
+      if (checkpoints?.hasFailed()) return await new Promise<never>(() => {});
       log?.close();
-      connection.close();
+      try {
+        connection.close();
+      } catch (error) {
+        if (onLost) return await lose(error);
+        throw error;
+      }
     },
   };
 }
@@ -328,8 +364,8 @@ function attempt(connection: Connection, memory: UndoLog, write: Write): () => v
     connection.step("RELEASE one");
     return () => write.resolve(value);
   } catch (error) {
-    // A full disk ends the whole transaction, savepoints and all: then no write of the batch is kept.
-    if (isDiskFull(error)) throw error;
+    // A full or failed disk ends the whole transaction, savepoints and all: then no write of the batch is kept.
+    if (isDiskFull(error) || isDiskFailure(error)) throw error;
     memory.backTo(mark);
     connection.step("ROLLBACK TO one");
     connection.step("RELEASE one");
@@ -362,21 +398,9 @@ function asServiceError(error: unknown): unknown {
   return isDiskFull(error) ? new ServiceError("disk_full", { cause: error }) : error;
 }
 
-/** The second: no block for the index of the log, which a connection needs first. */
-const FULL = new Set(["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"]);
-
-function isDiskFull(error: unknown): boolean {
-  return causesOf(error).some((cause) => FULL.has(errnoOf(cause) ?? ""));
-}
-
 /** Whether an insert failed because of a unique index on this column (`table.column`). */
 export function violatesUnique(error: unknown, column: string): boolean {
   return causesOf(error).some(
     ({ message }) => message.includes("UNIQUE constraint failed") && message.includes(column),
   );
-}
-
-/** The error and what caused it: the query builder wraps what SQLite says. */
-function causesOf(error: unknown): Error[] {
-  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
 }

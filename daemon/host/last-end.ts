@@ -1,8 +1,10 @@
 /**
  * Owns how the daemon before this one ended, where it ended by a crash: a line in runtime_dir, of the daemon itself for an exception
- * that nobody caught, and of systemd for all others (ExecStopPost in the unit): its result and exit status.
+ * that nobody caught, and of systemd for all others (ExecStopPost in the unit): its result and exit status. An end for a failure of the disk is
+ * no crash: no sandbox is its cause.
  */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { DISK_FAILED_STATUS } from "../core/disk-failure.ts";
 import { errnoOf } from "../core/service-error.ts";
 
 /** Results of systemd that are crashes, whatever the status is. */
@@ -34,5 +36,6 @@ export function takeCrash(file: string): string | null {
 /** `core-dump SEGV`, `exit-code 125`, `signal KILL`, `success 0`. */
 export function isCrash(said: string): boolean {
   const [result = "", status = ""] = said.split(" ");
+  if (result === "exit-code" && status === String(DISK_FAILED_STATUS)) return false;
   return CRASHES.includes(result) || (result === "signal" && !ENDINGS.includes(status));
 }

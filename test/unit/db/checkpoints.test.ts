@@ -20,12 +20,15 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
+const onLost = (error: Error) => {
+  throw error;
+};
 const opened = () =>
   makeDatabase(
     connection,
     () => false,
     makeLogSync(file, () => {}),
-    makeCheckpoints(file, connection),
+    makeCheckpoints(file, connection, onLost),
   );
 const TEXT = "x".repeat(3000);
 const write = (database: ReturnType<typeof makeDatabase>) =>
@@ -39,7 +42,7 @@ test("what is committed comes into the file, and the log begins anew", async () 
     for (let count = 0; count < 64; count++) await write(database);
     return statSync(file).size > 300 * TEXT.length;
   });
-  // The event loop writes the last pages, so that the log restarts.
+  // A commit waits for the last pages, so that the log restarts.
   for (let count = 0; count < 3000; count++) await write(database);
   const before = statSync(`${file}-wal`).size;
   for (let count = 0; count < 2000; count++) await write(database);
@@ -61,7 +64,7 @@ test("what a reader has held back is left to the thread, and the log restarts af
     seen,
     () => false,
     makeLogSync(file, () => {}),
-    makeCheckpoints(file, seen),
+    makeCheckpoints(file, seen, onLost),
   );
   await write(database);
   const reader = openConnection(file, { alone: false });
@@ -69,7 +72,7 @@ test("what a reader has held back is left to the thread, and the log restarts af
   rawQuery(reader.queries, "SELECT count(*) FROM t")([]);
   for (let count = 0; count < 4000; count++) await write(database);
   expect(connection.log().pages - connection.log().written).toBeGreaterThan(3000);
-  expect(executed.filter((sql) => sql.includes("checkpoint"))).toEqual(["PRAGMA wal_autocheckpoint = 0"]);
+  expect(executed.filter((sql) => sql.includes("checkpoint"))).toEqual([]);
   reader.execute("COMMIT");
   reader.close();
   await until("the log restarts", async () => {
@@ -89,15 +92,13 @@ test("closing leaves no lock and no log, and nothing is lost", async () => {
   again.close();
 });
 
-test("without its file the thread ends by itself, and closing waits for nobody", async () => {
-  let pages = 0;
-  const log = () => {
-    pages += 100;
-    return { pages, written: 0 };
-  };
-  const checkpoints = makeCheckpoints(join(directory, "none", "roomd.db"), { log, execute: () => {} });
+test("a thread that cannot open the database has failed, and closing does not wait for it", async () => {
+  const log = () => ({ pages: 0, written: 0 });
+  const lost = Promise.withResolvers<Error>();
+  const checkpoints = makeCheckpoints(join(directory, "none", "roomd.db"), { log }, lost.resolve);
+  expect((await lost.promise).message).toContain("failed to write the log into the database");
+  expect(checkpoints.hasFailed()).toBe(true);
   const begun = performance.now();
-  for (let count = 0; count < 200; count++) checkpoints.committed();
   checkpoints.close();
   expect(performance.now() - begun).toBeLessThan(4000);
   connection.close();

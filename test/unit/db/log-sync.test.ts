@@ -1,7 +1,10 @@
 /** Flushing the log of a real database by a thread: in order, and with its error. */
 import {
+  closeSync,
   copyFileSync,
+  existsSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -9,13 +12,14 @@ import {
   statSync,
   symlinkSync,
   utimesSync,
+  writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import type { DiskTrust } from "../../../daemon/db/disk-trust.ts";
-import { makeLogSync, rewriteLog } from "../../../daemon/db/log-sync.ts";
+import { makeLogSync, rewriteLog, writeWholeLog } from "../../../daemon/db/log-sync.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 import { until } from "../../harness/guests.ts";
 
@@ -138,6 +142,68 @@ test("what a daemon before has left in the log is written again before anything 
   rewriteLog(fresh, left);
   expect(fresh.queries.all("SELECT count(*) AS n FROM t")).toEqual([{ n: 2 }]);
   fresh.close();
+});
+
+/** The database as it is after a loss of power that took every page which was written into it and not synced. */
+function losePages(path: string): void {
+  const opened = openSync(path, "r+");
+  const lost = Buffer.alloc(statSync(path).size - 4096);
+  writeSync(opened, lost, 0, lost.length, 4096);
+  closeSync(opened);
+}
+
+test("pages that count as written are written from the log again, unless another process has the database open", () => {
+  connection.execute("INSERT INTO t VALUES (7)");
+  const command = openConnection(file, { alone: false });
+  connection.execute("PRAGMA wal_checkpoint(PASSIVE)");
+  expect(connection.log().written).toBe(connection.log().pages);
+  losePages(file);
+  const wait = { aloneMs: 20 };
+  expect(() => writeWholeLog(file, { afterFailure: true, ...wait })).toThrow("fuser");
+  expect(writeWholeLog(file, { afterFailure: false, ...wait })).toEqual({ frames: 0, commits: 0 });
+  expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  // As the processes end: neither writes the log into the file, or removes it.
+  const left = join(directory, "left.db");
+  for (const suffix of ["", "-wal"]) copyFileSync(`${file}${suffix}`, `${left}${suffix}`);
+  command.close();
+  connection.close();
+  writeWholeLog(left, { afterFailure: true, ...wait });
+  expect(existsSync(`${left}-wal`)).toBe(false);
+  const again = openConnection(left);
+  expect([again.queries.all("SELECT n FROM t"), again.pragma("integrity_check")]).toEqual([[{ n: 7 }], "ok"]);
+  again.close();
+});
+
+test("a command that is the last to close the database leaves its log as it is", () => {
+  const command = openConnection(file, { alone: false });
+  command.execute("INSERT INTO t VALUES (7)");
+  const { size } = statSync(`${file}-wal`);
+  connection.close();
+  const other = openConnection(file, { alone: false });
+  other.execute("INSERT INTO t VALUES (8)");
+  command.close();
+  other.close();
+  expect([size > 0, statSync(`${file}-wal`).size > 0]).toEqual([true, true]);
+  writeWholeLog(file, { afterFailure: false });
+  const again = openConnection(file);
+  expect(again.queries.all("SELECT n FROM t")).toEqual([{ n: 7 }, { n: 8 }]);
+  again.close();
+});
+
+test("commits behind a damaged frame are counted", () => {
+  for (const n of [1, 2, 3]) connection.execute(`INSERT INTO t VALUES (${n})`);
+  const left = join(directory, "left.db");
+  for (const suffix of ["", "-wal"]) copyFileSync(`${file}${suffix}`, `${left}${suffix}`);
+  connection.close();
+  const log = openSync(`${left}-wal`, "r+");
+  const frame = 24 + 4096;
+  // The last three frames are one commit each.
+  writeSync(log, Buffer.alloc(512), 0, 512, statSync(`${left}-wal`).size - 2 * frame + 24);
+  closeSync(log);
+  expect(writeWholeLog(left, { afterFailure: false })).toEqual({ frames: 2, commits: 2 });
+  const again = openConnection(left);
+  expect(again.queries.all("SELECT n FROM t")).toEqual([{ n: 1 }]);
+  again.close();
 });
 
 test("there is no log to flush of a database that is not there", () => {

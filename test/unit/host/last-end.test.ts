@@ -12,6 +12,8 @@ test.each([
   ["oom-kill KILL", true],
   ["signal SEGV", true],
   ["exception", true],
+  // The disk has failed.
+  ["exit-code 74", false],
   // Somebody has ended it.
   ["success 0", false],
   ["signal KILL", false],

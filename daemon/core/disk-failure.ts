@@ -1,0 +1,70 @@
+/**
+ * Failures of the disk under data that the service has acknowledged. After a failed write or sync the kernel may have dropped pages and count
+ * them as clean (fsync(2)), so nothing may be acknowledged from then on: the service ends, and the next start writes again what may be missing.
+ */
+import { closeSync, openSync, rmSync, writeSync } from "node:fs";
+import { causesOf, errnoOf } from "./service-error.ts";
+
+/** Exit status of a service that ends for a disk failure; EX_IOERR of sysexits.h. */
+export const DISK_FAILED_STATUS = 74;
+
+export class DiskFailure extends Error {
+  override name = "DiskFailure";
+}
+
+/** The second: no block for the index of the log, which a connection needs first. */
+const FULL = new Set(["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"]);
+const NO_SPACE = new Set(["ENOSPC", "EDQUOT"]);
+const PROBE_BYTES = 64 * 1024;
+
+const anyCode = (error: unknown, matches: (code: string) => boolean) =>
+  causesOf(error).some((cause) => matches(errnoOf(cause) ?? ""));
+
+/** Whether SQLite found no space. */
+export function isDiskFull(error: unknown): boolean {
+  return anyCode(error, (code) => FULL.has(code));
+}
+
+/** Whether a system call found no space. */
+export function isOutOfSpace(error: unknown): boolean {
+  return anyCode(error, (code) => NO_SPACE.has(code));
+}
+
+/** Whether SQLite reports that a file could not be read, written or synced, for another reason than space. */
+export function isDiskFailure(error: unknown): boolean {
+  return anyCode(error, (code) => code.startsWith("SQLITE_IOERR") && !FULL.has(code));
+}
+
+/** Whether a quota, which SQLite reports as a failed write, leaves no space beside this file. */
+export function isOverQuota(file: string): boolean {
+  const probe = `${file}.space`;
+  try {
+    const opened = openSync(probe, "w", 0o600);
+    try {
+      return writeSync(opened, Buffer.alloc(PROBE_BYTES)) < PROBE_BYTES;
+    } finally {
+      closeSync(opened);
+      rmSync(probe, { force: true });
+    }
+  } catch (error) {
+    return isOutOfSpace(error);
+  }
+}
+
+/** Runs a checkpoint, which leaves the log as it is where the disk is full or another process has a lock. */
+export function unlessFull(checkpoint: () => void, file: string | null = null): void {
+  try {
+    checkpoint();
+  } catch (error) {
+    const isBusy = errnoOf(error)?.startsWith("SQLITE_BUSY");
+    const isFull = isDiskFull(error) || (errnoOf(error) === "SQLITE_IOERR_WRITE" && file && isOverQuota(file));
+    if (!isBusy && !isFull) throw error;
+  }
+}
+
+/** Ends the service: `serve` exits with DISK_FAILED_STATUS. Returns first, so that the caller holds back its answers. */
+export function endForDisk(error: Error): void {
+  setImmediate(() => {
+    throw error;
+  });
+}
