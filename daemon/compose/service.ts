@@ -2,6 +2,7 @@
 
 import { statSync } from "node:fs";
 import type { Bells } from "../core/bells.ts";
+import { endForDisk } from "../core/disk-failure.ts";
 import { Histogram } from "../core/histogram.ts";
 import type { LogCounts } from "../core/log.ts";
 import { loopFigures } from "../core/loop/index.ts";
@@ -44,7 +45,7 @@ export function composeAudit(base: Base, { orgs }: Orgs, bells: Bells) {
     },
     {
       keepMs: config["audit.retention"] * 1000,
-      heads: { file: headsFile(base), intervalMs: config["audit.heads_interval"] * 1000 },
+      heads: { file: headsFile(base), intervalMs: config["audit.heads_interval"] * 1000, onLost: endForDisk },
       perDay: config["audit.records_per_day"],
       countedMs: config["audit.counted_interval"] * 1000,
     },

@@ -5,11 +5,13 @@
  */
 import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import { now, startTimer, stopTimer } from "../../core/clock.ts";
+import { now, now, startTimer, stopTimer } from "../../core/clock.ts";
+import { DiskFailure, isOutOfSpace } from "../../core/disk-failure.ts";
 import { syncDirectory } from "../../core/kept-file.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
+import { syncDirectory } from "../../host/files/async-calls.ts";
 import { type ChainKey, orgOfChain } from "./chain-key.ts";
 import { filesOf, headLine, readHeads } from "./heads.ts";
 import { chainStart, hashAt } from "./rows.ts";
@@ -23,6 +25,8 @@ export interface HeadsFileDeps {
   file: string;
   /** From the first record that is new until its chain's head is written. */
   intervalMs: number;
+  /** Ends the service: lines that an earlier sync has reported as written may be lost. */
+  onLost(error: DiskFailure): void;
 }
 
 export class HeadsFile {
@@ -78,10 +82,17 @@ export class HeadsFile {
     }
     const at = now();
     const text = moved().map(([orgKey, head]) => headLine(orgKey, head, at));
-    await handle.appendFile((await endsLine(handle, size)) ? text.join("") : `\n${text.join("")}`);
-    await handle.sync();
-    // A new file's name has to be on disk as well.
-    if (size === 0) syncDirectory(dirname(file));
+    const isLine = await endsLine(handle, size);
+    try {
+      await handle.appendFile(isLine ? text.join("") : `\n${text.join("")}`);
+      await handle.sync();
+      // A new file's name has to be on disk as well.
+      if (size === 0) await syncDirectory(dirname(file));
+    } catch (error) {
+      if (isOutOfSpace(error)) throw error;
+      this.#deps.onLost(new DiskFailure(`failed to write heads of the audit to ${file}`, { cause: error }));
+      return await new Promise<never>(() => {});
+    }
     this.#written = new Map([...heads].map(([orgKey, { seq }]) => [orgKey, seq]));
   }
 

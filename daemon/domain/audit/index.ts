@@ -6,7 +6,7 @@ import { gatherHeads } from "./chain-head.ts";
 import { Chains } from "./chains.ts";
 import type { AuditDeps } from "./deps.ts";
 import { makeEvents } from "./events.ts";
-import { HeadsFile } from "./heads-file.ts";
+import { HeadsFile, type HeadsFileDeps } from "./heads-file.ts";
 import { makeList } from "./list.ts";
 import { Readers } from "./readers.ts";
 import { keepRetention } from "./retention.ts";
@@ -36,7 +36,7 @@ export { verifyAll } from "./verify-all.ts";
 export interface AuditOptions {
   /** Records are kept for so long; 0: for good. */
   keepMs: number;
-  heads: { file: string; intervalMs: number };
+  heads: Omit<HeadsFileDeps, "database" | "log">;
   /** Records of an organization a day, beyond which some are counted together; 0: any number. */
   perDay: number;
   /** How often what was counted is recorded. */

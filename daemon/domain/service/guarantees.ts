@@ -14,6 +14,7 @@ export const GUARANTEES = [
   "A sandbox in standby uses no CPU and keeps its memory, processes and guest_cid. After resume its clock is right, and timeouts of commands have not counted the pause.",
   "A call or request that wakes a sandbox is answered by its running guest, or with an error. A message that waits for an agent wakes its sandbox, where lifecycle.wake_on says so, also when the daemon was restarted in between.",
   "An accepted message is on disk and is never dropped: it stays in its recipient's inbox until it is acked or marked as read, also after a crash.",
+  "If a write or sync of the database, its log or the audit's file of heads fails for another reason than space, the service ends before it acknowledges anything more, and sandboxes keep running. Its next start recovers all that was acknowledged, also after a loss of power.",
   "Messages have one order per room. Messages from one agent to another arrive in the order they were sent.",
   "A barrier's generation is released once. An arrival stays recorded, whatever happens to the call that made it.",
   "Usage is counted in the same transaction as what is used: once, also over a crash. The groups of usage add up to its totals.",

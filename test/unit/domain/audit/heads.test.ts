@@ -36,7 +36,7 @@ afterEach(() => {
 
 function heads(intervalMs = 1e6, database = makeDatabase(connection)): HeadsFile {
   const log = { error: (message: string) => errors.push(message) } as unknown as Log;
-  return new HeadsFile({ database, log, file, intervalMs });
+  return new HeadsFile({ database, log, file, intervalMs, onLost: ({ message }) => errors.push(message) });
 }
 const appended = (from: number, to: number) => {
   for (let n = from; n <= to; n++) append(connection, n);
