@@ -5,9 +5,8 @@
  */
 import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import { now, now, startTimer, stopTimer } from "../../core/clock.ts";
+import { now, startTimer, stopTimer } from "../../core/clock.ts";
 import { DiskFailure, isOutOfSpace } from "../../core/disk-failure.ts";
-import { syncDirectory } from "../../core/kept-file.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
