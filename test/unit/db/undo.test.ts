@@ -122,7 +122,7 @@ test("the meter counts a message once", async () => {
 });
 
 test("a day has as many rows as were written: the last that fits is told apart, the next is not", async () => {
-  const meter = new Meter(database, undefined, undefined, 2);
+  const meter = new Meter(database, undefined, 2);
   const place = (agent_id: string) => ({ org_id: "org_1" as OrgId, room_uid: ROOM, agent_id, key_id: "kid_1" });
   await inEveryWay(() => meter.count(place("a"), { messages: 1 }));
   for (const agent of ["b", "c"]) await database.commit(() => meter.count(place(agent), { messages: 1 }));

@@ -1,16 +1,6 @@
-/** The clock of this host as the meter reads it. */
-import { readFileSync } from "node:fs";
+/** The moment as the meter counts it. */
 import { wallMs } from "../../../core/clock.ts";
-import { BOOT_ID } from "../../../host/boot.ts";
-import { dayAt, type MeterClock } from "./moment.ts";
+import { BOOT_ID, uptimeMs } from "../../../host/boot.ts";
+import type { Moment } from "./moment.ts";
 
-/** Its uptime is told to 10 ms. */
-export function hostClock(): MeterClock {
-  return {
-    now: () => {
-      const [uptime] = readFileSync("/proc/uptime", "utf8").split(" ");
-      return { wall_ms: wallMs(), uptime_ms: Math.round(Number(uptime) * 1000), boot_id: BOOT_ID };
-    },
-    today: () => dayAt(wallMs()),
-  };
-}
+export const momentNow = (): Moment => ({ wall_ms: wallMs(), uptime_ms: uptimeMs(), boot_id: BOOT_ID });

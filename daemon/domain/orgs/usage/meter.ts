@@ -10,16 +10,16 @@
  * checkpoint at which it was seen: nobody pays for what nobody saw running.
  */
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
-import { at } from "../../../core/clock.ts";
+import { at, wallMs } from "../../../core/clock.ts";
 import { wholly } from "../../../core/loop/steps.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import { appendAudit } from "../../audit/index.ts";
 import { type Amounts, add, amountsOver, NOTHING, type Rate } from "./amounts.ts";
-import { hostClock } from "./clock.ts";
+import { momentNow } from "./clock.ts";
 import { addUsed } from "./credits-store.ts";
 import { enterSpent } from "./ledger.ts";
-import { daysOf, type Elapsed, elapsed, type MeterClock, type Moment } from "./moment.ts";
+import { dayAt, daysOf, type Elapsed, elapsed, type Moment } from "./moment.ts";
 import { FREE, microOf, microPerHour, type Prices } from "./prices.ts";
 import { DayRows } from "./rows.ts";
 import { addUsage, type Dimension, getOpen, listOpen, putOpen, removeOpen } from "./store.ts";
@@ -40,7 +40,6 @@ export interface Place {
 export class Meter {
   readonly #database: Database;
   readonly #prices: Prices;
-  readonly #clock: MeterClock;
   readonly #rows: DayRows;
   /** What has happened since the daemon started, of all organizations together. */
   #happened = { messages: 0, exec_count: 0 };
@@ -52,17 +51,16 @@ export class Meter {
   /** Organizations of which something has changed that is paid for over time. */
   readonly #changed = new Set<OrgId>();
 
-  constructor(database: Database, prices: Prices = FREE, clock: MeterClock = hostClock(), mostRows?: number) {
+  constructor(database: Database, prices: Prices = FREE, mostRows?: number) {
     this.#database = database;
     this.#prices = prices;
-    this.#clock = clock;
     this.#rows = new DayRows(database, mostRows);
     database.beforeCommit((queries) => this.#write(queries));
   }
 
   /** Within a transaction. */
   count(place: Place, amounts: Partial<Amounts>): void {
-    this.#add(place, this.#clock.today(), amounts);
+    this.#add(place, dayAt(wallMs()), amounts);
   }
 
   /** How many commands and messages there were since the daemon started. */
@@ -73,7 +71,7 @@ export class Meter {
   /** Within a transaction: from now on it is used. What is open already is counted up to now, and goes on. */
   opens(queries: Queries, subject: string, { org_id, room_uid, agent_id, key_id }: Place, rate: Rate): void {
     this.#changed.add(org_id);
-    const now = this.#clock.now();
+    const now = momentNow();
     const open = getOpen(queries, subject);
     if (open) this.#countUpTo(queries, open, now);
     this.#seen.add(subject);
@@ -84,7 +82,7 @@ export class Meter {
   closes(queries: Queries, subject: string): void {
     const open = getOpen(queries, subject);
     if (!open) return;
-    if (this.#goesOn(open)) this.#countUpTo(queries, open, this.#clock.now());
+    if (this.#goesOn(open)) this.#countUpTo(queries, open, momentNow());
     removeOpen(queries, subject);
     this.#changed.add(open.org_id);
   }
@@ -99,7 +97,7 @@ export class Meter {
   /** Counts all that goes on up to now. */
   async checkpoint(): Promise<void> {
     await this.#database.commit((queries) => {
-      const now = this.#clock.now();
+      const now = momentNow();
       const open = listOpen(queries);
       for (const row of open.filter((each) => this.#goesOn(each))) {
         this.#countUpTo(queries, row, now);
@@ -115,7 +113,7 @@ export class Meter {
   /** Input of the sums of what an organization has used on these days, both included, up to now. */
   sums(orgId: OrgId, days: { from: string; to: string }, by: Dimension): SumsInput {
     const running = this.#open(this.#database.queries, orgId).map(({ subject }) => subject);
-    return { org_id: orgId, days, by, now: this.#clock.now(), running };
+    return { org_id: orgId, days, by, now: momentNow(), running };
   }
 
   /** The sums, for each value of a dimension. */
@@ -125,7 +123,7 @@ export class Meter {
 
   /** What goes on in each room of an organization, and is not written yet. */
   runningByRoom(orgId: OrgId): Map<RoomUid, Amounts> {
-    const now = this.#clock.now();
+    const now = momentNow();
     const rooms = new Map<RoomUid, Amounts>();
     for (const open of this.#open(this.#database.queries, orgId)) {
       const sum = rooms.get(open.room_uid) ?? { ...NOTHING };
@@ -137,7 +135,7 @@ export class Meter {
 
   /** What goes on, by the price table in millionths of a credit: what of it is not written yet, and what it comes to in an hour. */
   running(queries: Queries, orgId: OrgId): { micro: number; micro_per_hour: number; sandboxes: number } {
-    const now = this.#clock.now();
+    const now = momentNow();
     const sum = { micro: 0, micro_per_hour: 0, sandboxes: 0 };
     for (const open of this.#open(queries, orgId)) {
       sum.micro += microOf(this.#prices, amountsOver(open, elapsed(open, now).ms));

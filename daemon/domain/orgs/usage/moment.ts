@@ -9,12 +9,6 @@ export interface Moment {
   boot_id: string;
 }
 
-export interface MeterClock {
-  now(): Moment;
-  /** The day in UTC that it is, as 2026-01-31. */
-  today(): string;
-}
-
 const DAY_MS = 86_400_000;
 /** Counted over a reboot at most: the clock may have been set in between, from 1970 where its battery was dead. */
 const MOST_OVER_REBOOT_MS = 31 * DAY_MS;
@@ -35,8 +29,8 @@ export function elapsed(from: Moment, to: Moment): Elapsed {
 }
 
 /** The day in UTC, as 2026-01-31. */
-export function dayAt(wallMs: number): string {
-  return new Date(wallMs).toISOString().slice(0, 10);
+export function dayAt(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
 }
 
 /** The days on which a time of `ms` was that ended at `endMs`, with how much of it. */

@@ -1,4 +1,4 @@
-/** Owns a meter on a database of its own, under a clock that the test sets, and daemons that come and go. */
+/** Owns a meter on a database of its own, under a clock that the test moves, and daemons that come and go. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,11 +6,11 @@ import { type Connection, openConnection } from "../../../../../daemon/db/client
 import { migrate } from "../../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../../daemon/db/transact.ts";
 import { Meter, type Place } from "../../../../../daemon/domain/orgs/usage/meter.ts";
-import { dayAt, type Moment } from "../../../../../daemon/domain/orgs/usage/moment.ts";
 import { FREE, type Prices } from "../../../../../daemon/domain/orgs/usage/prices.ts";
 import { totalsOf } from "../../../../../daemon/domain/orgs/usage/report.ts";
 import type { Dimension } from "../../../../../daemon/domain/orgs/usage/store.ts";
 import type { OrgId, RoomUid } from "../../../../../shared/ids.ts";
+import { MovedClock } from "../../../../harness/moved-clock.ts";
 
 export const ORG = "org_1" as OrgId;
 export const RATE = { vcpu_count: 2, memory_mib: 512, drive_bytes: 0 };
@@ -25,14 +25,14 @@ export class MeterFixture implements Disposable {
   #connection!: Connection;
   database!: Database;
   meter!: Meter;
-  now: Moment;
+  readonly #clock: MovedClock;
   readonly prices: Prices;
   readonly #mostRows: number | undefined;
 
   constructor(start = "2026-01-31T22:00:00Z", prices = FREE, mostRows?: number) {
     this.prices = prices;
     this.#mostRows = mostRows;
-    this.now = { wall_ms: Date.parse(start), uptime_ms: 1_000_000, boot_id: "first" };
+    this.#clock = new MovedClock(start);
     this.start();
   }
 
@@ -41,8 +41,7 @@ export class MeterFixture implements Disposable {
     this.#connection = openConnection(join(this.#home, "roomd.db"));
     migrate(this.#connection);
     this.database = makeDatabase(this.#connection);
-    const clock = { now: () => ({ ...this.now }), today: () => dayAt(this.now.wall_ms) };
-    this.meter = new Meter(this.database, this.prices, clock, this.#mostRows);
+    this.meter = new Meter(this.database, this.prices, this.#mostRows);
   }
 
   /** The daemon ends without a word: what is not committed is lost. */
@@ -52,20 +51,20 @@ export class MeterFixture implements Disposable {
 
   /** Time passes. */
   pass(seconds: number): void {
-    this.now.wall_ms += Math.round(seconds * 1000);
-    this.now.uptime_ms += Math.round(seconds * 1000);
+    this.#clock.pass(Math.round(seconds * 1000));
   }
 
-  /** The clock is set. */
+  /** The wall clock is set. */
   step(seconds: number): void {
-    this.now.wall_ms += seconds * 1000;
+    this.#clock.step(seconds * 1000);
   }
 
-  /** The host starts anew, some time later. */
+  /** The host starts again, some time later: what there is of its database is of another boot. */
   reboot(seconds: number): void {
     this.step(seconds);
-    this.now.uptime_ms = 20_000;
-    this.now.boot_id = `boot at ${this.now.wall_ms}`;
+    const connection = openConnection(join(this.#home, "roomd.db"));
+    connection.execute("UPDATE usage_open SET boot_id = 'before', uptime_ms = 1000000000");
+    connection.close();
   }
 
   opens(subject: string, place = placeOf("a")): Promise<void> {
@@ -86,6 +85,7 @@ export class MeterFixture implements Disposable {
 
   [Symbol.dispose](): void {
     this.#connection.close();
+    this.#clock[Symbol.dispose]();
     rmSync(this.#home, { recursive: true, force: true });
   }
 }
