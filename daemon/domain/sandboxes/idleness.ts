@@ -24,6 +24,8 @@ const BUSY_SHARE = 0.01;
 const BUSY_SECONDS = 60;
 /** A message that its agent has neither acked nor read past keeps it awake for so long: it may just not have come to it. */
 const UNREAD_SECONDS = 60;
+/** After so long it is looked again whether such a message is still there. */
+const CALLED_AGAIN_MS = 1000;
 
 export interface IdlenessDeps {
   log: Log;
@@ -46,7 +48,6 @@ export interface Activity {
 
 export class Idleness {
   readonly #deps: IdlenessDeps;
-  readonly #secondMs: number;
   /** How many things are being done with each sandbox. */
   readonly #uses = new Map<string, number>();
   /** Those that are idle, and about to rest. */
@@ -59,10 +60,8 @@ export class Idleness {
   readonly #samples = new Map<string, { cpu_seconds: number | null; at: number }>();
   readonly #clocks = new Deadlines((sandboxId) => void this.#clockFired(sandboxId));
 
-  /** `secondMs` is how long a second of an idle time takes. */
-  constructor(deps: IdlenessDeps, secondMs = 1000) {
+  constructor(deps: IdlenessDeps) {
     this.#deps = deps;
-    this.#secondMs = secondMs;
   }
 
   /** Only a running sandbox can be idle: one that rests waits to be resumed, for as long as it may exist. */
@@ -70,14 +69,14 @@ export class Idleness {
     this.#due.delete(sandboxId);
     this.#called.delete(sandboxId);
     const seconds = this.#secondsOf(sandboxId);
-    this.#set(sandboxId, seconds === null ? null : this.#pauseOf(sandboxId, seconds) * this.#secondMs);
+    this.#set(sandboxId, seconds === null ? null : this.#pauseOf(sandboxId, seconds) * 1000);
   }
 
   /** Has it idle in so long, and sampled before. */
   #set(sandboxId: string, idleMs: number | null): void {
     this.#samples.delete(sandboxId);
     const seconds = this.#secondsOf(sandboxId) ?? 0;
-    const windowMs = Math.min(BUSY_SECONDS, seconds) * this.#secondMs;
+    const windowMs = Math.min(BUSY_SECONDS, seconds) * 1000;
     if (idleMs === null) this.#clocks.set(sandboxId, null);
     else this.#clocks.setIn(sandboxId, idleMs - windowMs);
   }
@@ -133,11 +132,11 @@ export class Idleness {
     const { traffic_at, cpu_seconds } = this.#deps.activityOf(sandboxId);
     if (!sample) {
       this.#samples.set(sandboxId, { cpu_seconds, at: monotonicMs() });
-      const windowMs = Math.min(BUSY_SECONDS, seconds) * this.#secondMs;
+      const windowMs = Math.min(BUSY_SECONDS, seconds) * 1000;
       this.#clocks.setIn(sandboxId, windowMs);
       return;
     }
-    const idleMs = seconds * this.#secondMs;
+    const idleMs = seconds * 1000;
     const quietMs = traffic_at === null ? idleMs : monotonicMs() - traffic_at;
     if (quietMs < idleMs) this.#set(sandboxId, idleMs - quietMs);
     else if (isBusy(sample, cpu_seconds)) this.#set(sandboxId, idleMs);
@@ -147,7 +146,7 @@ export class Idleness {
   #isCalled(row: SandboxRow): boolean {
     const { sandbox_id } = row;
     const since = this.#called.get(sandbox_id) ?? monotonicMs();
-    if (monotonicMs() - since > UNREAD_SECONDS * this.#secondMs || !this.#deps.isCalled(row)) return false;
+    if (monotonicMs() - since > UNREAD_SECONDS * 1000 || !this.#deps.isCalled(row)) return false;
     this.#called.set(sandbox_id, since);
     return true;
   }
@@ -157,7 +156,7 @@ export class Idleness {
     if (!supervisor) return;
     const { on_idle } = supervisor.row;
     if (on_idle === "destroy") return await this.#deps.end(sandboxId);
-    if (this.#isCalled(supervisor.row)) return this.#clocks.setIn(sandboxId, this.#secondMs);
+    if (this.#isCalled(supervisor.row)) return this.#clocks.setIn(sandboxId, CALLED_AGAIN_MS);
     this.#due.add(sandboxId);
     // Whoever uses it before its turn comes keeps it awake.
     const isIdle = () => this.#due.has(sandboxId);

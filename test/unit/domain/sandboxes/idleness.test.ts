@@ -1,6 +1,7 @@
 /** When a sandbox is idle, and what becomes of it then. */
 import { describe, expect, test } from "vitest";
 import { until } from "../../../harness/guests.ts";
+import { MovedClock } from "../../../harness/moved-clock.ts";
 import { IDLE_MS, restingSandbox } from "./resting-fixture.ts";
 
 const idle_timeout_seconds = 1;
@@ -9,23 +10,28 @@ test.each([
   ["hibernate", "hibernated", "sandbox.hibernated idle success"],
   ["standby", "paused", "sandbox.standby idle success"],
 ] as const)("%s: it is %s, nobody's call did it, and it stays so", async (on_idle, state, event) => {
-  using made = await restingSandbox({ on_idle, idle_timeout_seconds });
+  using clock = new MovedClock();
+  using made = await restingSandbox({ on_idle, idle_timeout_seconds }, undefined, clock);
   await made.reached(state);
   await until("it is recorded", () => made.events.length > 0);
-  await Bun.sleep(IDLE_MS * 3);
+  clock.pass(IDLE_MS * 3);
+  await made.supervisor.change({});
   expect(made.supervisor.row).toMatchObject({ state, status_reason: "idle" });
   expect([made.events, made.given.ended]).toEqual([[event], 0]);
 });
 
 test("destroy: it ends", async () => {
-  using made = await restingSandbox({ on_idle: "destroy", idle_timeout_seconds });
+  using clock = new MovedClock();
+  using made = await restingSandbox({ on_idle: "destroy", idle_timeout_seconds }, undefined, clock);
+  clock.pass(IDLE_MS);
   await until("it has ended", () => made.given.ended === 1);
   expect(made.events).toEqual([]);
 });
 
 test("in use it is not idle, and then for another idle time neither", async () => {
-  using made = await restingSandbox({ idle_timeout_seconds });
-  await made.idleness.use(made.id, () => Bun.sleep(IDLE_MS * 3));
+  using clock = new MovedClock();
+  using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
+  await made.idleness.use(made.id, async () => clock.pass(IDLE_MS * 3));
   const free = performance.now();
   expect(made.supervisor.row.state).toBe("running");
   await made.reached("hibernated");
@@ -34,7 +40,8 @@ test("in use it is not idle, and then for another idle time neither", async () =
 
 describe("an execution that no client follows", () => {
   test("keeps it awake while that is busy, and no longer", async () => {
-    using made = await restingSandbox({ idle_timeout_seconds });
+    using clock = new MovedClock();
+    using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
     const busyUntil = performance.now() + IDLE_MS * 6;
     // It uses 2 % of a CPU.
     const cpu = () => (Math.min(performance.now(), busyUntil) / 1000) * 0.02;
@@ -49,7 +56,8 @@ describe("an execution that no client follows", () => {
   });
 
   test("does not keep it awake with less than one percent of a CPU", async () => {
-    using made = await restingSandbox({ idle_timeout_seconds });
+    using clock = new MovedClock();
+    using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
     const since = performance.now();
     made.given.activity = {
       traffic_at: null,
@@ -63,7 +71,8 @@ describe("an execution that no client follows", () => {
 });
 
 test("traffic keeps it awake, for an idle time after the last of it", async () => {
-  using made = await restingSandbox({ idle_timeout_seconds });
+  using clock = new MovedClock();
+  using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
   const lastAt = performance.now() + IDLE_MS * 6;
   made.given.activity = {
     cpu_seconds: null,
@@ -76,34 +85,41 @@ test("traffic keeps it awake, for an idle time after the last of it", async () =
 });
 
 test("one that is used when its turn to rest comes goes on", async () => {
-  using made = await restingSandbox({ idle_timeout_seconds });
+  using clock = new MovedClock();
+  using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
   const busy = Promise.withResolvers<void>();
   // Something takes its time before.
-  void made.supervisor.adopt(busy.promise);
-  await Bun.sleep(IDLE_MS * 2);
-  const used = made.idleness.use(made.id, () => Bun.sleep(IDLE_MS));
-  busy.resolve();
-  await used;
+  const adopted = made.supervisor.adopt(busy.promise);
+  clock.pass(IDLE_MS * 2);
+  await made.idleness.use(made.id, async () => {
+    busy.resolve();
+    await adopted;
+    await made.supervisor.change({});
+  });
   expect([made.supervisor.row.state, made.pretended.told]).toEqual(["running", []]);
   await made.reached("hibernated");
 });
 
 test("a message that its agent has not taken keeps it awake, but not for good", async () => {
-  using made = await restingSandbox({ idle_timeout_seconds });
+  using clock = new MovedClock();
+  using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
   made.given.isCalled = true;
-  await Bun.sleep(IDLE_MS * 5);
+  clock.pass(IDLE_MS * 5);
+  await made.supervisor.change({});
   expect(made.supervisor.row.state).toBe("running");
   made.given.isCalled = false;
   await made.reached("hibernated");
   await made.waking.requireAwake(made.target);
   made.given.isCalled = true;
   const woken = performance.now();
-  await made.supervisor.published.until(({ state }) => state === "hibernated", IDLE_MS * 100);
+  clock.pass(IDLE_MS * 59);
+  await made.reached("hibernated");
   expect(performance.now() - woken).toBeGreaterThan(IDLE_MS * 60);
 });
 
 test("one that cannot be saved goes on and says why, and is tried again, ever more seldom", async () => {
-  using made = await restingSandbox({ idle_timeout_seconds });
+  using clock = new MovedClock();
+  using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
   const tries: number[] = [];
   Object.assign(made.supervisor.guest ?? {}, {
     save: () => {
@@ -111,7 +127,14 @@ test("one that cannot be saved goes on and says why, and is tried again, ever mo
       return Promise.reject(new Error("it is too large"));
     },
   });
-  await until("it was tried five times", () => tries.length === 5);
+  await until(
+    "it was tried five times",
+    () => {
+      clock.pass(IDLE_MS / 4);
+      return tries.length === 5;
+    },
+    IDLE_MS * 100,
+  );
   const pauses = tries.slice(1).map((at, index) => at - Number(tries[index]));
   for (const [index, pause] of pauses.entries()) expect(pause).toBeGreaterThan(IDLE_MS * 2 ** index - 2);
   await made.reached("running");

@@ -8,13 +8,19 @@ import { Outcomes } from "../../../../daemon/domain/sandboxes/outcomes.ts";
 import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
 import { Waking } from "../../../../daemon/domain/sandboxes/waking.ts";
+import { until } from "../../../harness/guests.ts";
+import type { MovedClock } from "../../../harness/moved-clock.ts";
 import { makeSandbox, PretendedGuest } from "./sandbox-fixture.ts";
 
-/** How long a second of its idle time is: long enough that what is asked of it meanwhile is asked in time. */
-export const IDLE_MS = 60;
+/** An idle time of a second. */
+export const IDLE_MS = 1000;
+/** Time passes in such steps while a state is waited for. */
+const STEP_MS = 100;
+const MOST_PASSED_MS = 10 * 60_000;
 const TIMES_MS = { standby: 300, margin: 0, again: [20] };
 
-export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs = 300) {
+/** With `clock` time passes while a state is waited for. */
+export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs = 300, clock?: MovedClock) {
   const pretended = new PretendedGuest();
   const events: string[] = [];
   const warnings: string[] = [];
@@ -49,7 +55,7 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
   const end = async () => void given.ended++;
   const isCalled = () => given.isCalled;
   const activityOf = () => given.activity;
-  const idleness = new Idleness({ log, onEvent, supervisorOf: () => supervisor, isCalled, activityOf, end }, IDLE_MS);
+  const idleness = new Idleness({ log, onEvent, supervisorOf: () => supervisor, isCalled, activityOf, end });
   const supervisors = {
     get: () => supervisor,
     use: (id: string, work: () => Promise<unknown>) => idleness.use(id, work),
@@ -99,7 +105,14 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
       return sandbox.heldCids;
     },
     /** Once it is in this state. */
-    reached: (state: SandboxRow["state"]) => supervisor.published.until((row) => row.state === state, 5_000),
+    reached: async (state: SandboxRow["state"]) => {
+      const passing = () => {
+        if (supervisor.row.state !== state) clock?.pass(STEP_MS);
+        return supervisor.row.state === state;
+      };
+      if (clock) await until(`it is ${state}`, passing, MOST_PASSED_MS);
+      else await supervisor.published.until((row) => row.state === state, 5_000);
+    },
     [Symbol.dispose]: () => {
       idleness.stop();
       waking.stop();

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { until } from "../../../harness/guests.ts";
+import { MovedClock } from "../../../harness/moved-clock.ts";
 import { IDLE_MS, restingSandbox } from "./resting-fixture.ts";
 
 const restores = ({ pretended }: { pretended: { told: string[] } }) =>
@@ -93,11 +94,12 @@ describe("a call", () => {
   });
 
   test("keeps it awake for another idle time", async () => {
-    using made = await restingSandbox({ idle_timeout_seconds: 1 });
+    using clock = new MovedClock();
+    using made = await restingSandbox({ idle_timeout_seconds: 1 }, undefined, clock);
     await made.reached("hibernated");
     await made.waking.requireAwake(made.target);
     const woken = performance.now();
-    await made.supervisor.published.until(({ state }) => state !== "running", 5_000);
+    await made.reached("hibernated");
     expect(performance.now() - woken).toBeGreaterThan(IDLE_MS - 2);
   });
 });
@@ -134,9 +136,10 @@ describe("a message", () => {
   });
 
   test("keeps one awake that runs", async () => {
-    using made = await restingSandbox({ idle_timeout_seconds: 2 });
+    using clock = new MovedClock();
+    using made = await restingSandbox({ idle_timeout_seconds: 2 }, undefined, clock);
     for (let sent = 0; sent < 6; sent++) {
-      await Bun.sleep(IDLE_MS);
+      clock.pass(IDLE_MS);
       made.waking.message(made.id);
     }
     expect([made.supervisor.row.state, made.pretended.told]).toEqual(["running", []]);
