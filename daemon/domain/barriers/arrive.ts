@@ -5,7 +5,7 @@
 import { barrierArrive, DEFAULT_BARRIER_WAIT_MS } from "../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
-import { ownerOf } from "../../core/loop/index.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -16,7 +16,7 @@ import { actingAs } from "../agents/index.ts";
 import type { BarrierDeps } from "./deps.ts";
 import { barrierBell, findRoom } from "./find.ts";
 import { arrive, KEPT_GENERATIONS, missingOf, requireSameTerms, requireWhole, type Terms, termsOf } from "./state.ts";
-import { bytesOf, findBarrier, removeGenerations, saveBarrier, waitingVersion } from "./store.ts";
+import { bytesOf, findBarrier, removeGenerations, saveBarrier } from "./store.ts";
 import type { BarrierRow } from "./table.ts";
 
 type Input = InputOf<typeof barrierArrive>;
@@ -40,9 +40,12 @@ export function makeArrive(deps: BarrierDeps): Bound {
       const timeoutMs = input.timeout_ms ?? DEFAULT_BARRIER_WAIT_MS;
       if (timeoutMs > 0) call.audit.details.wait_ms = timeoutMs;
       const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
+      const release = deps.missing.hold(room_uid, barrier_id);
       let leave = () => {};
-      deps.space.countNames(database.queries, room_uid);
       try {
+        const pieces = new Pieces(loopTime, ownerOf(call.caller.org_id), "barrier.count");
+        const counting = deps.space.count(database.queries, room_uid, pieces);
+        if (counting) await counting;
         const kept = await database.commit((queries) => {
           const row = begunBy(queries, room, input, terms, call.work) ?? write(deps, queries, room, input, terms);
           call.work.note({ generation: row.generation });
@@ -52,6 +55,8 @@ export function makeArrive(deps: BarrierDeps): Bound {
         agents.learn(room_uid, terms.arrivals);
         leave = deps.meetings.arrive(kept, terms.arrivals, call.trace);
         const { generation } = kept;
+        const { arrivals } = terms;
+        const place = placeOf(kept, arrivals);
         call.audit.details.generation = generation;
         if (kept.state !== "waiting") bells.ring(room_uid, barrierBell(barrier_id));
         const ended = await bells.wait(
@@ -63,11 +68,11 @@ export function makeArrive(deps: BarrierDeps): Bound {
             signal: call.signal,
           },
           () => {
-            const row = standing(deps, kept, terms);
+            const row = standing(deps, place, arrivals);
             return row.state === "waiting" ? null : row;
           },
         );
-        const row = ended ?? standing(deps, kept, terms);
+        const row = ended ?? standing(deps, place, arrivals);
         requireWhole(row);
         if (row.state === "waiting" && timeoutMs > 0) throw timedOut(row, timeoutMs);
         const { state, parties, arrived } = row;
@@ -79,6 +84,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
         };
       } finally {
         leave();
+        release();
         if (wait) agents.waits.leave(room_uid, wait);
       }
     },
@@ -99,27 +105,12 @@ interface BarrierWait extends AgentWait {
 }
 
 /** Those who arrive wait for the participants who are missing then. */
-function waitOf({ database }: BarrierDeps, { room_uid }: RoomTarget, barrierId: string, terms: Terms): BarrierWait {
-  /** Names are parsed once for each arrival, since all waits of a room are looked at for each that begins. */
-  let seen: { version: number; missing: readonly string[] } | null = null;
+function waitOf(deps: BarrierDeps, { room_uid }: RoomTarget, barrierId: string, terms: Terms): BarrierWait {
   const wait: BarrierWait = {
     agents: terms.arrivals,
     generation: 0,
     since: now(),
-    on: () => {
-      const version = waitingVersion(database.queries, room_uid, barrierId, wait.generation);
-      if (version === null) return [];
-      if (seen?.version === version) return seen.missing;
-      const row = findBarrier(database.queries, room_uid, barrierId, wait.generation);
-      // Where some of the participants are enough, none of them is waited for in particular.
-      const missing = row?.state === "waiting" && row.parties === row.participants?.length ? missingOf(row) : [];
-      // Another arrival that is taken back may have had as long a name.
-      database.undo(() => {
-        seen = null;
-      });
-      seen = { version, missing };
-      return missing;
-    },
+    on: () => deps.missing.of(room_uid, barrierId, wait.generation),
     about: () => `barrier ${barrierId} ${wait.generation}`,
     shown: { type: "barrier", id: barrierId },
   };
@@ -133,8 +124,12 @@ function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierW
   agents.waits.enter(room_uid, wait);
 }
 
+/** What a wait retains of its generation: with the names of each, thousands of waits would take hundreds of megabytes. */
+const placeOf = (row: BarrierRow, arrivals: readonly string[]): BarrierRow =>
+  row.state === "waiting" ? { ...row, participants: null, arrived: [...arrivals] } : row;
+
 /** The generation that these have arrived in, as it is now. Throws barrier_cancelled where the room was turned back to before that. */
-function standing({ bells, database }: BarrierDeps, kept: BarrierRow, { arrivals }: Terms): BarrierRow {
+function standing({ bells, database }: BarrierDeps, kept: BarrierRow, arrivals: readonly string[]): BarrierRow {
   const { room_uid, barrier_id, generation } = kept;
   const row = findBarrier(database.queries, room_uid, barrier_id, generation);
   if (row && hasThem(row, arrivals)) return row;

@@ -15,12 +15,13 @@ import { barriers } from "./table.ts";
 
 /** `breakGone` breaks what waits for agents that are gone, in commits of its own. */
 export function makeBranch(
-  { agents, bells, space }: BarrierDeps,
+  { agents, bells, missing, space }: BarrierDeps,
   breakGone: (roomUid: RoomUid) => Promise<void>,
 ): Branch<BarriersState> {
   const fill: Branch<BarriersState>["put"] = (queries, state, { room_uid }) => {
     putRows(queries, barriers, room_uid, state.barriers);
     space.forget(room_uid);
+    missing.forget(room_uid);
     if (state.gone.length > 0) breakBarriers(queries, room_uid, state.gone, now());
   };
   return {

@@ -4,6 +4,7 @@ import type { FindRoom } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meetings } from "./meetings.ts";
+import type { MissingParticipants } from "./missing.ts";
 import type { BarrierSpace } from "./space.ts";
 
 export interface BarrierDeps {
@@ -12,5 +13,6 @@ export interface BarrierDeps {
   agents: Agents;
   bells: Bells;
   meetings: Meetings;
+  missing: MissingParticipants;
   space: BarrierSpace;
 }

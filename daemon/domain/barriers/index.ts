@@ -11,6 +11,7 @@ import type { BarrierDeps } from "./deps.ts";
 import { barrierBell } from "./find.ts";
 import { makeGet } from "./get.ts";
 import { Meetings } from "./meetings.ts";
+import { MissingParticipants } from "./missing.ts";
 import { BarrierSpace } from "./space.ts";
 import { breakBarriers, forgetBarriers, isWaitingFor, openNames, waitedFor, waitedForIn } from "./store.ts";
 
@@ -21,8 +22,13 @@ export type { BarrierRow } from "./table.ts";
 /** Barriers that are broken in one commit: each names up to a thousand agents. */
 const BROKEN_TOGETHER = 16;
 
-export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "space">) {
-  const deps: BarrierDeps = { ...needs, meetings: new Meetings(), space: new BarrierSpace(needs.database) };
+export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "missing" | "space">) {
+  const deps: BarrierDeps = {
+    ...needs,
+    meetings: new Meetings(),
+    missing: new MissingParticipants(needs.database),
+    space: new BarrierSpace(needs.database),
+  };
   const { bells, database } = deps;
   /** Breaks what waits for this agent by name. */
   const agentGone = async (roomUid: RoomUid, agentId: string): Promise<void> => {

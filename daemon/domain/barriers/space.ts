@@ -4,53 +4,106 @@
  */
 import { MAX_ROOM_BARRIERS, MAX_ROOM_BARRIERS_BYTES } from "../../../shared/api/barriers.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
+import type { PieceTurns } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { TransactionMap } from "../../db/transaction-map.ts";
-import { bytesOfRoom, countBarriers } from "./store.ts";
+import { countSome } from "./store.ts";
+
+/** Barriers counted by one statement: half a millisecond if each has all of its generations. */
+const COUNTED_TOGETHER = 256;
+
+interface Counts {
+  names: number;
+  bytes: number;
+}
+
+interface Counting {
+  over: Promise<void>;
+}
 
 export class BarrierSpace {
-  readonly #taken: TransactionMap<RoomUid, number>;
-  readonly #names: TransactionMap<RoomUid, number>;
+  readonly #counts: TransactionMap<RoomUid, Counts>;
+  /** Counts under way; one that is removed has missed a change. */
+  readonly #counting = new Map<RoomUid, Counting>();
 
   constructor(database: Pick<Database, "undo">) {
-    this.#taken = new TransactionMap(database);
-    this.#names = new TransactionMap(database);
+    this.#counts = new TransactionMap(database);
   }
 
-  /** Caches the count outside of a transaction, so that a refused call does not discard it. */
-  countNames(queries: Queries, roomUid: RoomUid): void {
-    if (this.#names.get(roomUid) === undefined) this.#names.set(roomUid, countBarriers(queries, roomUid));
+  /** Counts a room's barriers in pieces, before the transaction that adds one; null if the counts are cached. */
+  count(queries: Queries, roomUid: RoomUid, pieces: PieceTurns): Promise<void> | null {
+    if (this.#counts.get(roomUid)) return null;
+    const known = this.#counting.get(roomUid);
+    if (known) return known.over;
+    const counting: Counting = { over: Promise.resolve() };
+    this.#counting.set(roomUid, counting);
+    counting.over = this.#count(queries, roomUid, pieces, counting);
+    return counting.over;
+  }
+
+  async #count(queries: Queries, roomUid: RoomUid, pieces: PieceTurns, counting: Counting): Promise<void> {
+    const isCurrent = () => this.#counting.get(roomUid) === counting;
+    try {
+      const counts = { names: 0, bytes: 0 };
+      for (let after: string | null = ""; after !== null; ) {
+        const turn = pieces.next();
+        if (turn) await turn;
+        after = addSome(counts, queries, roomUid, after);
+      }
+      if (isCurrent()) this.#counts.set(roomUid, counts);
+    } finally {
+      if (isCurrent()) this.#counting.delete(roomUid);
+    }
   }
 
   /** Within the transaction that adds a barrier of a new name. Throws quota_exceeded. */
   addName(queries: Queries, roomUid: RoomUid): void {
-    const names = this.#names.get(roomUid) ?? countBarriers(queries, roomUid);
+    const { names, bytes } = this.#of(queries, roomUid);
     if (names >= MAX_ROOM_BARRIERS) {
       throw new ServiceError("quota_exceeded", {
         detail: `The room has ${MAX_ROOM_BARRIERS} barriers, which is the maximum.`,
       });
     }
-    this.#names.set(roomUid, names + 1);
+    this.#counts.set(roomUid, { names: names + 1, bytes });
   }
 
   /** Within the transaction that adds so many bytes, or takes them away. Throws quota_exceeded where there are more then than before. */
   change(queries: Queries, roomUid: RoomUid, bytes: number): void {
-    const taken = (this.#taken.get(roomUid) ?? bytesOfRoom(queries, roomUid)) + bytes;
+    const { names, bytes: before } = this.#of(queries, roomUid);
+    const taken = before + bytes;
     if (bytes > 0 && taken > MAX_ROOM_BARRIERS_BYTES) {
       throw new ServiceError("quota_exceeded", {
         detail: `The room's barriers, with the names of those who are to arrive, take more than ${MAX_ROOM_BARRIERS_BYTES} bytes with this one.`,
-        details: { limit: "barriers", used: taken - bytes, cap: MAX_ROOM_BARRIERS_BYTES },
+        details: { limit: "barriers", used: before, cap: MAX_ROOM_BARRIERS_BYTES },
         hint: "Use names of barriers again, and let a barrier name fewer agents.",
       });
     }
-    this.#taken.set(roomUid, taken);
+    this.#counts.set(roomUid, { names, bytes: taken });
   }
 
   /** Within a transaction: it has others from here on, or is gone. */
   forget(roomUid: RoomUid): void {
-    this.#taken.delete(roomUid);
-    this.#names.delete(roomUid);
+    this.#counts.delete(roomUid);
+    this.#counting.delete(roomUid);
   }
+
+  /** Within a transaction. Counts a room that was replaced after its arrival had its counts. */
+  #of(queries: Queries, roomUid: RoomUid): Counts {
+    const known = this.#counts.get(roomUid);
+    if (known) return known;
+    this.#counting.delete(roomUid);
+    const counts = { names: 0, bytes: 0 };
+    for (let after: string | null = ""; after !== null; ) after = addSome(counts, queries, roomUid, after);
+    return counts;
+  }
+}
+
+/** Adds the barriers that follow a name; returns the last one's, null at the end. */
+function addSome(counts: Counts, queries: Queries, roomUid: RoomUid, after: string): string | null {
+  const { names, bytes, last } = countSome(queries, roomUid, after, COUNTED_TOGETHER);
+  counts.names += names;
+  counts.bytes += bytes;
+  return names < COUNTED_TOGETHER ? null : last;
 }

@@ -37,12 +37,6 @@ export function bytesOf({ participants, parties }: Pick<BarrierRow, "participant
 /** The same of a row of the table. */
 const BYTES_OF_ROW = `${ROW_BYTES} + ifnull(3 * octet_length(participants), ${NAME_BYTES} * parties)`;
 
-/** What all of a room's take. */
-export function bytesOfRoom(queries: Queries, roomUid: RoomUid): number {
-  const sum = `SELECT ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes FROM barriers WHERE room_uid = ?`;
-  return rawQuery<{ bytes: number }>(queries, sum)([roomUid])[0]?.bytes ?? 0;
-}
-
 /** Version of a waiting generation, read without its names; null once it is over. */
 export function waitingVersion(
   queries: Queries,
@@ -195,14 +189,25 @@ const openOf = preparedBy((queries) =>
   ),
 );
 
-export function countBarriers(queries: Queries, roomUid: RoomUid): number {
-  const row = queries
-    .select({ names: sql<number>`count(DISTINCT ${barriers.barrier_id})` })
-    .from(barriers)
-    .where(eq(barriers.room_uid, roomUid))
-    .get();
-  return row?.names ?? 0;
+/** Barriers of some names of a room in their order, after one of them: how many, what they take, and the last name. */
+export interface Counted {
+  names: number;
+  bytes: number;
+  last: string | null;
 }
+
+export function countSome(queries: Queries, roomUid: RoomUid, after: string, most: number): Counted {
+  return countSomeOf(queries)([roomUid, after, most])[0] ?? { names: 0, bytes: 0, last: null };
+}
+
+const countSomeOf = preparedBy((queries) =>
+  rawQuery<Counted>(
+    queries,
+    `SELECT count(*) AS names, ifnull(sum(bytes), 0) AS bytes, max(barrier_id) AS last FROM (
+       SELECT barrier_id, sum(${BYTES_OF_ROW}) AS bytes FROM barriers
+       WHERE room_uid = ? AND barrier_id > ? GROUP BY barrier_id ORDER BY barrier_id LIMIT ?)`,
+  ),
+);
 
 /** Removes the generations before `generation`; what they took. */
 export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId: string, generation: number): number {
