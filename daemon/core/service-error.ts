@@ -9,6 +9,8 @@ interface ServiceErrorOptions {
   hint?: string | undefined;
   /** It is the path that names what is wrong. */
   inPath?: boolean;
+  /** False: another try could do a second time what a first one may have done, though the code's kind may be tried again. */
+  retryable?: false;
   /** When to come back, for what is worth trying again. */
   retryAfterSeconds?: number;
   cause?: unknown;

@@ -21,7 +21,7 @@ export function toProblem(error: unknown, requestId: string, log: Log): Problem 
     status: (inPath ? statusInPath : undefined) ?? status,
     detail: detail ?? `${title}.`,
     code: known.code,
-    retryable: retryable ?? false,
+    retryable: known.options.retryable ?? retryable ?? false,
     request_id: requestId,
     details: details ?? {},
     errors: errors ?? [],
@@ -31,6 +31,7 @@ export function toProblem(error: unknown, requestId: string, log: Log): Problem 
 
 /** Seconds after which a retryable problem is worth another try. */
 export function retryAfterOf(error: unknown, problem: Problem): number | null {
-  const known = error instanceof ServiceError ? error.options.retryAfterSeconds : undefined;
-  return known ?? errorKind(problem.code).retryAfterSeconds ?? null;
+  const known = error instanceof ServiceError ? error.options : {};
+  if (known.retryable === false) return null;
+  return known.retryAfterSeconds ?? errorKind(problem.code).retryAfterSeconds ?? null;
 }

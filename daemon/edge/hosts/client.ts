@@ -19,6 +19,8 @@ export type Reached = Pick<Host, "host_id" | "address" | "certificate">;
 export interface Outgoing extends Asked {
   /** A body that is small enough to go with the head, whose headers say its length then. */
   whole?: Uint8Array;
+  /** Whether it may be asked again if the host may have seen it; asked once that is so. Absent: yes. */
+  mayRepeat?(): boolean;
 }
 
 export interface HostAnswer extends Answered {
@@ -96,7 +98,7 @@ export class HostClient {
     const group = this.#groupOf(host);
     const head = headOf(asked);
     const first = asked.whole === undefined ? head : Buffer.concat([head, asked.whole]);
-    const { connection, line } = await this.#send(group, first, gone);
+    const { connection, line } = await this.#send(group, first, asked, gone);
     const heard = group.waiting.add(line.close);
     try {
       const keep = () => {
@@ -109,7 +111,7 @@ export class HostClient {
     } catch (error) {
       heard();
       gone.throwIfAborted();
-      throw unreachable(host, error);
+      throw unanswered(host, asked, error);
     }
   }
 
@@ -125,7 +127,12 @@ export class HostClient {
   }
 
   /** The request's first bytes, on a connection that took them. */
-  async #send(group: Group, first: Uint8Array, gone: AbortSignal): Promise<{ connection: Connection; line: Line }> {
+  async #send(
+    group: Group,
+    first: Uint8Array,
+    asked: Outgoing,
+    gone: AbortSignal,
+  ): Promise<{ connection: Connection; line: Line }> {
     for (;;) {
       const kept = group.idle.pop()?.connection;
       const connection = kept ?? (await this.#open(group));
@@ -139,7 +146,7 @@ export class HostClient {
         line.close();
         // One that had ended unnoticed, of which nobody has seen a byte.
         if (kept && !line.isSeen) continue;
-        throw unreachable(group.host, error);
+        throw line.isSeen ? unanswered(group.host, asked, error) : unreachable(group.host, error);
       }
     }
   }
@@ -221,6 +228,18 @@ export function unreachable({ host_id }: Pick<Reached, "host_id">, cause: unknow
   return new ServiceError("host_unreachable", {
     detail: `The host ${host_id}, which has the room, does not answer.`,
     details: { host: host_id },
+    cause,
+  });
+}
+
+/** The host may have seen the call: whether it was carried out is not known. */
+export function unanswered(host: Pick<Reached, "host_id">, { mayRepeat }: Pick<Outgoing, "mayRepeat">, cause: unknown) {
+  if (cause instanceof ServiceError || mayRepeat?.() !== false) return unreachable(host, cause);
+  return new ServiceError("host_unreachable", {
+    detail: `The host ${host.host_id}, which has the room, does not answer. Whether the call was carried out is not known.`,
+    details: { host: host.host_id, started: "unknown" },
+    hint: "Look whether it was before asking again. A call with an Idempotency-Key can be repeated.",
+    retryable: false,
     cause,
   });
 }

@@ -5,6 +5,7 @@
  *   request → our headers for the owner's → connection → exchange, or a WebSocket → the answer as it comes
  */
 
+import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import type { Conversation } from "../../core/conversation.ts";
 import { parseJson } from "../../core/json.ts";
 import type { EventsReply } from "../../core/operation.ts";
@@ -13,7 +14,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Answered } from "../../domain/ports/http/exchange.ts";
 import { Bridge } from "../../domain/ports/websocket/bridge.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
-import { type HostClient, type Outgoing, type Reached, unreachable } from "./client.ts";
+import { type HostClient, type Outgoing, type Reached, unanswered, unreachable } from "./client.ts";
 import { eventsOf } from "./events.ts";
 import { type About, headersForCaller, headersForOwner } from "./headers.ts";
 
@@ -92,6 +93,7 @@ export async function forwardJson(
     body: null,
     length: null,
     ...(whole && { whole }),
+    mayRepeat: () => isRepeatable(method, said, fields),
   };
   const answered = await client.ask(requireOther(host, about), asked, gone);
   const shown = headersForCaller(answered.head.headers);
@@ -100,7 +102,7 @@ export async function forwardJson(
   if (LINES_TYPE.test(type)) {
     return { status, headers: shown, body: null, events: eventsOf(answered.body, () => answered.line.close()) };
   }
-  const bytes = await wholeOf(host, answered, gone);
+  const bytes = await wholeOf(host, answered, asked, gone);
   return { status, headers: shown, body: JSON_TYPE.test(type) ? parsed(host, bytes) : bytes };
 }
 
@@ -147,10 +149,12 @@ async function outgoingOf(request: Request, about: About): Promise<Outgoing> {
   const target = targetOf(request);
   const length = body === null ? null : lengthSaid(headers);
   if (body === null || length === null || length > SMALL_BYTES) {
-    return { method, target, headers: own, body, length: body === null && mayHaveBody(method) ? 0 : length };
+    const bare = { method, target, headers: own, body, length: body === null && mayHaveBody(method) ? 0 : length };
+    return { ...bare, mayRepeat: () => isRepeatable(method, own, null) };
   }
   const whole = await smallBody(request);
-  return { method, target, headers: [...own, ...lengthOf(whole)], body: null, length: null, whole };
+  const mayRepeat = () => isRepeatable(method, own, fieldsOf(whole));
+  return { method, target, headers: [...own, ...lengthOf(whole)], body: null, length: null, whole, mayRepeat };
 }
 
 function responseOf(method: string, { head, body, line }: Awaited<ReturnType<HostClient["ask"]>>): Response {
@@ -202,7 +206,12 @@ async function smallBody(request: Request): Promise<Uint8Array> {
 }
 
 /** Rejects with host_unreachable when the answer breaks off, or is larger than any. */
-async function wholeOf(host: Reached, { body, line }: Answered & { line: { close(): void } }, gone: AbortSignal) {
+async function wholeOf(
+  host: Reached,
+  { body, line }: Answered & { line: { close(): void } },
+  asked: Outgoing,
+  gone: AbortSignal,
+) {
   if (!(body instanceof ReadableStream)) return body ?? new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -216,7 +225,27 @@ async function wholeOf(host: Reached, { body, line }: Answered & { line: { close
   } catch (error) {
     line.close();
     gone.throwIfAborted();
-    throw unreachable(host, error);
+    throw unanswered(host, asked, error);
+  }
+}
+
+const IDEMPOTENCY_KEY = REQUEST_HEADERS.idempotency_key.name.toLowerCase();
+/** Fields that name what a call makes: the same name is the same command, or message. */
+const NAMES_WORK = ["exec_id", "message_id"];
+
+/** Whether a call changes nothing, or is known again as the same one. */
+function isRepeatable(method: string, headers: readonly [string, string][], fields: unknown): boolean {
+  if (method === "GET" || method === "HEAD") return true;
+  if (headers.some(([name]) => name.toLowerCase() === IDEMPOTENCY_KEY)) return true;
+  return NAMES_WORK.some((name) => typeof (fields as Record<string, unknown> | null | undefined)?.[name] === "string");
+}
+
+/** The fields of a small body; null where it is no JSON. */
+function fieldsOf(whole: Uint8Array): unknown {
+  try {
+    return parseJson(whole);
+  } catch {
+    return null;
   }
 }
 

@@ -306,7 +306,10 @@ test("an owner that dies in the middle breaks the client's answer off, and says 
   await hosts.stopOwner();
   await expect(reader?.read()).rejects.toThrow();
   const answer = await never;
-  expect([answer.status, await answer.json()]).toEqual([503, { code: "host_unreachable", host: "owner" }]);
+  expect([answer.status, await answer.json()]).toEqual([
+    503,
+    { code: "host_unreachable", host: "owner", started: "unknown" },
+  ]);
 });
 
 test("2,000 requests go by few connections, and leave no descriptor behind", { timeout: LONG_MS }, async () => {
@@ -425,6 +428,32 @@ test("a POST is never sent twice: not where the connection dies after it has bee
   expect(raw.asked.match(/POST/g)).toHaveLength(1);
   await door.stop();
   raw.stop();
+});
+
+test.each([
+  ["a POST", { method: "POST", body: "{}" }, "unknown"],
+  ["a DELETE", { method: "DELETE" }, "unknown"],
+  ["a POST that is no JSON", { method: "POST", body: "{" }, "unknown"],
+  ["a POST with a key", { method: "POST", body: "{}", headers: { "idempotency-key": "k" } }, undefined],
+  ["a command with a name", { method: "POST", body: '{"exec_id":"e"}' }, undefined],
+  ["a message with a name", { method: "POST", body: '{"message_id":"m"}' }, undefined],
+  ["a GET", { method: "GET" }, undefined],
+])("%s that the owner may have seen says whether it may have been carried out", async (_, sent, started) => {
+  using made = await members("owner", "entry");
+  const [owner, member] = made;
+  const raw = rawOwner(owner, "", 0);
+  using client = clientOf(member);
+  const door = entry(client, raw.reached);
+  const answer = await fetch(door.url, sent);
+  expect([answer.status, await answer.json()]).toEqual([
+    503,
+    { code: "host_unreachable", host: "owner", ...(started && { started }) },
+  ]);
+  raw.stop();
+  // Nobody is there to see a byte of this one.
+  const unseen = await fetch(door.url, sent);
+  expect(await unseen.json()).toEqual({ code: "host_unreachable", host: "owner" });
+  await door.stop();
 });
 
 test("what has ended unnoticed, and of which nobody has seen a byte, is asked on another connection", async () => {
