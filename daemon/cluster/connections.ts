@@ -22,7 +22,18 @@ const MOST_CONNECTIONS = 4;
 const HEARTBEAT_MS = 5000;
 /** A session whose client is gone without a word ends by itself, and with it the locks that it holds. */
 const GONE_CLIENT = "SET tcp_user_timeout = 20000; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;";
+/** A role, a database or a pooler may have set less, by which what is acknowledged could be lost. One that has set more keeps it. */
+const DURABLE = `SELECT set_config('synchronous_commit', 'on', true)
+  WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')`;
 const RETRY_MS = { first: 100, most: 2000 };
+
+/** Settings of a server by which it keeps, or loses, what it has acknowledged. */
+export interface ServerSettings {
+  fsync: boolean;
+  full_page_writes: boolean;
+  /** Empty: no standby is waited for. */
+  synchronous_standby_names: string;
+}
 
 export type Run = (text: string, values?: readonly unknown[]) => Promise<Answer>;
 
@@ -65,6 +76,7 @@ export class Connections {
   readonly #listening = new Set<Listening>();
   #places: number;
   #isClosed = false;
+  #settings: ServerSettings | null = null;
 
   constructor({
     addresses,
@@ -122,6 +134,11 @@ export class Connections {
     return listening;
   }
 
+  /** Of the server that was connected to last; null: none was. */
+  get settings(): ServerSettings | null {
+    return this.#settings;
+  }
+
   /** Closes all connections; what is being asked fails. */
   close(): void {
     this.#isClosed = true;
@@ -173,7 +190,7 @@ export class Connections {
       try {
         // What the server still does for us when we have given up ends by itself, and holds no locks for long.
         const left = Math.max(1, Math.ceil(deadline.leftMs));
-        const begin = `BEGIN; SET LOCAL statement_timeout = ${left}; SET LOCAL idle_in_transaction_session_timeout = ${left}`;
+        const begin = `BEGIN; SET LOCAL statement_timeout = ${left}; SET LOCAL idle_in_transaction_session_timeout = ${left}; ${DURABLE}`;
         await deadline.bound(session, session.run(begin));
         return session;
       } catch (error) {
@@ -264,7 +281,7 @@ export class Connections {
     try {
       if (late.aborted) giveUp();
       await deadline.bound(session, opened);
-      await deadline.bound(session, checkServer(session));
+      this.#settings = await deadline.bound(session, checkServer(session));
       return session;
     } catch (error) {
       session.discard();
@@ -301,13 +318,20 @@ export class Connections {
   }
 }
 
-async function checkServer(session: Session): Promise<void> {
+async function checkServer(session: Session): Promise<ServerSettings> {
   const { rows } = await session.run(
-    `${GONE_CLIENT} SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version`,
+    `${GONE_CLIENT} SELECT pg_is_in_recovery() AS standby, current_setting('server_version_num')::int AS version,
+       current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+       current_setting('synchronous_standby_names') AS synchronous_standby_names`,
   );
-  const [{ standby, version } = {}] = rows;
+  const [{ standby, version, fsync, full_page_writes, synchronous_standby_names } = {}] = rows;
   if (Number(version) < OLDEST_VERSION) throw new DirectoryAway("too_old", `the server's version is ${version}`);
   if (standby !== false) throw new DirectoryAway("read_only", "the server is a standby");
+  return {
+    fsync: fsync !== "off",
+    full_page_writes: full_page_writes !== "off",
+    synchronous_standby_names: String(synchronous_standby_names ?? ""),
+  };
 }
 
 /** One moment for all that a call waits for. What is waited for is let go of then, whatever becomes of it. */

@@ -50,6 +50,23 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       by.close();
     });
 
+    test("commits wait for the disk, whatever the role says; what is stricter stays, and settings are known", async () => {
+      const level = (by: Connections) =>
+        by.transaction(async (run) => (await run("SHOW synchronous_commit")).rows[0]?.synchronous_commit, DEADLINE_MS);
+      for (const [set, used] of [
+        ["off", "on"],
+        ["local", "on"],
+        ["remote_apply", "remote_apply"],
+      ]) {
+        await server.sql(`ALTER ROLE roomd SET synchronous_commit = ${set}`);
+        const by = connect(server.url());
+        expect(await level(by)).toBe(used);
+        expect(by.settings).toEqual({ fsync: false, full_page_writes: true, synchronous_standby_names: "" });
+        by.close();
+      }
+      await server.sql("ALTER ROLE roomd RESET synchronous_commit");
+    });
+
     test.each([
       ["another password", (url: string) => url.replace(/:[0-9a-f]{24}@/, ":wrong@"), "refused"],
       ["no password", (url: string) => url.replace(/:[0-9a-f]{24}@/, "@"), "unreachable"],
