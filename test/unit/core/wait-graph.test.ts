@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { ServiceError } from "../../../daemon/core/service-error.ts";
 import { type AgentWait, WaitGraph } from "../../../daemon/core/wait-graph.ts";
 
@@ -64,7 +64,10 @@ describe("a wait", () => {
     expect(cycleOf(graph, together)).toEqual(["b", "c", "b"]);
   });
 
-  test("at the end of a long line is found out, however long", () => {
+  test("at the end of a long line is found out, however long", ({ onTestFinished }) => {
+    // The look for a cycle has a limit of time.
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
     const graph = new WaitGraph();
     const LENGTH = 2000;
     for (let index = 1; index < LENGTH; index++) graph.enter(ROOM, waitOf(`a${index}`, `a${index + 1}`));
