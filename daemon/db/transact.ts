@@ -25,6 +25,8 @@ import { type Rehearsed, tried } from "./rehearsal.ts";
 const GATHER_MS = 2;
 /** Time of the writes of one commit; the last may exceed it. The event loop waits for a commit. */
 const WRITE_MS = 4;
+/** Time in which the callers of a commit's writes continue in one turn. */
+const SETTLE_MS = 4;
 /** Time that another process may write, as a command of the operator does. */
 const BUSY_MS = 5_000;
 const MOST_BUSY_PAUSE_MS = 20;
@@ -220,7 +222,7 @@ export function makeDatabase(
       const flushMs = monotonicMs() - writtenAt;
       if (checkpoints?.hasFailed()) return await new Promise<never>(() => {});
       for (const listener of listeners) listener(flushMs);
-      for (const settle of outcomes) settle();
+      await settleAll(outcomes);
       try {
         const restarting = checkpoints?.committed();
         if (restarting) await restarting;
@@ -327,6 +329,20 @@ export function makeDatabase(
       }
     },
   };
+}
+
+/** Settles the writes of a commit; what their callers do next is a part of the turn, so others follow in the next. */
+async function settleAll(outcomes: readonly (() => void)[]): Promise<void> {
+  let until = monotonicMs() + SETTLE_MS;
+  for (const settle of outcomes) {
+    settle();
+    // Its caller continues before this does.
+    await null;
+    if (monotonicMs() < until) continue;
+    await nextTurn();
+    loopTime.goesOn("host", "db.commit");
+    until = monotonicMs() + SETTLE_MS;
+  }
 }
 
 /** How what the commit under way has changed in memory is taken back. */

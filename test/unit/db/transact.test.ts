@@ -9,6 +9,8 @@ import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { nextTurn } from "../../../daemon/core/turn.ts";
 import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";
 import { type LocalDatabase, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";
+import { threadTime } from "../../../daemon/host/thread-time.ts";
+import { longestTurn } from "../../harness/longest-turn.ts";
 
 let directory: string;
 let connection: Connection;
@@ -53,6 +55,19 @@ describe("writes of one turn", () => {
     expect(values).toEqual(Array.from({ length: 10 }, (_, n) => n));
     expect(numbers()).toEqual(values);
     expect(commits()).toBe(1);
+  });
+
+  test("continue in several turns if their callers compute for long", async () => {
+    const compute = () => {
+      const until = threadTime() + 2;
+      while (threadTime() < until);
+    };
+    const longest = await longestTurn(() =>
+      Promise.all(Array.from({ length: 50 }, (_, n) => database.commit(insert(n)).then(compute))),
+    );
+    // Those of one commit together compute for 100 ms.
+    expect(longest).toBeLessThan(30);
+    expect(numbers()).toHaveLength(50);
   });
 
   test("of over 4 ms have several commits, in which owners take turns and keep their order", async () => {
