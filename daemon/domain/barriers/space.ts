@@ -9,10 +9,10 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { TransactionMap } from "../../db/transaction-map.ts";
-import { countSome } from "./store.ts";
+import { type CountedUpTo, countSome, ROOM_START } from "./store.ts";
 
-/** Barriers counted by one statement: half a millisecond if each has all of its generations. */
-const COUNTED_TOGETHER = 256;
+/** Generations counted by one statement: half a millisecond. */
+const COUNTED_TOGETHER = 2_048;
 
 interface Counts {
   names: number;
@@ -47,7 +47,7 @@ export class BarrierSpace {
     const isCurrent = () => this.#counting.get(roomUid) === counting;
     try {
       const counts = { names: 0, bytes: 0 };
-      for (let after: string | null = ""; after !== null; ) {
+      for (let after: CountedUpTo | null = ROOM_START; after !== null; ) {
         const turn = pieces.next();
         if (turn) await turn;
         after = addSome(counts, queries, roomUid, after);
@@ -95,15 +95,15 @@ export class BarrierSpace {
     if (known) return known;
     this.#counting.delete(roomUid);
     const counts = { names: 0, bytes: 0 };
-    for (let after: string | null = ""; after !== null; ) after = addSome(counts, queries, roomUid, after);
+    for (let after: CountedUpTo | null = ROOM_START; after !== null; ) after = addSome(counts, queries, roomUid, after);
     return counts;
   }
 }
 
-/** Adds the barriers that follow a name; returns the last one's, null at the end. */
-function addSome(counts: Counts, queries: Queries, roomUid: RoomUid, after: string): string | null {
-  const { names, bytes, last } = countSome(queries, roomUid, after, COUNTED_TOGETHER);
+/** Adds the generations that follow one of them; returns the last of these, null at the end. */
+function addSome(counts: Counts, queries: Queries, roomUid: RoomUid, after: CountedUpTo): CountedUpTo | null {
+  const { names, bytes, upTo } = countSome(queries, roomUid, after, COUNTED_TOGETHER);
   counts.names += names;
   counts.bytes += bytes;
-  return names < COUNTED_TOGETHER ? null : last;
+  return upTo;
 }

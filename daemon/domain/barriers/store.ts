@@ -189,25 +189,43 @@ const openOf = preparedBy((queries) =>
   ),
 );
 
-/** Barriers of some names of a room in their order, after one of them: how many, what they take, and the last name. */
-export interface Counted {
-  names: number;
-  bytes: number;
-  last: string | null;
+/** A generation of a room in the order of their names; the room's start is before all. */
+export interface CountedUpTo {
+  barrier_id: string;
+  generation: number;
 }
 
-export function countSome(queries: Queries, roomUid: RoomUid, after: string, most: number): Counted {
-  return countSomeOf(queries)([roomUid, after, most])[0] ?? { names: 0, bytes: 0, last: null };
+export const ROOM_START: CountedUpTo = { barrier_id: "", generation: 0 };
+
+/** Names and bytes of a room's generations after one of them, so many at most; `upTo` is null at the room's end. */
+export function countSome(
+  queries: Queries,
+  roomUid: RoomUid,
+  after: CountedUpTo,
+  most: number,
+): { names: number; bytes: number; upTo: CountedUpTo | null } {
+  const { barrier_id, generation } = after;
+  const { countedUpTo, counted } = countsOf(queries);
+  const upTo = countedUpTo([roomUid, barrier_id, generation, most - 1])[0] ?? null;
+  // No name is greater: names have ASCII characters only.
+  const last = upTo ?? { barrier_id: "\u{10ffff}", generation: 0 };
+  const [sums] = counted([roomUid, barrier_id, generation, last.barrier_id, last.generation]);
+  return { names: sums?.names ?? 0, bytes: sums?.bytes ?? 0, upTo };
 }
 
-const countSomeOf = preparedBy((queries) =>
-  rawQuery<Counted>(
+const countsOf = preparedBy((queries) => ({
+  countedUpTo: rawQuery<CountedUpTo>(
     queries,
-    `SELECT count(*) AS names, ifnull(sum(bytes), 0) AS bytes, max(barrier_id) AS last FROM (
-       SELECT barrier_id, sum(${BYTES_OF_ROW}) AS bytes FROM barriers
-       WHERE room_uid = ? AND barrier_id > ? GROUP BY barrier_id ORDER BY barrier_id LIMIT ?)`,
+    `SELECT barrier_id, generation FROM barriers WHERE room_uid = ? AND (barrier_id, generation) > (?, ?)
+     ORDER BY barrier_id, generation LIMIT 1 OFFSET ?`,
   ),
-);
+  // A name that goes on from the generations before was counted with them.
+  counted: rawQuery<{ names: number; bytes: number }>(
+    queries,
+    `SELECT count(DISTINCT iif(barrier_id > ?2, barrier_id, NULL)) AS names, ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes
+     FROM barriers WHERE room_uid = ?1 AND (barrier_id, generation) > (?2, ?3) AND (barrier_id, generation) <= (?4, ?5)`,
+  ),
+}));
 
 /** Removes the generations before `generation`; what they took. */
 export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId: string, generation: number): number {

@@ -1,7 +1,7 @@
 /** How much barriers of a room may take: no room can fill the host's disk by the names that its barriers wait for. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { countSome } from "../../../../daemon/domain/barriers/store.ts";
+import { countSome, ROOM_START } from "../../../../daemon/domain/barriers/store.ts";
 import { MAX_ROOM_BARRIERS_BYTES } from "../../../../shared/api/barriers.ts";
 import { longestTurn } from "../../../harness/longest-turn.ts";
 import { Rooms, uidOf } from "../fabric/rooms-fixture.ts";
@@ -16,7 +16,7 @@ afterEach(() => rooms[Symbol.asyncDispose]());
 const MANY = ["a", ...Array.from({ length: 999 }, (_, at) => String(at).padStart(128, "x"))];
 const arrive = (barrier_id: string, participants: string[] = MANY, parties = 1) =>
   rooms.codeOf("first", "a", "barrier_arrive", { barrier_id, participants, parties, timeout_ms: 0 });
-const taken = () => countSome(rooms.database.queries, uidOf("first"), "", 10_000).bytes;
+const taken = () => countSome(rooms.database.queries, uidOf("first"), ROOM_START, 1_000_000).bytes;
 
 /** Until no more is taken. */
 async function fillUp(): Promise<void> {
@@ -66,18 +66,28 @@ test("is given back with the room", async () => {
   expect(await arrive("b-0")).toBe("none");
 });
 
-test("of 9,990 names with all of their generations is counted in pieces, once for all arrivals that wait for it", async () => {
+test("of 170,000 generations is counted in pieces, once for all arrivals that wait for it", async () => {
   await rooms.database.commit((queries) => {
     queries.run(sql`WITH RECURSIVE
-      name(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM name WHERE n < 9990),
-      generation(g) AS (SELECT 1 UNION ALL SELECT g + 1 FROM generation WHERE g < 17)
-      INSERT INTO barriers SELECT ${uidOf("first")}, 'b-' || n, g, 'released', 1, NULL, '["a"]', '[]', '', ''
-      FROM name, generation`);
+      name(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM name WHERE n < 5000),
+      generation(g) AS (SELECT 1 UNION ALL SELECT g + 1 FROM generation WHERE g < 85000)
+      INSERT INTO barriers
+        SELECT ${uidOf("first")}, 'b-' || n, g, 'released', 1, NULL, '["a"]', '[]', '', ''
+        FROM name, generation WHERE g <= 17
+        UNION ALL SELECT ${uidOf("first")}, 'long', g, 'released', 1, NULL, '["a"]', '[]', '', '' FROM generation`);
   });
-  const arrivals = () => Promise.all(Array.from({ length: 8 }, (_, n) => arrive(`new-${n}`, ["a"])));
+  const queries = rooms.database.queries;
+  const whole = countSome(queries, uidOf("first"), ROOM_START, 1_000_000);
+  const some = { names: 0, bytes: 0 };
+  for (let after: typeof whole.upTo = ROOM_START; after !== null; ) {
+    const { names, bytes, upTo } = countSome(queries, uidOf("first"), after, 1_000);
+    Object.assign(some, { names: some.names + names, bytes: some.bytes + bytes });
+    after = upTo;
+  }
+  expect(some).toEqual({ names: 5_001, bytes: whole.bytes });
   let codes: string[] = [];
   const longest = await longestTurn(async () => {
-    codes = await arrivals();
+    codes = await Promise.all(Array.from({ length: 8 }, (_, n) => arrive(`new-${n}`, ["a"])));
   });
   expect(codes).toEqual(Array.from({ length: 8 }, () => "none"));
   // The count of names takes 20 ms in one statement, and so does the sum of bytes.
