@@ -5,7 +5,7 @@
 
 import { orgEvents, roomEvents } from "../../../shared/api/audit.ts";
 import { monotonicMs, sleep } from "../../core/clock.ts";
-import { ownerOf } from "../../core/loop/index.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
@@ -129,9 +129,14 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
   const { org_id, room_uid, tail, signal, follow: waits } = timeline;
   let { after } = timeline;
   const deadlineMs = waits ? Number.POSITIVE_INFINITY : 0;
-  const wait = { key: room_uid ?? CHAIN_BELL, owner: ownerOf(org_id), deadlineMs, signal };
+  const owner = ownerOf(org_id);
+  const wait = { key: room_uid ?? CHAIN_BELL, owner, deadlineMs, signal };
+  const pieces = new Pieces(loopTime, owner, "events.read");
   try {
     while (!signal.aborted) {
+      // A reader that takes pages as fast as they are read, and many that start together, share the loop.
+      const turn = pieces.next();
+      if (turn) await turn;
       const told = await bells.wait(bellGroup(chainKey(org_id)), wait, () => tail.after(after));
       if (signal.aborted || (!told && !waits)) break;
       if (!told) continue;
