@@ -18,6 +18,7 @@ import {
   type Ready,
   type RoomCallRequest,
   StreamErrorCode,
+  type TerminalAttached,
 } from "../../shared/agent-protocol/messages.ts";
 import { pieceHeader } from "../../shared/agent-protocol/pieces.ts";
 
@@ -148,6 +149,11 @@ export class PlayedAgent {
         break;
       case "exec_follow":
         void this.#flow(stream, exec_id);
+        break;
+      case "terminal_attach":
+        // It shows nothing, and takes whatever is said.
+        stream.hear(() => {});
+        stream.say({ type: "attached", offset: 0, rows: 24, cols: 80 } satisfies TerminalAttached);
         break;
       default:
         stream.fail(StreamErrorCode.unknown_method, `${method} is not played`);

@@ -25,6 +25,7 @@ export const LOOP_KINDS = [
   "room.screen",
   "audit",
   "stream",
+  "terminal",
   "message.spread",
   "reconcile",
   "cluster.settle",

@@ -1,6 +1,7 @@
 /** Owns the call that attaches a client to a terminal, by key or by the terminal's own token. */
 import { terminalAttach } from "../../../shared/api/terminals.ts";
 import { requireWebSocket } from "../../core/conversation.ts";
+import { ownerOf } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Tickets } from "../../core/tickets.ts";
@@ -33,7 +34,8 @@ export function makeAttach(deps: TerminalDeps, tickets: Tickets<TerminalGoal>, s
           throw asServiceError(error, target, { terminal_id });
         });
       const terminal = await sandboxes.withLink(target, attach, "terminal");
-      const session = new Session(terminal, Math.max(0, terminal.offset - (since ?? 0)));
+      const gap = Math.max(0, terminal.offset - (since ?? 0));
+      const session = new Session(terminal, gap, ownerOf(call.caller.org_id));
       sessions.keep(call, sandbox_id, terminal_id, session);
       call.audit.details = { terminal_id, offset: terminal.offset, takeover };
       return { outcome: "attached", conversation: session };

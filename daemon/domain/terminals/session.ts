@@ -15,9 +15,12 @@ import {
 import { Backlog } from "../../core/backlog.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
 import { parseJson } from "../../core/json.ts";
+import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import { type AttachedTerminal, refusalOf } from "../../host/guest-link/terminal.ts";
 
 const NORMAL_CLOSE = 1000;
+/** Text frames that wait to be carried out, beyond which the client is disconnected. */
+const MOST_HEARD = 4_096;
 
 export interface SessionEnd {
   /** `exit`, `left`, or why it was closed. */
@@ -32,6 +35,10 @@ export class Session implements Conversation {
   readonly #terminal: AttachedTerminal;
   readonly #gap: number;
   readonly #typed: Backlog;
+  /** Text frames of the client that are not carried out yet. */
+  readonly #heard: string[] = [];
+  #isCarryingOut = false;
+  readonly #pieces: Pieces;
   readonly #over = Promise.withResolvers<SessionEnd>();
   #client: Talker | null = null;
   /** With what it was closed by us. */
@@ -42,9 +49,10 @@ export class Session implements Conversation {
   #out = 0;
   #in = 0;
 
-  /** `gap` is how many bytes before the first one are gone. */
-  constructor(terminal: AttachedTerminal, gap: number) {
+  /** `gap` is how many bytes before the first one are gone; `owner` is charged for the client's frames. */
+  constructor(terminal: AttachedTerminal, gap: number, owner: OwnerName) {
     this.#terminal = terminal;
+    this.#pieces = new Pieces(loopTime, owner, "terminal");
     this.#gap = gap;
     this.#typed = new Backlog(terminal.write);
     terminal.ended.catch(() => {});
@@ -76,11 +84,9 @@ export class Session implements Conversation {
   }
 
   hear(text: string): void {
-    const frame = parseFrame(text);
-    if (frame === null) this.end("bad_frame", "a text frame must be a resize or a flow");
-    else if (frame.type === "resize") this.#terminal.resize(frame.rows, frame.cols);
-    else if (frame.paused) this.#flowing ??= Promise.withResolvers<void>();
-    else this.#letFlow();
+    if (this.#reason !== null) return;
+    if (this.#heard.push(text) > MOST_HEARD) this.end("input_overflow", "too many frames at a time");
+    else if (!this.#isCarryingOut) void this.#carryOut();
   }
 
   take(bytes: Uint8Array): void {
@@ -95,6 +101,28 @@ export class Session implements Conversation {
 
   left(): void {
     this.#settle("left", null);
+  }
+
+  /** Carries out text frames in pieces of the event loop: the first immediately, and in each later turn those that have come meanwhile. */
+  async #carryOut(): Promise<void> {
+    this.#isCarryingOut = true;
+    for (let some = this.#heard.splice(0); some.length > 0; some = this.#heard.splice(0)) {
+      /** The last of them counts. */
+      let size: Resize | null = null;
+      for (const text of some) {
+        const turn = this.#pieces.next();
+        if (turn) await turn;
+        if (this.#reason !== null) return;
+        const frame = parseFrame(text);
+        if (frame === null) this.end("bad_frame", "a text frame must be a resize or a flow");
+        else if (frame.type === "resize") size = frame;
+        else if (frame.paused) this.#flowing ??= Promise.withResolvers<void>();
+        else this.#letFlow();
+      }
+      if (size && this.#reason === null) this.#terminal.resize(size.rows, size.cols);
+      await this.#pieces.turn();
+    }
+    this.#isCarryingOut = false;
   }
 
   async #show(client: Talker): Promise<void> {
@@ -131,7 +159,12 @@ export class Session implements Conversation {
   }
 }
 
-type Frame = { type: "resize"; rows: number; cols: number } | { type: "flow"; paused: boolean };
+interface Resize {
+  type: "resize";
+  rows: number;
+  cols: number;
+}
+type Frame = Resize | { type: "flow"; paused: boolean };
 
 function parseFrame(text: string): Frame | null {
   try {

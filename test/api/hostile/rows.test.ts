@@ -28,6 +28,7 @@ const ROWS = [
   "writes",
   "guest-frames",
   "live-messages",
+  "resizes",
   "audit",
   "room-files",
   "backup",

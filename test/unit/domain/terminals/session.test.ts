@@ -3,12 +3,14 @@ import { Session } from "../../../../daemon/domain/terminals/session.ts";
 import type { AttachedTerminal } from "../../../../daemon/host/guest-link/terminal.ts";
 import { MAX_TYPED_BYTES } from "../../../../shared/api/terminals.ts";
 import { until } from "../../../harness/guests.ts";
+import { longestTurn } from "../../../harness/longest-turn.ts";
 
 /** Somebody at a terminal, whose guest takes what is typed when the test says so. */
 function sit() {
   const taken: Uint8Array[] = [];
   let gate = Promise.withResolvers<void>();
   const closed: string[] = [];
+  const sizes: number[] = [];
   const never = Promise.withResolvers<never>().promise;
   const terminal: AttachedTerminal = {
     offset: 0,
@@ -19,12 +21,12 @@ function sit() {
       await gate.promise;
       taken.push(bytes.slice());
     },
-    resize: () => {},
+    resize: (rows) => sizes.push(rows),
     signal: () => {},
     ended: never,
     detach: () => {},
   };
-  const session = new Session(terminal, 0);
+  const session = new Session(terminal, 0, "org:org_1");
   session.start({ say: () => {}, send: async () => {}, close: (_, reason) => closed.push(reason) });
   const open = () => {
     gate.resolve();
@@ -34,6 +36,7 @@ function sit() {
   return {
     session,
     closed,
+    sizes,
     open,
     get typed() {
       return Buffer.concat(taken);
@@ -83,4 +86,28 @@ test("more than may wait ends the session, and what was taken meanwhile counts n
   slow.session.take(new Uint8Array(MAX_TYPED_BYTES));
   slow.session.take(new Uint8Array(1));
   expect(slow.closed).toEqual(["input_overflow: the guest reads too slowly"]);
+});
+
+const resize = (rows: number) => JSON.stringify({ type: "resize", rows, cols: 80 });
+
+test("a flood of sizes is carried out in pieces of the event loop, and the last one counts", async () => {
+  const { session, sizes, closed } = sit();
+  session.hear(resize(1));
+  expect(sizes).toEqual([1]);
+  const longest = await longestTurn(async () => {
+    for (let round = 0; round < 20; round++) {
+      for (let n = 0; n < 4_000; n++) session.hear(resize(1 + (n % 999)));
+      session.hear(resize(1_000));
+      await until("the last size is there", () => sizes.at(-1) === 1_000);
+    }
+  });
+  expect(longest).toBeLessThan(60);
+  expect(sizes.length).toBeLessThan(500);
+  expect(closed).toEqual([]);
+});
+
+test("a client is sent away that says more than can be carried out", async () => {
+  const { session, closed } = sit();
+  for (let n = 0; n < 20_000; n++) session.hear(resize(1 + (n % 999)));
+  expect(closed).toEqual(["input_overflow: too many frames at a time"]);
 });
