@@ -1,10 +1,17 @@
 /** Waits at barriers that name many agents, and short arrivals at them. */
-import { type Attack, call, keepCalling } from "../../harness/hostile/attack.ts";
+import { type Attack, call, keepCalling, type Target } from "../../harness/hostile/attack.ts";
+import { bearer } from "../calls.ts";
 
 const WAITS = 2_032;
 const NAMES = 900;
 
 const names = Array.from({ length: NAMES }, (_, n) => `agent-${n}`);
+
+/** Whether all agents wait but the one that never arrives. */
+async function areKept({ url, key }: Target): Promise<boolean> {
+  const response = await fetch(`${url}/v1/rooms/r/waits`, { headers: bearer(key) });
+  return ((await response.json()) as { waits: unknown[] }).waits.length === NAMES - 1;
+}
 
 export default {
   title: "2,032 waits at a barrier with 900 names, and arrivals for 1 ms",
@@ -24,9 +31,14 @@ export default {
       });
     for (let n = 0; n < WAITS; n++)
       void arrive(n, 300_000).then(
-        ({ status }) => count(String(status)),
+        ({ code }) => count(`wait ended by ${code}`),
         () => count("broken"),
       );
+    while (!(await areKept(target))) await Bun.sleep(100);
+    // After the others of its key.
+    await arrive(0, 1);
+    count("waits kept");
     await keepCalling(16, count, (n) => arrive(n, 1));
   },
+  expected: ["waits kept", "409 barrier_timeout"],
 } satisfies Attack;

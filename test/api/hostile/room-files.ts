@@ -1,5 +1,5 @@
 /** Files of rooms whose rows are costly to parse. */
-import { type Attack, keepCalling } from "../../harness/hostile/attack.ts";
+import { type Attack, answeredBy, keepCalling } from "../../harness/hostile/attack.ts";
 import { withFile } from "../../harness/room-file.ts";
 import { bearer } from "../calls.ts";
 
@@ -41,8 +41,7 @@ export default {
         headers: bearer(key),
         body: new Uint8Array(file),
       });
-      await response.arrayBuffer();
-      return response;
+      return await answeredBy(response);
     });
   },
 } satisfies Attack;

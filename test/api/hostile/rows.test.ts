@@ -20,6 +20,7 @@ const ROWS = [
   "filtered-waits",
   "waits",
   "everyone",
+  "full-inboxes",
   "barrier-waits",
   "barrier-generations",
   "recipients",
@@ -67,6 +68,7 @@ test.each(sampled("hostile rows", ROWS))(
       const measured = await measureBeside(daemon, file, attack, prepared, calls);
       console.log(told(row, measured));
       expect(Object.values(measured.answers).reduce((sum, each) => sum + each, 0)).toBeGreaterThan(0);
+      expect(Object.keys(measured.answers)).toEqual(expect.arrayContaining([...(attack.expected ?? [])]));
       if (measured.beside.me <= measured.most) return;
       if (attempt === ATTEMPTS) expect(measured.beside.me, told(row, measured)).toBeLessThanOrEqual(measured.most);
     }

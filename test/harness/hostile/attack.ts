@@ -23,6 +23,8 @@ export interface Attack {
    * cores, and is to be lowered with the work that the attack finds.
    */
   mostP99Ms?: number;
+  /** Kinds of answers that must be among those the attacker gets: without them it does not reach the path it is meant for. */
+  expected?: readonly string[];
   /** Milliseconds between two calls of the other organization; 5 if absent. */
   everyMs?: number;
   /** Lays out what is attacked; the value is handed to the attack as JSON. */
@@ -33,6 +35,12 @@ export interface Attack {
   attack(target: Target, count: Count): Promise<void>;
 }
 
+/** What an attacker's call was answered with: the status, and the code of a refusal. */
+export interface Answered {
+  status: number;
+  code: string | null;
+}
+
 /** A call of the attacker, whose answer is read to its end. Rejects if the connection breaks. */
 export async function call(
   { url, key }: Target,
@@ -40,7 +48,7 @@ export async function call(
   path: string,
   body?: string | object,
   headers: Record<string, string> = {},
-): Promise<Response> {
+): Promise<Answered> {
   const response = await fetch(url + path, {
     method,
     headers: {
@@ -50,25 +58,27 @@ export async function call(
     },
     ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
-  await response.arrayBuffer();
-  return response;
+  return await answeredBy(response);
 }
+
+/** Reads the answer to its end. */
+export async function answeredBy(response: Response): Promise<Answered> {
+  const bytes = await response.arrayBuffer();
+  const problem = response.ok ? null : Object(JSON.parse(Buffer.from(bytes).toString() || "null"));
+  return { status: response.status, code: problem?.code ?? null };
+}
+
+const kindOf = ({ status, code }: Answered) => (code === null ? String(status) : `${status} ${code}`);
 
 /** Keeps so many calls under way until the process ends. */
 export async function keepCalling(
   lanes: number,
   count: Count,
-  make: (n: number, lane: number) => Promise<Response>,
+  make: (n: number, lane: number) => Promise<Answered>,
 ): Promise<void> {
   let n = 0;
   const keep = async (lane: number): Promise<never> => {
-    for (;;)
-      count(
-        await make(n++, lane).then(
-          ({ status }) => String(status),
-          () => "broken",
-        ),
-      );
+    for (;;) count(await make(n++, lane).then(kindOf, () => "broken"));
   };
   await Promise.all(Array.from({ length: lanes }, (_, lane) => keep(lane)));
 }
@@ -91,9 +101,8 @@ export async function makeAgent(daemon: TestDaemon, room: string, agent: string)
 export function sendEvery(everyMs: number, target: Target, count: Count): void {
   setInterval(() => {
     const message = { source: "b", destination: "a", payload: 1 };
-    void call(target, "POST", "/v1/rooms/r/messages", message).then(
-      ({ status }) => count(String(status)),
-      () => count("broken"),
-    );
+    void call(target, "POST", "/v1/rooms/r/messages", message)
+      .then(kindOf, () => "broken")
+      .then(count);
   }, everyMs);
 }
