@@ -15,7 +15,7 @@ interface Later {
   sandboxes(): Pick<Sandboxes, "agents" | "messageCame">;
 }
 
-export function composeAgents({ config, log, database, finder, tracing }: Base, { meter }: Orgs, later: Later) {
+export function composeAgents({ config, log, database, reads, finder, tracing }: Base, { meter }: Orgs, later: Later) {
   const findRoom = finder.find;
   const { traces } = tracing;
   const bells = new Bells();
@@ -33,7 +33,19 @@ export function composeAgents({ config, log, database, finder, tracing }: Base, 
     const sandbox = agents.sandboxOf(roomUid, agentId);
     if (sandbox) later.sandboxes().messageCame(sandbox.sandbox_id);
   };
-  const fabric = makeFabric({ database, log, findRoom, agents, bells, meter, delivered, ackMs, keptBytes, traces });
+  const fabric = makeFabric({
+    database,
+    reads,
+    log,
+    findRoom,
+    agents,
+    bells,
+    meter,
+    delivered,
+    ackMs,
+    keptBytes,
+    traces,
+  });
   const barriers = makeBarriers({ database, findRoom, agents, bells });
   const logUnbroken = (error: unknown) => log.error("barriers not broken", { error: describeError(error) });
   return {

@@ -1,7 +1,8 @@
 /** All reads that run in reader threads. */
 import type { AnyRead } from "../db/readers/read.ts";
 import { auditReads } from "../domain/audit/reads.ts";
+import { fabricReads } from "../domain/fabric/reads.ts";
 import { orgReads } from "../domain/orgs/reads.ts";
 import { overviewReads } from "../domain/overview/reads.ts";
 
-export const READS: readonly AnyRead[] = [...auditReads, ...orgReads, ...overviewReads];
+export const READS: readonly AnyRead[] = [...auditReads, ...fabricReads, ...orgReads, ...overviewReads];

@@ -1,8 +1,7 @@
 /** Reads that run on the event loop, in pieces: without reader threads, and in commands beside the daemon. */
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
-import type { JsonBody } from "../../core/operation.ts";
 import type { Queries } from "../client.ts";
-import { nextPart, PART_CHARACTERS, type Part, type Read } from "./read.ts";
+import { type Answer, nextPart, PART_CHARACTERS, type Part, type Read } from "./read.ts";
 
 export interface Reader {
   owner: OwnerName;
@@ -11,20 +10,34 @@ export interface Reader {
 }
 
 /** The whole answer of a read, read here. */
-export async function readHere<Input, Output>(
-  read: Read<Input, Output>,
+export async function readHere<Input, Output, Rest>(
+  read: Read<Input, Output, Rest>,
   queries: Queries,
   input: Input,
   by: Reader,
-): Promise<JsonBody<Output>> {
+): Promise<Answer<Output, Rest>> {
   let text = "";
-  for await (const part of partsHere(read, queries, input, by)) text += part.text;
-  return { bytes: Buffer.from(text) };
+  let rest: unknown;
+  for await (const part of partsHere(read, queries, input, by)) {
+    text += part.text;
+    rest = part.rest ?? rest;
+  }
+  return { bytes: Buffer.from(text), rest: rest as Rest | undefined };
+}
+
+/** The same of a read that is known to be short, in the piece of the event loop that runs. */
+export function readNow<Input, Output, Rest>(
+  read: Read<Input, Output, Rest>,
+  queries: Queries,
+  input: Input,
+): Answer<Output, Rest> {
+  const { text, rest } = nextPart(read.run(queries, input), () => false);
+  return { bytes: Buffer.from(text), rest: rest as Rest | undefined };
 }
 
 /** Parts of an answer that is read here. */
 export async function* partsHere<Input>(
-  read: Read<Input, unknown>,
+  read: Read<Input, unknown, unknown>,
   queries: Queries,
   input: Input,
   { owner, signal }: Reader,

@@ -9,12 +9,11 @@
 
 import { monotonicMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
-import type { JsonBody } from "../../core/operation.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Database } from "../transact.ts";
 import { partsHere, type Reader } from "./here.ts";
-import type { Lines, Read } from "./read.ts";
+import type { Answer, Lines, Read } from "./read.ts";
 import { ReaderThread, ThreadEnded } from "./reader-thread.ts";
 
 const MOST_ENDS = 3;
@@ -26,7 +25,7 @@ const STALL_MS = 5_000;
 /** Reads, wherever they run. */
 export interface Reads {
   /** The whole answer. Rejects with not_ready if two threads have ended during the read. */
-  read<Input, Output>(read: Read<Input, Output>, input: Input, by: Reader): Promise<JsonBody<Output>>;
+  read<Input, Output, Rest>(read: Read<Input, Output, Rest>, input: Input, by: Reader): Promise<Answer<Output, Rest>>;
   /** Lines of JSON, as they are taken. Throws as `read` does. */
   lines<Input>(read: Read<Input, Lines>, input: Input, by: Reader): AsyncGenerator<Uint8Array>;
 }
@@ -80,12 +79,20 @@ export class ReadPool implements Reads {
     }
   }
 
-  async read<Input, Output>(read: Read<Input, Output>, input: Input, by: Reader): Promise<JsonBody<Output>> {
+  async read<Input, Output, Rest>(
+    read: Read<Input, Output, Rest>,
+    input: Input,
+    by: Reader,
+  ): Promise<Answer<Output, Rest>> {
     for (let attempt = 1; ; attempt++) {
       const parts: Uint8Array[] = [];
+      let rest: unknown;
       try {
-        for await (const { bytes } of this.#parts(read, input, by, { attempt, isWhole: true })) parts.push(bytes);
-        return { bytes: joined(parts) };
+        for await (const part of this.#parts(read, input, by, { attempt, isWhole: true })) {
+          parts.push(part.bytes);
+          rest = part.rest ?? rest;
+        }
+        return { bytes: joined(parts), rest: rest as Rest | undefined };
       } catch (error) {
         requireAgain(error, attempt);
       }
@@ -116,7 +123,7 @@ export class ReadPool implements Reads {
 
   /** Parts contain flushed commits only: no loss of power can undo a part that was returned. */
   async *#parts<Input>(
-    read: Read<Input, unknown>,
+    read: Read<Input, unknown, unknown>,
     input: Input,
     by: Reader,
     { attempt, isWhole }: { attempt: number; isWhole: boolean },

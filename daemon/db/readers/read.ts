@@ -1,17 +1,21 @@
 /** Reads of the database that run in a reader thread: functions of a connection and an input, without any other state. */
+import type { JsonBody } from "../../core/operation.ts";
 import type { Queries } from "../client.ts";
 
-/** Text of the answer, if the step has some. `rest` is the input of a run that would continue after it. */
-export type Step<Input> = string | undefined | { text: string; rest: Input };
+/**
+ * Text of the answer, if the step has some. `rest` is, of lines, the input of a run that would continue after it; of a whole answer, facts for the
+ * caller that are no part of it.
+ */
+export type Step<Rest> = string | undefined | { text: string; rest: Rest };
 
-export interface Read<Input, Output> {
+export interface Read<Input, Output, Rest = Input> {
   /** Unique among all reads. */
   name: string;
   /**
    * Yields the answer as JSON text. Each step is at most some milliseconds of work and one transaction: other writes may come between two
    * steps.
    */
-  run(queries: Queries, input: Input): Generator<Step<Input>, void>;
+  run(queries: Queries, input: Input): Generator<Step<Rest>, void>;
   /** Whether it shows records of calls, those that only read too. */
   isOfRecords: boolean;
   /** Type of the answer; never set. */
@@ -35,9 +39,14 @@ export const PART_MS = 8;
 /** A part of an answer. */
 export interface Part {
   text: string;
-  /** Input of the run that would continue after it, if the read can be continued there. */
+  /** The last of its steps. */
   rest: unknown;
   isLast: boolean;
+}
+
+/** A whole answer, and the last `rest` of its steps. */
+export interface Answer<Output, Rest> extends JsonBody<Output> {
+  rest: Rest | undefined;
 }
 
 /** The next part. Its text may be empty if no output was found in its time. */

@@ -65,6 +65,7 @@ export function serveReads(reads: readonly AnyRead[]): void {
     jobs.set(id, job);
     const steps = read.run(opened.reading.queries, input);
     const earlier: Uint8Array<ArrayBuffer>[] = [];
+    let rest: unknown;
     try {
       for (let isLast = false; !isLast; ) {
         await time.next(owner, name);
@@ -72,6 +73,7 @@ export function serveReads(reads: readonly AnyRead[]): void {
         if (job.isCancelled || !opened) return;
         const part = partOf(steps, opened);
         isLast = part.isLast;
+        rest = part.rest ?? (isWhole ? rest : undefined);
         if (part.text === "" && !isLast) continue;
         const encoded = new TextEncoder().encode(part.text);
         if (isWhole && !isLast) {
@@ -80,7 +82,7 @@ export function serveReads(reads: readonly AnyRead[]): void {
         }
         job.credit--;
         const bytes = earlier.length === 0 ? encoded : Bun.concatArrayBuffers([...earlier, encoded], Infinity, true);
-        send({ is: "part", id, bytes, rest: part.rest, isLast }, [bytes.buffer]);
+        send({ is: "part", id, bytes, rest, isLast }, [bytes.buffer]);
       }
     } finally {
       jobs.delete(id);

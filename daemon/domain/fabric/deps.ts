@@ -4,6 +4,7 @@ import type { Bells } from "../../core/bells.ts";
 import type { Log } from "../../core/log.ts";
 import type { FindRoom } from "../../core/room-target.ts";
 import type { Traces } from "../../core/traces.ts";
+import type { Reads } from "../../db/readers/pool.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meter } from "../orgs/index.ts";
@@ -17,6 +18,7 @@ import type { Spreads } from "./spread.ts";
 
 export interface FabricOptions {
   database: Database;
+  reads: Reads;
   log: Log;
   findRoom: FindRoom;
   agents: Agents;

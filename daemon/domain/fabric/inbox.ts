@@ -2,33 +2,38 @@
  * Owns agent_wait: an agent's inbox, or all messages of a room, from the caller's own cursor on, and waiting for the first.
  * What is handed out is marked; a message that needs an ack is handed out only once it is known when it will come again.
  */
-import { DEFAULT_PAGE, type InputOf } from "../../../shared/api/contract.ts";
+import { DEFAULT_PAGE, type InputOf, type OutputOf } from "../../../shared/api/contract.ts";
 import { agentWait } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now, wallMs } from "../../core/clock.ts";
-import { makeCursor, readCursor } from "../../core/cursor.ts";
-import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
+import { readCursor } from "../../core/cursor.ts";
+import { loopTime, type OwnerName, ownerOf, Pieces } from "../../core/loop/index.ts";
+import type { Steps } from "../../core/loop/steps.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { textStream } from "../../core/text-stream.ts";
+import type { Soon } from "../../core/soon.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
 import type { Queries } from "../../db/client.ts";
+import { readNow } from "../../db/readers/here.ts";
+import type { Answer } from "../../db/readers/read.ts";
 import { actingAs } from "../agents/index.ts";
 import { inboxBell, ROOM_BELL } from "./bells.ts";
 import { goneUpTo } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
-import { allMessages, comingAgain, openMessages, type Row, roomMessages } from "./inbox-store.ts";
-import { messageJson, toMessage } from "./record.ts";
-import { type Part, Scan, takesAll } from "./scan.ts";
+import { type Facts, type HandedOut, type MessagesInput, readMessages } from "./reads.ts";
+import { type Looked, lookFor, takesAll } from "./scan.ts";
 import { findDelivery, handOut, hasUnread, markRead } from "./store.ts";
 import { tellRead, traceOf } from "./trace.ts";
 
 type Input = InputOf<typeof agentWait>;
-/** With payloads of up to so many bytes an answer is made in one go. */
-const SHORT_BYTES = 64 * 1024;
-const NOTHING: Part = { rows: [], more: false };
+type Output = OutputOf<typeof agentWait>;
+/** A page that has messages. */
+interface Page {
+  bytes: Uint8Array;
+  fresh: readonly HandedOut[];
+}
 /** The same in every room: an agent goes on by its cursor in a room that was made from its own. */
 const CURSOR = "messages";
 
@@ -41,55 +46,99 @@ export function makeInbox(deps: FabricDeps): Bound {
       const limit = input.limit ?? DEFAULT_PAGE;
       const bound = call.caller.agent_id !== null;
       const agentId = input.agent_id === undefined && !bound ? null : actingAs(call.caller, input.agent_id, "agent_id");
-      const { rows, more } =
+      const page =
         agentId === null
           ? await readRoom(deps, call, room, input, after ?? 0, limit)
           : await readInbox(deps, call, room, agentId, input, after, limit);
-      const next_after = Math.max(after ?? 0, ...rows.map(({ seq }) => seq));
-      const next_cursor = more ? makeCursor(CURSOR, String(next_after)) : null;
-      if (rows.reduce((sum, { size_bytes }) => sum + size_bytes, 0) > SHORT_BYTES) {
-        const bytes = textStream(jsonOf(rows, { next_cursor, next_after }));
-        return { outcome: "ok", stream: { type: "application/json", bytes } };
-      }
-      const items = rows.map((row) => toMessage(row, row.attempts ?? null));
-      return { outcome: "ok", body: { items, next_cursor, next_after } };
+      return page
+        ? { outcome: "ok", json: { bytes: page.bytes } }
+        : { outcome: "ok", body: { items: [], next_cursor: null, next_after: after ?? 0 } };
     },
   });
 }
 
-function* jsonOf(rows: readonly Row[], next: object): Generator<string> {
-  for (const [at, row] of rows.entries())
-    yield (at === 0 ? '{"items":[' : ",") + messageJson(row, row.attempts ?? null);
-  yield `],${JSON.stringify(next).slice(1)}`;
+/** Looks of a caller for messages, in pieces of the event loop; long pages are read by a reader thread. */
+class Looks {
+  readonly owner: OwnerName;
+  readonly signal: AbortSignal;
+  readonly #deps: FabricDeps;
+  readonly #pieces: Pieces;
+
+  constructor(deps: FabricDeps, { caller, signal }: KeyCall) {
+    this.owner = ownerOf(caller.org_id);
+    this.signal = signal;
+    this.#deps = deps;
+    this.#pieces = new Pieces(loopTime, this.owner, agentWait.name);
+  }
+
+  /** Returns the page that is wanted, null if there is none; each call continues from where the last has looked. */
+  for(wanted: MessagesInput): () => Soon<Page | null> {
+    let { after } = wanted;
+    const read = (looked: Looked | null) => {
+      if (looked === null) return null;
+      after = looked.after;
+      return looked.page === "none" ? null : this.#read({ ...wanted, after }, looked.page);
+    };
+    return () => {
+      const looked = this.#look({ ...wanted, after });
+      return looked instanceof Promise ? looked.then(read) : read(looked);
+    };
+  }
+
+  #look(wanted: MessagesInput): Soon<Looked | null> {
+    const steps = lookFor(this.#deps.database.queries, wanted);
+    const { done, value } = steps.next();
+    return done ? value : this.#lookFurther(steps);
+  }
+
+  /** Null if the caller has left. */
+  async #lookFurther(steps: Steps<Looked>): Promise<Looked | null> {
+    for (;;) {
+      const turn = this.#pieces.next();
+      if (turn) await turn;
+      if (this.signal.aborted) return null;
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  }
+
+  #read(wanted: MessagesInput, page: "short" | "long"): Soon<Page | null> {
+    const { database, reads } = this.#deps;
+    // It may have gone since.
+    const shown = ({ bytes, rest }: Answer<Output, Facts>) => (rest?.count ? { bytes, fresh: rest.fresh } : null);
+    if (page === "short") return shown(readNow(readMessages, database.queries, wanted));
+    return reads.read(readMessages, wanted, this).then(shown);
+  }
 }
 
 async function readRoom(
   deps: FabricDeps,
   call: KeyCall,
   { room_uid }: RoomTarget,
-  input: Input,
+  filter: Input,
   after: number,
   limit: number,
-): Promise<Part> {
-  const { queries } = deps.database;
-  requireKept(queries, room_uid, after);
-  const scan = new Scan(after, limit, input, roomMessages(queries, room_uid));
-  const { owner, signal, pieces } = workOf(call);
-  const deadlineMs = input.wait_ms ?? 0;
+): Promise<Page | null> {
+  requireKept(deps.database.queries, room_uid, after);
+  const looks = new Looks(deps, call);
+  const { owner, signal } = looks;
+  const wanted = { ...pageFrom(filter, limit, after), whose: { is: "room", room_uid }, after } as const;
+  const deadlineMs = filter.wait_ms ?? 0;
   const leave = deadlineMs > 0 ? deps.agents.waits.watch(room_uid) : null;
   try {
-    const wait = { key: ROOM_BELL, owner, deadlineMs, signal };
-    return (await deps.bells.wait(room_uid, wait, () => scan.look(pieces, signal))) ?? NOTHING;
+    return await deps.bells.wait(room_uid, { key: ROOM_BELL, owner, deadlineMs, signal }, looks.for(wanted));
   } finally {
     leave?.();
   }
 }
 
-/** Loop time and signal of the call. */
-function workOf({ caller, signal }: KeyCall) {
-  const owner = ownerOf(caller.org_id);
-  return { owner, signal, pieces: new Pieces(loopTime, owner, agentWait.name) };
-}
+const pageFrom = ({ topic, kind, source }: Input, limit: number, from: number) => ({
+  filter: { topic, kind, source },
+  limit,
+  from,
+  cursor: CURSOR,
+  more: false,
+});
 
 /** Throws history_gone: some of what came after this place has gone. From 0 on is all that there is. */
 function requireKept(queries: Queries, roomUid: RoomUid, after: number): void {
@@ -110,7 +159,7 @@ async function readInbox(
   input: Input,
   after: number | null,
   limit: number,
-): Promise<Part> {
+): Promise<Page | null> {
   const { agents, bells, database } = deps;
   const { queries } = database;
   const { room_uid, state } = room;
@@ -124,14 +173,17 @@ async function readInbox(
   }
   if (state === "active") await see(deps, room_uid, agent_id);
   const inbox = { room_uid, agent_id };
-  const { owner, signal, pieces } = workOf(call);
-  const scan = new Scan(after ?? 0, limit, input, (after === null ? openMessages : allMessages)(queries, inbox));
-  const look = async (): Promise<Part | null> => {
-    // What comes again has an answer of its own: what follows is read from the same place the next time.
-    const repeated = after === null ? null : new Scan(0, limit, input, comingAgain(queries, inbox, after));
-    const again = await repeated?.look(pieces, signal);
-    if (again) return { ...again, more: true };
-    const found = await scan.look(pieces, signal);
+  const looks = new Looks(deps, call);
+  const { owner, signal } = looks;
+  const page = pageFrom(input, limit, after ?? 0);
+  const is = after === null ? "open" : "all";
+  const wanted = { ...page, whose: { ...inbox, is }, after: after ?? 0 } as const;
+  // What comes again has an answer of its own: what follows is read from the same place the next time.
+  const repeated =
+    after === null ? null : { ...page, whose: { ...inbox, is: "again", until: after } as const, after: 0, more: true };
+  const further = looks.for(wanted);
+  const look = async (): Promise<Page | null> => {
+    const found = (repeated && (await looks.for(repeated)())) ?? (await further());
     if (!found) agents.requireAlive(room_uid, agent_id);
     return found;
   };
@@ -145,10 +197,10 @@ async function readInbox(
   const deadlineMs = input.wait_ms ?? 0;
   try {
     if (deadlineMs > 0) agents.waits.enter(room_uid, wait);
-    const { rows, more } =
-      (await bells.wait(room_uid, { key: inboxBell(agent_id), owner, deadlineMs, signal }, look)) ?? NOTHING;
-    const told = (row: Row) => tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, row);
-    return { rows: await markHandedOut(deps, agent_id, rows, told), more };
+    const found = await bells.wait(room_uid, { key: inboxBell(agent_id), owner, deadlineMs, signal }, look);
+    const told = (message: HandedOut) => tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, message);
+    if (found) await markHandedOut(deps, agent_id, found.fresh, told);
+    return found;
   } finally {
     agents.waits.leave(room_uid, wait);
   }
@@ -168,21 +220,19 @@ async function see(
   agents.learn(roomUid, [agentId]);
 }
 
-/** As they are once this has been handed out. */
 async function markHandedOut(
   deps: FabricDeps,
   agentId: string,
-  rows: Row[],
-  isFirst: (row: Row) => void,
-): Promise<Row[]> {
-  const fresh = rows.filter(({ delivery_state }) => delivery_state === "queued");
-  if (fresh.length === 0) return rows;
+  fresh: readonly HandedOut[],
+  isFirst: (message: HandedOut) => void,
+): Promise<void> {
+  if (fresh.length === 0) return;
   const dueAtMs = wallMs() + deps.ackMs;
   const marked = deps.database.commit((queries) => {
-    for (const row of fresh) {
-      const place = { room_uid: row.room_uid, agent_id: agentId, seq: row.seq };
+    for (const message of fresh) {
+      const place = { room_uid: message.room_uid, agent_id: agentId, seq: message.seq };
       // Another call may have handed it out meanwhile.
-      if (traceOf(row.headers) && findDelivery(queries, place)?.state === "queued") isFirst(row);
+      if (traceOf(message.headers) && findDelivery(queries, place)?.state === "queued") isFirst(message);
       handOut(queries, place, dueAtMs);
     }
   }, false);
@@ -193,5 +243,4 @@ async function markHandedOut(
     // It stays in the inbox until the reader's cursor is past it.
     marked.catch(() => {});
   }
-  return rows.map((row) => (row.delivery_state === "queued" ? { ...row, attempts: (row.attempts ?? 0) + 1 } : row));
 }

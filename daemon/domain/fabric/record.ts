@@ -14,7 +14,7 @@ export function toMessage(row: MessageRow, attempt: number | null = null): Messa
 
 /** The same as JSON. What is in the payload is the sender's: reading it, to write the same again, may take a hundred times as long. */
 export function messageJson(row: MessageRow, attempt: number | null): string {
-  return `{"payload":${row.payload},${JSON.stringify(withoutPayload(row, attempt)).slice(1)}`;
+  return `${JSON.stringify(withoutPayload(row, attempt)).slice(0, -1)},"payload":${row.payload}}`;
 }
 
 function withoutPayload(row: MessageRow, attempt: number | null): Omit<MessageRecord, "payload"> {

@@ -28,7 +28,11 @@ interface Reader {
 }
 
 /** Tells of a message that is read for the first time: within its sender's trace, and linked to the call that reads it. */
-export function tellRead(traces: Traces, { trace, ...reader }: Reader, row: MessageRow): void {
+export function tellRead(
+  traces: Traces,
+  { trace, ...reader }: Reader,
+  row: Pick<MessageRow, "message_id" | "source" | "kind" | "seq" | "created_at" | "headers">,
+): void {
   const { message_id, source, kind, seq } = row;
   const attributes = {
     "roomd.org_id": reader.org_id,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeReaders } from "../../../daemon/compose/readers.ts";
 import { READS } from "../../../daemon/compose/reads.ts";
+import { readCursor } from "../../../daemon/core/cursor.ts";
 import type { Log } from "../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
@@ -14,14 +15,25 @@ import type { AnyRead, Lines, Read } from "../../../daemon/db/readers/read.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 import { readLines, readPage, readRecord, readSummary, readVerdict } from "../../../daemon/domain/audit/reads.ts";
 import { listAudit, toRecord } from "../../../daemon/domain/audit/rows.ts";
+import { type MessagesInput, readMessages } from "../../../daemon/domain/fabric/reads.ts";
+import { insertMessage } from "../../../daemon/domain/fabric/store.ts";
+import type { MessageRow } from "../../../daemon/domain/fabric/table.ts";
 import { readUsage } from "../../../daemon/domain/orgs/reads.ts";
 import { readTimeline } from "../../../daemon/domain/overview/reads.ts";
 import type { OutputOf } from "../../../shared/api/contract.ts";
+import type { agentWait } from "../../../shared/api/fabric.ts";
 import type { usage } from "../../../shared/api/usage.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
 import { append, ORG } from "../domain/audit/audit-fixture.ts";
 
 const RECORDS = 6_000;
-const ROOM = "rom_1";
+const ROOM = "rom_1" as RoomUid;
+const MESSAGES = 300;
+const MESSAGE: MessageRow = {
+  ...{ room_uid: ROOM, seq: 0, message_id: "", source: "s", destination: "w", destinations: null, topic: "a.b" },
+  ...{ kind: "event", payload: null, payload_b64: null, size_bytes: 40, headers: { h: "1" }, reply_to: null },
+  ...{ ack_required: false, recipients: ["w"], fingerprint: "", created_at: "2026-01-01T00:00:00Z", expires_at: null },
+};
 const BY = { owner: `org:${ORG}`, signal: new AbortController().signal } as const;
 
 let directory: string;
@@ -51,6 +63,14 @@ beforeAll(async () => {
       `INSERT INTO usage_open (subject, org_id, room_uid, agent_id, key_id, vcpu_count, memory_mib, drive_bytes, wall_ms, uptime_ms, boot_id)
        VALUES ('sandbox_${n}', '${ORG}', '${ROOM}', 'a', 'k', 2, 512, 0, 0, 0, 'boot')`,
     );
+  for (let seq = 1; seq <= MESSAGES; seq++) {
+    const [state, attempts] = seq % 3 ? ["queued", seq % 7 ? 0 : 1] : ["delivered", 2];
+    const payload = seq % 40 ? { n: seq } : "ü".repeat(20_000);
+    insertMessage(connection.queries, { ...MESSAGE, seq, message_id: `m${seq}`, payload: JSON.stringify(payload) });
+    connection.execute(
+      `INSERT INTO deliveries VALUES ('${ROOM}', 'w', ${seq}, '${state}', ${attempts}, 0, NULL, NULL, 0)`,
+    );
+  }
   connection.execute("COMMIT");
   pool = makeReaders(makeDatabase(connection), file, { warn: console.error } as unknown as Log);
   await pool.started();
@@ -73,6 +93,9 @@ const WITHIN = { org_id: ORG, room_uids: null, agent_id: null };
 const now = { wall_ms: Date.UTC(2026, 0, 31, 1), uptime_ms: 7_200_000, boot_id: "boot" };
 const sums = { org_id: ORG, days: { from: "2026-01-02", to: "2026-01-31" }, now, running: ["sandbox_1"] };
 
+const messages = { after: 0, limit: 1000, filter: {}, cursor: "messages", from: 0, more: false };
+const inbox = { is: "open", room_uid: ROOM, agent_id: "w" };
+
 const CASES: readonly [AnyRead, unknown][] = [
   [readPage, page(chain, 1)],
   [readPage, page(chain, 1000)],
@@ -91,6 +114,11 @@ const CASES: readonly [AnyRead, unknown][] = [
   [readRecord, { within: WITHIN, wanted: { exec_id: "exe_none" } }],
   [readUsage, { sums: { ...sums, by: "day" }, group_by: null }],
   [readUsage, { sums: { ...sums, by: "agent" }, group_by: "agent" }],
+  [readMessages, { ...messages, whose: { is: "room", room_uid: ROOM } }],
+  [readMessages, { ...messages, whose: { ...inbox, is: "all" }, after: 20, from: 20, limit: 100, more: true }],
+  [readMessages, { ...messages, whose: { ...inbox, is: "again", until: 50 }, more: true }],
+  [readMessages, { ...messages, whose: inbox, filter: { topic: "a.*" } }],
+  [readMessages, { ...messages, whose: inbox, filter: { source: "nobody" } }],
   [readTimeline, { room_id: "a", page: page(timeline, 500), types: undefined, open: [{ seq: null }], trace_url: null }],
   [readTimeline, { room_id: "a", page: page(timeline, 50), types: ["command"], open: [], trace_url: null }],
 ];
@@ -130,6 +158,19 @@ test("a page is the JSON of its records", async () => {
     BY,
   );
   expect(textOf([after.bytes])).toContain(`"seq":${RECORDS - 1000},`);
+});
+
+test("a page of an inbox is handed out by its answer, and tells of what was not before", async () => {
+  const { bytes, rest } = await pool.read(readMessages, { ...messages, whose: inbox, limit: 3 } as MessagesInput, BY);
+  const { items, next_after, next_cursor } = JSON.parse(textOf([bytes])) as OutputOf<typeof agentWait>;
+  expect(items.map(({ seq, attempt, payload }) => [seq, attempt, payload])).toEqual([
+    [1, 1, { n: 1 }],
+    [2, 1, { n: 2 }],
+    [3, 2, { n: 3 }],
+  ]);
+  expect([next_after, readCursor("messages", next_cursor ?? undefined)]).toEqual([3, "3"]);
+  expect([rest?.count, rest?.fresh.map(({ seq }) => seq)]).toEqual([3, [1, 2]]);
+  expect(rest?.fresh[0]).toMatchObject({ message_id: "m1", headers: { h: "1" }, ack_required: false });
 });
 
 test("usage has the days that are asked for, and what runs by now", async () => {

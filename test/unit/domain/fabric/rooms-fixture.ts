@@ -2,7 +2,7 @@
 import { sql } from "drizzle-orm";
 import { Bells } from "../../../../daemon/core/bells.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { type Bound, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
+import { type Bound, bodyOf, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
 import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { NO_TRACES } from "../../../../daemon/core/traces.ts";
@@ -10,6 +10,7 @@ import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
 import type { BranchedRoom } from "../../../../daemon/db/branch.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
+import { ReadPool } from "../../../../daemon/db/readers/pool.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Agents } from "../../../../daemon/domain/agents/index.ts";
 import { makeBarriers } from "../../../../daemon/domain/barriers/index.ts";
@@ -53,7 +54,13 @@ export class Rooms {
     this.agents = new Agents({ database: this.database, sandboxOf, liveSandboxes: () => [], waitsChanged: () => {} });
     const deps = { database: this.database, findRoom, agents: this.agents, bells: this.#bells };
     const log = makeLog("error");
-    const around = { log, meter: { count: () => {} }, traces: NO_TRACES, delivered: () => {} };
+    const around = {
+      log,
+      reads: new ReadPool(this.database, null),
+      meter: { count: () => {} },
+      traces: NO_TRACES,
+      delivered: () => {},
+    };
     this.fabric = makeFabric({ ...deps, ...around, ackMs, keptBytes });
     this.barriers = makeBarriers(deps);
     this.#operations = new Map(
@@ -76,8 +83,7 @@ export class Rooms {
     const target = await bound.find(call, { room_id: room, ...more });
     const bad = bound.rules(input, target, []);
     if (bad.length > 0) throw new Error(JSON.stringify(bad));
-    const { body } = await bound.run(call, input, target, NO_TRANSFER);
-    return body as unknown as Body;
+    return bodyOf(await bound.run(call, input, target, NO_TRANSFER)) as unknown as Body;
   }
 
   /** The code of the error that a verb throws. */

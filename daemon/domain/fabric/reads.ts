@@ -1,0 +1,62 @@
+/** Reads of messages that run in reader threads. */
+import type { OutputOf } from "../../../shared/api/contract.ts";
+import type { agentWait } from "../../../shared/api/fabric.ts";
+import { makeCursor } from "../../core/cursor.ts";
+import type { Read } from "../../db/readers/read.ts";
+import type { Row } from "./inbox-store.ts";
+import { messageJson } from "./record.ts";
+import { pageOf, type Wanted } from "./scan.ts";
+
+export interface MessagesInput extends Wanted {
+  /** Kind of its cursors. */
+  cursor: string;
+  /** Place of the caller's last page. */
+  from: number;
+  /** Whether a page follows in any case. */
+  more: boolean;
+}
+
+/** A message that the answer hands out for the first time, or again. */
+export type HandedOut = Pick<
+  Row,
+  "room_uid" | "message_id" | "seq" | "source" | "kind" | "headers" | "ack_required" | "created_at"
+>;
+
+/** Of a page. */
+export interface Facts {
+  count: number;
+  fresh: HandedOut[];
+}
+
+/** A page of messages; an inbox shows them as handed out by it. */
+export const readMessages: Read<MessagesInput, OutputOf<typeof agentWait>, Facts> = {
+  name: "fabric.messages",
+  isOfRecords: false,
+  *run(queries, input) {
+    const { rows, more } = yield* pageOf(queries, input);
+    const fresh: HandedOut[] = [];
+    for (const [at, row] of rows.entries()) {
+      const isFresh = row.delivery_state === "queued";
+      if (isFresh) fresh.push(handedOut(row));
+      const attempt = row.attempts === undefined ? null : row.attempts + (isFresh ? 1 : 0);
+      yield (at === 0 ? '{"items":[' : ",") + messageJson(row, attempt);
+    }
+    const next_after = Math.max(input.from, rows.at(-1)?.seq ?? 0);
+    const next_cursor = more || input.more ? makeCursor(input.cursor, String(next_after)) : null;
+    const end = JSON.stringify({ next_cursor, next_after }).slice(1);
+    yield { text: `${rows.length === 0 ? '{"items":[' : ""}],${end}`, rest: { count: rows.length, fresh } };
+  },
+};
+
+const handedOut = ({ room_uid, message_id, seq, source, kind, headers, ack_required, created_at }: Row): HandedOut => ({
+  room_uid,
+  message_id,
+  seq,
+  source,
+  kind,
+  headers,
+  ack_required,
+  created_at,
+});
+
+export const fabricReads = [readMessages];
