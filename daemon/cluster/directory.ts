@@ -106,6 +106,12 @@ export interface Directory {
   withOthers(queries: Queries, orgId: OrgId, here: OrgUse): OrgUse;
   /** What it has used of its credits on other hosts, in millionths of one, as they said last. */
   usedElsewhere(queries: Queries, orgId: OrgId): number;
+  /** Whether this host is a member of its service, as far as it knows. */
+  isMember(): boolean;
+  /** Whether this host has read the directory since it started. */
+  hasFollowed(): boolean;
+  /** Whether the directory has placed a room of this host elsewhere, or its name is another room's. */
+  isOthers(room: Pick<PlacedRoom, "room_uid" | "org_id" | "room_id">): boolean;
   /** Another host as this one knows it; null: there is none of this name. */
   host(hostId: string): Host | null;
   /** The owner of a room in this host's copy; null: none. Outside of transactions. */

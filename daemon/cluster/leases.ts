@@ -117,6 +117,11 @@ export class Leases {
     return monotonicMs() - this.#askedAt < LEASE_SECONDS * 1000;
   }
 
+  /** Whether the directory had this daemon as its host when it was last asked. */
+  get isMember(): boolean {
+    return this.#isMember;
+  }
+
   /** By how much this host's clock is ahead of the database's; null: that is not known yet. */
   get aheadMs(): number | null {
     return this.#aheadMs;

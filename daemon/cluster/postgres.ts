@@ -81,6 +81,8 @@ export interface Cluster extends Directory {
   clockAheadMs(): number | null;
   /** The same, asked now. Rejects where the database is away. */
   askClockAheadMs(): Promise<number>;
+  /** Whether the directory has this host's data as a member, asked now. Rejects where the database is away. */
+  askIsMember(): Promise<boolean>;
   /** Of this host's audit. */
   anchors: AnchorStore;
   /** Since when a host is in its state; null: since before this one began to look. */
@@ -293,6 +295,21 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
     hosts: () => listHosts(queries).map(toHost),
     behindSeconds: () => rounds.staleMs / 1000,
+    isMember: () => leases.isMember && hostOf(host_id)?.state !== "gone",
+    hasFollowed: () => rounds.hasFollowed,
+    isOthers: ({ room_uid, org_id, room_id }) => {
+      const placed = ownerOf(room_uid);
+      const named = placed ? null : placementIn(org_id, room_id);
+      return (placed !== null && placed.host_id !== host_id) || (named !== null && named !== undefined);
+    },
+    askIsMember: () =>
+      connections.transaction(async (run) => {
+        const { rows } = await run("SELECT FROM roomd.leases WHERE host_id = $1 AND incarnation = $2", [
+          host_id,
+          member.incarnation,
+        ]);
+        return rows.length > 0;
+      }, ASK_MS),
     host: found,
     loadOf: (hostId) => leases.of(hostId)?.load ?? null,
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,

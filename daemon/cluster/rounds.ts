@@ -87,7 +87,7 @@ export class Rounds {
   }
 
   /**
-   * Makes it true, or rejects: as `work` throws, with cluster_unavailable, or disk_full. `beside` is done in the directory in the same
+   * Makes it true, or rejects: as `work` throws, with cluster_unavailable, not_a_member, or disk_full. `beside` is done in the directory in the same
    * transaction.
    */
   change<T>(work: (queries: Queries) => T, vital: boolean, beside?: (run: Run) => Promise<unknown>): Promise<T> {
@@ -114,6 +114,11 @@ export class Rounds {
       await this.pull();
       if (this.#failures > failures && this.#wholeAt < askedAt) throw this.#unavailable(this.#failure);
     }
+  }
+
+  /** Whether the copy was ever as the directory was. */
+  get hasFollowed(): boolean {
+    return this.#wholeAt !== Number.NEGATIVE_INFINITY;
   }
 
   /** For how long the copy may be behind. */
@@ -222,9 +227,8 @@ export class Rounds {
     );
     const held = holder?.() ?? null;
     if (rows[0]?.is_member === true && (held === null || (await holds(run, member, held)))) return;
-    throw new ServiceError("cluster_unavailable", {
+    throw new ServiceError("not_a_member", {
       detail: "This host is no member any more: it was removed, or another one runs on a copy of its data.",
-      hint: "`roomd cluster list` on another host says which hosts there are.",
     });
   }
 

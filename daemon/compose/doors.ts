@@ -1,5 +1,5 @@
 /** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
-import type { InputOf } from "../../shared/api/contract.ts";
+import type { InputOf, Operation } from "../../shared/api/contract.ts";
 import { hostEvacuate } from "../../shared/api/hosts.ts";
 import { roomFromBackup } from "../../shared/api/room-backups.ts";
 import { roomCreate } from "../../shared/api/rooms.ts";
@@ -181,6 +181,8 @@ function freshness(cluster: Base["cluster"], staleAfterSeconds: number): () => v
   };
 }
 
+const isChange = ({ method, watched }: Operation) => method !== "GET" && !watched;
+
 function composeRoad(
   { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
   { orgs, hold, oauth, rates, requests, rooms, roomCalls, chains }: Parts,
@@ -218,6 +220,15 @@ function composeRoad(
       }),
     // One host by itself hands none on.
     roomCalls: cluster && roomCalls,
+    requireMember: (operation) => {
+      if (isChange(operation) && !directory.isMember()) throw new ServiceError("not_a_member");
+    },
+    requireFollowed: (operation) => {
+      if (!isChange(operation) || directory.hasFollowed()) return;
+      throw new ServiceError("cluster_unavailable", {
+        detail: "This host has not read the directory since it started: whether it still has the room is not known.",
+      });
+    },
     elsewhere: async (orgId, roomId) => {
       const host = await directory.elsewhere(orgId, roomId);
       if (host === null && cluster && rooms.isComing(orgId, roomId)) throw new ServiceError("room_moving");

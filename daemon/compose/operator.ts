@@ -79,6 +79,11 @@ export async function openOperator(options: ComposeOptions) {
       return { ahead_ms: null };
     }
   };
+  const findMembership = async () => {
+    const is_member = await (cluster as Cluster | null)?.askIsMember().catch(() => null);
+    // Whether a daemon has read the directory is the daemon's to know.
+    return is_member === undefined ? null : { is_member, has_followed: true };
+  };
   const templateGroups = makeTemplateGroups(database);
   const registry = async () => templatesOn(options, await inspect(), templateGroups);
   return {
@@ -159,6 +164,7 @@ export async function openOperator(options: ComposeOptions) {
           backups: backupFigures(planBackups(config), paths.backup_state),
           anchors: await findAnchors(),
           clock: await findClock(),
+          membership: await findMembership(),
           readers: null,
         },
       ),

@@ -50,6 +50,10 @@ export interface RoadDeps extends CallerDeps {
   traces: Traces;
   /** Who wants to know which calls are under way about a room; null: nobody does. */
   roomCalls: Pick<RoomCalls, "enter"> | null;
+  /** Throws not_a_member for a call that changes something, on a host that is a member no more. */
+  requireMember(operation: Operation): void;
+  /** Throws cluster_unavailable for a call that changes a room of this host, before the host has read the directory since its start. */
+  requireFollowed(operation: Operation): void;
   /** Which other host has a room that is not here; null: none. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
   /** Which other host has made a ticket; null: this one, or nobody. */
@@ -161,11 +165,13 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         const turn = begin.call(call.caller, operation.name, walk.rate?.isWithin ?? true);
         if (turn) await turn;
         requireScope(call.caller, operation);
+        deps.requireMember(operation);
         inRoom = enterRoom(deps.roomCalls, call.caller, request.params);
       }
       // Nobody waits for what is there already: nearly every call that only reads is over in one go.
       const found = bound.find(call, request.params);
       const target = found instanceof Promise ? await continued(found) : found;
+      if (inRoom) deps.requireFollowed(operation);
       const read =
         inRoom && hasFields(operation)
           ? inRoom.coming(async (over) => await readInput(bound, request, target, over))

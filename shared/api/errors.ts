@@ -240,6 +240,13 @@ export const ERRORS = {
     retryable: true,
     retryAfterSeconds: 1,
   },
+  not_a_member: {
+    status: 503,
+    title: "This host is not a member of its service any more",
+    retryable: true,
+    retryAfterSeconds: 5,
+    hint: "Ask another host of the service. Its operator sees the hosts by `roomd cluster list` there.",
+  },
   host_unreachable: { status: 503, title: "The room's host does not answer", retryable: true, retryAfterSeconds: 1 },
   room_moving: { status: 503, title: "The room is on its way to another host", retryable: true, retryAfterSeconds: 1 },
   shutting_down: { status: 503, title: "The service is shutting down", retryable: true, retryAfterSeconds: 1 },

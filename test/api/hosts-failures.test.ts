@@ -336,8 +336,9 @@ describe("a host that is dead", { timeout: 120_000 }, () => {
       // It knows that it is none any more, or is told so.
       expect([422, 503]).toContain((await create(three, "from-the-grave", at)).status);
     }
-    await expectUnavailable(() =>
-      three.api("POST", `/v1/orgs/${one.orgId}/keys`, { name: "k", scopes: ["rooms:read"] }),
+    await expectUnavailable(
+      () => three.api("POST", `/v1/orgs/${one.orgId}/keys`, { name: "k", scopes: ["rooms:read"] }),
+      ["not_a_member"],
     );
     const before = await service.postgres.sql("SELECT max(seq) FROM roomd.rows WHERE \"row\" ->> 'host_id' = 'host-3'");
     const closed = async () => {

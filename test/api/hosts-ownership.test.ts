@@ -65,13 +65,22 @@ describe("a host whose data were set back to before a room moved away", { timeou
     setBack();
     await service.postgres.stop();
     await one.serve();
+    // What is read may be old; nothing is acknowledged that could be lost.
+    expect((await one.api("GET", "/v1/rooms/older")).status).toBe(200);
+    const { status, headers, body } = await post(one, "older", "to be lost");
+    expect([status, body.code, headers.get("retry-after")]).toEqual([503, "cluster_unavailable", "1"]);
+    expect(await checkOf(one, "membership")).toBe("warn");
+    // One that runs goes on.
+    expect((await post(two, "older", "without the directory")).status).toBe(202);
     await service.postgres.begin();
     await until("host-1 follows the directory", async () =>
       [201, 409].includes((await one.api("POST", "/v1/rooms", { room_id: "follows", host: "host-1" })).status),
     );
     expect(answeredBy(await post(one, "older", "after the return"))).toEqual([202, "host-2"]);
     for (const host of [one, two]) {
-      expect(await read(host, "older")).toEqual(["before", "after the move", "after the return"]);
+      expect(await read(host, "older")).toEqual([
+        ...["before", "after the move", "without the directory", "after the return"],
+      ]);
     }
     await until("its copy is retired", () => one.log.includes("a room is another host's") && hasRetired("older"));
     expect(answeredBy(await post(one, "older", "last"))).toEqual([202, "host-2"]);
@@ -100,6 +109,36 @@ describe("a host whose data were set back to before a room moved away", { timeou
     expect((await two.cli(["cluster", "keep", uid])).status).not.toBe(0);
   });
 });
+
+describe("a host that was removed, and still runs", { timeout: 60_000 }, () => {
+  test("refuses what changes something, and reads of a room whose name is another's by now", async () => {
+    for (const room of ["taken", "free"]) await two.ok("POST", "/v1/rooms", { room_id: room, host: "host-2" });
+    expect((await one.cli(["cluster", "remove", "host-2", "--force"])).status).toBe(0);
+    await until("the name is free", async () =>
+      [201].includes((await one.api("POST", "/v1/rooms", { room_id: "taken", host: "host-1" })).status),
+    );
+    await until("host-2 knows it", async () => (await checkOf(two, "membership")) === "fail");
+    for (const asked of [
+      () => post(two, "taken", "to nobody"),
+      () => post(two, "free", "to nobody"),
+      () => two.api("POST", `/v1/orgs/${two.orgId}/keys`, { name: "k", scopes: ["rooms:read"] }),
+      () => two.api("GET", "/v1/rooms/taken"),
+    ]) {
+      const { status, body } = await asked();
+      expect([status, body.code]).toEqual([503, "not_a_member"]);
+    }
+    expect((await two.api("GET", "/v1/rooms/free")).status).toBe(200);
+    expect(await (await fetch(`${two.url}/metrics`)).text()).toContain("\nroomd_host_is_member 0\n");
+    const doctor = await two.cli(["doctor", "--json"]);
+    const { checks } = JSON.parse(doctor.stdout) as { checks: { id: string; status: string }[] };
+    expect(checks.find(({ id }) => id === "membership")?.status).toBe("fail");
+  });
+});
+
+async function checkOf(host: TestDaemon, id: string): Promise<string> {
+  const { body } = await host.api("GET", "/health");
+  return body.checks.find((each: { id: string }) => each.id === id).status;
+}
 
 /** Whether host-1 has the room no more. */
 function hasRetired(room: string): boolean {

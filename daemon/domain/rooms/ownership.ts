@@ -11,18 +11,18 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { RoomRow } from "./table.ts";
 
 export type Standing = "here" | "elsewhere" | "contested";
-type Held = Pick<RoomRow, "room_uid" | "room_id" | "epoch" | "branching">;
+type Held = Pick<RoomRow, "room_uid" | "org_id" | "room_id" | "epoch" | "branching">;
 
 export interface Ownership {
   standing(row: Pick<RoomRow, "room_uid" | "epoch">): Standing;
-  /** Throws Elsewhere, host_unreachable if the other host is unknown, and invalid_state for a contested room. */
+  /** Throws Elsewhere, host_unreachable if the other host is unknown, invalid_state for a contested room, and not_a_member. */
   require(row: Held): void;
   /** Calls `listener` with each room that `require` finds elsewhere, and that is not given up yet. */
   onElsewhere(listener: (row: Held) => void): void;
 }
 
 export interface OwnershipDeps {
-  directory: Pick<Directory, "owner" | "host">;
+  directory: Pick<Directory, "owner" | "host" | "isMember" | "isOthers">;
   hostId: string;
 }
 
@@ -31,6 +31,8 @@ export function makeOwnership({ directory, hostId }: OwnershipDeps): Ownership {
   return {
     standing: ({ room_uid, epoch }) => standingOf(directory.owner(room_uid), epoch, hostId),
     require: (row) => {
+      // Another host may have given the room's name away, or have the room: what is read here is not what is true.
+      if (!directory.isMember() && directory.isOthers(row)) throw new ServiceError("not_a_member");
       const owner = directory.owner(row.room_uid);
       const standing = standingOf(owner, row.epoch, hostId);
       if (standing === "here" || !owner) return;

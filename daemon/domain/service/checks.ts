@@ -74,6 +74,7 @@ export const CHECK_IDS = [
   "backups",
   "audit",
   "clock",
+  "membership",
   "data_dir",
   "disk",
   "runtime_dir",
@@ -101,6 +102,14 @@ export interface AnchorFindings {
 export interface ClockFindings {
   /** By how much it is ahead, at least; negative: behind; null: that is not known. */
   ahead_ms: number | null;
+}
+
+/** Whether this host is a member of its service; null for a host by itself. */
+export interface MembershipFindings {
+  /** Null: that is not known. */
+  is_member: boolean | null;
+  /** Whether it has read the directory since it started. */
+  has_followed: boolean;
 }
 
 /** The database's reader threads; null without a daemon. */
@@ -140,12 +149,14 @@ export function runChecks(
     backups,
     anchors,
     clock,
+    membership,
     readers,
   }: {
     passkeys: PasskeyFindings | null;
     backups: BackupFigures | null;
     anchors: AnchorFindings | null;
     clock: ClockFindings | null;
+    membership: MembershipFindings | null;
     readers: ReaderFindings | null;
   },
 ): Check[] {
@@ -184,6 +195,7 @@ export function runChecks(
     backupsCheck(backups),
     auditCheck(anchors),
     clockCheck(clock),
+    membershipCheck(membership),
     dataDirCheck(paths.data, statfsSync(nearest(paths.data)).type),
     diskCheck(paths),
     runtimeCheck(paths),
@@ -425,6 +437,27 @@ function clockCheck(clock: ClockFindings | null): Check {
     `This host's clock is ${how} that of the database that hosts share: what one host makes for a time ends sooner or later on another.`,
     "Have all hosts, and the database's, set their clocks by NTP; `timedatectl` says whether this one does.",
   );
+}
+
+function membershipCheck(membership: MembershipFindings | null): Check {
+  if (!membership) return ok("membership", "This host is by itself.");
+  const { is_member, has_followed } = membership;
+  if (is_member === false) {
+    return fail(
+      "membership",
+      "This host is not a member of its service any more: calls that change something are refused.",
+      "`roomd cluster list` on another host shows the hosts. A host that was removed joins again with a new data_dir; one whose data were copied or set back is started again once the other copy is stopped.",
+    );
+  }
+  if (!has_followed) {
+    return warn(
+      "membership",
+      "This host has not read the database that hosts share since it started: calls that change rooms are refused.",
+      "Start that database, or open the way to it (cluster.url).",
+    );
+  }
+  if (is_member === null) return ok("membership", "Whether this host is a member of its service was not read yet.");
+  return ok("membership", "This host is a member of its service.");
 }
 
 /** More of them fill the screen and help nobody. */

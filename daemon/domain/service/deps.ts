@@ -20,6 +20,7 @@ import type {
   AnchorFindings,
   ClockFindings,
   HostFindings,
+  MembershipFindings,
   PasskeyFindings,
   ReaderFindings,
   SandboxFindings,
@@ -62,6 +63,7 @@ export interface ServiceDeps {
   backups(): BackupFigures | null;
   anchors(): AnchorFindings | null;
   clock(): ClockFindings | null;
+  membership(): MembershipFindings | null;
   readers(): ReaderFindings;
   capacity: Sandboxes["capacity"];
   measure: Sandboxes["measure"];

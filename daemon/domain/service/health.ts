@@ -20,6 +20,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
       backups: deps.backups(),
       anchors: deps.anchors(),
       clock: deps.clock(),
+      membership: deps.membership(),
       readers: deps.readers(),
     }),
   );

@@ -58,6 +58,7 @@ function ofService(deps: ServiceDeps, uptime: number): string[] {
   const [passkeys, backups] = [deps.passkeys(), deps.backups()];
   const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
     ...{ passkeys, backups, anchors: deps.anchors(), clock: deps.clock(), readers: deps.readers() },
+    ...{ membership: deps.membership() },
   });
   return [
     family("roomd_info", "gauge", "The build and how guests run.", [["", { version: VERSION, acceleration }, 1]]),
@@ -147,7 +148,7 @@ function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
   ];
 }
 
-function ofHosts({ hostStates, directoryAgeSeconds, betweenHosts }: ServiceDeps): string[] {
+function ofHosts({ hostStates, directoryAgeSeconds, betweenHosts, membership }: ServiceDeps): string[] {
   const states = hostStates();
   const known = HOST_STATES.filter((state) => state !== "gone");
   return [
@@ -165,6 +166,12 @@ function ofHosts({ hostStates, directoryAgeSeconds, betweenHosts }: ServiceDeps)
       "gauge",
       "Since what hosts share was last read from their database; 0 for a host by itself.",
       alone(directoryAgeSeconds()),
+    ),
+    family(
+      "roomd_host_is_member",
+      "gauge",
+      "Whether this host is a member of its service, or by itself: 1, else 0.",
+      alone(membership()?.is_member === false ? 0 : 1),
     ),
     ...tallied(
       "roomd_directory_rounds",

@@ -67,7 +67,7 @@ const FORWARDS_BACK: readonly string[] = ["tcpip-forward", "streamlocal-forward@
 const NO_WAY_BACK =
   "remote forwarding (-R) is refused: no program in a sandbox may reach this client's network. Forward the other way with -L, or use roomd port expose.";
 /** What is wrong with neither who logs in nor the name: they are told. */
-const TOLD: readonly string[] = ["host_unreachable", "room_moving", "cluster_unavailable"];
+const TOLD: readonly string[] = ["host_unreachable", "room_moving", "cluster_unavailable", "not_a_member"];
 /** For what is written of a session's end to leave before the connection does. */
 const LAST_SENTENCE_MS = 1000;
 

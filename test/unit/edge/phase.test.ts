@@ -69,6 +69,8 @@ function newRoad(): Road {
     database,
     log: makeLog("error", (line) => logged.push(line)),
     requireFresh: () => {},
+    requireMember: () => {},
+    requireFollowed: () => {},
     failedLoginsPerMinute: 0,
     hold: (_, cut) => {
       cutKey = cut;

@@ -121,6 +121,8 @@ export class ExecutionsFixture {
       },
       log: makeLog("error", () => {}),
       requireFresh: () => {},
+      requireMember: () => {},
+      requireFollowed: () => {},
       failedLoginsPerMinute: 0,
       hold: (_, cut) => {
         this.cutKey = cut;

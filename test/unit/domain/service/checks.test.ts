@@ -8,6 +8,7 @@ import {
   type ClockFindings,
   dataDirCheck,
   type HostFindings,
+  type MembershipFindings,
   type PasskeyFindings,
   runChecks,
 } from "../../../../daemon/domain/service/checks.ts";
@@ -40,6 +41,7 @@ function passkeys(found: PasskeyFindings | null) {
     backups: null,
     anchors: null,
     clock: null,
+    membership: null,
     readers: null,
   });
   return checks.find(({ id }) => id === "passkeys");
@@ -75,6 +77,7 @@ function check(
     backups: null,
     anchors: null,
     clock: null,
+    membership: null,
     readers: null,
   });
   return checks.find((each) => each.id === id);
@@ -167,10 +170,27 @@ test.each([
   expect(dataDirCheck("/var/lib/roomd", type).status).toBe(status);
 });
 
+const NOTHING_SHARED = {
+  ...{ passkeys: null, backups: null, anchors: null, clock: null, membership: null, readers: null },
+};
+
+test("a host that is no member fails, and one that has not read the directory is warned of", () => {
+  const told = (membership: MembershipFindings | null) => {
+    const paths = makePaths({ data_dir: home, runtime_dir: home });
+    const none = { list: () => [] } as unknown as Templates;
+    const checks = runChecks(FINDINGS, none, paths, NO_SANDBOXES, { ...NOTHING_SHARED, membership });
+    return checks.find(({ id }) => id === "membership")?.status;
+  };
+  expect(told(null)).toBe("ok");
+  expect(told({ is_member: true, has_followed: true })).toBe("ok");
+  expect(told({ is_member: null, has_followed: false })).toBe("warn");
+  expect(told({ is_member: false, has_followed: true })).toBe("fail");
+});
+
 test("a clock that differs from the database's is told of, with which way and by how much", () => {
   const told = (clock: ClockFindings | null) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
-    const more = { passkeys: null, backups: null, anchors: null, clock, readers: null };
+    const more = { ...NOTHING_SHARED, clock };
     const none = { list: () => [] } as unknown as Templates;
     return runChecks(FINDINGS, none, paths, NO_SANDBOXES, more).find(({ id }) => id === "clock");
   };
