@@ -15,7 +15,7 @@ import { readAddresses } from "./address.ts";
 import { makeAnchors } from "./anchors.ts";
 import { chooseHost, noSuchHost } from "./choose.ts";
 import { askAheadMs } from "./clock-error.ts";
-import { Connections, type Listening, type Run } from "./connections.ts";
+import { Connections, type Listening, type Run, type ServerSettings } from "./connections.ts";
 import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
 import { forgetCalls, hasCallsBefore, noteCall } from "./done-calls.ts";
 import type { Holder, Member } from "./holder.ts";
@@ -83,6 +83,8 @@ export interface Cluster extends Directory {
   askClockAheadMs(): Promise<number>;
   /** Whether the directory has this host's data as a member, asked now. Rejects where the database is away. */
   askIsMember(): Promise<boolean>;
+  /** How many servers there are, and the settings of the last one that was connected to; null: none was. */
+  serverSettings(): { servers: number; settings: ServerSettings | null };
   /** Of this host's audit. */
   anchors: AnchorStore;
   /** Since when a host is in its state; null: since before this one began to look. */
@@ -96,7 +98,8 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   const hostOf = prepareHostLookup(queries);
   const ownerOf = prepareOwnerLookup(queries);
   const { host_id } = member;
-  const connections = new Connections({ addresses: readAddresses(url) });
+  const addresses = readAddresses(url);
+  const connections = new Connections({ addresses });
   const shared = new SharedRows(queries, SHARED_TABLES);
   const listeners: (() => void)[] = [];
   const onNews = () => {
@@ -310,6 +313,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
         ]);
         return rows.length > 0;
       }, ASK_MS),
+    serverSettings: () => ({ servers: addresses.length, settings: connections.settings }),
     host: found,
     loadOf: (hostId) => leases.of(hostId)?.load ?? null,
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,

@@ -165,6 +165,7 @@ export async function openOperator(options: ComposeOptions) {
           anchors: await findAnchors(),
           clock: await findClock(),
           membership: await findMembership(),
+          directory: (cluster as Cluster | null)?.serverSettings() ?? null,
           readers: null,
         },
       ),

@@ -132,6 +132,7 @@ export function composeService(base: Base, told: Told) {
     readers: () => ({ is_degraded: base.reads.isDegraded }),
     clock: () => (base.cluster ? { ahead_ms: base.cluster.clockAheadMs() } : null),
     membership: () => base.cluster && { is_member: base.cluster.isMember(), has_followed: base.cluster.hasFollowed() },
+    directory: () => base.cluster?.serverSettings() ?? null,
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     // Each sandbox is looked at, for whoever asks for health or figures.
     capacity: sparingly(sandboxes.capacity),

@@ -75,6 +75,7 @@ export const CHECK_IDS = [
   "audit",
   "clock",
   "membership",
+  "directory",
   "data_dir",
   "disk",
   "runtime_dir",
@@ -110,6 +111,14 @@ export interface MembershipFindings {
   is_member: boolean | null;
   /** Whether it has read the directory since it started. */
   has_followed: boolean;
+}
+
+/** The database that hosts share; null for a host by itself. */
+export interface DirectoryFindings {
+  /** How many servers the configuration names. */
+  servers: number;
+  /** Null: they were not read yet. */
+  settings: { fsync: boolean; full_page_writes: boolean; synchronous_standby_names: string } | null;
 }
 
 /** The database's reader threads; null without a daemon. */
@@ -150,6 +159,7 @@ export function runChecks(
     anchors,
     clock,
     membership,
+    directory,
     readers,
   }: {
     passkeys: PasskeyFindings | null;
@@ -157,6 +167,7 @@ export function runChecks(
     anchors: AnchorFindings | null;
     clock: ClockFindings | null;
     membership: MembershipFindings | null;
+    directory: DirectoryFindings | null;
     readers: ReaderFindings | null;
   },
 ): Check[] {
@@ -196,6 +207,7 @@ export function runChecks(
     auditCheck(anchors),
     clockCheck(clock),
     membershipCheck(membership),
+    directoryCheck(directory),
     dataDirCheck(paths.data, statfsSync(nearest(paths.data)).type),
     diskCheck(paths),
     runtimeCheck(paths),
@@ -458,6 +470,35 @@ function membershipCheck(membership: MembershipFindings | null): Check {
   }
   if (is_member === null) return ok("membership", "Whether this host is a member of its service was not read yet.");
   return ok("membership", "This host is a member of its service.");
+}
+
+function directoryCheck(directory: DirectoryFindings | null): Check {
+  if (!directory) return ok("directory", "This host is by itself: it shares no database.");
+  const { servers, settings } = directory;
+  if (settings === null) return ok("directory", "The settings of the database that hosts share were not read yet.");
+  const off = [
+    ...(settings.fsync ? [] : ["fsync = off"]),
+    ...(settings.full_page_writes ? [] : ["full_page_writes = off"]),
+  ];
+  const troubles: [message: string, remedy: string][] = [];
+  if (off.length > 0) {
+    troubles.push([
+      `The database that hosts share has ${off.join(" and ")}: a loss of power there loses or damages what it has acknowledged.`,
+      "Switch that on in postgresql.conf.",
+    ]);
+  }
+  if (servers > 1 && settings.synchronous_standby_names === "") {
+    troubles.push([
+      "cluster.url names several servers, and the primary waits for no standby: a failover may lose acknowledged changes.",
+      "Set synchronous_standby_names; with Patroni synchronous_mode.",
+    ]);
+  }
+  if (troubles.length === 0) return ok("directory", "The database that hosts share keeps what it acknowledges.");
+  return warn(
+    "directory",
+    troubles.map(([message]) => message).join(" "),
+    troubles.map(([, remedy]) => remedy).join(" "),
+  );
 }
 
 /** More of them fill the screen and help nobody. */

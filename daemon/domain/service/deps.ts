@@ -19,6 +19,7 @@ import type { Templates } from "../templates/registry.ts";
 import type {
   AnchorFindings,
   ClockFindings,
+  DirectoryFindings,
   HostFindings,
   MembershipFindings,
   PasskeyFindings,
@@ -64,6 +65,7 @@ export interface ServiceDeps {
   anchors(): AnchorFindings | null;
   clock(): ClockFindings | null;
   membership(): MembershipFindings | null;
+  directory(): DirectoryFindings | null;
   readers(): ReaderFindings;
   capacity: Sandboxes["capacity"];
   measure: Sandboxes["measure"];

@@ -21,6 +21,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
       anchors: deps.anchors(),
       clock: deps.clock(),
       membership: deps.membership(),
+      directory: deps.directory(),
       readers: deps.readers(),
     }),
   );

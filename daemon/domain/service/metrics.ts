@@ -58,7 +58,7 @@ function ofService(deps: ServiceDeps, uptime: number): string[] {
   const [passkeys, backups] = [deps.passkeys(), deps.backups()];
   const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
     ...{ passkeys, backups, anchors: deps.anchors(), clock: deps.clock(), readers: deps.readers() },
-    ...{ membership: deps.membership() },
+    ...{ membership: deps.membership(), directory: deps.directory() },
   });
   return [
     family("roomd_info", "gauge", "The build and how guests run.", [["", { version: VERSION, acceleration }, 1]]),

@@ -6,6 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { makePaths } from "../../../../daemon/core/paths.ts";
 import {
   type ClockFindings,
+  type DirectoryFindings,
   dataDirCheck,
   type HostFindings,
   type MembershipFindings,
@@ -42,6 +43,7 @@ function passkeys(found: PasskeyFindings | null) {
     anchors: null,
     clock: null,
     membership: null,
+    directory: null,
     readers: null,
   });
   return checks.find(({ id }) => id === "passkeys");
@@ -78,6 +80,7 @@ function check(
     anchors: null,
     clock: null,
     membership: null,
+    directory: null,
     readers: null,
   });
   return checks.find((each) => each.id === id);
@@ -171,7 +174,7 @@ test.each([
 });
 
 const NOTHING_SHARED = {
-  ...{ passkeys: null, backups: null, anchors: null, clock: null, membership: null, readers: null },
+  ...{ passkeys: null, backups: null, anchors: null, clock: null, membership: null, directory: null, readers: null },
 };
 
 test("a host that is no member fails, and one that has not read the directory is warned of", () => {
@@ -185,6 +188,25 @@ test("a host that is no member fails, and one that has not read the directory is
   expect(told({ is_member: true, has_followed: true })).toBe("ok");
   expect(told({ is_member: null, has_followed: false })).toBe("warn");
   expect(told({ is_member: false, has_followed: true })).toBe("fail");
+});
+
+test("a database that hosts share is told of where it may lose what it has acknowledged", () => {
+  const told = (directory: DirectoryFindings | null) => {
+    const paths = makePaths({ data_dir: home, runtime_dir: home });
+    const none = { list: () => [] } as unknown as Templates;
+    const checks = runChecks(FINDINGS, none, paths, NO_SANDBOXES, { ...NOTHING_SHARED, directory });
+    const { status, message } = checks.find(({ id }) => id === "directory") ?? {};
+    return [status, message];
+  };
+  const safe = { fsync: true, full_page_writes: true, synchronous_standby_names: "" };
+  expect(told({ servers: 1, settings: null })[0]).toBe("ok");
+  expect(told({ servers: 1, settings: safe })[0]).toBe("ok");
+  expect(told({ servers: 1, settings: { ...safe, fsync: false, full_page_writes: false } })).toEqual([
+    "warn",
+    expect.stringContaining("fsync = off and full_page_writes = off"),
+  ]);
+  expect(told({ servers: 3, settings: safe })).toEqual(["warn", expect.stringContaining("waits for no standby")]);
+  expect(told({ servers: 3, settings: { ...safe, synchronous_standby_names: "ANY 1 (*)" } })[0]).toBe("ok");
 });
 
 test("a clock that differs from the database's is told of, with which way and by how much", () => {
