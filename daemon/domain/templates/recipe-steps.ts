@@ -283,8 +283,10 @@ function placeOf({ env = {}, cwd, user = "root" }: Exclude<Step, { put: unknown 
 
 async function feed(link: GuestLink, exec_id: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   let offset = 0;
+  // One for all pieces: the timer of each would last for an hour.
+  const late = timeoutSignal(STEP_MS);
   const send = async (bytes: Uint8Array, eof: boolean) => {
-    await feedInGuest(link, { exec_id, offset, eof }, bytes, timeoutSignal(STEP_MS));
+    await feedInGuest(link, { exec_id, offset, eof }, bytes, late);
     offset += bytes.byteLength;
   };
   for await (const piece of pieces) await send(piece, false);
