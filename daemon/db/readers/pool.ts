@@ -6,18 +6,16 @@
  * A part starts after the call arrived, so it sees every acknowledged write; it may see a commit that is not flushed, and then waits for the
  * flush. Until the first thread is ready, and after three of them have ended within a minute, reads run on the event loop in pieces.
  */
-
-import { monotonicMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
-import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Part } from "../../core/threads/messages.ts";
+import { ThreadPool } from "../../core/threads/pool.ts";
+import { type ServiceThread, ThreadEnded } from "../../core/threads/thread.ts";
 import type { Database } from "../transact.ts";
 import { partsHere, type Reader } from "./here.ts";
 import type { Answer, Lines, Read } from "./read.ts";
-import { ReaderThread, ThreadEnded } from "./reader-thread.ts";
+import type { ReadOrder, ReadPart } from "./serve.ts";
 
-const MOST_ENDS = 3;
-const ENDS_WITHIN_MS = 60_000;
 /** Time for a thread that takes over the reads of one that has ended. */
 const REPLACED_MS = 5_000;
 const STALL_MS = 5_000;
@@ -42,41 +40,29 @@ export interface ReadPoolOptions {
 
 type Source = Pick<Database, "queries" | "unflushed" | "unflushedChanges">;
 
-interface Taken {
-  bytes: Uint8Array;
-  rest: unknown;
-}
-
 export class ReadPool implements Reads {
   readonly #database: Source;
-  readonly #options: ReadPoolOptions | null;
-  readonly #ready = new Set<ReaderThread>();
-  #loading: ReaderThread | null = null;
-  readonly #ends: number[] = [];
-  #isClosed = false;
+  readonly #threads: ThreadPool;
 
   /** Without options all reads run on the event loop. */
   constructor(database: Source, options: ReadPoolOptions | null) {
     this.#database = database;
-    this.#options = options;
-    this.#startNext();
+    this.#threads = new ThreadPool(options && { stallMs: STALL_MS, ...options, name: "reader", opening: options.file });
   }
 
   /** Whether threads have ended so often that reads run on the event loop. */
   get isDegraded(): boolean {
-    return this.#ends.length >= MOST_ENDS;
+    return this.#threads.isDegraded;
   }
 
   /** Threads that take reads. */
   get threads(): number {
-    return this.#ready.size;
+    return this.#threads.threads;
   }
 
   /** Resolves once all threads are ready, or no more are started. */
-  async started(): Promise<void> {
-    while (this.#loading) {
-      await this.#loading.loaded;
-    }
+  started(): Promise<void> {
+    return this.#threads.started();
   }
 
   async read<Input, Output, Rest>(
@@ -114,24 +100,21 @@ export class ReadPool implements Reads {
     }
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    const threads = [...this.#ready, ...(this.#loading ? [this.#loading] : [])];
-    this.#ready.clear();
-    await Promise.all(threads.map((thread) => thread.close()));
+  close(): Promise<void> {
+    return this.#threads.close();
   }
 
   /** Parts contain flushed commits only: no loss of power can undo a part that was returned. */
   async *#parts<Input>(
     read: Read<Input, unknown, unknown>,
-    input: Input,
+    given: Input,
     by: Reader,
     { attempt, isWhole }: { attempt: number; isWhole: boolean },
-  ): AsyncGenerator<Taken> {
+  ): AsyncGenerator<ReadPart> {
     const thread = await this.#thread(attempt);
     const parts = thread
-      ? thread.read(read, input, by, isWhole)
-      : asBytes(partsHere(read, this.#database.queries, input, by));
+      ? valuesOf(thread.run({ task: read.name, input: { given, isWhole } satisfies ReadOrder, ...by }))
+      : asBytes(partsHere(read, this.#database.queries, given, by));
     for await (const part of parts) {
       const unflushed = read.isOfRecords ? this.#database.unflushed() : this.#database.unflushedChanges();
       if (unflushed) await unflushed;
@@ -139,42 +122,12 @@ export class ReadPool implements Reads {
     }
   }
 
-  /** The least loaded thread; null: the read runs here. A read whose thread has ended may have ended it: it never runs here. */
-  async #thread(attempt: number): Promise<ReaderThread | null> {
-    if (attempt > 1 && this.#ready.size === 0) {
-      await within(this.#loading?.loaded ?? Promise.resolve(false), REPLACED_MS, "a reader thread").catch(() => {});
-      if (this.#ready.size === 0) throw new ThreadEnded("no reader thread is ready");
-    }
-    let least: ReaderThread | null = null;
-    for (const thread of this.#ready) if (!least || thread.load < least.load) least = thread;
-    return least;
-  }
-
-  /** One after another: databases that several threads open simultaneously may seem empty to some (oven-sh/bun#34446). */
-  #startNext(): void {
-    const options = this.#options;
-    if (!options || this.#loading || this.#isClosed || this.isDegraded || this.#ready.size >= options.count) return;
-    const thread: ReaderThread = new ReaderThread({
-      stallMs: STALL_MS,
-      ...options,
-      onEnd: (reason) => this.#ended(thread, reason),
-    });
-    this.#loading = thread;
-    void thread.loaded.then((isLoaded) => {
-      this.#loading = null;
-      if (isLoaded && !this.#isClosed) this.#ready.add(thread);
-      this.#startNext();
-    });
-  }
-
-  #ended(thread: ReaderThread, reason: string): void {
-    this.#ready.delete(thread);
-    if (this.#isClosed) return;
-    const now = monotonicMs();
-    while (this.#ends[0] !== undefined && now - this.#ends[0] > ENDS_WITHIN_MS) this.#ends.shift();
-    this.#ends.push(now);
-    this.#options?.log.warn("a reader thread has ended", { reason, restarts: !this.isDegraded });
-    this.#startNext();
+  /** Null: the read runs here. A read whose thread has ended may have ended it: it never runs here. */
+  async #thread(attempt: number): Promise<ServiceThread | null> {
+    if (attempt === 1) return this.#threads.thread;
+    const thread = await this.#threads.threadWithin(REPLACED_MS);
+    if (!thread) throw new ThreadEnded("no reader thread is ready");
+    return thread;
   }
 }
 
@@ -183,7 +136,11 @@ function requireAgain(error: unknown, attempt: number): void {
   if (attempt > 1) throw new ServiceError("not_ready", { detail: "The read was interrupted.", cause: error });
 }
 
-async function* asBytes(parts: ReturnType<typeof partsHere>): AsyncGenerator<Taken> {
+async function* valuesOf(parts: AsyncGenerator<Part>): AsyncGenerator<ReadPart> {
+  for await (const { value } of parts) yield value as ReadPart;
+}
+
+async function* asBytes(parts: ReturnType<typeof partsHere>): AsyncGenerator<ReadPart> {
   for await (const { text, rest } of parts) yield { bytes: new TextEncoder().encode(text), rest };
 }
 

@@ -1,25 +1,29 @@
-/** Messages between the event loop and a reader thread. */
+/** Messages between the event loop and a service thread. */
+import { agesOfThread, monotonicMs } from "../clock.ts";
+import type { OwnerName } from "../loop/index.ts";
 
-import { agesOfThread, monotonicMs } from "../../core/clock.ts";
-import type { OwnerName } from "../../core/loop/index.ts";
-
-/** Parts of a read that are sent before the first of them is taken. */
+/** Parts of a task's output that are sent before the first of them is taken. */
 export const WINDOW = 4;
 
-export type ToReader =
-  /** First: the database, and memory that shows when the running part started. */
-  | { is: "open"; file: string; board: SharedArrayBuffer }
-  /** Of a whole answer all parts are sent as one. */
-  | { is: "read"; id: number; read: string; input: unknown; owner: OwnerName; isWhole: boolean }
+export type ToThread =
+  /** First: what the thread opens, and memory that shows its running part. */
+  | { is: "open"; opening: unknown; board: SharedArrayBuffer }
+  | { is: "run"; id: number; task: string; input: unknown; owner: OwnerName }
   /** A part was taken. */
   | { is: "taken"; id: number }
-  /** The answer is no longer wanted. */
+  /** The output is no longer wanted. */
   | { is: "cancel"; id: number }
   | { is: "close" };
 
-export type FromReader =
+/** A part of a task's output. */
+export interface Part {
+  value: unknown;
+  isLast: boolean;
+}
+
+export type FromThread =
   | { is: "ready" }
-  | { is: "part"; id: number; bytes: Uint8Array; rest: unknown; isLast: boolean }
+  | ({ is: "part"; id: number } & Part)
   | { is: "failed"; id: number; error: string }
   | { is: "closed" };
 

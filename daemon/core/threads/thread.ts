@@ -1,14 +1,12 @@
 /**
- * One reader thread as the event loop sees it.
+ * One service thread as the event loop sees it.
  *
- *   loading ──▶ ready ──▶ ended: by an error, an exit, or a stalled part; its reads fail with ThreadEnded
+ *   loading ──▶ ready ──▶ ended: by an error, an exit, or a stalled part; its tasks fail with ThreadEnded
  */
-
-import { startTimer, stopTimer } from "../../core/clock.ts";
-import type { OwnerName } from "../../core/loop/index.ts";
-import { within } from "../../core/published.ts";
-import { type FromReader, PartBoard, type ToReader } from "./messages.ts";
-import type { AnyRead } from "./read.ts";
+import { startTimer, stopTimer } from "../clock.ts";
+import type { OwnerName } from "../loop/index.ts";
+import { within } from "../published.ts";
+import { type FromThread, type Part, PartBoard, type ToThread } from "./messages.ts";
 
 /** Checks of the running part in the time that it may take. */
 const STALL_CHECKS = 5;
@@ -16,48 +14,59 @@ const CLOSE_MS = 5_000;
 
 export class ThreadEnded extends Error {}
 
-type PartMessage = Extract<FromReader, { is: "part" }>;
-
-/** A read in a thread. */
+/** A task in a thread. */
 interface Job {
-  parts: PartMessage[];
+  parts: Part[];
   failure: Error | null;
   wake(): void;
 }
 
-export interface ReaderThreadOptions {
-  /** Starts the thread, whose entry calls serveReads. */
-  start(): Worker;
-  file: string;
-  /** Longest time of a part, which is expected to take some milliseconds. */
-  stallMs: number;
-  onEnd(reason: string): void;
+/** A task as the thread knows it: by name. */
+export interface Order {
+  task: string;
+  input: unknown;
+  owner: OwnerName;
+  /** Ends the task when its output is no longer wanted. */
+  signal: AbortSignal;
 }
 
-export class ReaderThread {
+export interface ThreadOptions {
+  /** Noun of the thread in messages: "reader". */
+  name: string;
+  /** Starts the thread, whose entry calls serveThread. */
+  start(): Worker;
+  /** Passed to the thread first. */
+  opening?: unknown;
+  /** Longest time of a part. */
+  stallMs: number;
+}
+
+export class ServiceThread {
   readonly #worker: Worker;
   readonly #board = new PartBoard();
   readonly #jobs = new Map<number, Job>();
   readonly #loaded = Promise.withResolvers<boolean>();
   readonly #closed = Promise.withResolvers<void>();
+  readonly #name: string;
   readonly #onEnd: (reason: string) => void;
   readonly #stallMs: number;
   #lastId = 0;
   #stallCheck: Timer | null = null;
   #hasEnded = false;
 
-  constructor({ start, file, stallMs, onEnd }: ReaderThreadOptions) {
+  constructor({ name, start, opening, stallMs }: ThreadOptions, onEnd: (reason: string) => void) {
+    this.#name = name;
     this.#onEnd = onEnd;
     this.#stallMs = stallMs;
     this.#worker = start();
     let reason = "it exited";
-    this.#worker.onmessage = ({ data }: MessageEvent<FromReader>) => this.#receive(data);
+    this.#worker.onmessage = ({ data }: MessageEvent<FromThread>) => this.#receive(data);
     this.#worker.onerror = ({ message }) => {
       reason = message;
     };
     this.#worker.addEventListener("close", () => this.#end(reason));
     this.#worker.unref();
-    this.#send({ is: "open", file, board: this.#board.memory });
+    this.#send({ is: "open", opening, board: this.#board.memory });
   }
 
   /** Resolves once it answers, or has ended before: false. */
@@ -65,27 +74,22 @@ export class ReaderThread {
     return this.#loaded.promise;
   }
 
-  /** Reads under way. */
+  /** Tasks under way. */
   get load(): number {
     return this.#jobs.size;
   }
 
-  /** Parts of an answer, in their order; a whole answer is one. Rejects with ThreadEnded, the signal's reason, or what the read has thrown. */
-  async *read(
-    read: AnyRead,
-    input: unknown,
-    { owner, signal }: { owner: OwnerName; signal: AbortSignal },
-    isWhole: boolean,
-  ): AsyncGenerator<PartMessage> {
+  /** Parts of the output, in their order. Rejects with ThreadEnded, the signal's reason, or an error with the message of the task's. */
+  async *run({ signal, ...order }: Order): AsyncGenerator<Part> {
     signal.throwIfAborted();
-    if (this.#hasEnded) throw new ThreadEnded("the reader thread has ended");
+    if (this.#hasEnded) throw new ThreadEnded(`the ${this.#name} thread has ended`);
     const id = ++this.#lastId;
     const job: Job = { parts: [], failure: null, wake: () => {} };
     const abort = () => job.wake();
     signal.addEventListener("abort", abort, { once: true });
     this.#jobs.set(id, job);
     this.#watch();
-    this.#send({ is: "read", id, read: read.name, input, owner, isWhole });
+    this.#send({ is: "run", id, ...order });
     let isLast = false;
     try {
       while (!isLast) {
@@ -107,14 +111,14 @@ export class ReaderThread {
     }
   }
 
-  /** Has it close its connection, then ends it. A thread that is still loading is not ended before it has loaded. */
+  /** Has it close what it has opened, then ends it. A thread that is still loading is not ended before it has loaded. */
   async close(): Promise<void> {
     const closed = this.loaded.then(async (isLoaded) => {
       if (!isLoaded) return;
       this.#send({ is: "close" });
       await this.#closed.promise;
     });
-    const isClosed = await within(closed, CLOSE_MS, "a reader thread").then(
+    const isClosed = await within(closed, CLOSE_MS, `a ${this.#name} thread`).then(
       () => true,
       () => false,
     );
@@ -122,11 +126,11 @@ export class ReaderThread {
     if (isClosed) this.#worker.terminate();
   }
 
-  #send(message: ToReader): void {
+  #send(message: ToThread): void {
     this.#worker.postMessage(message);
   }
 
-  #receive(message: FromReader): void {
+  #receive(message: FromThread): void {
     if (message.is === "ready") this.#loaded.resolve(true);
     else if (message.is === "closed") this.#closed.resolve();
     else {
@@ -138,7 +142,7 @@ export class ReaderThread {
     }
   }
 
-  /** Ends the thread if a part of it stalls, as long as reads are under way. */
+  /** Ends the thread if a part of it stalls, as long as tasks are under way. */
   #watch(): void {
     this.#stallCheck ??= startTimer(() => {
       this.#stallCheck = null;
@@ -155,14 +159,14 @@ export class ReaderThread {
     this.#onEnd(reason);
   }
 
-  /** Fails the reads that are under way. */
+  /** Fails the tasks that are under way. */
   #stop(reason: string): void {
     this.#hasEnded = true;
     stopTimer(this.#stallCheck);
     this.#loaded.resolve(false);
     this.#closed.resolve();
     for (const job of this.#jobs.values()) {
-      job.failure ??= new ThreadEnded(`a reader thread has ended: ${reason}`);
+      job.failure ??= new ThreadEnded(`a ${this.#name} thread has ended: ${reason}`);
       job.wake();
     }
   }

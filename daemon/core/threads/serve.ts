@@ -1,0 +1,101 @@
+/**
+ * Work of a service thread: runs tasks in parts. Owners share its time as they share that of the event loop.
+ */
+import { monotonicMs, startTimer } from "../clock.ts";
+import { LoopTime } from "../loop/time.ts";
+import { describeError } from "../service-error.ts";
+import { type FromThread, type Part, PartBoard, type ToThread, WINDOW } from "./messages.ts";
+
+declare const self: Worker;
+
+/** A task under way. */
+export interface Running {
+  /** Its next part; a value of undefined is not sent. Buffers of `transfer` are the receiver's from then on. */
+  next(): Part & { transfer?: ArrayBuffer[] };
+  end(): void;
+}
+
+/** Tasks of a thread, on what it has opened. */
+export interface Service {
+  /** Throws if there is no such task. */
+  start(task: string, input: unknown): Running;
+  close(): void;
+}
+
+interface Job {
+  /** Parts that may be sent before one is taken. */
+  credit: number;
+  isCancelled: boolean;
+  /** Continues it if it waits for credit. */
+  wake(): void;
+}
+
+/** Answers the messages of the event loop from now on. */
+export function serveThread(open: (opening: unknown) => Service): void {
+  const jobs = new Map<number, Job>();
+  let opened: { service: Service; board: PartBoard } | null = null;
+  const time = new LoopTime({
+    now: monotonicMs,
+    defer: (callback) => void setImmediate(callback),
+    after: (ms, callback) => void startTimer(callback, ms),
+    cpu: () => {
+      const { user, system } = process.threadCpuUsage();
+      return (user + system) / 1_000;
+    },
+  });
+
+  self.onmessage = ({ data }: MessageEvent<ToThread>) => {
+    switch (data.is) {
+      case "open": {
+        opened = { service: open(data.opening), board: new PartBoard(data.board) };
+        return send({ is: "ready" });
+      }
+      case "run":
+        return void run(data).catch((error: unknown) =>
+          send({ is: "failed", id: data.id, error: describeError(error) }),
+        );
+      case "close":
+        opened?.service.close();
+        opened = null;
+        return send({ is: "closed" });
+    }
+    const job = jobs.get(data.id);
+    if (!job) return;
+    if (data.is === "taken") job.credit++;
+    else job.isCancelled = true;
+    job.wake();
+  };
+
+  const run = async ({ id, task, input, owner }: Extract<ToThread, { is: "run" }>) => {
+    if (!opened) throw new Error(`${task} cannot run here`);
+    const job: Job = { credit: WINDOW, isCancelled: false, wake: () => {} };
+    jobs.set(id, job);
+    const running = opened.service.start(task, input);
+    try {
+      for (let isLast = false; !isLast; ) {
+        await time.next(owner, task);
+        while (job.credit === 0 && !job.isCancelled) await new Promise<void>((wake) => Object.assign(job, { wake }));
+        if (job.isCancelled || !opened) return;
+        const { transfer, ...part } = partOf(running, opened.board);
+        isLast = part.isLast;
+        if (part.value === undefined && !isLast) continue;
+        job.credit--;
+        send({ is: "part", id, ...part }, transfer);
+      }
+    } finally {
+      jobs.delete(id);
+      running.end();
+    }
+  };
+}
+
+function partOf(running: Running, board: PartBoard) {
+  board.start();
+  try {
+    return running.next();
+  } finally {
+    board.end();
+  }
+}
+
+const send = (message: FromThread, transfer: ArrayBuffer[] = []) => self.postMessage(message, transfer);
