@@ -26,6 +26,7 @@ import { Disk } from "../host/files/disk.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
 import { takeCrash } from "../host/last-end.ts";
 import { takeLock } from "../host/lock.ts";
+import { makeAside } from "./aside.ts";
 import { openCluster } from "./cluster.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { makeReaders } from "./readers.ts";
@@ -53,6 +54,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
   });
   const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital), log });
   const reads = makeReaders(database, paths.database, log);
+  const aside = makeAside(log);
   const betweenHosts = { rounds: new Tally(), calls: new Tally(), moves: new Tally() };
   const cluster = await openCluster({ config, paths, log, database, tally: betweenHosts.rounds }, hostId);
   const inspected = await inspectHost(config, paths, log);
@@ -74,6 +76,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     giveUpSpace: () => disk.giveUp(true),
     database,
     reads,
+    aside,
     /** Of several hosts; null: this one is by itself. */
     cluster,
     betweenHosts,
@@ -88,7 +91,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     close: async () => {
       await tracing.stop();
       await cluster?.close();
-      await reads.close();
+      await Promise.all([reads.close(), aside.close()]);
       await database.close();
       disk.close();
       for (const release of locks) release();

@@ -166,7 +166,7 @@ export async function openOperator(options: ComposeOptions) {
           clock: await findClock(),
           membership: await findMembership(),
           directory: (cluster as Cluster | null)?.serverSettings() ?? null,
-          readers: null,
+          threads: null,
         },
       ),
     /** Which sandboxes `roomd hibernate` has put to sleep, and which still have a guest, with why. */

@@ -12,10 +12,12 @@ import { systemActor } from "./records.ts";
 export const namedRegistries = (config: Config): string[] =>
   config["template.registries"].split(",").flatMap((each) => each.trim().toLowerCase() || []);
 
-export function composeOrgTemplates({ config, paths, log, database, templates, record }: Base, { quota, meter }: Orgs) {
+export function composeOrgTemplates(base: Base, { quota, meter }: Orgs) {
+  const { config, paths, log, database, aside, templates, record } = base;
   const by = { actor: systemActor("builder"), source: "reconciler" } as const;
   return makeOrgTemplates({
     database,
+    aside,
     log,
     paths,
     templates,

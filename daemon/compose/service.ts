@@ -129,7 +129,10 @@ export function composeService(base: Base, told: Told) {
     }),
     backups: told.backups.figures,
     anchors: () => (base.cluster ? { lost: told.chainsLost() } : null),
-    readers: () => ({ is_degraded: base.reads.isDegraded }),
+    threads: () => ({
+      readers: { is_degraded: base.reads.isDegraded },
+      aside: { is_degraded: base.aside.isDegraded },
+    }),
     clock: () => (base.cluster ? { ahead_ms: base.cluster.clockAheadMs() } : null),
     membership: () => base.cluster && { is_member: base.cluster.isMember(), has_followed: base.cluster.hasFollowed() },
     directory: () => base.cluster?.serverSettings() ?? null,

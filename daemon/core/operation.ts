@@ -228,7 +228,7 @@ export interface Verb<Op extends Operation, Target> {
   admit?(token: string, params: Record<string, string>): Caller;
   find?(call: CallOf<Op>, params: Record<string, string>): Soon<Target>;
   /** `bad` is what the check of shapes found; a rule that names one of these fields again takes its place. */
-  rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): RuleBreak[];
+  rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): Soon<RuleBreak[]>;
   run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: TransferOf<Op>): Soon<Done<Op>>;
 }
 
@@ -237,7 +237,7 @@ export interface Bound {
   operation: Operation;
   admit: ((token: string, params: Record<string, string>) => Caller) | null;
   find(call: OpenCall, params: Record<string, string>): unknown;
-  rules(input: unknown, target: unknown, bad: readonly RuleBreak[]): RuleBreak[];
+  rules(input: unknown, target: unknown, bad: readonly RuleBreak[]): Soon<RuleBreak[]>;
   run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Soon<Done<Operation>>;
 }
 

@@ -1,7 +1,7 @@
 /** Owns how a call's fields are read: the body as large as the operation lets it be, then their shapes, then the noun's own rules. */
 import { DEFAULT_MAX_BODY_BYTES, type Operation } from "../../shared/api/contract.ts";
-import type { Bound } from "../core/operation.ts";
-import type { Soon } from "../core/soon.ts";
+import type { Bound, RuleBreak } from "../core/operation.ts";
+import { onceThere, type Soon } from "../core/soon.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "./input.ts";
 import type { RoadRequest } from "./walk.ts";
 
@@ -25,15 +25,22 @@ export function makeInputReader() {
     checks.set(operation, check);
     return check;
   };
-  const read = (bound: Bound, request: RoadRequest, target: unknown, body: ReadBody): ReadInput => {
+  const read = (bound: Bound, request: RoadRequest, target: unknown, body: ReadBody): Soon<ReadInput> => {
     const { input, bad: misshapen } = checkOf(bound.operation).check(request.params, request.query(), body.fields);
-    const broken = bound.rules(input, target, misshapen);
-    if (misshapen.length === 0 && broken.length === 0) return { input, body_sha256: body.sha256 };
-    throw brokenRules([...misshapen.filter(({ field }) => !broken.some((rule) => rule.field === field)), ...broken]);
+    return onceThere(bound.rules(input, target, misshapen), (broken) => {
+      requireUnbroken(misshapen, broken);
+      return { input, body_sha256: body.sha256 };
+    });
   };
   return (bound: Bound, request: RoadRequest, target: unknown, over?: AbortSignal): Soon<ReadInput> => {
     const { body, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = bound.operation;
     if (body === null || body === "bytes") return read(bound, request, target, NO_BODY);
     return request.body(maxBodyBytes, over).then((given) => read(bound, request, target, given));
   };
+}
+
+/** Throws validation_failed and the like. */
+function requireUnbroken(misshapen: readonly RuleBreak[], broken: readonly RuleBreak[]): void {
+  if (misshapen.length === 0 && broken.length === 0) return;
+  throw brokenRules([...misshapen.filter(({ field }) => !broken.some((rule) => rule.field === field)), ...broken]);
 }

@@ -142,7 +142,7 @@ export class ScreenGuest {
 
   async #run(name: string, input: object, call: KeyCall, target = TARGET, transfer = NO_TRANSFER) {
     const bound = this.#bound(name);
-    const broken = bound.rules(input, target, []);
+    const broken = await bound.rules(input, target, []);
     if (broken.length > 0) throw new Error(JSON.stringify(broken));
     return await bound.run(call, input, target, transfer);
   }

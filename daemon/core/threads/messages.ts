@@ -1,6 +1,8 @@
 /** Messages between the event loop and a service thread. */
+
 import { agesOfThread, monotonicMs } from "../clock.ts";
 import type { OwnerName } from "../loop/index.ts";
+import { describeError, ServiceError } from "../service-error.ts";
 
 /** Parts of a task's output that are sent before the first of them is taken. */
 export const WINDOW = 4;
@@ -21,38 +23,62 @@ export interface Part {
   isLast: boolean;
 }
 
+/** An error of a task; `problem` has the parts of a ServiceError. */
+export interface Failure {
+  message: string;
+  problem: Pick<ServiceError, "code" | "options"> | null;
+}
+
+export function failureOf(error: unknown): Failure {
+  const message = describeError(error);
+  if (!(error instanceof ServiceError)) return { message, problem: null };
+  const { cause: _, ...options } = error.options;
+  return { message, problem: { code: error.code, options } };
+}
+
+export const errorOf = ({ message, problem }: Failure): Error =>
+  problem ? new ServiceError(problem.code, problem.options) : new Error(message);
+
 export type FromThread =
   | { is: "ready" }
   | ({ is: "part"; id: number } & Part)
-  | { is: "failed"; id: number; error: string }
+  | { is: "failed"; id: number; failure: Failure }
   | { is: "closed" };
 
-/** Index of the start of the running part, in the thread's monotonic time; 0: the thread is idle. */
+/** Indexes of the running part: its start in the thread's monotonic time, 0 if the thread is idle; its task. */
 const SINCE = 0;
+const TASK = 1;
+const SLOTS = 2;
 
 /** The running part of a thread, in memory shared with the event loop. */
 export class PartBoard {
-  readonly #times: Float64Array;
+  readonly #slots: Float64Array;
   readonly #ageOf = agesOfThread();
 
   readonly memory: SharedArrayBuffer;
 
-  constructor(memory = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)) {
+  constructor(memory = new SharedArrayBuffer(SLOTS * Float64Array.BYTES_PER_ELEMENT)) {
     this.memory = memory;
-    this.#times = new Float64Array(memory);
+    this.#slots = new Float64Array(memory);
   }
 
-  start(): void {
-    this.#times[SINCE] = monotonicMs();
+  start(id: number): void {
+    this.#slots[TASK] = id;
+    this.#slots[SINCE] = monotonicMs();
   }
 
   end(): void {
-    this.#times[SINCE] = 0;
+    this.#slots[SINCE] = 0;
   }
 
   /** Milliseconds since the running part started, as the event loop sees it; 0 if none runs. */
   get ms(): number {
-    const since = this.#times[SINCE] ?? 0;
+    const since = this.#slots[SINCE] ?? 0;
     return since === 0 ? 0 : this.#ageOf(since);
+  }
+
+  /** Task of the running part; also of one in which the thread has ended. */
+  get task(): number | null {
+    return this.#slots[SINCE] === 0 ? null : (this.#slots[TASK] ?? null);
   }
 }

@@ -1,9 +1,9 @@
 /**
  * Service threads of one kind: starts them one after another and replaces those that have ended. Tasks go to the least loaded.
  */
-import { monotonicMs } from "../clock.ts";
+import { monotonicMs, startTimer, stopTimer } from "../clock.ts";
 import type { Log } from "../log.ts";
-import { within } from "../published.ts";
+import { Published } from "../published.ts";
 import { ServiceThread, type ThreadOptions } from "./thread.ts";
 
 const MOST_ENDS = 3;
@@ -11,15 +11,20 @@ const ENDS_WITHIN_MS = 60_000;
 
 export interface ThreadPoolOptions extends ThreadOptions {
   count: number;
+  /** Least time between two replacements, which never end then; if absent, the third end within a minute is not replaced. */
+  restMs?: number;
   log: Log;
 }
 
 export class ThreadPool {
   readonly #options: ThreadPoolOptions | null;
-  readonly #ready = new Set<ServiceThread>();
+  readonly #ready = new Published<ReadonlySet<ServiceThread>>(new Set());
   #loading: ServiceThread | null = null;
-  readonly #ends: number[] = [];
-  #isClosed = false;
+  #ends: number[] = [];
+  #replacedAt = Number.NEGATIVE_INFINITY;
+  #rest: Timer | null = null;
+  /** Whether no more threads are started. */
+  #isOver = false;
 
   /** Without options it has no threads. */
   constructor(options: ThreadPoolOptions | null) {
@@ -27,17 +32,18 @@ export class ThreadPool {
     this.#startNext();
   }
 
-  /** Whether threads have ended so often that no more are started. */
+  /** Whether threads have ended three times within a minute. */
   get isDegraded(): boolean {
+    if (this.#options?.restMs !== undefined) this.#dropOldEnds();
     return this.#ends.length >= MOST_ENDS;
   }
 
   /** Threads that take tasks. */
   get threads(): number {
-    return this.#ready.size;
+    return this.#ready.value.size;
   }
 
-  /** Resolves once all threads are ready, or no more are started. */
+  /** Resolves once all threads are ready, or no more are started for now. */
   async started(): Promise<void> {
     while (this.#loading) {
       await this.#loading.loaded;
@@ -47,45 +53,69 @@ export class ThreadPool {
   /** The least loaded thread; null if none is ready. */
   get thread(): ServiceThread | null {
     let least: ServiceThread | null = null;
-    for (const thread of this.#ready) if (!least || thread.load < least.load) least = thread;
+    for (const thread of this.#ready.value) if (!least || thread.load < least.load) least = thread;
     return least;
   }
 
-  /** As `thread`; a thread that is loading is waited for. */
-  async threadWithin(ms: number): Promise<ServiceThread | null> {
-    if (this.#ready.size === 0)
-      await within(this.#loading?.loaded ?? Promise.resolve(false), ms, "a thread").catch(() => {});
+  /** As `thread`; a thread to come is waited for. */
+  async threadWithin(ms: number, signal?: AbortSignal): Promise<ServiceThread | null> {
+    await this.#ready.until(({ size }) => size > 0 || this.#isOver, ms, signal).catch(() => {});
     return this.thread;
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    const threads = [...this.#ready, ...(this.#loading ? [this.#loading] : [])];
-    this.#ready.clear();
+    const threads = [...this.#ready.value, ...(this.#loading ? [this.#loading] : [])];
+    this.#end();
+    this.#ready.set(new Set());
     await Promise.all(threads.map((thread) => thread.close()));
   }
 
   /** One after another: databases that several threads open simultaneously may seem empty to some (oven-sh/bun#34446). */
   #startNext(): void {
     const options = this.#options;
-    if (!options || this.#loading || this.#isClosed || this.isDegraded || this.#ready.size >= options.count) return;
+    if (!options || this.#loading || this.#isOver || this.threads >= options.count) return;
     const thread: ServiceThread = new ServiceThread(options, (reason) => this.#ended(thread, reason));
     this.#loading = thread;
     void thread.loaded.then((isLoaded) => {
+      if (!isLoaded || this.#loading !== thread) return;
       this.#loading = null;
-      if (isLoaded && !this.#isClosed) this.#ready.add(thread);
+      if (!this.#isOver) this.#ready.set(new Set(this.#ready.value).add(thread));
       this.#startNext();
     });
   }
 
   #ended(thread: ServiceThread, reason: string): void {
-    this.#ready.delete(thread);
-    if (this.#isClosed || !this.#options) return;
-    const now = monotonicMs();
-    while (this.#ends[0] !== undefined && now - this.#ends[0] > ENDS_WITHIN_MS) this.#ends.shift();
-    this.#ends.push(now);
-    const { log, name } = this.#options;
-    log.warn(`a ${name} thread has ended`, { reason, restarts: !this.isDegraded });
-    this.#startNext();
+    if (this.#loading === thread) this.#loading = null;
+    const { restMs, log, name } = this.#options ?? {};
+    this.#dropOldEnds();
+    this.#ends.push(monotonicMs());
+    const restarts = restMs !== undefined || this.#ends.length < MOST_ENDS;
+    if (!this.#isOver) log?.warn(`${name} has ended`, { reason, restarts });
+    if (!restarts) this.#end();
+    const others = new Set(this.#ready.value);
+    others.delete(thread);
+    this.#ready.set(others);
+    if (!this.#isOver) this.#replace(restMs ?? 0);
+  }
+
+  #replace(restMs: number): void {
+    const replace = () => {
+      this.#rest = null;
+      this.#replacedAt = monotonicMs();
+      this.#startNext();
+    };
+    const leftMs = this.#replacedAt + restMs - monotonicMs();
+    if (leftMs > 0) this.#rest ??= startTimer(replace, leftMs).unref();
+    else replace();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    stopTimer(this.#rest);
+  }
+
+  #dropOldEnds(): void {
+    const from = monotonicMs() - ENDS_WITHIN_MS;
+    this.#ends = this.#ends.filter((at) => at >= from);
   }
 }

@@ -3,8 +3,7 @@
  */
 import { monotonicMs, startTimer } from "../clock.ts";
 import { LoopTime } from "../loop/time.ts";
-import { describeError } from "../service-error.ts";
-import { type FromThread, type Part, PartBoard, type ToThread, WINDOW } from "./messages.ts";
+import { type FromThread, failureOf, type Part, PartBoard, type ToThread, WINDOW } from "./messages.ts";
 
 declare const self: Worker;
 
@@ -51,9 +50,7 @@ export function serveThread(open: (opening: unknown) => Service): void {
         return send({ is: "ready" });
       }
       case "run":
-        return void run(data).catch((error: unknown) =>
-          send({ is: "failed", id: data.id, error: describeError(error) }),
-        );
+        return void run(data).catch((error: unknown) => send({ is: "failed", id: data.id, failure: failureOf(error) }));
       case "close":
         opened?.service.close();
         opened = null;
@@ -76,7 +73,7 @@ export function serveThread(open: (opening: unknown) => Service): void {
         await time.next(owner, task);
         while (job.credit === 0 && !job.isCancelled) await new Promise<void>((wake) => Object.assign(job, { wake }));
         if (job.isCancelled || !opened) return;
-        const { transfer, ...part } = partOf(running, opened.board);
+        const { transfer, ...part } = partOf(id, running, opened.board);
         isLast = part.isLast;
         if (part.value === undefined && !isLast) continue;
         job.credit--;
@@ -89,8 +86,8 @@ export function serveThread(open: (opening: unknown) => Service): void {
   };
 }
 
-function partOf(running: Running, board: PartBoard) {
-  board.start();
+function partOf(id: number, running: Running, board: PartBoard) {
+  board.start(id);
   try {
     return running.next();
   } finally {

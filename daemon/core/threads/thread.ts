@@ -6,13 +6,21 @@
 import { startTimer, stopTimer } from "../clock.ts";
 import type { OwnerName } from "../loop/index.ts";
 import { within } from "../published.ts";
-import { type FromThread, type Part, PartBoard, type ToThread } from "./messages.ts";
+import { errorOf, type FromThread, type Part, PartBoard, type ToThread } from "./messages.ts";
 
 /** Checks of the running part in the time that it may take. */
 const STALL_CHECKS = 5;
 const CLOSE_MS = 5_000;
 
-export class ThreadEnded extends Error {}
+export class ThreadEnded extends Error {
+  /** Whether a part of the task ran when its thread ended, and may have ended it. */
+  readonly wasRunning: boolean;
+
+  constructor(message: string, wasRunning = false) {
+    super(message);
+    this.wasRunning = wasRunning;
+  }
+}
 
 /** A task in a thread. */
 interface Job {
@@ -25,13 +33,15 @@ interface Job {
 export interface Order {
   task: string;
   input: unknown;
+  /** Buffers of the input that are the thread's from then on. */
+  transfer?: ArrayBuffer[];
   owner: OwnerName;
   /** Ends the task when its output is no longer wanted. */
   signal: AbortSignal;
 }
 
 export interface ThreadOptions {
-  /** Noun of the thread in messages: "reader". */
+  /** In messages: "a reader thread". */
   name: string;
   /** Starts the thread, whose entry calls serveThread. */
   start(): Worker;
@@ -79,17 +89,17 @@ export class ServiceThread {
     return this.#jobs.size;
   }
 
-  /** Parts of the output, in their order. Rejects with ThreadEnded, the signal's reason, or an error with the message of the task's. */
-  async *run({ signal, ...order }: Order): AsyncGenerator<Part> {
+  /** Parts of the output, in their order. Rejects with ThreadEnded, the signal's reason, or an error as the task's. */
+  async *run({ signal, transfer = [], ...order }: Order): AsyncGenerator<Part> {
     signal.throwIfAborted();
-    if (this.#hasEnded) throw new ThreadEnded(`the ${this.#name} thread has ended`);
+    if (this.#hasEnded) throw new ThreadEnded(`${this.#name} has ended`);
     const id = ++this.#lastId;
     const job: Job = { parts: [], failure: null, wake: () => {} };
     const abort = () => job.wake();
     signal.addEventListener("abort", abort, { once: true });
     this.#jobs.set(id, job);
     this.#watch();
-    this.#send({ is: "run", id, ...order });
+    this.#send({ is: "run", id, ...order }, transfer);
     let isLast = false;
     try {
       while (!isLast) {
@@ -111,6 +121,13 @@ export class ServiceThread {
     }
   }
 
+  /** The only part of a task. Rejects as `run` does. */
+  async runOnce(order: Order): Promise<unknown> {
+    let value: unknown;
+    for await (const part of this.run(order)) value = part.value;
+    return value;
+  }
+
   /** Has it close what it has opened, then ends it. A thread that is still loading is not ended before it has loaded. */
   async close(): Promise<void> {
     const closed = this.loaded.then(async (isLoaded) => {
@@ -118,7 +135,7 @@ export class ServiceThread {
       this.#send({ is: "close" });
       await this.#closed.promise;
     });
-    const isClosed = await within(closed, CLOSE_MS, `a ${this.#name} thread`).then(
+    const isClosed = await within(closed, CLOSE_MS, this.#name).then(
       () => true,
       () => false,
     );
@@ -126,8 +143,8 @@ export class ServiceThread {
     if (isClosed) this.#worker.terminate();
   }
 
-  #send(message: ToThread): void {
-    this.#worker.postMessage(message);
+  #send(message: ToThread, transfer: ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, transfer);
   }
 
   #receive(message: FromThread): void {
@@ -137,7 +154,7 @@ export class ServiceThread {
       const job = this.#jobs.get(message.id);
       if (!job) return;
       if (message.is === "part") job.parts.push(message);
-      else job.failure = new Error(message.error);
+      else job.failure = errorOf(message.failure);
       job.wake();
     }
   }
@@ -165,8 +182,9 @@ export class ServiceThread {
     stopTimer(this.#stallCheck);
     this.#loaded.resolve(false);
     this.#closed.resolve();
-    for (const job of this.#jobs.values()) {
-      job.failure ??= new ThreadEnded(`a ${this.#name} thread has ended: ${reason}`);
+    const { task } = this.#board;
+    for (const [id, job] of this.#jobs) {
+      job.failure ??= new ThreadEnded(`${this.#name} has ended: ${reason}`, id === task);
       job.wake();
     }
   }

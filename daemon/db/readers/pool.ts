@@ -47,7 +47,9 @@ export class ReadPool implements Reads {
   /** Without options all reads run on the event loop. */
   constructor(database: Source, options: ReadPoolOptions | null) {
     this.#database = database;
-    this.#threads = new ThreadPool(options && { stallMs: STALL_MS, ...options, name: "reader", opening: options.file });
+    this.#threads = new ThreadPool(
+      options && { stallMs: STALL_MS, ...options, name: "a reader thread", opening: options.file },
+    );
   }
 
   /** Whether threads have ended so often that reads run on the event loop. */

@@ -65,6 +65,7 @@ export const CHECK_IDS = [
   "confinement",
   "runtime",
   "readers",
+  "aside",
   "ssh",
   "passkeys",
   "drive_quota",
@@ -121,10 +122,16 @@ export interface DirectoryFindings {
   settings: { fsync: boolean; full_page_writes: boolean; synchronous_standby_names: string } | null;
 }
 
-/** The database's reader threads; null without a daemon. */
-export interface ReaderFindings {
-  /** Whether they have ended so often that reads run on the event loop. */
-  is_degraded: boolean;
+/** Threads that read and compute for the event loop. */
+export interface ThreadFindings {
+  readers: {
+    /** Whether they have ended so often that reads run on the event loop. */
+    is_degraded: boolean;
+  };
+  aside: {
+    /** Whether it has ended three times within a minute. */
+    is_degraded: boolean;
+  };
 }
 
 /** What is to be known of the sandboxes that there are. */
@@ -160,7 +167,7 @@ export function runChecks(
     clock,
     membership,
     directory,
-    readers,
+    threads,
   }: {
     passkeys: PasskeyFindings | null;
     backups: BackupFigures | null;
@@ -168,7 +175,8 @@ export function runChecks(
     clock: ClockFindings | null;
     membership: MembershipFindings | null;
     directory: DirectoryFindings | null;
-    readers: ReaderFindings | null;
+    /** Null without a daemon. */
+    threads: ThreadFindings | null;
   },
 ): Check[] {
   return [
@@ -194,7 +202,8 @@ export function runChecks(
         )
       : ok("confinement", findings.confinement.reason),
     runtimeProbesCheck(findings),
-    readersCheck(readers),
+    readersCheck(threads),
+    asideCheck(threads),
     findings.ssh === null
       ? ok("ssh", "The SSH gateway's library works as it is used.")
       : warn("ssh", findings.ssh, "Install a released build of roomd, or report it."),
@@ -335,12 +344,22 @@ function runtimeProbesCheck({ runtime }: HostFindings): Check {
   return fail("runtime", runtime.join(" "), "Run roomd on a supported kernel (Linux 5.14 or newer), or report this.");
 }
 
-function readersCheck(readers: ReaderFindings | null): Check {
-  if (!readers?.is_degraded) return ok("readers", "Reads of the database run in threads of their own.");
+function readersCheck(threads: ThreadFindings | null): Check {
+  if (!threads?.readers.is_degraded) return ok("readers", "Reads of the database run in threads of their own.");
   return warn(
     "readers",
     "Reader threads have ended three times within a minute: reads of the database hold up other calls.",
     'Find "a reader thread has ended" in the service\'s log, report it, and restart the service.',
+  );
+}
+
+function asideCheck(threads: ThreadFindings | null): Check {
+  if (!threads?.aside.is_degraded)
+    return ok("aside", "Large requests are parsed and checked in a thread of their own.");
+  return warn(
+    "aside",
+    "The thread for large requests has ended three times within a minute: such requests fail or wait for it.",
+    'Find "the aside thread has ended" in the service\'s log, and report it.',
   );
 }
 

@@ -23,8 +23,8 @@ import type {
   HostFindings,
   MembershipFindings,
   PasskeyFindings,
-  ReaderFindings,
   SandboxFindings,
+  ThreadFindings,
 } from "./checks.ts";
 import type { Lookups } from "./locate.ts";
 
@@ -66,7 +66,7 @@ export interface ServiceDeps {
   clock(): ClockFindings | null;
   membership(): MembershipFindings | null;
   directory(): DirectoryFindings | null;
-  readers(): ReaderFindings;
+  threads(): ThreadFindings;
   capacity: Sandboxes["capacity"];
   measure: Sandboxes["measure"];
   findRoom: FindRoom;

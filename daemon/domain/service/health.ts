@@ -22,7 +22,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
       clock: deps.clock(),
       membership: deps.membership(),
       directory: deps.directory(),
-      readers: deps.readers(),
+      threads: deps.threads(),
     }),
   );
   const capacityNow = () => {

@@ -57,7 +57,7 @@ function ofService(deps: ServiceDeps, uptime: number): string[] {
   const { acceleration } = deps.findings().acceleration;
   const [passkeys, backups] = [deps.passkeys(), deps.backups()];
   const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
-    ...{ passkeys, backups, anchors: deps.anchors(), clock: deps.clock(), readers: deps.readers() },
+    ...{ passkeys, backups, anchors: deps.anchors(), clock: deps.clock(), threads: deps.threads() },
     ...{ membership: deps.membership(), directory: deps.directory() },
   });
   return [

@@ -2,15 +2,16 @@
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { MAX_BUILDS, templateCreate } from "../../../../shared/api/template-builds.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
+import { ownerOf } from "../../../core/loop/index.ts";
 import { type Bound, bind, keyBehind, type RuleBreak } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { templateWarnings } from "../../orgs/index.ts";
-import { readDockerfile } from "../dockerfile/read.ts";
 import { registryOf } from "../image/reference.ts";
 import { requireLeft, templateMib } from "../org-disk.ts";
 import { OF_IMAGE } from "../recipe.ts";
 import { unfinishedBuilds } from "../store.ts";
+import { readImage } from "../tasks.ts";
 import type { BuildsDeps } from "./deps.ts";
 import type { Builds, OrgOrder } from "./queue.ts";
 import { requireWhole, toBuildRecord } from "./record.ts";
@@ -24,11 +25,14 @@ const DISK_MIB = 8192;
 
 export function makeAsk(deps: BuildsDeps, builds: Builds): Bound {
   return bind(templateCreate, {
-    find: requireWhole,
-    rules: (input, _target, bad) => {
+    find: (call) => {
+      requireWhole(call);
+      return call.caller.org_id;
+    },
+    rules: async (input, orgId, bad) => {
       // What has not even its shape is told as that.
       const isShaped = !bad.some(({ field }) => /^(from|build_args)\b/.test(field));
-      const ofRoot = isShaped ? rootRules(deps, input) : [];
+      const ofRoot = isShaped ? await rootRules(deps, input, orgId) : [];
       return [...ofRoot, ...useRules(input), ...deps.egressRules(input.egress_allowlist)];
     },
     run: async (call, input) => {
@@ -82,7 +86,11 @@ function admit({ templates, most }: BuildsDeps, queries: Queries, { org_id, temp
   }
 }
 
-function rootRules({ registries }: BuildsDeps, { from = {}, build_args }: Partial<Input>): RuleBreak[] {
+async function rootRules(
+  { registries, aside }: BuildsDeps,
+  { from = {}, build_args }: Partial<Input>,
+  orgId: OrgId,
+): Promise<RuleBreak[]> {
   const given = ROOTS.filter((root) => from[root] !== undefined);
   if (given.length !== 1) {
     return [
@@ -106,9 +114,10 @@ function rootRules({ registries }: BuildsDeps, { from = {}, build_args }: Partia
   let reference = from.image ?? from.recipe?.from;
   if (from.dockerfile !== undefined) {
     try {
-      reference = readDockerfile(from.dockerfile, build_args).from;
+      const asked = { dockerfile: from.dockerfile, args: build_args ?? {} };
+      reference = await aside.run(readImage, asked, { owner: ownerOf(orgId) });
     } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
+      if (!(error instanceof ServiceError && error.code === "validation_failed")) throw error;
       return [...broken, { field, code: "not_understood", message: error.message }];
     }
   }

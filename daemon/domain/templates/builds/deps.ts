@@ -5,12 +5,14 @@ import type { RuleBreak } from "../../../core/operation.ts";
 import type { Paths } from "../../../core/paths.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
+import type { Aside } from "../../../host/aside/pool.ts";
 import type { Caps, Meter } from "../../orgs/index.ts";
 import type { Templates } from "../registry.ts";
 import type { BuildOrder, BuildSaid } from "./order.ts";
 
 export interface BuildsDeps {
   database: Database;
+  aside: Aside;
   log: Log;
   paths: Paths;
   templates: Templates;

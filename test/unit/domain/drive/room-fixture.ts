@@ -140,7 +140,7 @@ export class RoomFixture implements Disposable {
       ...more,
     };
     const room = await bound.find(call, { room_id: "room" });
-    const [bad] = bound.rules(input, room, []);
+    const [bad] = await bound.rules(input, room, []);
     if (bad) throw new RuleBroken(bad.field, bad.code);
     const done = await bound.run(call, input, room, { ...NO_TRANSFER, ...transfer });
     return { ...done, body: done.body as Body, call };

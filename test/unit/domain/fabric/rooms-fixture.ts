@@ -81,7 +81,7 @@ export class Rooms {
     if (!bound) throw new Error(`there is no operation ${name}`);
     const call = { ...trialCall(callerOf(agent)), work: Object.assign(new UnkeptWork(), { begun }) };
     const target = await bound.find(call, { room_id: room, ...more });
-    const bad = bound.rules(input, target, []);
+    const bad = await bound.rules(input, target, []);
     if (bad.length > 0) throw new Error(JSON.stringify(bad));
     return bodyOf(await bound.run(call, input, target, NO_TRANSFER)) as unknown as Body;
   }

@@ -39,7 +39,7 @@ function callsOver(methods: Parameters<typeof linkedGuest>[0]) {
   const run = async (name: string, input: object, transfer: object = {}, call = trialCall({} as Caller)) => {
     const bound = operations.find(({ operation }) => operation.name === `sandbox_file_${name}`);
     if (!bound) throw new Error(`no operation ${name}`);
-    const [broken] = bound.rules(input, target, []);
+    const [broken] = await bound.rules(input, target, []);
     if (broken) throw new ServiceError(broken.code as "invalid_path");
     return { ...(await bound.run(call, input, target, { ...NO_TRANSFER, ...transfer })), audit: call.audit };
   };

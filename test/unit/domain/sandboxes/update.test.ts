@@ -7,8 +7,8 @@ import { restingSandbox } from "./resting-fixture.ts";
 
 const ask = async (verb: Bound, input: object, target: object) =>
   (await verb.run({ audit: {} } as never, input as never, target as never, {} as never)) as { body: object };
-const fieldsOf = (verb: Bound, input: object) =>
-  verb.rules?.(input as never, {} as never, {} as never).map(({ field, code }) => [field, code]);
+const fieldsOf = async (verb: Bound, input: object) =>
+  (await verb.rules(input, {}, [])).map(({ field, code }) => [field, code]);
 
 test("expires_in_seconds counts from now, and copies of the sandbox inherit the whole duration", async () => {
   using made = await restingSandbox({ created_at: new Date(Date.now() - 100_000).toISOString() });
@@ -28,10 +28,10 @@ test("expires_in_seconds counts from now, and copies of the sandbox inherit the 
 test("two ends at once are refused", async () => {
   using made = await restingSandbox({});
   const update = makeUpdate(made.deps, made.supervisors);
-  expect(fieldsOf(update, { expires_in_seconds: 1, max_duration_seconds: 1 })).toEqual([
+  expect(await fieldsOf(update, { expires_in_seconds: 1, max_duration_seconds: 1 })).toEqual([
     ["expires_in_seconds", "conflicting_fields"],
   ]);
-  expect(fieldsOf(update, { expires_in_seconds: 1 })).toEqual([]);
+  expect(await fieldsOf(update, { expires_in_seconds: 1 })).toEqual([]);
 });
 
 test("one in standby hibernates: it is resumed and saved", async () => {

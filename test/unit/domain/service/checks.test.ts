@@ -44,7 +44,7 @@ function passkeys(found: PasskeyFindings | null) {
     clock: null,
     membership: null,
     directory: null,
-    readers: null,
+    threads: null,
   });
   return checks.find(({ id }) => id === "passkeys");
 }
@@ -81,7 +81,7 @@ function check(
     clock: null,
     membership: null,
     directory: null,
-    readers: null,
+    threads: null,
   });
   return checks.find((each) => each.id === id);
 }
@@ -174,7 +174,7 @@ test.each([
 });
 
 const NOTHING_SHARED = {
-  ...{ passkeys: null, backups: null, anchors: null, clock: null, membership: null, directory: null, readers: null },
+  ...{ passkeys: null, backups: null, anchors: null, clock: null, membership: null, directory: null, threads: null },
 };
 
 test("a host that is no member fails, and one that has not read the directory is warned of", () => {

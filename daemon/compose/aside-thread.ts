@@ -1,0 +1,5 @@
+/** Entry of the aside thread. */
+import { serveTasks } from "../host/aside/serve.ts";
+import { TASKS } from "./aside-tasks.ts";
+
+serveTasks(TASKS);

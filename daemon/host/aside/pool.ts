@@ -1,0 +1,82 @@
+/**
+ * The aside thread: computing of a length that a client or guest chooses, with a deadline. Owners share its time.
+ *
+ *   task ─▶ short input: here
+ *      └──▶ thread ─▶ output
+ *                └──▶ deadline over, or the thread has ended: the task that ran is `internal`; others run in the thread that replaces it,
+ *                     unless their buffers were in the one that has ended: then `not_ready`
+ */
+import type { OwnerName } from "../../core/loop/index.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { ThreadPool, type ThreadPoolOptions } from "../../core/threads/pool.ts";
+import { ThreadEnded } from "../../core/threads/thread.ts";
+import type { Task } from "./task.ts";
+
+const DEADLINE_MS = 2_000;
+const REST_MS = 10_000;
+/** Time for a thread that is replaced, and that has rested before. */
+const READY_MS = 15_000;
+
+/** Tasks, wherever they run. */
+export interface Aside {
+  /** Rejects with the task's error, internal, not_ready, or the signal's reason. */
+  run<Input, Output>(task: Task<Input, Output>, input: Input, by: Asker): Promise<Output>;
+}
+
+export interface Asker {
+  owner: OwnerName;
+  /** Ends the wait for a task that is no longer wanted; one that runs is not interrupted. */
+  signal?: AbortSignal;
+}
+
+export type AsideOptions = Pick<ThreadPoolOptions, "start" | "log"> &
+  Partial<Pick<ThreadPoolOptions, "stallMs" | "restMs">>;
+
+const NEVER = new AbortController().signal;
+
+export class AsidePool implements Aside {
+  readonly #threads: ThreadPool;
+  readonly #hasThread: boolean;
+
+  /** Without options all tasks run on the event loop. */
+  constructor(options: AsideOptions | null) {
+    this.#hasThread = options !== null;
+    const usual = { name: "the aside thread", count: 1, stallMs: DEADLINE_MS, restMs: REST_MS };
+    this.#threads = new ThreadPool(options && { ...usual, ...options });
+  }
+
+  /** Whether threads have ended three times within a minute. */
+  get isDegraded(): boolean {
+    return this.#threads.isDegraded;
+  }
+
+  /** Resolves once the thread is ready, or is not started for now. */
+  started(): Promise<void> {
+    return this.#threads.started();
+  }
+
+  async run<Input, Output>(task: Task<Input, Output>, input: Input, by: Asker): Promise<Output> {
+    const bytes = task.bytesOf(input);
+    if (bytes > task.mostBytes) throw new Error(`${task.name} of ${bytes} bytes`);
+    if (bytes <= task.smallBytes || !this.#hasThread) return task.run(input);
+    const { owner, signal = NEVER } = by;
+    const transfer = task.buffersOf?.(input) ?? [];
+    for (let attempt = 1; ; attempt++) {
+      const thread = await this.#threads.threadWithin(READY_MS, signal);
+      signal.throwIfAborted();
+      if (!thread) throw new ServiceError("not_ready", { detail: "The service cannot compute this yet." });
+      try {
+        return (await thread.runOnce({ task: task.name, input, transfer, owner, signal })) as Output;
+      } catch (error) {
+        if (!(error instanceof ThreadEnded)) throw error;
+        if (error.wasRunning) throw new ServiceError("internal", { cause: error });
+        if (attempt > 1 || transfer.length > 0)
+          throw new ServiceError("not_ready", { detail: "The call was interrupted.", cause: error });
+      }
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#threads.close();
+  }
+}

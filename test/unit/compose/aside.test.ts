@@ -1,0 +1,60 @@
+/** Each task of the aside thread: the same output as on the event loop, an input that is bounded, and short turns meanwhile. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeAside } from "../../../daemon/compose/aside.ts";
+import { TASKS } from "../../../daemon/compose/aside-tasks.ts";
+import type { Log } from "../../../daemon/core/log.ts";
+import { readImage } from "../../../daemon/domain/templates/tasks.ts";
+import { type Aside, AsidePool } from "../../../daemon/host/aside/pool.ts";
+import type { AnyTask, Task } from "../../../daemon/host/aside/task.ts";
+import { MAX_DOCKERFILE_BYTES } from "../../../shared/api/template-builds.ts";
+import { longestTurn } from "../../harness/longest-turn.ts";
+
+/** Sending and receiving take some milliseconds at most; the rest allows for compilers and the collection of garbage. */
+const MOST_MS = 20;
+const BY = { owner: "org:org_1" } as const;
+
+const dockerfileOf = (text: string) => () => ({ dockerfile: text.slice(0, MAX_DOCKERFILE_BYTES), args: {} });
+
+interface Row {
+  title: string;
+  task: AnyTask;
+  /** A transferred input is gone: each run has one of its own. */
+  input(): unknown;
+}
+
+const row = <Input>(task: Task<Input, unknown>, title: string, input: () => Input): Row => ({ title, task, input });
+const ROWS: Row[] = [
+  row(readImage, "many words", dockerfileOf(`FROM docker://a/b\nADD ${"$A ".repeat(85_000)}b`)),
+  row(readImage, "many flags", dockerfileOf(`FROM docker://a/b\nCOPY ${"--chown=a ".repeat(25_000)}a b`)),
+  row(readImage, "a refusal", dockerfileOf(`FROM docker://a/b\nRUN ${"<<A ".repeat(60_000)}`)),
+];
+
+const here: Aside = new AsidePool(null);
+let aside: AsidePool;
+beforeAll(async () => {
+  aside = makeAside({ warn: console.error } as unknown as Log);
+  await aside.started();
+});
+afterAll(() => aside.close());
+
+const outcomeOf = async (pool: Aside, { task, input }: Row): Promise<unknown> =>
+  await pool.run(task as Task<unknown, unknown>, input(), BY).catch((error: unknown) => ({ error: String(error) }));
+
+test("each task has a row, and a name of its own", () => {
+  expect(new Set(ROWS.map(({ task }) => task.name))).toEqual(new Set(TASKS.map(({ name }) => name)));
+  expect(new Set(TASKS.map(({ name }) => name)).size).toBe(TASKS.length);
+});
+
+test.each(ROWS)("$task.name of $title is the same in the thread, and blocks the event loop no longer", async (each) => {
+  const task = each.task as Task<unknown, unknown>;
+  expect(task.bytesOf(each.input())).toBeGreaterThan(task.smallBytes);
+  const expected = await outcomeOf(here, each);
+  expect(await outcomeOf(aside, each)).toEqual(expected);
+  const input = each.input();
+  let output: unknown;
+  const longest = await longestTurn(async () => {
+    output = await outcomeOf(aside, { ...each, input: () => input });
+  });
+  expect(output).toEqual(expected);
+  expect(longest).toBeLessThan(MOST_MS);
+});
