@@ -1,5 +1,6 @@
 /** Messages between the event loop and a service thread. */
 
+import { readFile } from "node:fs/promises";
 import { agesOfThread, monotonicMs } from "../clock.ts";
 import type { OwnerName } from "../loop/index.ts";
 import { describeError, ServiceError } from "../service-error.ts";
@@ -45,10 +46,15 @@ export type FromThread =
   | { is: "failed"; id: number; failure: Failure }
   | { is: "closed" };
 
-/** Indexes of the running part: its start in the thread's monotonic time, 0 if the thread is idle; its task. */
+/**
+ * Indexes of the running part: its start in the thread's monotonic time, 0 if the thread is idle; its task; the thread's
+ * processor time at its start, in milliseconds; the thread's id in the kernel.
+ */
 const SINCE = 0;
 const TASK = 1;
-const SLOTS = 2;
+const CPU = 2;
+const THREAD = 3;
+const SLOTS = 4;
 
 /** The running part of a thread, in memory shared with the event loop. */
 export class PartBoard {
@@ -62,8 +68,14 @@ export class PartBoard {
     this.#slots = new Float64Array(memory);
   }
 
-  start(id: number): void {
+  /** Called by the thread, before its first part. */
+  enter(threadId: number): void {
+    this.#slots[THREAD] = threadId;
+  }
+
+  start(id: number, cpuMs: number): void {
     this.#slots[TASK] = id;
+    this.#slots[CPU] = cpuMs;
     this.#slots[SINCE] = monotonicMs();
   }
 
@@ -77,8 +89,20 @@ export class PartBoard {
     return since === 0 ? 0 : this.#ageOf(since);
   }
 
+  /** Processor time that the running part has taken, as the kernel counts it. */
+  async cpuMs(): Promise<number> {
+    const used = await cpuMsOf(this.#slots[THREAD] ?? 0);
+    return this.ms === 0 ? 0 : used - (this.#slots[CPU] ?? 0);
+  }
+
   /** Task of the running part; also of one in which the thread has ended. */
   get task(): number | null {
     return this.#slots[SINCE] === 0 ? null : (this.#slots[TASK] ?? null);
   }
+}
+
+/** Of a thread of this process; 0 if it has ended. */
+async function cpuMsOf(threadId: number): Promise<number> {
+  const schedstat = await readFile(`/proc/self/task/${threadId}/schedstat`, "utf8").catch(() => "0");
+  return Number(schedstat.split(" ")[0]) / 1e6;
 }

@@ -1,6 +1,8 @@
 /**
  * Work of a service thread: runs tasks in parts. Owners share its time as they share that of the event loop.
  */
+import { readlinkSync } from "node:fs";
+import { basename } from "node:path";
 import { monotonicMs, startTimer } from "../clock.ts";
 import { LoopTime } from "../loop/time.ts";
 import { type FromThread, failureOf, type Part, PartBoard, type ToThread, WINDOW } from "./messages.ts";
@@ -37,16 +39,15 @@ export function serveThread(open: (opening: unknown) => Service): void {
     now: monotonicMs,
     defer: (callback) => void setImmediate(callback),
     after: (ms, callback) => void startTimer(callback, ms),
-    cpu: () => {
-      const { user, system } = process.threadCpuUsage();
-      return (user + system) / 1_000;
-    },
+    cpu,
   });
 
   self.onmessage = ({ data }: MessageEvent<ToThread>) => {
     switch (data.is) {
       case "open": {
-        opened = { service: open(data.opening), board: new PartBoard(data.board) };
+        const board = new PartBoard(data.board);
+        board.enter(Number(basename(readlinkSync("/proc/thread-self"))));
+        opened = { service: open(data.opening), board };
         return send({ is: "ready" });
       }
       case "run":
@@ -86,8 +87,13 @@ export function serveThread(open: (opening: unknown) => Service): void {
   };
 }
 
+function cpu(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
 function partOf(id: number, running: Running, board: PartBoard) {
-  board.start(id);
+  board.start(id, cpu());
   try {
     return running.next();
   } finally {

@@ -49,6 +49,8 @@ export interface ThreadOptions {
   opening?: unknown;
   /** Longest time of a part. */
   stallMs: number;
+  /** Longest processor time of a part: on a busy host it may take many times as long. */
+  cpuMs?: number;
 }
 
 export class ServiceThread {
@@ -60,14 +62,16 @@ export class ServiceThread {
   readonly #name: string;
   readonly #onEnd: (reason: string) => void;
   readonly #stallMs: number;
+  readonly #cpuMs: number;
   #lastId = 0;
   #stallCheck: Timer | null = null;
   #hasEnded = false;
 
-  constructor({ name, start, opening, stallMs }: ThreadOptions, onEnd: (reason: string) => void) {
+  constructor({ name, start, opening, stallMs, cpuMs = stallMs }: ThreadOptions, onEnd: (reason: string) => void) {
     this.#name = name;
     this.#onEnd = onEnd;
     this.#stallMs = stallMs;
+    this.#cpuMs = cpuMs;
     this.#worker = start();
     let reason = "it exited";
     this.#worker.onmessage = ({ data }: MessageEvent<FromThread>) => this.#receive(data);
@@ -159,15 +163,25 @@ export class ServiceThread {
     }
   }
 
-  /** Ends the thread if a part of it stalls, as long as tasks are under way. */
+  /** Ends the thread if a part of it takes too long, as long as tasks are under way. */
   #watch(): void {
-    this.#stallCheck ??= startTimer(() => {
+    const watch = async () => {
+      const reason = await this.#stalled();
+      if (this.#hasEnded) return;
       this.#stallCheck = null;
-      if (this.#board.ms > this.#stallMs) {
-        this.#end(`a part took over ${this.#stallMs} ms`);
+      if (reason !== null) {
+        this.#end(reason);
         this.#worker.terminate();
       } else if (this.#jobs.size > 0) this.#watch();
-    }, this.#stallMs / STALL_CHECKS).unref();
+    };
+    this.#stallCheck ??= startTimer(() => void watch(), Math.min(this.#stallMs, this.#cpuMs) / STALL_CHECKS).unref();
+  }
+
+  async #stalled(): Promise<string | null> {
+    const { ms } = this.#board;
+    if (ms > this.#stallMs) return `a part took over ${this.#stallMs} ms`;
+    const isSlow = ms > this.#cpuMs && (await this.#board.cpuMs()) > this.#cpuMs;
+    return isSlow ? `a part took over ${this.#cpuMs} ms of processor time` : null;
   }
 
   #end(reason: string): void {

@@ -12,7 +12,9 @@ import { ThreadPool, type ThreadPoolOptions } from "../../core/threads/pool.ts";
 import { ThreadEnded } from "../../core/threads/thread.ts";
 import type { Task } from "./task.ts";
 
+/** Of processor time. */
 const DEADLINE_MS = 2_000;
+const STALL_MS = 30_000;
 const REST_MS = 10_000;
 /** Time for a thread that is replaced, and that has rested before. */
 const READY_MS = 15_000;
@@ -26,11 +28,11 @@ export interface Aside {
 export interface Asker {
   owner: OwnerName;
   /** Ends the wait for a task that is no longer wanted; one that runs is not interrupted. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export type AsideOptions = Pick<ThreadPoolOptions, "start" | "log"> &
-  Partial<Pick<ThreadPoolOptions, "stallMs" | "restMs">>;
+  Partial<Pick<ThreadPoolOptions, "cpuMs" | "restMs">>;
 
 const NEVER = new AbortController().signal;
 
@@ -41,7 +43,7 @@ export class AsidePool implements Aside {
   /** Without options all tasks run on the event loop. */
   constructor(options: AsideOptions | null) {
     this.#hasThread = options !== null;
-    const usual = { name: "the aside thread", count: 1, stallMs: DEADLINE_MS, restMs: REST_MS };
+    const usual = { name: "the aside thread", count: 1, stallMs: STALL_MS, cpuMs: DEADLINE_MS, restMs: REST_MS };
     this.#threads = new ThreadPool(options && { ...usual, ...options });
   }
 

@@ -31,7 +31,7 @@ async function opened(options: Partial<AsideOptions> = {}): Promise<AsidePool> {
       return new Worker(new URL("../../../harness/aside-thread.ts", import.meta.url).href);
     },
     log: { warn: (message: string) => void warned.push(message) } as unknown as Log,
-    stallMs: 200,
+    cpuMs: 200,
     restMs: REST_MS,
     ...options,
   });
