@@ -68,14 +68,14 @@ interface Parts {
 
 /** Opens them all; `reached` is told where they are. */
 export async function openDoors(base: Base, parts: Parts, reached: Reached) {
-  const { config, paths, log, hostId: host } = base;
+  const { config, paths, log, aside, hostId: host } = base;
   const { operations, orgs, ports, ssh, listen, sshPlan } = parts;
   const certificate = await loadCertificate(config, paths);
   const road = composeRoad(base, parts);
   reached.calls = road.branch;
   reached.guestDoor = makeGuestDoor({
     formerNames: base.finder.formerNames,
-    answer: makeDirect({ operations, road, host, others: null, peers: null, ssh: null, log }),
+    answer: makeDirect({ operations, road, aside, host, others: null, peers: null, ssh: null, log }),
     planOf: orgs.planOf,
     log,
   });
@@ -121,7 +121,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   let takeSession: TakeSession | null = null;
   const server = makeHttpServer(
     {
-      ...{ operations, road, ports: ports.gate, mcp, web, host, others, labels, log },
+      ...{ operations, road, aside, ports: ports.gate, mcp, web, host, others, labels, log },
       peers: own && parts.rooms.forPeers,
       ssh: own && { has: ssh.hasAccess, take: () => takeSession },
     },

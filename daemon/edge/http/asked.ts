@@ -9,6 +9,7 @@ import { readTraceparent, type TraceContext } from "../../../shared/traceparent.
 import type { Host } from "../../cluster/directory.ts";
 import type { Conversation } from "../../core/conversation.ts";
 import type { Caller, Transfer } from "../../core/operation.ts";
+import type { Aside } from "../../host/aside/pool.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardJson, forwardRequest, forwardUpgrade, type Upgraded } from "../hosts/forward.ts";
 import type { RoadRequest } from "../run.ts";
@@ -79,6 +80,7 @@ interface Read {
 /** What the door is, for a request. */
 interface Door {
   isFromHost: IsFromHost;
+  aside: Aside;
   /** By which other hosts are asked; null: this one is by itself. */
   others: HostClient | null;
   /** The name of this host. */
@@ -141,7 +143,7 @@ export class HttpRequest implements RoadRequest {
   }
 
   async body(maxBytes: number, over?: AbortSignal) {
-    const read = await readJsonBody(this.#arrival.request, maxBytes, { measured: true, over });
+    const read = await readJsonBody(this.#arrival.request, maxBytes, { measured: true, over, aside: this.#door.aside });
     this.#taken = read.bytes;
     const { sent_sha256 } = this.#arrival;
     return sent_sha256 === undefined ? read : { ...read, sha256: sent_sha256 };

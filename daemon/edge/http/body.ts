@@ -1,9 +1,13 @@
 /** Reads a request's body: bounded, and only as JSON. */
 import { hash } from "node:crypto";
 import { monotonicMs } from "../../core/clock.ts";
+import { loopTime, type OwnerName } from "../../core/loop/index.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Aside } from "../../host/aside/pool.ts";
+import { parseBody } from "../json-body.ts";
 import { Outline } from "../outline.ts";
+import { type ReadBody, readBodyAside, SMALL_BODY_BYTES } from "../tasks.ts";
 
 /** A client that sends nothing for so long has its request ended. */
 const SILENCE_MS = 30_000;
@@ -18,27 +22,43 @@ interface ReadOptions {
   measured?: boolean;
   /** It is waited for no longer, with why. */
   over?: AbortSignal | undefined;
-  /** Of JSON: what it throws ends the reading. */
+  /** Of JSON: the beginning is checked as it arrives. */
   outline?: Outline | undefined;
 }
+
+/** Where a large JSON body is parsed. */
+type JsonOptions = ReadOptions & { aside: Aside };
 
 /** Reads the body's fields; an absent body has none. */
 export async function readJsonBody(
   request: Request,
   maxBytes: number,
-  options: ReadOptions = {},
-): Promise<{ fields: Record<string, unknown>; sha256: string; bytes: Uint8Array }> {
+  options: JsonOptions,
+): Promise<ReadBody & { bytes: Uint8Array }> {
+  const { owner } = loopTime;
   const bytes = await readBody(request, maxBytes, { ...options, outline: isJson(request) ? new Outline() : undefined });
   if (bytes.byteLength === 0) return { fields: {}, sha256: "", bytes };
   requireJson(request);
-  return { fields: parseObject(bytes), sha256: hash("sha256", bytes), bytes };
+  if (bytes.byteLength <= SMALL_BODY_BYTES) return { fields: parseBody(bytes), sha256: hash("sha256", bytes), bytes };
+  const { buffer, ...read } = await readLarge(bytes, owner, options);
+  return { ...read, bytes: new Uint8Array(buffer) };
 }
 
 /** Reads the body, which must be a JSON object. */
-export async function readJsonMessage(request: Request, maxBytes: number) {
+export async function readJsonMessage(request: Request, maxBytes: number, aside: Aside) {
   requireJson(request);
-  const bytes = await readBody(request, maxBytes, { measured: true, outline: new Outline() });
-  return { message: parseObject(bytes), bytes: bytes.byteLength };
+  const { owner } = loopTime;
+  const body = await readBody(request, maxBytes, { measured: true, outline: new Outline() });
+  const bytes = body.byteLength;
+  if (bytes <= SMALL_BODY_BYTES) return { message: parseBody(body), bytes };
+  return { message: (await readLarge(body, owner, { aside })).fields, bytes };
+}
+
+/** Its buffer, if it holds nothing else, is transferred. */
+function readLarge(bytes: Uint8Array, owner: OwnerName, { aside, over }: JsonOptions) {
+  const isOwn = bytes.buffer instanceof ArrayBuffer && bytes.buffer.byteLength === bytes.byteLength;
+  const buffer = isOwn ? (bytes.buffer as ArrayBuffer) : new Uint8Array(bytes).buffer;
+  return aside.run(readBodyAside, { buffer }, { owner, signal: over });
 }
 
 /** The body as it is, in one piece. Throws body_too_large, invalid_body. */
@@ -91,7 +111,7 @@ async function readBytes(
       if (done) break;
       size += value.byteLength;
       if (size > maxBytes) throw tooLarge();
-      outline?.add(value);
+      if (size <= SMALL_BODY_BYTES) outline?.add(value);
       chunks.push(value);
     }
     return Buffer.concat(chunks);
@@ -116,18 +136,4 @@ async function unlessOver<T>(coming: Promise<T>, over: AbortSignal | undefined):
   } finally {
     over.removeEventListener("abort", end);
   }
-}
-
-function parseObject(bytes: Uint8Array): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (error) {
-    const what = error instanceof SyntaxError ? "JSON" : "UTF-8 text";
-    throw new ServiceError("invalid_json", { detail: `The body is not valid ${what}.` });
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new ServiceError("invalid_body", { detail: "The body must be a JSON object." });
-  }
-  return value as Record<string, unknown>;
 }

@@ -73,7 +73,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web" | "label
       path: found.path,
       params: found.params,
       query: () => readQuery(url.search),
-      body: (maxBytes) => readJsonBody(request, maxBytes),
+      body: (maxBytes) => readJsonBody(request, maxBytes, { aside: deps.aside }),
       idempotency_key: headers.get(REQUEST_HEADERS.idempotency_key.name),
       trace: readTraceparent(headers.get(REQUEST_HEADERS.traceparent.name)),
       transfer: {

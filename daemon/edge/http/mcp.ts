@@ -14,6 +14,7 @@ import { readTraceparent, TRACEPARENT, type TraceContext } from "../../../shared
 import type { Log } from "../../core/log.ts";
 import { type Caller, firstKeyOf } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Aside } from "../../host/aside/pool.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Rate } from "../rate-limit.ts";
 import type { Road } from "../run.ts";
@@ -63,6 +64,7 @@ interface McpDeps {
   /** Of where people sign applications in; null where they cannot. */
   challenge: ((lacks: readonly string[] | null, asked: URL) => string | null) | null;
   road: Road;
+  aside: Aside;
   host: string;
   log: Log;
 }
@@ -98,7 +100,7 @@ function challengeOf({ challenge }: McpDeps, asked: URL, { status, code, details
   return code === "insufficient_scope" && Array.isArray(details.scopes) ? challenge(details.scopes, asked) : null;
 }
 
-async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
+async function answer({ mcp, road, aside }: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
   const { request, url, ip, request_id } = asked;
   const authorization = request.headers.get("authorization");
   const credentials = { authorization, source: "mcp", request_id, ip } as const;
@@ -118,7 +120,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   const turn = road.begin.call(caller, "mcp", rate?.isWithin ?? true);
   if (turn) await turn;
   if (refusal) throw refusal;
-  const { message, bytes } = await readJsonMessage(request, MOST_MESSAGE_BYTES);
+  const { message, bytes } = await readJsonMessage(request, MOST_MESSAGE_BYTES, aside);
   road.begin.goesOn(caller, "mcp");
   const tool_set = setOf(url.pathname);
   requireGranted(caller, tool_set, message);

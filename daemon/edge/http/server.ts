@@ -14,6 +14,7 @@ import { peopleUrl } from "../../core/people-url.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../domain/ports/gate.ts";
 import type { PeerCalls } from "../../domain/rooms/index.ts";
+import type { Aside } from "../../host/aside/pool.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { isCarried, saidByEntry } from "../hosts/headers.ts";
 import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
@@ -52,6 +53,7 @@ import {
 export interface HttpDeps {
   operations: readonly Bound[];
   road: Road;
+  aside: Aside;
   /** The way to servers in guests. */
   ports: Gate;
   mcp: McpDoor;
@@ -282,7 +284,7 @@ async function answer(
   const session = authorization === null && token === null ? (deps.web?.sessionOf(headers) ?? null) : null;
   const path = pattern === own ? url.pathname : rewritePath(url.pathname, pattern, own);
   const read = { params, path, authorization, token, session, websocket: wantsSocket };
-  const door = { isFromHost, others: deps.others, host: deps.host };
+  const door = { isFromHost, aside: deps.aside, others: deps.others, host: deps.host };
   const reply = await deps.road.run(bound, new HttpRequest(arrival, door, read));
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
   if (conversation instanceof LiveConnection) conversation.askBy(askAs(arrival, session !== null, arrivals, again));
