@@ -5,6 +5,8 @@ import { fsWrite, MAX_WRITE_BYTES } from "../../../shared/api/drive.ts";
 import type { Bound, KeyCall, RuleBreak } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { appendToFile } from "./append.ts";
+import { type Content, decodeContent } from "./content.ts";
+import type { DriveRoom } from "./deps.ts";
 import { openIfThere, requireDigestAt } from "./digest.ts";
 import { FILE_MODE, parseMode } from "./entry.ts";
 import { isMade } from "./once.ts";
@@ -16,10 +18,22 @@ import { bindDrive, type Drive, type Place } from "./verb.ts";
 type Input = InputOf<typeof fsWrite>;
 
 export function write(drive: Drive): Bound {
+  /** Of calls whose fields were checked. */
+  const contents = new WeakMap<object, Uint8Array>();
+  const bytesOf = async (input: Partial<Input>, room: DriveRoom) => {
+    const bytes = await decodeContent(contentOf(input), drive.piecesOf(room));
+    if (bytes) contents.set(input, bytes);
+    return bytes;
+  };
   return bindDrive(drive, fsWrite, {
-    rules: (input) => [...pathRule("path", input.path), ...ownerRule(input.owner), ...contentRules(input)],
+    rules: async (input, room) => [
+      ...pathRule("path", input.path),
+      ...ownerRule(input.owner),
+      ...(await contentRules(input, () => bytesOf(input, room))),
+    ],
     run: async (call, input, place) => {
-      const bytes = contentOf(input);
+      const bytes = contents.get(input) ?? (await bytesOf(input, place.room));
+      if (!bytes) throw new Error("the content is not what was checked");
       if (bytes.byteLength > MAX_WRITE_BYTES) {
         throw new ServiceError("file_too_large", { details: { max_bytes: MAX_WRITE_BYTES } });
       }
@@ -86,7 +100,7 @@ async function append(drive: Drive, place: Place, call: KeyCall, input: Input, b
   }
 }
 
-function contentRules(input: Partial<Input>): RuleBreak[] {
+async function contentRules(input: Partial<Input>, decoded: () => Promise<unknown>): Promise<RuleBreak[]> {
   const { content, content_b64 } = input;
   if (content !== undefined && content_b64 !== undefined) {
     return [
@@ -96,12 +110,11 @@ function contentRules(input: Partial<Input>): RuleBreak[] {
   if (content === undefined && content_b64 === undefined) {
     return [{ field: "content", code: "required", message: "content or content_b64 is required." }];
   }
-  if (content_b64 !== undefined && Buffer.from(content_b64, "base64").toString("base64") !== content_b64) {
+  if ((await decoded()) === null) {
     return [{ field: "content_b64", code: "base64", message: "content_b64 is not padded base64." }];
   }
   return [];
 }
 
-function contentOf(input: Input): Uint8Array {
-  return input.content_b64 === undefined ? Buffer.from(input.content ?? "") : Buffer.from(input.content_b64, "base64");
-}
+const contentOf = ({ content = "", content_b64 }: Partial<Input>): Content =>
+  content_b64 === undefined ? { text: content, encoding: "utf8" } : { text: content_b64, encoding: "base64" };
