@@ -20,7 +20,7 @@ import type { Claimed } from "./phase.ts";
 import type { RateRefusals } from "./rate-refusals.ts";
 import { durationOf, type Keeper, type Outcome, statusOf, type Walk } from "./walk.ts";
 
-/** How long the records of calls that only read may wait, and how many of them. */
+/** How long the records of calls that only read may wait, and how many of them are one write: a millisecond. */
 const READINGS_MS = 20;
 const MOST_READINGS = 128;
 
@@ -138,6 +138,8 @@ export class Records implements Keeper {
   }
 
   #read(entry: AuditEntry): void {
+    // Thousands of waits may end together, before any of their records is written.
+    if (this.#readings.length === MOST_READINGS) this.#readings = [];
     this.#readings.push(entry);
     if (this.#readings.length === MOST_READINGS) void this.writeReadings();
     if (this.#readings.length > 1) return;
