@@ -55,13 +55,27 @@ export function after(moment: string, seconds: number): string {
   return at(Date.parse(moment) + seconds * 1000);
 }
 
+type Charge = (work: () => void) => () => void;
+
+let charged: Charge = (work) => work;
+
+/** Has `charge` wrap the work of each timer and interval of this thread when it is set, for the account of the event loop's time. */
+export function chargeTimers(charge: Charge): void {
+  charged = charge;
+}
+
 /** Calls `work` once, after `ms`. */
 export function startTimer(work: () => void, ms: number): Timer {
-  return setTimeout(work, ms);
+  return setTimeout(charged(work), ms);
 }
 
 /** Calls `work` every `ms`. */
 export function startInterval(work: () => void, ms: number): Timer {
+  return setInterval(charged(work), ms);
+}
+
+/** The same for that account itself, whose work is no owner's. */
+export function startUnchargedInterval(work: () => void, ms: number): Timer {
   return setInterval(work, ms);
 }
 

@@ -164,6 +164,7 @@ export function makeDatabase(
     for (;;) {
       const outcomes: (() => void)[] = [];
       try {
+        loopTime.goesOn("host", "db.commit");
         faultPoint("commit.before");
         if (!begins()) await begun();
         memory.open();
@@ -217,6 +218,7 @@ export function makeDatabase(
         unflushed = flushed;
         unflushedChanges = isOfReads ? null : flushed;
         await flushed;
+        loopTime.goesOn("host", "db.commit");
         unflushed = unflushedChanges = null;
       }
       const flushMs = monotonicMs() - writtenAt;

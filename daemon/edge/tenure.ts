@@ -4,6 +4,7 @@
  */
 import type { Operation } from "../../shared/api/contract.ts";
 import type { KeyId } from "../../shared/ids.ts";
+import { loopTime } from "../core/loop/index.ts";
 import type { Done, HeldSession } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
@@ -109,9 +110,11 @@ async function* untilRead<T>(values: AsyncGenerator<T>, over: () => void): Async
 
 function streamUntilRead(stream: ReadableStream<Uint8Array>, over: () => void): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
+  const go = loopTime.continuation("stream");
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
+        go();
         try {
           const { done, value } = await reader.read();
           if (!done) return controller.enqueue(value);

@@ -1,4 +1,5 @@
 /** The event loop of this process: its scheduler, and the account of its time. */
+import { chargeTimers } from "../clock.ts";
 import { LoopFigures } from "./figures.ts";
 import { LoopTime } from "./time.ts";
 
@@ -23,6 +24,14 @@ export const loopTime = new LoopTime({
     const { user, system } = process.threadCpuUsage();
     return (user + system) / 1_000;
   },
+});
+
+chargeTimers((work) => {
+  const go = loopTime.continuation("timer");
+  return () => {
+    go();
+    work();
+  };
 });
 
 export const loopFigures = new LoopFigures(loopTime, now);

@@ -175,6 +175,15 @@ export class LoopTime {
     return this.#current?.owner ?? "host";
   }
 
+  /**
+   * For work that continues in a callback which cannot be held back, as one of another thread or of a timer: the function that it returns starts
+   * that callback, and charges it to the owner of the piece that runs now. `label` is that of work between pieces, the service's own.
+   */
+  continuation(label: string): () => void {
+    const { owner, label: ran } = this.#current ?? { owner: "host", label };
+    return () => this.goesOn(owner, ran);
+  }
+
   /** Milliseconds that a piece of this owner has run; null if none runs. */
   ranFor(owner: OwnerName): number | null {
     return this.#current?.owner === owner ? this.#deps.now() - this.#since : null;

@@ -3,7 +3,7 @@
  * over 5 ms between two pieces. Inert otherwise.
  */
 import * as jsc from "bun:jsc";
-import { monotonicMs, startInterval, stopTimer } from "../clock.ts";
+import { monotonicMs, startUnchargedInterval, stopTimer } from "../clock.ts";
 import type { LoopTime, Piece } from "./time.ts";
 
 export const TURNS_VARIABLE = "ROOMD_TEST_TURNS";
@@ -61,13 +61,13 @@ export function recordTurns(time: LoopTime, cpu: () => number, env: Record<strin
     if (ms > LONG_MS) note({ label, owner, ms }, cpuMs ?? 0);
     mark = { at: monotonicMs(), cpu: cpu() };
   });
-  const beat = startInterval(() => {
+  const beat = startUnchargedInterval(() => {
     if (time.isInPiece) return;
     const now = { at: monotonicMs(), cpu: cpu() };
     noteUnnamed(now);
     mark = now;
   }, BEAT_MS);
-  const dropping = startInterval(() => samples?.drop(), DROP_SAMPLES_MS);
+  const dropping = startUnchargedInterval(() => samples?.drop(), DROP_SAMPLES_MS);
   return () => {
     stopTimer(beat);
     stopTimer(dropping);

@@ -1,6 +1,6 @@
 /** Watchdog of the event loop: a thread that logs a block while it lasts. */
 
-import { monotonicMs, startInterval, startTimer, stopTimer } from "../clock.ts";
+import { monotonicMs, startTimer, startUnchargedInterval, stopTimer } from "../clock.ts";
 import type { Log, LogLevel } from "../log.ts";
 import { BOARD_BYTES, Board } from "./board.ts";
 import type { LoopTime } from "./time.ts";
@@ -55,7 +55,7 @@ export function watchLoop(time: LoopTime, log: Log, level: LogLevel): LoopWatch 
 
   const beat = () => board.beat(monotonicMs());
   beat();
-  const timer = startInterval(beat, BEAT_MS);
+  const timer = startUnchargedInterval(beat, BEAT_MS);
   timer.unref();
   begin();
   time.show({

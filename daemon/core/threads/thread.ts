@@ -4,7 +4,7 @@
  *   loading ──▶ ready ──▶ ended: by an error, an exit, or a stalled part; its tasks fail with ThreadEnded
  */
 import { startTimer, stopTimer } from "../clock.ts";
-import type { OwnerName } from "../loop/index.ts";
+import { loopTime, type OwnerName } from "../loop/index.ts";
 import { within } from "../published.ts";
 import { errorOf, type FromThread, type Part, PartBoard, type ToThread } from "./messages.ts";
 
@@ -24,6 +24,7 @@ export class ThreadEnded extends Error {
 
 /** A task in a thread. */
 interface Job {
+  owner: OwnerName;
   parts: Part[];
   failure: Error | null;
   wake(): void;
@@ -98,7 +99,7 @@ export class ServiceThread {
     signal.throwIfAborted();
     if (this.#hasEnded) throw new ThreadEnded(`${this.#name} has ended`);
     const id = ++this.#lastId;
-    const job: Job = { parts: [], failure: null, wake: () => {} };
+    const job: Job = { owner: order.owner, parts: [], failure: null, wake: () => {} };
     const abort = () => job.wake();
     signal.addEventListener("abort", abort, { once: true });
     this.#jobs.set(id, job);
@@ -157,6 +158,7 @@ export class ServiceThread {
     else {
       const job = this.#jobs.get(message.id);
       if (!job) return;
+      loopTime.goesOn(job.owner, "thread");
       if (message.is === "part") job.parts.push(message);
       else job.failure = errorOf(message.failure);
       job.wake();

@@ -37,6 +37,7 @@ export async function receive(
       const next = await within(reader.read(), SILENCE_MS, "the next part of the body").catch((error: unknown) => {
         throw endedEarly(error);
       });
+      loopTime.goesOn(owner, "body");
       if (next.done) break;
       if (next.value.byteLength < SMALL_BYTES) {
         small.push(next.value);

@@ -1,10 +1,18 @@
 /** Owns node:fs calls on descriptors as promises: they wait for the disk on other threads. */
 import * as fs from "node:fs";
+import { loopTime } from "../../core/loop/index.ts";
 
 type Settle<T> = (error: Error | null, result: T) => void;
 
 function promised<T>(start: (settle: Settle<T>) => void): Promise<T> {
-  return new Promise((resolve, reject) => start((error, result) => (error ? reject(error) : resolve(result))));
+  const go = loopTime.continuation("file");
+  return new Promise((resolve, reject) =>
+    start((error, result) => {
+      go();
+      if (error) reject(error);
+      else resolve(result);
+    }),
+  );
 }
 
 /** Bytes read, 0 at the end of the file. */

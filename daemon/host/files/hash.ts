@@ -5,6 +5,7 @@
  *   add ─▶ first bytes ──more than a block──▶ two blocks in turns ─▶ thread
  *               └──────────digest──────────▶ here
  */
+import { loopTime } from "../../core/loop/index.ts";
 
 /** A turn of the thread: who hashes much is in the way of others no longer than this takes, about 0.15 ms. */
 const BLOCK_BYTES = 256 * 1024;
@@ -19,6 +20,8 @@ export type HashOrder =
 export type HashTold = { id: number; hex?: string };
 
 interface Asked {
+  /** Starts the callback with the thread's answer. */
+  go(): void;
   resolve(hex: string): void;
   reject(error: Error): void;
 }
@@ -102,7 +105,9 @@ class ThreadedHash implements Disposable {
 
   /** For the thread: it has done what it was asked first. */
   told(hex: string): void {
-    this.#asked.shift()?.resolve(hex);
+    const asked = this.#asked.shift();
+    asked?.go();
+    asked?.resolve(hex);
   }
 
   fail(error: Error): void {
@@ -124,9 +129,10 @@ class ThreadedHash implements Disposable {
   #answer(): Promise<string> {
     if (this.#failure) throw this.#failure;
     const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const go = loopTime.continuation("file");
     // Who waits for the block, or for the digest, hears of it; maybe nobody does any more.
     promise.catch(() => {});
-    this.#asked.push({ resolve, reject });
+    this.#asked.push({ go, resolve, reject });
     return promise;
   }
 }

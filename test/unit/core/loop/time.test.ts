@@ -178,3 +178,27 @@ test("work without a queue starts immediately for about 3 ms of a turn, the rest
   expect(Math.abs(started - 30)).toBeLessThanOrEqual(1);
   expect(later).toBe(100 - started);
 });
+
+test("a callback of a piece's continuation is its owner's, and one of work between pieces the service's", async () => {
+  const simulation = new Simulation();
+  const { time } = simulation;
+  simulation.at(1, () => {
+    const between = time.continuation("timer");
+    time.goesOn("org:a", "call");
+    const go = time.continuation("file");
+    simulation.at(10, () => {
+      go();
+      simulation.compute(3);
+    });
+    simulation.at(20, () => {
+      between();
+      simulation.compute(2);
+    });
+  });
+  await simulation.run(30);
+  expect(simulation.pieces.map(({ owner, label, ms }) => [owner, label, ms])).toEqual([
+    ["org:a", "call", 0],
+    ["org:a", "call", 3],
+    ["host", "timer", 2],
+  ]);
+});
