@@ -17,9 +17,10 @@ import { countAllRooms, countRooms, roomNameOf } from "../domain/rooms/index.ts"
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
 import { listHibernated, listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
-import { buildTemplate, keptRecipe, removeTemplate } from "../domain/templates/build.ts";
+import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
 import type { BuildDeps } from "../domain/templates/build-deps.ts";
 import { makeTemplateGroups } from "../domain/templates/groups.ts";
+import { keptRecipe } from "../domain/templates/kept-recipe.ts";
 import { isOutdated } from "../domain/templates/registry.ts";
 import { findPasskeys, makeSignUpOperator, makeUserOperator } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";

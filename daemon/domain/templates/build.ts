@@ -6,16 +6,16 @@
  * Everything is made in a directory of its own; only the last rename of the link `current` makes it a template.
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { GENERATION } from "../../../shared/agent-protocol/messages.ts";
 import { MAX_DOCKERFILE_BYTES } from "../../../shared/api/template-builds.ts";
-import { TEMPLATE_PATTERN, type TemplateRecord, type TemplateSource } from "../../../shared/api/templates.ts";
+import type { TemplateRecord, TemplateSource } from "../../../shared/api/templates.ts";
 import { newId, type OrgId } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { now } from "../../core/clock.ts";
 import type { Paths } from "../../core/paths.ts";
-import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import { ServiceError } from "../../core/service-error.ts";
 import { hostOfOrg } from "../../host/guest/plan.ts";
 import { crossedDirectory, readableTemplate } from "../../host/isolation/directories.ts";
 import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
@@ -26,6 +26,7 @@ import type { Beside } from "./dockerfile/context.ts";
 import { directoryBeside } from "./dockerfile/directory.ts";
 import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
 import { localImage } from "./image/reference.ts";
+import { baseOf, homeOf, keepRecipe, onBase } from "./kept-recipe.ts";
 import { digestOf, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
 import { requireFits, requireLeft, templateMib } from "./org-disk.ts";
 import { checkRecipe, invalidRecipe, type Recipe, readRecipe, readyTimeoutSeconds } from "./recipe.ts";
@@ -37,8 +38,6 @@ import type { GivenDockerfile } from "./root-step.ts";
 import { makeEmpty, saveMachine } from "./save.ts";
 import { selfTest } from "./self-test.ts";
 import { whileBuilding } from "./trials.ts";
-
-const TEMPLATE_ID = new RegExp(TEMPLATE_PATTERN);
 
 export interface BuildOptions {
   /** Whose it is to be; the host's if absent. What lies on the host is in no organization's template. */
@@ -82,48 +81,19 @@ export async function buildTemplate(
   }
   const text = options.dockerfile ?? (recipe.dockerfile === undefined ? null : textIn(recipe.dockerfile));
   const file = text === null ? null : readDockerfile(text, options.args);
-  if (options.owner !== undefined) requireOfRegistry(recipe, file);
+  const base = await baseOf(paths, file);
+  if (options.owner !== undefined && base === null) requireOfRegistry(recipe, file);
   const dockerfile = file && { file, beside: await besideOf(file, recipe, options.context) };
   return await whileBuilding(
     paths,
     async () => {
-      const record = await buildVersion(deps, templateId, recipe, dockerfile, options);
+      const rooted = base === null ? recipe : onBase(recipe, base);
+      const record = await buildVersion(deps, templateId, rooted, dockerfile, options);
       if (options.owner === undefined) await keepRecipe(paths.template(templateId), recipe, options);
       return record;
     },
     options.onWait,
   );
-}
-
-/** What a template of the host was built of: with it, it is built anew. */
-const KEPT_RECIPE = "recipe.json";
-
-export interface KeptRecipe {
-  /** Null: the one that comes with roomd. */
-  recipe: Recipe | null;
-  args: Readonly<Record<string, string>>;
-}
-
-/** Root's alone: arguments of a build may be anything. */
-async function keepRecipe(home: string, recipe: Recipe, options: BuildOptions): Promise<void> {
-  const kept: KeptRecipe = { recipe: options.recipe === undefined ? null : recipe, args: options.args ?? {} };
-  const path = join(home, KEPT_RECIPE);
-  await writeFile(`${path}.new`, JSON.stringify(kept), { mode: 0o600 });
-  await rename(`${path}.new`, path);
-}
-
-/** Throws template_not_found, and invalid_state for one that an older roomd has built. */
-export async function keptRecipe(paths: Paths, templateId: string): Promise<KeptRecipe> {
-  const home = homeOf(paths, templateId, null);
-  try {
-    return JSON.parse(await readFile(join(home, KEPT_RECIPE), "utf8")) as KeptRecipe;
-  } catch (error) {
-    if (errnoOf(error) !== "ENOENT") throw error;
-    throw new ServiceError("invalid_state", {
-      detail: `It is not known any more what template ${templateId} was built of.`,
-      hint: "Build or import it once more.",
-    });
-  }
 }
 
 function textIn(path: string): string {
@@ -283,12 +253,4 @@ async function publish(home: string, version: string): Promise<void> {
 /** Removes a template with all its versions. Sandboxes that run on it go on. Throws template_not_found. */
 export async function removeTemplate(paths: Paths, templateId: string, owner: OrgId | null = null): Promise<void> {
   await rm(homeOf(paths, templateId, owner), { recursive: true, force: true });
-}
-
-/** The directory of one that is there. Throws template_not_found. */
-function homeOf(paths: Paths, templateId: string, owner: OrgId | null): string {
-  // A name like ".." is a directory as well.
-  const home = TEMPLATE_ID.test(templateId) ? paths.template(templateId, owner) : null;
-  if (home !== null && existsSync(home)) return home;
-  throw new ServiceError("template_not_found", { detail: `There is no template ${templateId}.` });
 }

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { convertRoot, diskBytes } from "../../host/images/overlay.ts";
 import { runWithProgress } from "../../host/process.ts";
 import type { BuildDeps } from "./build-deps.ts";
-import { rootOfImage } from "./image/root.ts";
+import type { BaseImage } from "./dockerfile/plan.ts";
+import { plannedOf, rootOfImage } from "./image/root.ts";
 import { FILE_NAMES } from "./manifest.ts";
 import { OF_IMAGE, type Recipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
 import { type GivenDockerfile, type Root, type RootOptions, type RootStep, stepsIn } from "./root-step.ts";
@@ -45,8 +46,14 @@ async function writeOwn(recipe: Recipe, scratch: string): Promise<Record<string,
   return own;
 }
 
-async function rootOfPackages({ deps, recipe, directory, builder, own, onProgress, onStage }: RootStep): Promise<Root> {
+/** Packages declare no defaults of commands. */
+const NO_IMAGE: BaseImage = { defaults: { env: {}, cwd: null, user: null, start: null }, entrypoint: [] };
+
+async function rootOfPackages(step: RootStep): Promise<Root> {
+  const { deps, recipe, directory, builder, own, dockerfile, onProgress, onStage } = step;
   const { suite = "", packages = [], disk_mib } = recipe;
+  // A line that cannot be carried out is refused before anything is made.
+  const steps = dockerfile === null ? stepsIn(recipe) : plannedOf(step, NO_IMAGE).steps;
   onStage("building");
   const argv = [builder.build, "--out", directory, "--agent", deps.programs.agent, "--suite", suite];
   argv.push("--packages", packages.join(" "), "--disk-mib", String(disk_mib), "--cache", deps.paths.template_cache);
@@ -57,5 +64,5 @@ async function rootOfPackages({ deps, recipe, directory, builder, own, onProgres
   const root = join(directory, FILE_NAMES.root);
   await convertRoot(deps.programs.qemu_img, { path: raw, format: "raw" }, root);
   await rm(raw);
-  return { virtualSize: diskBytes(root), source: null, steps: stepsIn(recipe), done: 0, keeping: null };
+  return { virtualSize: diskBytes(root), source: null, steps, done: 0, keeping: null };
 }

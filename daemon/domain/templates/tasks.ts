@@ -1,7 +1,7 @@
 /** Computations of templates that run in the aside thread. */
 import { MAX_DOCKERFILE_BYTES } from "../../../shared/api/template-builds.ts";
 import type { Task } from "../../host/aside/task.ts";
-import { readDockerfile } from "./dockerfile/read.ts";
+import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
 import type { Variables } from "./dockerfile/words.ts";
 
 /** Variables of 64 arguments. */
@@ -13,13 +13,16 @@ interface Asked {
 }
 
 /** The image that a Dockerfile starts from. Reading takes up to 0.6 ms a KiB. Throws validation_failed. */
-export const readImage: Task<Asked, string> = {
+export const readImage: Task<Asked, Pick<Dockerfile, "from" | "name">> = {
   name: "dockerfile.image",
   bytesOf: ({ dockerfile, args }) =>
     Object.entries(args).reduce((sum, [name, value]) => sum + name.length + value.length, dockerfile.length),
   mostBytes: MAX_DOCKERFILE_BYTES + MOST_ARGS_CHARACTERS,
   smallBytes: 4 * 1024,
-  run: ({ dockerfile, args }) => readDockerfile(dockerfile, args).from,
+  run: ({ dockerfile, args }) => {
+    const { from, name } = readDockerfile(dockerfile, args);
+    return { from, name };
+  },
 };
 
 export const templateTasks = [readImage];

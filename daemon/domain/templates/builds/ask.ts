@@ -87,7 +87,7 @@ function admit({ templates, most }: BuildsDeps, queries: Queries, { org_id, temp
 }
 
 async function rootRules(
-  { registries, aside }: BuildsDeps,
+  { registries, templates, aside }: BuildsDeps,
   { from = {}, build_args }: Partial<Input>,
   orgId: OrgId,
 ): Promise<RuleBreak[]> {
@@ -115,7 +115,11 @@ async function rootRules(
   if (from.dockerfile !== undefined) {
     try {
       const asked = { dockerfile: from.dockerfile, args: build_args ?? {} };
-      reference = await aside.run(readImage, asked, { owner: ownerOf(orgId) });
+      const image = await aside.run(readImage, asked, { owner: ownerOf(orgId) });
+      // A template of packages: nothing is fetched for it.
+      const base = image.name === null ? null : templates.get(image.name, null);
+      if (base !== null && base.record.source === undefined) return broken;
+      reference = image.from;
     } catch (error) {
       if (!(error instanceof ServiceError && error.code === "validation_failed")) throw error;
       return [...broken, { field, code: "not_understood", message: error.message }];
@@ -123,7 +127,11 @@ async function rootRules(
   }
   const registry = reference === undefined ? null : registryOf(reference);
   if (registry === null)
-    broken.push({ field, code: "no_registry", message: `${field} names no registry: it begins with one's host name.` });
+    broken.push({
+      field,
+      code: "no_registry",
+      message: `${field} names neither a registry, by a host name at its start, nor a template of packages of this host.`,
+    });
   else if (!registries.includes("*") && !registries.includes(registry.toLowerCase())) {
     broken.push({
       ...{ field, code: "image_unauthorized" },

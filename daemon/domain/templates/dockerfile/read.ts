@@ -4,6 +4,7 @@
 
 import { DockerfileParser } from "dockerfile-ast";
 import { MAX_DOCKERFILE_BYTES } from "../../../../shared/api/template-builds.ts";
+import { TEMPLATE_PATTERN } from "../../../../shared/api/templates.ts";
 import { parseJson } from "../../../core/json.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { REFERENCE_PATTERN } from "../image/reference.ts";
@@ -28,6 +29,8 @@ export interface Instruction {
 export interface Dockerfile {
   /** As a recipe's `from`. */
   from: string;
+  /** The image of FROM if that is a name alone, which may be a template's. */
+  name: string | null;
   instructions: Instruction[];
   escaper: string;
   /** Of all its variables. */
@@ -93,7 +96,9 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
   if (from === null && wrong.length === 0) wrong.push("it has no FROM");
   if (instructions.length > MOST_INSTRUCTIONS) wrong.push(`it has more than ${MOST_INSTRUCTIONS} instructions`);
   if (wrong.length > 0 || from === null) throw refused(wrong);
-  return { from, instructions, escaper, expansion, args, before };
+  const image = from.replace(/^docker:\/\//, "");
+  const name = new RegExp(TEMPLATE_PATTERN).test(image) ? image : null;
+  return { from, name, instructions, escaper, expansion, args, before };
 }
 
 interface FlagLike {

@@ -9,7 +9,7 @@ import { convertRoot } from "../../../host/images/overlay.ts";
 import { crossedDirectory } from "../../../host/isolation/directories.ts";
 import { runWithProgress } from "../../../host/process.ts";
 import { type BuildDeps, hardwareFor } from "../build-deps.ts";
-import { planDockerfile } from "../dockerfile/plan.ts";
+import { type BaseImage, planDockerfile } from "../dockerfile/plan.ts";
 import { stepsOf } from "../dockerfile/steps.ts";
 import { FILE_NAMES } from "../manifest.ts";
 import { OF_IMAGE, type Recipe } from "../recipe.ts";
@@ -97,8 +97,11 @@ async function fetchImage(step: RootStep, puller: string, known: PullDeps["known
   return await pullImage(pulling, reference, directory, onProgress);
 }
 
-/** What is run on the image, and what commands start from then. */
-function plannedOf({ recipe, dockerfile }: RootStep, image: PulledImage): { defaults: ImageDefaults; steps: Step[] } {
+/** The steps on the image, and the defaults of commands after them. */
+export function plannedOf(
+  { recipe, dockerfile }: Pick<RootStep, "recipe" | "dockerfile">,
+  image: BaseImage,
+): { defaults: ImageDefaults; steps: Step[] } {
   if (dockerfile === null) return { defaults: defaultsFor(recipe, image.defaults), steps: stepsIn(recipe) };
   const planned = planDockerfile(dockerfile.file, image);
   const defaults = defaultsFor(recipe, planned.defaults);

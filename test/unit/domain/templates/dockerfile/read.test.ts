@@ -29,6 +29,17 @@ describe("an image", () => {
   });
 });
 
+test.each([
+  ["FROM default", "default"],
+  ["ARG BASE=docker\nFROM $BASE AS app", "docker"],
+  ["FROM default:1", null],
+  ["FROM docker.io/library/default", null],
+  ["FROM default@sha256:00", null],
+  ["FROM oci:/srv/default", null],
+])("%j names a template, or an image alone: %s", (text, name) => {
+  expect(readDockerfile(text).name).toBe(name);
+});
+
 test("variables that stand for others are as deep as anybody writes them, and lines as many", () => {
   const nested = (levels: number) => `${"${A:-".repeat(levels)}x${"}".repeat(levels)}`;
   expect(readDockerfile(`ARG B=${nested(10)}\nFROM a:$B`).from).toBe("docker://a:x");

@@ -1,0 +1,89 @@
+/**
+ * The recipe that a template of the host was built of: it is kept beside the template, for a refresh and for Dockerfiles that begin with this
+ * template (`FROM default`).
+ */
+import { existsSync } from "node:fs";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { TEMPLATE_PATTERN } from "../../../shared/api/templates.ts";
+import type { OrgId } from "../../../shared/ids.ts";
+import type { Paths } from "../../core/paths.ts";
+import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import type { BuildOptions } from "./build.ts";
+import type { Dockerfile } from "./dockerfile/read.ts";
+import { invalidRecipe, type Recipe, readRecipe } from "./recipe.ts";
+import { publishedVersion } from "./registry.ts";
+
+const TEMPLATE_ID = new RegExp(TEMPLATE_PATTERN);
+
+/** Name of the file beside a template's versions. */
+const KEPT_RECIPE = "recipe.json";
+
+export interface KeptRecipe {
+  /** Null: the one that comes with roomd. */
+  recipe: Recipe | null;
+  args: Readonly<Record<string, string>>;
+}
+
+/** Root's alone: arguments of a build may be anything. */
+export async function keepRecipe(
+  home: string,
+  recipe: Recipe,
+  options: Pick<BuildOptions, "recipe" | "args">,
+): Promise<void> {
+  const kept: KeptRecipe = { recipe: options.recipe === undefined ? null : recipe, args: options.args ?? {} };
+  const path = join(home, KEPT_RECIPE);
+  await writeFile(`${path}.new`, JSON.stringify(kept), { mode: 0o600 });
+  await rename(`${path}.new`, path);
+}
+
+/** Throws template_not_found, and invalid_state for one that an older roomd has built. */
+export async function keptRecipe(paths: Paths, templateId: string): Promise<KeptRecipe> {
+  const home = homeOf(paths, templateId, null);
+  try {
+    return JSON.parse(await readFile(join(home, KEPT_RECIPE), "utf8")) as KeptRecipe;
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    throw new ServiceError("invalid_state", {
+      detail: `It is not known any more what template ${templateId} was built of.`,
+      hint: "Build or import it once more.",
+    });
+  }
+}
+
+/**
+ * The recipe of the host's template that FROM names; null if there is no template of that name, or it was made of an image, so that FROM
+ * names an image. Throws validation_failed for a template with steps of its own, and invalid_state as `keptRecipe` does.
+ */
+export async function baseOf(paths: Paths, file: Dockerfile | null): Promise<Recipe | null> {
+  const name = file?.name ?? null;
+  if (name === null || publishedVersion(paths.template(name)) === null) return null;
+  const base = (await keptRecipe(paths, name)).recipe ?? readRecipe(name, undefined);
+  if (base.packages === undefined) return null;
+  if (base.steps === undefined) return base;
+  throw invalidRecipe([
+    `FROM ${name}: this template was built with steps of its own, which a Dockerfile cannot continue`,
+  ]);
+}
+
+/** A Dockerfile's recipe on the packages of `base`, whose programs are started unless the recipe starts its own. */
+export function onBase(recipe: Recipe, base: Recipe): Recipe {
+  const { suite, packages, tools, start, ready, ready_timeout_seconds, before_save, restored } = base;
+  const started = { start, ready, ready_timeout_seconds, before_save, restored };
+  const set = Object.fromEntries(Object.entries(started).filter(([, value]) => value !== undefined));
+  const min_memory_mib = Math.max(base.min_memory_mib, recipe.min_memory_mib);
+  return {
+    ...(recipe.start === undefined ? set : {}),
+    ...recipe,
+    ...{ suite, packages, tools, min_memory_mib },
+    default_memory_mib: Math.max(min_memory_mib, recipe.default_memory_mib),
+  } as Recipe;
+}
+
+/** The directory of one that is there. Throws template_not_found. */
+export function homeOf(paths: Paths, templateId: string, owner: OrgId | null): string {
+  // A name like ".." is a directory as well.
+  const home = TEMPLATE_ID.test(templateId) ? paths.template(templateId, owner) : null;
+  if (home !== null && existsSync(home)) return home;
+  throw new ServiceError("template_not_found", { detail: `There is no template ${templateId}.` });
+}
