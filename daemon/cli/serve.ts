@@ -9,6 +9,7 @@ import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { LocalhostTaken } from "../edge/listener.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
+import { exitAsIs } from "../host/exit-as-is.ts";
 import { leaveEnd } from "../host/last-end.ts";
 import { findServiceManager } from "../host/service-manager.ts";
 import { isHostStopping } from "../host/system-service.ts";
@@ -115,7 +116,7 @@ function outsideOfCalls(log: Log, paths: Paths): void {
     if (error instanceof DiskFailure) {
       dying.error("the disk has failed: the service ends", { error: describeError(error) });
       markDiskFailure(paths);
-      process.exit(DISK_FAILED_STATUS);
+      exitAsIs(DISK_FAILED_STATUS);
     }
     dying.error("uncaught exception: the service ends", { error: describeError(error), stack: error.stack });
     leaveEnd(paths.last_end, "exception");

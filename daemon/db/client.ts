@@ -214,6 +214,10 @@ export function withExclusive(file: string, busyMs: number, work: (connection: E
   database.run("PRAGMA locking_mode = EXCLUSIVE");
   database.run("PRAGMA synchronous = FULL");
   database.run("PRAGMA wal_autocheckpoint = 0");
+  database.run("PRAGMA journal_size_limit = -1");
+  const keepsLog = (keeps: boolean) =>
+    database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, new Int32Array([keeps ? 1 : 0, 0]));
+  keepsLog(true);
   try {
     database.query("SELECT count(*) FROM sqlite_schema").get();
     // The exclusive lock comes with the first write.
@@ -224,7 +228,8 @@ export function withExclusive(file: string, busyMs: number, work: (connection: E
     throw error;
   }
   work({ execute: (sql) => void database.run(sql), log: () => logOf(database.query<LogState, []>(LOG_STATE)) });
-  // Where `work` throws it stays open: to close it would be another checkpoint, which may hide that the disk has failed.
+  // If `work` throws it stays open, and keeps the log at the end of the process: another checkpoint may hide that the disk has failed.
+  keepsLog(false);
   database.close();
 }
 
