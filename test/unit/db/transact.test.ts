@@ -185,7 +185,7 @@ describe("writes of one turn", () => {
 });
 
 test("nothing is promised before it is on the disk: another connection sees it then", async () => {
-  // 2 is FULL: every commit is synced. That the disk keeps it through a power cut is not for a test to show.
+  // 2 is FULL: every commit is synced. test/api/lost-power.test.ts shows that a loss of power takes none.
   expect([connection.pragma("synchronous"), connection.pragma("journal_mode")]).toEqual([2, "wal"]);
   const other = openConnection(join(directory, "test.db"));
   const writing = database.commit(insert(1));
@@ -376,6 +376,32 @@ describe("a database whose log is flushed beside it", () => {
       await turns(3);
     }
     expect([asked.length, told, numbers(beside.queries)]).toEqual([1, [], [1]]);
+  });
+
+  test("ends the process if the disk fails, and settles nothing", async () => {
+    const { log } = flushed();
+    const lost: string[] = [];
+    const failing: Connection = {
+      ...connection,
+      step: (statement) => {
+        if (statement === "COMMIT") throw Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_WRITE" });
+        connection.step(statement);
+      },
+    };
+    const beside = makeDatabase(
+      failing,
+      () => false,
+      log,
+      null,
+      ({ message }) => lost.push(message),
+    );
+    const settled: unknown[] = [];
+    const note = (how: unknown) => void settled.push(how);
+    beside.commit(insert(1)).then(note, note);
+    await turns(3);
+    beside.commit(insert(2)).then(note, note);
+    await turns(3);
+    expect([lost, settled]).toEqual([["failed to write the database: disk I/O error"], []]);
   });
 
   test("is closed once all is flushed", async () => {
