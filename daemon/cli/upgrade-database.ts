@@ -17,6 +17,7 @@ import { basename, dirname, join } from "node:path";
 import { syncDirectory } from "../core/kept-file.ts";
 import type { Paths } from "../core/paths.ts";
 import { wouldMigrate } from "../db/copy.ts";
+import { writeWholeLog } from "../db/log-sync.ts";
 
 type Places = Pick<Paths, "database" | "before_upgrade">;
 
@@ -35,23 +36,38 @@ export function keepDatabase(paths: Places): void {
   mkdirSync(unfinished, { mode: 0o700 });
   for (const end of FILES)
     if (existsSync(`${database}${end}`)) copy(`${database}${end}`, `${copyIn(unfinished, paths)}${end}`);
+  // One file can be put back by one rename.
+  foldLog(copyIn(unfinished, paths));
   syncDirectory(unfinished);
   renameSync(unfinished, before_upgrade);
   syncDirectory(dirname(before_upgrade));
 }
 
-/** Nothing where there is none. By renaming: there is a database at any time, also where the disk is full. */
+/**
+ * Nothing where there is none. By one rename, after which the copy is gone: a loss of power before it leaves the copy, to be put back again.
+ * Throws if an earlier roomd has copied a log, too, and the disk is too full to write that into the copy.
+ */
 export function putDatabaseBack(paths: Places): void {
   const { database, before_upgrade } = paths;
   const kept = copyIn(before_upgrade, paths);
   if (!existsSync(kept)) return;
+  foldLog(kept);
+  // The copy's own pages must not be read with the log of the present database.
   for (const end of ["-wal", "-shm"]) rmSync(`${database}${end}`, { force: true });
-  for (const end of FILES) if (existsSync(`${kept}${end}`)) renameSync(`${kept}${end}`, `${database}${end}`);
   syncDirectory(dirname(database));
+  renameSync(kept, database);
+  for (const directory of [before_upgrade, dirname(database)]) syncDirectory(directory);
 }
 
 export function forgetDatabase({ before_upgrade }: Pick<Places, "before_upgrade">): void {
   rmSync(before_upgrade, { recursive: true, force: true });
+}
+
+/** Writes the log of a copy into it, on disk. */
+function foldLog(file: string): void {
+  if (!existsSync(`${file}-wal`)) return;
+  writeWholeLog(file, { afterFailure: true });
+  if (existsSync(`${file}-wal`)) throw new Error(`the log of ${file} could not be written into it: is the disk full?`);
 }
 
 /** It is on disk before it has its name: one that is there is whole. */

@@ -52,7 +52,7 @@ export async function changeCopy<T>(copy: string, work: (database: Database) => 
 /** Whether this roomd would change the schema of a database that nobody has open; one that is not there or is none it would not. */
 export function wouldMigrate(file: string): boolean {
   if (!existsSync(file)) return false;
-  const connection = openConnection(file);
+  const connection = openConnection(file, { alone: false });
   try {
     return Number(connection.pragma("user_version")) < latestVersion();
   } catch {

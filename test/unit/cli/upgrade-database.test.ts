@@ -1,5 +1,5 @@
 /** The copy of the database by which an upgrade goes back: kept where the database would change, and put back as it was. */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -38,6 +38,20 @@ test("what the new version has changed is as it was before, and the copy is used
   expect(rows()).toEqual([{ n: 1 }]);
   forgetDatabase(paths);
   expect(existsSync(paths.before_upgrade)).toBe(false);
+});
+
+test("a copy has no log, and the log of a copy of an earlier version is written into it first", () => {
+  const writer = openConnection(paths.database);
+  writer.execute("INSERT INTO t VALUES (2)");
+  keepDatabase(paths);
+  const kept = join(paths.before_upgrade, "roomd.db");
+  expect([existsSync(kept), existsSync(`${kept}-wal`)]).toEqual([true, false]);
+  // As an earlier version copies it: both files.
+  for (const end of ["", "-wal"]) copyFileSync(`${paths.database}${end}`, `${kept}${end}`);
+  writer.close();
+  run("INSERT INTO t VALUES (3)");
+  putDatabaseBack(paths);
+  expect([rows(), existsSync(kept)]).toEqual([[{ n: 1 }, { n: 2 }], false]);
 });
 
 test("a copy that an interrupted upgrade has left is kept, and a database that would not change has none", () => {
