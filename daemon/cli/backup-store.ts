@@ -2,6 +2,7 @@
 import type { Config } from "../core/config.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Paths } from "../core/paths.ts";
+import { DamagedCopy } from "../db/copy.ts";
 import {
   afterwards,
   BrokenBackup,
@@ -76,6 +77,11 @@ export function toldOf(error: unknown): unknown {
     return said(
       "The passphrase does not open this backup.",
       "Have backup.s3.passphrase_file name a file with the one that it was made with.",
+    );
+  if (error instanceof DamagedCopy)
+    return said(
+      error.message,
+      "There is no backup. Check the disk, and the database with `roomd audit verify --host`; keep the backups that there are.",
     );
   if (error instanceof BrokenBackup)
     return said(

@@ -235,6 +235,19 @@ export function withExclusive(file: string, busyMs: number, work: (connection: E
 
 export type ExclusiveConnection = Pick<Connection, "execute" | "log">;
 
+/** What SQLite finds wrong with a file that no other process writes: `ok`, or a line of text. Changes nothing in it. */
+export function quickCheck(file: string): string {
+  const database = new Database(file, { readonly: true });
+  try {
+    const [found] = database.query("PRAGMA quick_check(1)").values()[0] ?? [];
+    return String(found);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    database.close();
+  }
+}
+
 /** A connection that only reads, beside one of this process that writes. */
 export interface Reading {
   queries: Queries;

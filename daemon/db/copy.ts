@@ -1,10 +1,10 @@
 /** Owns copies of the database: taken at one moment while others write, and looked at before one is put in the database's place. */
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
-import { openConnection, type Queries } from "./client.ts";
+import { openConnection, type Queries, quickCheck } from "./client.ts";
 import { latestVersion, migrate, whyUnknown } from "./migrate.ts";
 import { type Database, makeDatabase } from "./transact.ts";
 
-/** Writes what is committed now to a new file. Nobody who reads or writes waits for it. */
+/** Writes what is committed now to a new file, and checks that. Nobody who reads or writes waits for it. Throws if the copy is damaged. */
 export function copyDatabase(file: string, to: string): void {
   const connection = openConnection(file, { alone: false });
   try {
@@ -14,6 +14,13 @@ export function copyDatabase(file: string, to: string): void {
   } finally {
     connection.close();
   }
+  const found = quickCheck(to);
+  if (found !== "ok") throw new DamagedCopy(`The copy of the database is damaged: ${found.slice(0, 200)}.`);
+}
+
+/** A backup with it is none. */
+export class DamagedCopy extends Error {
+  override name = "DamagedCopy";
 }
 
 /** Reads a database that others may write meanwhile, or a copy of one. */

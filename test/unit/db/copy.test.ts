@@ -1,5 +1,5 @@
 /** A copy of the database is made while others write to it, who do not wait for it. */
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
@@ -39,6 +39,16 @@ test("a connection beside others ends its statements: with one left, the runtime
   expect(prepared.all()).toEqual([{ n: 1 }]);
   beside.close();
   expect(() => prepared.all()).toThrow("finalized");
+});
+
+test("a copy that SQLite finds damaged is refused", () => {
+  writer.execute("CREATE TABLE damaged (n INTEGER          )");
+  writer.execute("INSERT INTO damaged VALUES (NULL)");
+  writer.close();
+  const bytes = readFileSync(file).toString("latin1");
+  writeFileSync(file, bytes.replace("n INTEGER          )", "n INTEGER NOT NULL )"), "latin1");
+  expect(() => copyDatabase(file, join(directory, "copy.db"))).toThrow("NULL value in damaged.n");
+  writer = openConnection(file);
 });
 
 test("who has it alone writes the log out at the end", () => {
