@@ -13,14 +13,16 @@ import {
   rmdirSync,
   rmSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import type { Config } from "../core/config.ts";
+import { syncDirectory } from "../core/kept-file.ts";
 import { makePaths, type Paths } from "../core/paths.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { changeCopy, whyUnusable } from "../db/copy.ts";
 import { download, readUrl } from "../domain/backups/index.ts";
 import { type Missed, unpackArchive } from "../host/archive.ts";
+import { syncFileSystem } from "../host/files/clone.ts";
 import { isMountPoint } from "../host/files/mount-point.ts";
 import { freeRemains, guestProcesses } from "../host/guest/remains.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
@@ -173,7 +175,10 @@ async function restore(paths: Paths, { name: file, reading }: Source, options: C
       settleRooms(database, unpacked, end.rooms_ended),
     );
     const guests_ended = await endGuests(paths);
+    syncAll(unpacked.data);
     putInPlace(paths, unpacked);
+    // What is acknowledged from here on must not be all that a loss of power leaves.
+    for (const directory of [paths.data, dirname(paths.data)]) syncDirectory(directory);
     return { ...facts, guests_ended, rooms_ended, missed };
   } finally {
     rmSync(paths.backup, { recursive: true, force: true });
@@ -244,6 +249,17 @@ function openBackup(file: string): number {
   }
 }
 
+/** Of the file system that a directory is on. */
+function syncAll(directory: string): void {
+  const opened = openSync(directory, "r");
+  try {
+    syncFileSystem(opened);
+  } finally {
+    closeSync(opened);
+  }
+}
+
+/** The database last, once all that it names is on disk under its name. */
 function putInPlace(paths: Paths, unpacked: Paths): void {
   const others = readdirSync(unpacked.data).filter((name) => ![BACKUP_FACTS, BACKUP_END].includes(name));
   for (const name of others) {
@@ -255,5 +271,6 @@ function putInPlace(paths: Paths, unpacked: Paths): void {
     renameSync(from, to);
   }
   for (const end of ["", "-wal", "-shm"]) rmSync(`${paths.database}${end}`, { force: true });
+  syncDirectory(paths.data);
   renameSync(unpacked.database, paths.database);
 }
