@@ -5,6 +5,7 @@
  *
  * Also how many calls of an organization are remembered at all. Beyond that the oldest are forgotten before their day is over.
  */
+import { MOST_IDEMPOTENT_CALLS } from "../../shared/api/headers.ts";
 import { at, wallMs } from "../core/clock.ts";
 import { type Queries, rawQuery, rawStatement, type Values } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
@@ -17,8 +18,6 @@ const SHARE = 1 / 100;
 const AT_ONCE = 500;
 /** Most of those over age that go with each call, which adds one; and most of those that are too many. */
 const OLD_AT_ONCE = 10;
-/** Some hundred MB with their indexes. */
-const MOST_CALLS = 250_000;
 /** A call without an answer may be under way for so long; it is forgotten sooner only where there are twice as many as may be. */
 const LONGEST_CALL_MS = 2 * 3600 * 1000;
 
@@ -54,7 +53,7 @@ export class AnswerSpace {
 
   constructor(database: Database, limits: { largeOfKey: number; ofOrg: number; calls?: number }) {
     this.#database = database;
-    this.#mostCalls = limits.calls ?? MOST_CALLS;
+    this.#mostCalls = limits.calls ?? MOST_IDEMPOTENT_CALLS;
     this.#calls = new TransactionMap(database);
     this.#statements = prepare(database.queries);
     this.#spaces = [
