@@ -1,6 +1,11 @@
 /**
- * Owns which daemon a host is. Data that were copied are one host's all the same: of the daemons with them one is a member. Another takes its
- * place where it has said nothing for the time of a lease, or has ended for certain: the data lie at the same place, which one daemon can hold.
+ * Which daemon a host is. Data that were copied are one host's all the same: of the daemons with them one is a member.
+ *
+ *   starting   takes the lease if its daemon has said nothing for the time of a lease, or has ended for certain: the data lie at the same
+ *              place, which one daemon can hold
+ *   member     each beat swaps the random value of the one before: a copy of this process, or one that was set back with its memory, has
+ *              another one
+ *   out        another daemon has beaten since: this one is a member no more, until it is started again
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -11,29 +16,41 @@ export interface Member {
   host_id: string;
   /** Of this host's data: a copy of it is another. */
   incarnation: string;
+  /** The incarnation by which its audit is anchored; absent: the same. */
+  anchored_as?: string;
 }
 
 /** A daemon as it is told from others with the same data. */
 export interface Holder {
-  run: string;
+  readonly run: string;
   /** Where its data lie. */
-  place: string;
+  readonly place: string;
+  /** Its last beat that was acknowledged; null: it starts. */
+  acknowledged: { number: number; id: string } | null;
+  /** The value of a beat that is under way, or whose end is not known: it may be the directory's. */
+  attempted: string | null;
+  /** Another daemon has beaten since. */
+  isOut: boolean;
 }
 
 export function newHolder(memberFile: string): Holder {
   const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   const { dev, ino } = statSync(memberFile);
-  return { run: randomUUID(), place: `${boot} ${dev} ${ino}` };
+  return { run: randomUUID(), place: `${boot} ${dev} ${ino}`, acknowledged: null, attempted: null, isOut: false };
 }
 
 /** Of a lease, with the holder as $3 and $4. */
 export const MAY_TAKE = "(run = $3 OR place = $4 OR lease_until <= now())";
 
-/** Whether a daemon is the one that is a member, which it may become. Within a transaction. */
-export async function holds(ask: Run, { host_id, incarnation }: Member, { run, place }: Holder): Promise<boolean> {
+/** Whether a daemon is the one that is a member, which one that starts may become. Within a transaction. */
+export async function holds(ask: Run, member: Member, holder: Holder): Promise<boolean> {
+  const { host_id, incarnation } = member;
+  const { run, place, acknowledged, isOut } = holder;
+  if (isOut) return false;
   const isIt = "host_id = $1 AND incarnation = $2 AND run = $3";
   const { rows } = await ask(`SELECT FROM roomd.leases WHERE ${isIt}`, [host_id, incarnation, run]);
   if (rows.length > 0) return true;
+  if (acknowledged !== null) return false;
   const take = `UPDATE roomd.leases SET run = $3, place = $4 WHERE host_id = $1 AND incarnation = $2 AND ${MAY_TAKE} RETURNING host_id`;
   return (await ask(take, [host_id, incarnation, run, place])).rows.length > 0;
 }

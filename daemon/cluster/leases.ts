@@ -2,6 +2,7 @@
  * Owns what is known of whether hosts run: each says so again and again, by the database's clock, and hears of the others in the same
  * statement. What is known is kept while the database is away, and is as old as it is then.
  */
+import { randomUUID } from "node:crypto";
 import { monotonicMs, sleep, startInterval, stopTimer, wallMs } from "../core/clock.ts";
 import { ConfigError } from "../core/config.ts";
 import type { Log } from "../core/log.ts";
@@ -10,6 +11,7 @@ import { DirectoryAway } from "./away.ts";
 import { aheadMs, DATABASE_MS } from "./clock-error.ts";
 import type { Connections } from "./connections.ts";
 import { type Holder, MAY_TAKE, type Member } from "./holder.ts";
+import { bringUp } from "./schema.ts";
 
 const BEAT_MS = 3_000;
 const LEASE_SECONDS = 20;
@@ -44,19 +46,28 @@ export interface Lease {
   load: Load;
 }
 
+/**
+ * With the number of the last beat that was acknowledged as $8, null for a daemon that starts, and its value, and the one that was attempted
+ * since, as $9. A number that is lower than the acknowledged one is of a directory that was set back.
+ */
+const IS_MINE = `CASE WHEN $8::bigint IS NULL THEN ${MAY_TAKE} ELSE beat < $8 OR (run = $3 AND beat_id = ANY($9::text[])) END`;
+
 const BEAT = `
   WITH mine AS (
-    UPDATE roomd.leases SET run = $3, place = $4, version = $5, load = $6::json, lease_until = now() + make_interval(secs => $7)
-     WHERE host_id = $1 AND incarnation = $2 AND ${MAY_TAKE} RETURNING host_id)
+    UPDATE roomd.leases SET run = $3, place = $4, version = $5, load = $6::json, lease_until = now() + make_interval(secs => $7),
+           beat = GREATEST(beat, $8) + 1, beat_id = $10
+     WHERE host_id = $1 AND incarnation = $2 AND ${IS_MINE} RETURNING beat)
   SELECT host_id, version, lease_until > now() OR host_id = $1 AS is_alive, load, ${DATABASE_MS} AS database_ms,
          to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS alive_until,
-         EXISTS (SELECT FROM mine) AS is_member,
-         (SELECT lease_until::text FROM roomd.leases WHERE host_id = $1 AND incarnation = $2 AND NOT ${MAY_TAKE}) AS others_until
+         EXISTS (SELECT FROM mine) AS is_member, (SELECT beat::float8 FROM mine) AS beat,
+         (SELECT lease_until::text FROM roomd.leases WHERE host_id = $1 AND incarnation = $2 AND $8::bigint IS NULL AND NOT ${MAY_TAKE}) AS others_until
     FROM roomd.leases`;
 
 /** Of every row alike. */
 interface Beaten {
   is_member: boolean;
+  /** The number of this one; null: it was not taken. */
+  beat: number | null;
   others_until: string | null;
   database_ms: number;
 }
@@ -79,6 +90,7 @@ export class Leases {
   #askedAt = Number.NEGATIVE_INFINITY;
   #aheadMs: number | null = null;
   #isMember = true;
+  #isBroughtUp = false;
   /** Another daemon with the same data is the member. */
   #othersUntil: string | null = null;
   #timer: Timer | null = null;
@@ -131,14 +143,28 @@ export class Leases {
     return this.#known.get(hostId);
   }
 
+  /** Beats no more, and gives nothing back. */
+  leave(): void {
+    stopTimer(this.#timer);
+  }
+
   async stop(): Promise<void> {
     if (this.#timer === null) return;
-    stopTimer(this.#timer);
+    this.leave();
     await this.#beating;
     const { connections, member, holder } = this.#deps;
+    // The lease is another daemon's, which may be a copy of this one.
+    if (holder.isOut) return;
     const values = [member.host_id, member.incarnation, holder.run];
     // Others need not wait for its lease to see that it is gone.
     await connections.transaction((run) => run(END, values), END_MS).catch(() => {});
+  }
+
+  #note({ beat }: Beaten, attempted: string): void {
+    const { holder } = this.#deps;
+    holder.attempted = null;
+    if (beat !== null) holder.acknowledged = { number: beat, id: attempted };
+    holder.isOut = beat === null && holder.acknowledged !== null;
   }
 
   async #beat(load: () => Load): Promise<void> {
@@ -147,9 +173,22 @@ export class Leases {
     try {
       const { run, place } = holder;
       const own = load();
-      const values = [member.host_id, member.incarnation, run, place, version, JSON.stringify(own), LEASE_SECONDS];
       const before = wallMs();
-      const { rows } = await connections.transaction((run) => run(BEAT, values), ASK_MS);
+      const { number = null, id } = holder.acknowledged ?? {};
+      // One whose COMMIT got no answer is attempted with the same value: the directory has it, or the one before.
+      holder.attempted ??= randomUUID();
+      const { attempted } = holder;
+      const mine = id === undefined ? [attempted] : [id, attempted];
+      const values = [
+        ...[member.host_id, member.incarnation, run, place, version, JSON.stringify(own), LEASE_SECONDS],
+        ...[number, mine, attempted],
+      ];
+      const { rows } = await connections.transaction(async (run) => {
+        // A database that an older version has made lacks the columns.
+        if (!this.#isBroughtUp) await bringUp(run);
+        return await run(BEAT, values);
+      }, ASK_MS);
+      this.#isBroughtUp = true;
       const leases = rows as unknown as (Lease & Beaten)[];
       if (leases[0]) this.#aheadMs = aheadMs({ before, after: wallMs() }, leases[0].database_ms);
       const isMember = leases[0]?.is_member ?? false;
@@ -157,6 +196,7 @@ export class Leases {
       if (!isMember && this.#isMember)
         log.error("this host is no member of its service any more", { host: member.host_id });
       this.#isMember = isMember;
+      if (leases[0]) this.#note(leases[0], attempted);
       // The hosts of another service are none of its own.
       if (!isMember) return;
       // The statement sees what was before it. One that has joined and never run has said nothing of itself.

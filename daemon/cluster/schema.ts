@@ -52,10 +52,10 @@ const STATEMENTS = [
    )`,
 ];
 
-/** What came after the first version, by the table whose absence tells that it is missing. */
+/** What came after the first version, and how its absence shows. */
 const ADDED = [
   {
-    table: "roomd.audit_anchors",
+    is_missing: "SELECT to_regclass('roomd.audit_anchors') IS NULL AS is_missing",
     statements: [
       `CREATE TABLE IF NOT EXISTS roomd.audit_anchors (
          host_id     text NOT NULL,
@@ -73,6 +73,15 @@ const ADDED = [
          FOR EACH STATEMENT EXECUTE FUNCTION roomd.refuse_change()`,
     ],
   },
+  {
+    is_missing: `SELECT NOT EXISTS (SELECT FROM pg_attribute
+       WHERE attrelid = to_regclass('roomd.leases') AND attname = 'beat_id' AND NOT attisdropped) AS is_missing`,
+    statements: [
+      // How often its daemons have said that they run, and a random value of the last time.
+      "ALTER TABLE roomd.leases ADD COLUMN IF NOT EXISTS beat bigint NOT NULL DEFAULT 0",
+      "ALTER TABLE roomd.leases ADD COLUMN IF NOT EXISTS beat_id text NOT NULL DEFAULT ''",
+    ],
+  },
 ] as const;
 
 /** Makes what is not there yet. Within a transaction. */
@@ -86,8 +95,8 @@ export async function makeSchema(run: Run): Promise<void> {
  * Within a transaction.
  */
 export async function bringUp(run: Run): Promise<void> {
-  for (const { table, statements } of ADDED) {
-    const { rows } = await run("SELECT to_regclass($1) IS NULL AS is_missing", [table]);
+  for (const { is_missing, statements } of ADDED) {
+    const { rows } = await run(is_missing);
     if (rows[0]?.is_missing !== true) continue;
     await run("SELECT FROM roomd.cluster FOR UPDATE");
     for (const statement of statements) await run(statement);

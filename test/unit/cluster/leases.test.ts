@@ -1,22 +1,31 @@
-/** Owns how a daemon starts that finds another's lease: it waits for its end, and not for the database. */
-import { expect, test } from "vitest";
+/** How a daemon starts that finds another's lease, and which of two with one identity is the host: with a PostgreSQL for the latter. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { DirectoryAway } from "../../../daemon/cluster/away.ts";
-import type { Connections, Run } from "../../../daemon/cluster/connections.ts";
+import { Connections, type Run } from "../../../daemon/cluster/connections.ts";
+import { type Holder, holds } from "../../../daemon/cluster/holder.ts";
 import { Leases, type Load } from "../../../daemon/cluster/leases.ts";
+import { makeSchema } from "../../../daemon/cluster/schema.ts";
 import { ConfigError } from "../../../daemon/core/config.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
+import { Postgres } from "../../harness/postgres.ts";
+
+const newDaemon = (run: string): Holder => ({ run, place: "p", acknowledged: null, attempted: null, isOut: false });
 
 /** Leases whose database answers each beat so, and is away after the last. */
 function answering(...answers: { is_member: boolean; others_until: string | null }[]) {
   const transaction = async (work: (run: Run) => Promise<unknown>) => {
     const answer = answers.shift();
     if (!answer) throw new DirectoryAway("unreachable", "as a test wants it");
-    return await work(async () => ({ command: "SELECT", rows: [{ ...answer, load: {}, database_ms: Date.now() }] }));
+    return await work(async () => ({
+      command: "SELECT",
+      rows: [{ ...answer, beat: answer.is_member ? 1 : null, load: {}, database_ms: Date.now() }],
+    }));
   };
   return new Leases({
     connections: { transaction } as unknown as Connections,
     member: { cluster_id: "c", host_id: "one", incarnation: "i" },
-    holder: { run: "r", place: "p" },
+    holder: newDaemon("r"),
     version: "1",
     log: makeLog("error", () => {}),
   });
@@ -34,4 +43,89 @@ test("a daemon goes on once the lease of the one before it is over, or the datab
 
 test("one whose lease is renewed by another is refused", async () => {
   await expect(answering(OTHERS, { ...OTHERS, others_until: "12:03" }).start(load)).rejects.toThrow(ConfigError);
+});
+
+describe("daemons with one identity", () => {
+  const member = { cluster_id: "c", host_id: "one", incarnation: "i" };
+  let server: Postgres;
+  let connections: Connections;
+  beforeAll(async () => {
+    server = await Postgres.start();
+    connections = new Connections({ addresses: readAddresses(server.url()) });
+  }, 60_000);
+  afterAll(async () => {
+    connections?.close();
+    await server?.[Symbol.asyncDispose]();
+  });
+  beforeEach(async () => {
+    await server.sql("DROP SCHEMA IF EXISTS roomd CASCADE");
+    await connections.transaction(makeSchema, 5000);
+    await server.sql(
+      "INSERT INTO roomd.leases (host_id, incarnation, version, lease_until, load) VALUES ('one', 'i', '', now(), '{}')",
+    );
+  });
+
+  /** One beat of a daemon as it is then; whether it is the member after it. */
+  async function beats(holder: Holder, by: Pick<Connections, "transaction"> = connections): Promise<boolean> {
+    const leases = new Leases({
+      ...{ connections: by as Connections, member, holder, version: "1", log: makeLog("error", () => {}) },
+    });
+    await leases.start(() => ({ memory_mib: { promised: 0, total: 1 } }) as Load);
+    // Without its last word, which would give the lease back.
+    leases.leave();
+    return leases.isMember;
+  }
+  const isHost = (holder: Holder) => connections.transaction((run) => holds(run, member, holder), 5000);
+
+  test("of one and its live copy the first that beats is the member; the other is none, until it starts again", async () => {
+    const one = newDaemon("r");
+    expect(await beats(one)).toBe(true);
+    const copy = structuredClone(one);
+    expect([await beats(copy), await beats(copy)]).toEqual([true, true]);
+    expect([await beats(one), await isHost(one), await isHost(copy)]).toEqual([false, false, true]);
+    await server.sql("UPDATE roomd.leases SET lease_until = now() - interval '1 hour'");
+    expect([await beats(one), await beats(copy)]).toEqual([false, true]);
+    expect([await beats(newDaemon("s")), await beats(copy)]).toEqual([true, false]);
+  });
+
+  test("one that was set back with its memory is none at its next beat", async () => {
+    const one = newDaemon("r");
+    await beats(one);
+    const before = structuredClone(one);
+    for (let n = 0; n < 3; n++) expect(await beats(one)).toBe(true);
+    expect([await beats(before), await isHost(before)]).toEqual([false, false]);
+  });
+
+  test("a beat whose COMMIT got no answer is its own, whether it was done or not", async () => {
+    const one = newDaemon("r");
+    await beats(one);
+    const ambiguous = { ambiguous: true };
+    const done = async (...asked: Parameters<Connections["transaction"]>) => {
+      await connections.transaction(...asked);
+      throw new DirectoryAway("timeout", "as a test wants it", ambiguous);
+    };
+    const undone = () => Promise.reject(new DirectoryAway("timeout", "as a test wants it", ambiguous));
+    for (const transaction of [done, undone, done, done, undone, undone]) {
+      await beats(one, { transaction } as never);
+      expect(one.isOut).toBe(false);
+    }
+    expect(await beats(one)).toBe(true);
+    await beats(one, { transaction: done } as never);
+    expect([await beats(one), await beats(one)]).toEqual([true, true]);
+  });
+
+  test("a directory that was set back has an older beat of it, which is no other daemon's", async () => {
+    const one = newDaemon("r");
+    await beats(one);
+    await server.sql("CREATE TABLE roomd.before AS TABLE roomd.leases");
+    for (let n = 0; n < 2; n++) await beats(one);
+    await server.sql("DELETE FROM roomd.leases; INSERT INTO roomd.leases SELECT * FROM roomd.before");
+    expect([await beats(one), await beats(one)]).toEqual([true, true]);
+  });
+
+  test("a directory of an older version gets what it lacks", async () => {
+    await server.sql("ALTER TABLE roomd.leases DROP COLUMN beat, DROP COLUMN beat_id");
+    expect(await beats(newDaemon("r"))).toBe(true);
+    expect(await server.sql("SELECT beat FROM roomd.leases")).toBe("1");
+  });
 });
