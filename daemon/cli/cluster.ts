@@ -26,6 +26,7 @@ export function clusterCommand(): Command {
     .addCommand(init())
     .addCommand(token())
     .addCommand(join())
+    .addCommand(rejoin())
     .addCommand(list())
     .addCommand(drain())
     .addCommand(evacuateCommand())
@@ -73,6 +74,25 @@ function join(): Command {
     await showValue(made, options, fieldLines);
     if (!options.json) await say("Start the service.");
   });
+}
+
+function rejoin(): Command {
+  const about = {
+    summary: "confirm that the backup which was restored here is this host from now on",
+    notes: [
+      "The service must be stopped, here and where the data were backed up. Until then it does not start: two daemons with the same data would both answer for its rooms.",
+    ],
+    examples: ["roomd restore /var/backups/roomd.tar && roomd cluster rejoin && systemctl start roomd"],
+  };
+  return withConfigOption(command("rejoin", about))
+    .option("--force", "also while a daemon runs with the data that were backed up; it is a member no more then")
+    .action(async (options: Options & { force?: boolean }) => {
+      const made = await withMemberships(options, { stopped: true }, (memberships) =>
+        memberships.rejoin({ force: options.force === true }),
+      );
+      await showValue(made, options, fieldLines);
+      if (!options.json) await say("Start the service.");
+    });
 }
 
 function list(): Command {

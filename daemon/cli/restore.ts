@@ -77,13 +77,18 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
         return { ...facts, orgs, rooms, audit_ok: verdicts.every(({ ok }) => ok) };
       }),
     );
-    await showValue(found, options, ({ made_at, roomd, orgs, rooms, rooms_ended, guests_ended, missed, audit_ok }) => [
-      ...(guests_ended > 0 ? [`ended ${counted(guests_ended, "guest")} of the service that was here before`] : []),
-      `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
-      ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
-      ...missedLines(missed, "could not be made again"),
-      audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
-    ]);
+    await showValue(
+      found,
+      options,
+      ({ made_at, roomd, orgs, rooms, rooms_ended, guests_ended, is_member, missed, audit_ok }) => [
+        ...(guests_ended > 0 ? [`ended ${counted(guests_ended, "guest")} of the service that was here before`] : []),
+        `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
+        ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
+        ...missedLines(missed, "could not be made again"),
+        ...(is_member ? ["it was one of several hosts: run `roomd cluster rejoin` before the service is started"] : []),
+        audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
+      ],
+    );
     setStatus(found.audit_ok ? EXIT.ok : EXIT.refused);
   });
 }
@@ -93,6 +98,8 @@ interface Restored extends BackupFacts {
   guests_ended: number;
   /** Names of rooms that ended while it was made. */
   rooms_ended: string[];
+  /** Whether it is of a host of several. */
+  is_member: boolean;
   missed: Missed;
 }
 
@@ -175,11 +182,13 @@ async function restore(paths: Paths, { name: file, reading }: Source, options: C
       settleRooms(database, unpacked, end.rooms_ended),
     );
     const guests_ended = await endGuests(paths);
+    const { renewIncarnation } = await import("../cluster/member-file.ts");
+    const is_member = renewIncarnation(unpacked.cluster);
     syncAll(unpacked.data);
     putInPlace(paths, unpacked);
     // What is acknowledged from here on must not be all that a loss of power leaves.
     for (const directory of [paths.data, dirname(paths.data)]) syncDirectory(directory);
-    return { ...facts, guests_ended, rooms_ended, missed };
+    return { ...facts, guests_ended, rooms_ended, is_member, missed };
   } finally {
     rmSync(paths.backup, { recursive: true, force: true });
     unlock();

@@ -1,4 +1,5 @@
 /** Owns what a host knows of itself as a member of a service of several: kept in data_dir once it has joined. */
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { replaceKept } from "../core/kept-file.ts";
@@ -6,8 +7,12 @@ import { replaceKept } from "../core/kept-file.ts";
 export interface Membership {
   cluster_id: string;
   host_id: string;
-  /** Of this data: a backup that is restored elsewhere is another host, or none. */
+  /** Of this data: a backup that is restored has another one, which `roomd cluster rejoin` confirms. */
   incarnation: string;
+  /** Of the data that were backed up, until the restored ones are confirmed. */
+  was?: string;
+  /** The first of its incarnations, by which its audit is anchored; absent: this one. */
+  anchored_as?: string;
 }
 
 export const memberFile = (directory: string) => join(directory, "member.json");
@@ -21,6 +26,15 @@ export function readMembership(directory: string): Membership | null {
 export function writeMembership(directory: string, membership: Membership): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   replaceKept(memberFile(directory), `${JSON.stringify(membership, null, 2)}\n`, 0o600);
+}
+
+/** Makes the data of a backup another incarnation than those that were backed up; no change where it is no member's. */
+export function renewIncarnation(directory: string): boolean {
+  const member = readMembership(directory);
+  if (member === null) return false;
+  const { incarnation, was = incarnation, anchored_as = incarnation, ...host } = member;
+  writeMembership(directory, { ...host, incarnation: randomUUID(), was, anchored_as });
+  return true;
 }
 
 /** What came of nothing. */

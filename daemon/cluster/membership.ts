@@ -71,6 +71,7 @@ export type MembershipEvent =
   | "host.draining"
   | "host.active"
   | "host.removed"
+  | "host.rejoined"
   | "room.kept";
 
 export function makeMemberships(deps: MembershipDeps) {
@@ -209,6 +210,49 @@ export function makeMemberships(deps: MembershipDeps) {
       await change((within) => deps.record(within, "host.invited", {}));
       deps.makeSecrets();
       return await transaction((run) => invite(run, readSecrets(deps.secretFiles)));
+    },
+
+    /**
+     * The data that were restored here are the host's from here on, and those that were backed up are not. Throws invalid_state where there is
+     * nothing to confirm, a daemon runs with those (unless by force), or others are the host's by now.
+     */
+    rejoin: async ({ force }: { force: boolean }): Promise<{ host_id: string }> => {
+      const member = readMembership(deps.directory);
+      if (member?.was === undefined) {
+        throw new ServiceError("invalid_state", { detail: "This host's data are not a restored backup of a member." });
+      }
+      const { was, ...confirmed } = member;
+      const { cluster_id, host_id, incarnation } = member;
+      await transaction(async (run) => {
+        const { rows } = await run(
+          `SELECT incarnation, lease_until > now() AS is_alive FROM roomd.cluster, roomd.leases
+            WHERE cluster_id = $1 AND host_id = $2 FOR UPDATE`,
+          [cluster_id, host_id],
+        );
+        const [lease] = rows;
+        if (lease?.incarnation === incarnation) return;
+        if (lease?.incarnation !== was) {
+          throw new ServiceError("invalid_state", {
+            detail: lease
+              ? `Other data are ${host_id} by now: another backup was restored, or a host of this name has joined.`
+              : `${host_id} is no member of the service any more.`,
+            hint: "Join with a new data_dir: `roomd cluster join TOKEN`.",
+          });
+        }
+        if (lease.is_alive === true && !force) {
+          throw new ServiceError("invalid_state", {
+            detail: `A daemon runs as ${host_id}, or did so in the last 20 seconds.`,
+            hint: "Stop it first. With --force it is a member no more, and what it does from then on is lost.",
+          });
+        }
+        await run(
+          "UPDATE roomd.leases SET incarnation = $2, run = '', place = '', lease_until = now() WHERE host_id = $1",
+          [host_id, incarnation],
+        );
+      });
+      writeMembership(deps.directory, confirmed);
+      await change((within) => deps.record(within, "host.rejoined", { host: host_id }));
+      return { host_id };
     },
 
     /** No room is placed on it any more, or again. */

@@ -27,7 +27,7 @@ import { crossedDirectory } from "../host/isolation/directories.ts";
 import { takeCrash } from "../host/last-end.ts";
 import { takeLock } from "../host/lock.ts";
 import { makeAside } from "./aside.ts";
-import { openCluster } from "./cluster.ts";
+import { openCluster, requireConfirmed } from "./cluster.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { makeReaders } from "./readers.ts";
 import { makeRecorder } from "./records.ts";
@@ -46,6 +46,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
   makeDirectories(paths);
   const locks = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
   const hostId = hostIdOf(config, paths.host_id);
+  requireConfirmed(paths);
   const crash = takeCrash(paths.last_end);
   if (crash !== null) log.warn("the service before this one crashed", { ended_by: crash });
   const disk = new Disk(paths, {

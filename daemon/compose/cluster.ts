@@ -87,6 +87,14 @@ interface Opened {
   tally: Tally;
 }
 
+/** Throws ConfigError where the data are a restored backup of a member, which no operator has confirmed. */
+export function requireConfirmed({ cluster }: Pick<Paths, "cluster">): void {
+  if (readMembership(cluster)?.was === undefined) return;
+  throw new ConfigError(
+    "this host's data were restored from a backup, and the daemon that they are of may still run: stop that one, and run `roomd cluster rejoin`",
+  );
+}
+
 /** The directory of a host that is a member; null for one by itself. Throws ConfigError where it has not joined. */
 export async function openCluster(
   { config, paths, log, database, tally }: Opened,

@@ -1,9 +1,10 @@
 /** Which host answers for a room after a host's data was set back: two daemons and a PostgreSQL. */
 import { Database } from "bun:sqlite";
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
 import { until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 
@@ -107,6 +108,36 @@ describe("a host whose data were set back to before a room moved away", { timeou
     await until("the other copy is retired", () => hasRetired("equal"));
     expect(await read(one, "equal")).toEqual(["before", "after the move", "kept", "kept"]);
     expect((await two.cli(["cluster", "keep", uid])).status).not.toBe(0);
+  });
+});
+
+describe("a backup of a host that is restored while the host runs", { timeout: 120_000 }, () => {
+  test("is not the host before an operator has confirmed it; then the other is none", async () => {
+    await two.ok("POST", "/v1/rooms", { room_id: "backed-up", host: "host-2" });
+    const file = join(two.home, "backup.tar");
+    expect((await two.cli(["backup", file])).status).toBe(0);
+    const home = join(two.home, "restored");
+    const [ROOMD_DATA_DIR, ROOMD_RUNTIME_DIR] = [join(home, "data"), join(home, "run")];
+    mkdirSync(ROOMD_RUNTIME_DIR, { recursive: true });
+    const there = { ROOMD_DATA_DIR, ROOMD_RUNTIME_DIR, ROOMD_CLUSTER_LISTEN: `127.0.0.1:${await freePort()}` };
+    const restored = await two.cli(["restore", file], undefined, there);
+    expect(restored.stdout).toContain("roomd cluster rejoin");
+    const served = await two.cli(["serve"], undefined, there);
+    expect([served.status === 0, served.stderr]).toEqual([false, expect.stringContaining("roomd cluster rejoin")]);
+    const refused = await two.cli(["cluster", "rejoin"], undefined, there);
+    expect([refused.status === 0, refused.stderr]).toEqual([false, expect.stringContaining("A daemon runs as host-2")]);
+    expect((await two.api("GET", "/v1/rooms/backed-up")).status).toBe(200);
+    const forced = await two.cli(["cluster", "rejoin", "--force"], undefined, there);
+    expect(forced.status).toBe(0);
+    await until("the other data are none", async () => (await checkOf(two, "membership")) === "fail");
+    expect((await two.api("PATCH", "/v1/rooms/backed-up", { labels: { a: "b" } })).body.code).toBe("not_a_member");
+    await two.end("SIGTERM");
+    Object.assign(two.env, there);
+    await two.serve();
+    await service.knowEachOther();
+    const { status, headers } = await one.api("PATCH", "/v1/rooms/backed-up", { labels: { a: "b" } });
+    expect([status, headers.get("x-roomd-host")]).toEqual([200, "host-2"]);
+    expect((await two.cli(["cluster", "rejoin"])).status).not.toBe(0);
   });
 });
 

@@ -57,7 +57,9 @@ const COMMANDS = [
   ),
   ...["arrive", "list", "get", "cancel"].map((verb) => `barrier ${verb}`),
   ...["list", "summary", "follow", "export", "verify"].map((verb) => `audit ${verb}`),
-  ...["init", "token", "join", "list", "drain", "remove", "evacuate", "keep"].map((verb) => `cluster ${verb}`),
+  ...["init", "token", "join", "list", "drain", "remove", "evacuate", "keep", "rejoin"].map(
+    (verb) => `cluster ${verb}`,
+  ),
   "uninstall",
   "upgrade",
   "usage",
