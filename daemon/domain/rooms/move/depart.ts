@@ -194,8 +194,10 @@ export async function settleMove(
   const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
   const hasNone = asked !== null && asked.state !== "gone";
   const isForgotten = hasNone && owner?.host_id === goalId;
-  // That host frees the name when the room has ended there, and would know that it had it; whoever removes that host frees it too.
-  const comesBack = owner === null && claiming === true && (hasNone || (await directory.freedBy(roomUid)) !== goalId);
+  // That host frees the name when the room has ended there, and would know that it had it; whoever removes that host frees it too. After days
+  // nobody knows who did: the room may have lived and ended there, and what is here is kept as an ended room's.
+  const freedBy = owner === null && claiming === true && !hasNone ? await directory.freedBy(roomUid) : null;
+  const comesBack = owner === null && claiming === true && (hasNone || (freedBy !== null && freedBy !== goalId));
   const hasEndedThere = owner === null && claiming === true && !comesBack;
   if (hasEndedThere || (owner !== null && owner.host_id !== hostId && !isForgotten)) {
     const last = owner ?? { host_id: goalId, epoch: epoch + 1 };

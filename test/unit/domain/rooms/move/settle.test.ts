@@ -1,0 +1,62 @@
+/** What becomes of a room whose move was cut off, and which no host has: by which host freed its name. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeLog } from "../../../../../daemon/core/log.ts";
+import { makePaths } from "../../../../../daemon/core/paths.ts";
+import { openConnection } from "../../../../../daemon/db/client.ts";
+import { migrate } from "../../../../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../../../../daemon/db/transact.ts";
+import { insertOrg } from "../../../../../daemon/domain/orgs/store.ts";
+import { settleMove } from "../../../../../daemon/domain/rooms/move/depart.ts";
+import type { MoveDeps } from "../../../../../daemon/domain/rooms/move/deps.ts";
+import { getRoom, insertRoom } from "../../../../../daemon/domain/rooms/store.ts";
+import type { KeyId, OrgId, RoomUid } from "../../../../../shared/ids.ts";
+
+const AT = "2026-01-01T00:00:00.000Z";
+const ROOM = "rom_1" as RoomUid;
+let home: string;
+let database: Database;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "roomd-settle-"));
+  const connection = openConnection(":memory:");
+  migrate(connection);
+  database = makeDatabase(connection);
+  insertOrg(connection.queries, { org_id: "org_1" as OrgId, name: "o", plan: "free", created_at: AT });
+  insertRoom(connection.queries, {
+    ...{ room_uid: ROOM, room_id: "r", org_id: "org_1" as OrgId, host_id: "host-1", labels: {}, state: "active" },
+    ...{ status_reason: "", status_message: "", last_transition_at: AT, created_at: AT, updated_at: AT },
+    ...{ drive_limit_bytes: 1, drive_until_at: null, keep_drive: true, expires_at: null },
+    ...{ created_by_type: "key", created_by_id: "kid_1", epoch: 1 },
+    branching: { kind: "move", to: "host-2", epoch: 1, key_id: "kid_1" as KeyId, claiming: true },
+  });
+});
+afterEach(async () => {
+  await database.close();
+  rmSync(home, { recursive: true });
+});
+
+test.each([
+  ["the other host itself: it has ended there", "host-2", "destroyed"],
+  ["a host by which the other one was removed: it is here again", "host-3", "active"],
+  ["nobody who is known any more: it may have ended there", null, "destroyed"],
+])("its name was freed by %s", async (_, freed, state) => {
+  const deps = {
+    ...{ database, hostId: "host-1", retentionSeconds: 60, paths: makePaths({ data_dir: home, runtime_dir: home }) },
+    directory: {
+      host: () => ({ host_id: "host-2", state: "gone" }),
+      owner: () => null,
+      trueOwner: async () => null,
+      freedBy: async () => freed,
+    },
+    sandboxes: { evacuate: async () => [], forgetSnapshots: async () => {}, moves: { stays: () => {} } },
+    fabric: { forget: async () => {} },
+    ...{ meter: { closes: () => {} }, audit: { anchor: () => {} }, pauses: { end: () => {} } },
+    peers: () => ({ settle: async () => ({}) }),
+    ...{ giveUpSpace: () => false, forgetCheckpoints: () => {}, onGone: () => {}, onStays: () => {} },
+    log: makeLog("error", () => {}),
+  } as unknown as MoveDeps;
+  expect(await settleMove(deps, ROOM)).toBe(state === "active");
+  expect(getRoom(database.queries, ROOM)?.state).toBe(state);
+});
