@@ -30,6 +30,9 @@ export interface NumberedRow extends SharedRow {
 
 const NOTHING: Point = { seq: 0, change_id: "" };
 
+/** Of a copy that has what the directory lacks: one that no directory knows, so that the copy is compared again until it has all. */
+export const unsaid = ({ seq, change_id }: Point): Point => ({ seq, change_id: `unsaid ${change_id}` });
+
 export function pointOf(queries: Queries): Point {
   return queries.select({ seq: mirror.seq, change_id: mirror.change_id }).from(mirror).get() ?? NOTHING;
 }

@@ -62,6 +62,8 @@ export interface PostgresDeps {
   holder: Holder;
   /** A change is true that this host left no record of. Within a commit. */
   recovered(queries: Queries, change: Recovered): void;
+  /** The directory had lost ends, revocations or epochs, and has them again. Within a commit. */
+  putAgain(queries: Queries, change: Recovered): void;
   /** A room here has a name that is another's by now: the directory lost that it was this one's. Within a commit. */
   nameLost(queries: Queries, room: LostName): void;
   /** How rounds go. */
@@ -92,7 +94,7 @@ export interface Cluster extends Directory {
 }
 
 export function makePostgres(deps: PostgresDeps): Cluster {
-  const { url, database, member, self, version, holder, recovered, nameLost, tally, log } = deps;
+  const { url, database, member, self, version, holder, recovered, putAgain, nameLost, tally, log } = deps;
   const { queries } = database;
   const placementIn = preparePlacementLookup(queries);
   const hostOf = prepareHostLookup(queries);
@@ -111,6 +113,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     ...{ database, shared, connections, member, tally, log, onNews },
     run: () => (isDaemon ? holder : null),
     recovered: (within, change) => isDaemon && recovered(within, change),
+    putAgain: (within, change) => isDaemon && putAgain(within, change),
   });
   const leases = new Leases({ connections, member, holder, version, log });
   const since = new Since();

@@ -25,7 +25,8 @@ import type { LocalDatabase } from "../db/transact.ts";
 import { DirectoryAway } from "./away.ts";
 import type { Connections, Run } from "./connections.ts";
 import { type Holder, holds, type Member } from "./holder.ts";
-import { bringing, type News, newsSince, type Point, pointOf } from "./mirror.ts";
+import { bringing, type News, type NumberedRow, newsSince, type Point, pointOf, unsaid } from "./mirror.ts";
+import { withOneWay } from "./one-way.ts";
 import { type Recovered, recoveredOf } from "./recovered.ts";
 import { CHANNEL } from "./schema.ts";
 
@@ -47,6 +48,8 @@ export interface RoundDeps {
   run?(): Holder | null;
   /** A daemon's: a change of this host is true of which it left no record, as it ended, or lost the answer. Within a commit. */
   recovered?(queries: Queries, change: Recovered): void;
+  /** A daemon's: the directory had lost ends, revocations or epochs, and has them again by this change. Within a commit. */
+  putAgain?(queries: Queries, change: Recovered): void;
 }
 
 interface Change {
@@ -61,6 +64,8 @@ interface Change {
 interface Round {
   point: Point;
   rows: SharedRow[];
+  /** Of these the ones that the directory had lost. */
+  again: NumberedRow[];
   tried: Rehearsed<unknown>[];
 }
 
@@ -81,6 +86,8 @@ export class Rounds {
   readonly #unknown = new Set<string>();
   /** Whether nothing was read yet: what this host changed since its copy was whole, it did before it ended. */
   #isFirst = true;
+  /** The directory does not have this host as a member: it puts nothing in. */
+  #isRefused = false;
 
   constructor(deps: RoundDeps) {
     this.#deps = deps;
@@ -157,8 +164,9 @@ export class Rounds {
     try {
       const from = pointOf(database.queries);
       const news = await connections.transaction((run) => newsSince(run, from, this.#deps.member), ROUND_MS);
-      await this.#bring(from, news);
+      const again = await this.#bring(from, news);
       this.#wholeAt = askedAt;
+      if (again.length > 0) await this.#round([]);
     } catch (error) {
       this.#noteAway(error);
       if (!(error instanceof DirectoryAway))
@@ -176,6 +184,9 @@ export class Rounds {
         await this.#lock(run);
         found = await this.#try(run, batch, change_id);
         if (found.rows.length > 0) await writeRows(run, found.point, found.rows, this.#deps.member.host_id);
+        // A host that is gone again is a member no more.
+        for (const { tbl, key } of found.again)
+          if (tbl === "hosts") await run("DELETE FROM roomd.leases WHERE host_id = $1::json ->> 0", [key]);
         for (const [index, { beside }] of batch.entries()) {
           const outcome = found.tried[index];
           if (beside && outcome && !("error" in outcome)) await beside(run);
@@ -226,7 +237,8 @@ export class Rounds {
       [cluster_id, host_id, incarnation],
     );
     const held = holder?.() ?? null;
-    if (rows[0]?.is_member === true && (held === null || (await holds(run, member, held)))) return;
+    this.#isRefused = !(rows[0]?.is_member === true && (held === null || (await holds(run, member, held))));
+    if (!this.#isRefused) return;
     throw new ServiceError("not_a_member", {
       detail: "This host is no member any more: it was removed, or another one runs on a copy of its data.",
     });
@@ -235,15 +247,17 @@ export class Rounds {
   async #try(run: Run, batch: readonly Change[], change_id: string): Promise<Round> {
     const { database, shared } = this.#deps;
     let at = pointOf(database.queries);
+    let again: NumberedRow[];
     // Somebody beside this process may have brought some of it meanwhile.
     for (;;) {
       const news = await newsSince(run, at, this.#deps.member);
-      await this.#bring(at, news);
+      again = await this.#bring(at, news);
       const now = pointOf(database.queries);
-      if (now.change_id === news.to.change_id && now.seq === news.to.seq) break;
+      const to = again.length > 0 ? unsaid(news.to) : news.to;
+      if (now.change_id === to.change_id && now.seq === to.seq) break;
       at = now;
     }
-    const rows = new Map<string, SharedRow>();
+    const rows = new Map<string, SharedRow>(again.map((row) => [`${row.tbl} ${row.key}`, row]));
     let changed: () => SharedRow[] = () => [];
     const works = batch.map(({ work }) => (queries: Queries) => {
       changed = shared.try();
@@ -253,7 +267,7 @@ export class Rounds {
       for (const row of changed()) rows.set(`${row.tbl} ${row.key}`, row);
     });
     const point = rows.size === 0 ? pointOf(database.queries) : { seq: pointOf(database.queries).seq + 1, change_id };
-    return { point, rows: [...rows.values()], tried };
+    return { point, rows: [...rows.values()], again, tried };
   }
 
   /** Whether a round whose end is not known has come true. Its lock is waited for, so the answer is the last word. */
@@ -272,7 +286,8 @@ export class Rounds {
     }
   }
 
-  async #bring(from: Point, news: News): Promise<void> {
+  /** Returns rows with what the directory has lost: the next round puts them in. */
+  async #bring(from: Point, news: News): Promise<NumberedRow[]> {
     const { database, shared, log } = this.#deps;
     if (news.isWhole)
       log.warn("the directory knows another past than this host: its copy is made anew", {
@@ -284,17 +299,26 @@ export class Rounds {
     const first = (queries: Queries) => {
       for (const change of lost) recovered?.(queries, recoveredOf(shared, change, news.rows));
     };
-    const work = bringing(shared, from, news, first);
+    const kept = news.isWhole ? withOneWay(shared, news.rows) : { rows: news.rows, again: [] };
+    const again = this.#isRefused ? [] : kept.again;
+    const to = again.length > 0 ? unsaid(news.to) : news.to;
+    const work = bringing(shared, from, { ...news, rows: kept.rows, to }, first);
     if (work) await database.commit(work);
     this.#tell();
     this.#isFirst = false;
     for (const { change_id } of lost) this.#unknown.delete(change_id);
+    return again;
   }
 
   /** The rows, and what of each change is this host's alone: all in one commit, where each can fail by itself. */
-  async #finish(batch: readonly Change[], { point, rows, tried }: Round): Promise<void> {
+  async #finish(batch: readonly Change[], { point, rows, again, tried }: Round): Promise<void> {
     const { database, shared, log } = this.#deps;
-    const work = bringing(shared, pointOf(database.queries), { to: point, rows, isWhole: false });
+    const record = (queries: Queries) => {
+      if (again.length === 0) return;
+      const numbered = again.map((row) => ({ ...row, seq: point.seq }));
+      this.#deps.putAgain?.(queries, recoveredOf(shared, point, numbered));
+    };
+    const work = bringing(shared, pointOf(database.queries), { to: point, rows, isWhole: false }, record);
     const steps = tried.map((outcome) => ("error" in outcome ? [] : outcome.steps));
     const isNeeded = work !== null || steps.some((each) => each.length > 0);
     const works = [work ?? (() => {}), ...steps.map((each) => (queries: Queries) => runAll(each, queries))];

@@ -121,14 +121,29 @@ export async function openCluster(
   const { newHolder } = await import("../cluster/holder.ts");
   const holder = newHolder(memberFile(paths.cluster));
   const { self, url } = plan;
-  return makePostgres({ url, database, member, self, version: VERSION, holder, recovered, nameLost, tally, log });
+  return makePostgres({
+    url,
+    database,
+    member,
+    self,
+    version: VERSION,
+    holder,
+    recovered,
+    putAgain,
+    nameLost,
+    tally,
+    log,
+  });
 }
 
 const BY_CLUSTER = { actor: systemActor("cluster"), source: "reconciler", outcome: "success" } as const;
 
+const recovered = (queries: Queries, change: Recovered) => recordChange(queries, "cluster.change_recovered", change);
+const putAgain = (queries: Queries, change: Recovered) => recordChange(queries, "cluster.ends_put_again", change);
+
 /** In the chain of each organization that it is about. */
-function recovered(queries: Queries, { seq, orgs }: Recovered): void {
-  const event = { ...BY_CLUSTER, event: "cluster.change_recovered", at: now() };
+function recordChange(queries: Queries, name: string, { seq, orgs }: Recovered): void {
+  const event = { ...BY_CLUSTER, event: name, at: now() };
   appendAudits(
     queries,
     [...orgs].map(([org_id, tables]) => ({ ...event, org_id, details: { change: seq, tables } })),

@@ -152,6 +152,7 @@ describe.each(PAGES)("$path", (page) => {
 const NO_KEYS = [
   "audit.anchor_lost",
   "cluster.change_recovered",
+  "cluster.ends_put_again",
   "cluster.room_name_lost",
   "drive.state",
   "egress.denied",

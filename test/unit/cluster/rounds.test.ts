@@ -6,7 +6,7 @@ import { Connections } from "../../../daemon/cluster/connections.ts";
 import { bringing, newsSince, pointOf } from "../../../daemon/cluster/mirror.ts";
 import { Rounds } from "../../../daemon/cluster/rounds.ts";
 import { makeSchema, prune } from "../../../daemon/cluster/schema.ts";
-import { hosts, orgUse } from "../../../daemon/cluster/table.ts";
+import { hosts, orgUse, placements } from "../../../daemon/cluster/table.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { openConnection, type Queries } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
@@ -40,6 +40,8 @@ interface Peer {
   queries: Queries;
   news: number;
   commits: number;
+  /** What it recorded that the directory had lost. */
+  putAgain: Record<string, Record<string, string[]>>[];
   /** Brings what is new, as an operator's command beside the daemon does. */
   beside(): Promise<void>;
   close(): Promise<void>;
@@ -49,7 +51,7 @@ async function peer(host_id: string): Promise<Peer> {
   const connection = openConnection(":memory:");
   migrate(connection);
   const database = makeDatabase(connection);
-  const shared = new SharedRows(database.queries, ["hosts", "org_use"].map(whole));
+  const shared = new SharedRows(database.queries, ["hosts", "org_use", "placements", "api_keys"].map(whole));
   const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
   const incarnation = randomUUID();
   await connections.transaction(
@@ -60,9 +62,11 @@ async function peer(host_id: string): Promise<Peer> {
     queries: database.queries,
     news: 0,
     commits: 0,
+    putAgain: [],
     rounds: new Rounds({
       ...{ database, shared, connections, member: { cluster_id: "c", host_id, incarnation }, log: makeLog("error") },
       onNews: () => made.news++,
+      putAgain: (_, { orgs }) => made.putAgain.push(Object.fromEntries(orgs)),
     }),
     beside: async () => {
       const from = pointOf(database.queries);
@@ -236,4 +240,58 @@ describe("changes of what hosts share", () => {
     expect(JSON.parse(await server.sql(`SELECT "row" FROM roomd.rows`))).toMatchObject({ later: 1, state: "draining" });
     await a.close();
   });
+});
+
+test("ends, revocations and epochs that a directory has lost are put in again, by one host, and recorded", async () => {
+  const [a, b] = [await peer("a"), await peer("b")];
+  const at = "2026-01-01T00:00:00.000Z";
+  await a.rounds.change((queries) => {
+    for (const host_id of ["a", "b", "c"]) {
+      const reached = { address: "", certificate: "", url: "", labels: {} };
+      queries
+        .insert(hosts)
+        .values({ host_id, state: "active", joined_at: at, ...reached })
+        .run();
+    }
+    queries.run(sql`INSERT INTO api_keys (key_id, kind, name, key_sha256, key_prefix, scopes, created_at, created_by_type,
+      created_by_id, ended_with_maker) VALUES ('k', 'operator', 'n', 'h', 'p', '[]', ${at}, 'operator', 'host', 0)`);
+    const named = { org_id: "o" as never, room_id: "r", labels: {}, created_at: at };
+    queries
+      .insert(placements)
+      .values({ room_uid: "rom_1" as never, host_id: "a", epoch: 1, ...named })
+      .run();
+  }, true);
+  await b.rounds.pull();
+  await server.sql(
+    "CREATE TABLE roomd.before_rows AS TABLE roomd.rows; CREATE TABLE roomd.before_changes AS TABLE roomd.changes",
+  );
+  await server.sql("INSERT INTO roomd.leases VALUES ('c', 'i', '1', now(), '{}')");
+  await a.rounds.change((queries) => {
+    queries.update(hosts).set({ state: "gone" }).where(eq(hosts.host_id, "c")).run();
+    queries.run(sql`UPDATE api_keys SET revoked_at = ${at}`);
+    queries.update(placements).set({ host_id: "b", epoch: 2 }).run();
+  }, true);
+  await b.rounds.pull();
+  await server.sql(`TRUNCATE roomd.rows, roomd.changes; INSERT INTO roomd.rows SELECT * FROM roomd.before_rows;
+    INSERT INTO roomd.changes SELECT * FROM roomd.before_changes; UPDATE roomd.cluster SET seq = (SELECT max(seq) FROM roomd.changes)`);
+  await Promise.all([a.rounds.pull(), b.rounds.pull()]);
+  await a.rounds.pull();
+  const ended = `SELECT "row" ->> 'state', "row" ->> 'revoked_at', "row" ->> 'host_id', "row" ->> 'epoch' FROM roomd.rows
+    WHERE tbl <> 'org_use' AND (tbl <> 'hosts' OR key = '["c"]') ORDER BY tbl`;
+  expect((await server.sql(ended)).split("\n")).toEqual([`|${at}||`, "gone||c|", "||b|2"]);
+  expect(await server.sql("SELECT count(*) FROM roomd.leases WHERE host_id = 'c'")).toBe("0");
+  for (const { queries } of [a, b]) {
+    expect(queries.all(sql`SELECT revoked_at FROM api_keys`)).toEqual([{ revoked_at: at }]);
+    expect(queries.select().from(placements).all()).toMatchObject([{ host_id: "b", epoch: 2 }]);
+  }
+  const recorded = [...a.putAgain, ...b.putAgain];
+  expect(recorded).toHaveLength(1);
+  expect(Object.keys(recorded[0] ?? {}).sort()).toEqual(["null", "o"]);
+  expect(pointOf(a.queries)).toEqual(pointOf(b.queries));
+  // It is a change as any other: nobody finds another past afterwards.
+  await a.rounds.change(add("after", "a", 1), true);
+  await b.rounds.pull();
+  expect(all(b)).toHaveLength(1);
+  expect([...a.putAgain, ...b.putAgain]).toHaveLength(1);
+  await Promise.all([a.close(), b.close()]);
 });

@@ -1,0 +1,55 @@
+/**
+ * What never goes back in what hosts share: ends, revocations and epochs. A directory that was set back has lost some of them; the copy of a host
+ * that has them keeps them, and they are put into the directory again.
+ */
+import { parseJson } from "../core/json.ts";
+import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
+
+type Row = Record<string, unknown>;
+
+/** The fields of the row here that the directory's lacks; null: none. */
+type Kept = (here: Row, there: Row) => Row | null;
+
+/** A moment that is set once. */
+const onceSet =
+  (column: string): Kept =>
+  (here, there) =>
+    here[column] != null && there[column] == null ? { [column]: here[column] } : null;
+
+const ONE_WAY: Readonly<Record<string, Kept>> = {
+  api_keys: onceSet("revoked_at"),
+  sessions: onceSet("ended_at"),
+  orgs: onceSet("ended_at"),
+  links: onceSet("used_at"),
+  oauth_grants: onceSet("code_used_at"),
+  oauth_tokens: onceSet("rotated_at"),
+  // One that joined again under the same name has another moment.
+  hosts: (here, there) =>
+    here.state === "gone" && there.state !== "gone" && here.joined_at === there.joined_at ? { state: "gone" } : null,
+  placements: (here, there) =>
+    Number(here.epoch) > Number(there.epoch)
+      ? { host_id: here.host_id, epoch: here.epoch, contested_by: here.contested_by ?? null }
+      : null,
+};
+
+const parsed = (row: string) => parseJson(Buffer.from(row)) as Row;
+
+/** The rows of a directory as they are to be here, and those of them that it is to have again. Outside of a transaction. */
+export function withOneWay<R extends SharedRow>(
+  shared: Pick<SharedRows, "read">,
+  rows: readonly R[],
+): { rows: R[]; again: R[] } {
+  const again: R[] = [];
+  const merged = rows.map((row) => {
+    const kept = ONE_WAY[row.tbl];
+    const here = kept && row.row !== null ? shared.read(row) : null;
+    if (!kept || here === null || row.row === null) return row;
+    const [there, own] = [parsed(row.row), parsed(here)];
+    const fields = kept(own, there);
+    if (fields === null) return row;
+    const whole = { ...row, row: JSON.stringify({ ...there, ...fields }) };
+    again.push(whole);
+    return whole;
+  });
+  return { rows: merged, again };
+}
