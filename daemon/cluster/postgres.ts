@@ -104,7 +104,10 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   const connections = new Connections({ addresses });
   const shared = new SharedRows(queries, SHARED_TABLES);
   const listeners: (() => void)[] = [];
+  /** Whether the directory says that this host was removed. Asked for each call, so it is looked up with the news. */
+  let isRemoved = false;
   const onNews = () => {
+    isRemoved = hostOf(host_id)?.state === "gone";
     for (const listener of listeners) listener();
   };
   /** An operator's command beside the daemon is none. */
@@ -270,6 +273,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     start: async (given) => {
       sources = given;
       isDaemon = true;
+      isRemoved = hostOf(host_id)?.state === "gone";
       database.onCommit(() => {
         mayDiffer = true;
       });
@@ -301,7 +305,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
     hosts: () => listHosts(queries).map(toHost),
     behindSeconds: () => rounds.staleMs / 1000,
-    isMember: () => leases.isMember && hostOf(host_id)?.state !== "gone",
+    isMember: () => leases.isMember && !isRemoved,
     hasFollowed: () => rounds.hasFollowed,
     isOthers: ({ room_uid, org_id, room_id }) => {
       const placed = ownerOf(room_uid);
