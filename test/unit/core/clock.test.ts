@@ -12,7 +12,7 @@ import {
   timeoutSignal,
   wallMs,
 } from "../../../daemon/core/clock.ts";
-import { PartBoard } from "../../../daemon/db/readers/messages.ts";
+import { PartBoard } from "../../../daemon/core/threads/messages.ts";
 import { MovedClock } from "../../harness/moved-clock.ts";
 
 const HOUR_MS = 3_600_000;
