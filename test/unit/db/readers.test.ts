@@ -6,7 +6,7 @@ import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Log } from "../../../daemon/core/log.ts";
 import { parsed } from "../../../daemon/core/operation.ts";
-import type { FromReader } from "../../../daemon/core/threads/messages.ts";
+import type { FromThread } from "../../../daemon/core/threads/messages.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { makeLogSync } from "../../../daemon/db/log-sync.ts";
 import { ReadPool, type ReadPoolOptions } from "../../../daemon/db/readers/pool.ts";
@@ -58,7 +58,7 @@ async function opened(
     start: () => {
       started++;
       const worker = new Worker(new URL("../../harness/read-thread.ts", import.meta.url).href);
-      worker.addEventListener("message", ({ data }: MessageEvent<FromReader>) => {
+      worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) => {
         if (data.is === "part") partsSent++;
       });
       return worker;
