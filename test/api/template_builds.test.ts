@@ -110,6 +110,12 @@ test("what cannot be built is refused with all that is wrong, before anything is
   expect(await refused({ from: { dockerfile: `FROM ${host}/app\nRUN --mount=type=ssh true` } })).toEqual([
     ...[422, "validation_failed", ["from.dockerfile"]],
   ]);
+  // A bare name is a template of packages, or no image of a registry.
+  expect((await refused({ from: { dockerfile: "FROM default" }, ready: "true" }))[2]).toEqual(["ready"]);
+  expect((await refused({ from: { dockerfile: "FROM none" }, ready: "true" }))[2]).toEqual([
+    "from.dockerfile",
+    "ready",
+  ]);
   const sent = { dockerfile: `FROM ${host}/app`, context: "no base64!" };
   expect(await refused({ from: sent })).toEqual([422, "validation_failed", ["from.context"]]);
   const several = { from: image(), ready: "true", egress_allowlist: ["no such thing"], min_memory_mib: 300 };

@@ -9,7 +9,6 @@ import { TEMPLATE_PATTERN } from "../../../shared/api/templates.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
-import type { BuildOptions } from "./build.ts";
 import type { Dockerfile } from "./dockerfile/read.ts";
 import { invalidRecipe, type Recipe, readRecipe } from "./recipe.ts";
 import { publishedVersion } from "./registry.ts";
@@ -29,7 +28,7 @@ export interface KeptRecipe {
 export async function keepRecipe(
   home: string,
   recipe: Recipe,
-  options: Pick<BuildOptions, "recipe" | "args">,
+  options: { recipe?: unknown; args?: KeptRecipe["args"] | undefined },
 ): Promise<void> {
   const kept: KeptRecipe = { recipe: options.recipe === undefined ? null : recipe, args: options.args ?? {} };
   const path = join(home, KEPT_RECIPE);
