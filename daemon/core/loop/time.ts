@@ -63,6 +63,10 @@ const OVERRUN_BURST_MS = 250;
 const MOST_PAUSE_MS = 2_000;
 /** Weight of a new piece in an account's average. */
 const SMOOTHING = 1 / 8;
+/** The account that all networks share. */
+const NETWORKS = accountOf("net:");
+/** What it pays itself of the first turn of a request whose caller is known: a flood of such requests leaves time to other work. */
+const KNOWN_SHARE = 1 / 4;
 /** Idle accounts are dropped beyond this number: their tags have no effect. */
 const MOST_ACCOUNTS = 1_024;
 /** Farthest that a tag runs ahead of the virtual time, by callbacks that could not be held back. */
@@ -219,11 +223,15 @@ export class LoopTime {
    */
   enter(owner: OwnerName, label: string, within = ""): Promise<void> | null {
     const account = this.#account(owner);
+    const network = this.#takeOver(account, owner);
     const isFree = this.#schedule() && this.#queued.size === 0;
     // A request that has waited for its first turn does not queue again for its organization's, unless that is ahead of others.
     const follows = this.#followers > 0 && account.waiting === 0 && account.tag - this.#virtual <= CREDIT_MS;
-    if ((!isFree && !follows) || account.pausedUntil > this.#deps.now())
+    if ((!isFree && !follows) || account.pausedUntil > this.#deps.now()) {
+      // Other requests of this callback are the network's until their callers are known.
+      if (network) this.goesOn(network, "request");
       return this.#wait(account, owner, label, within);
+    }
     if (this.#followers > 0) this.#followers--;
     this.#start(account, owner, label);
     this.#virtual = Math.max(this.#virtual, account.tag);
@@ -240,6 +248,22 @@ export class LoopTime {
   goesOn(owner: OwnerName, label: string): void {
     this.#schedule();
     this.#start(this.#account(owner), owner, label);
+  }
+
+  /**
+   * Has the caller's account pay for the first turn of its request, in which the network's account ran until the caller was known. Otherwise the
+   * requests of all organizations would share the time of one account, and each would wait for a piece of every busy organization.
+   * Returns the network; null if none runs.
+   */
+  #takeOver(account: Account, owner: OwnerName): OwnerName | null {
+    const piece = this.#current;
+    if (piece?.account.name !== NETWORKS || account.name === NETWORKS) return null;
+    const network = piece.owner;
+    piece.account.tag += (this.#deps.now() - this.#since) * KNOWN_SHARE;
+    if (account.waiting === 0) account.tag = Math.max(account.tag, this.#virtual - CREDIT_MS);
+    piece.account = account;
+    piece.owner = owner;
+    return network;
   }
 
   #account(owner: OwnerName): Account {

@@ -202,3 +202,32 @@ test("a callback of a piece's continuation is its owner's, and one of work betwe
     ["host", "timer", 2],
   ]);
 });
+
+test("a request of a known caller waits in its network for no piece of each busy organization", async () => {
+  const simulation = new Simulation();
+  const { time } = simulation;
+  const call = async (owner: OwnerName, connection: string, ms: number) => {
+    await time.enter("net:a", "request", connection);
+    simulation.compute(0.1);
+    await time.enter(owner, "call");
+    simulation.compute(ms);
+  };
+  const keep = async (owner: OwnerName, connection: string) => {
+    for (;;) {
+      await call(owner, connection, 2);
+      await new Promise<void>((next) => simulation.at(simulation.now, next));
+    }
+  };
+  for (let org = 0; org < 50; org++) for (const lane of [0, 1]) void keep(`org:${org}`, `${org} ${lane}`);
+  const waits: number[] = [];
+  for (let at = 1_000; at < 5_000; at += 20)
+    simulation.at(at, async () => {
+      const from = simulation.now;
+      await call("org:quiet", `quiet ${at}`, 0.1);
+      waits.push(simulation.now - from);
+    });
+  await simulation.run(5_200);
+  expect(waits.length).toBe(200);
+  expect(waits.toSorted((a, b) => a - b)[198]).toBeLessThan(25);
+  expect(time.used.get("net")).toBeUndefined();
+});
