@@ -1,11 +1,13 @@
 /** Reads of messages that run in reader threads. */
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { agentWait } from "../../../shared/api/fabric.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
 import { makeCursor } from "../../core/cursor.ts";
-import type { Read } from "../../db/readers/read.ts";
+import type { AnyRead, Read } from "../../db/readers/read.ts";
 import type { Row } from "./inbox-store.ts";
 import { messageJson } from "./record.ts";
 import { pageOf, type Wanted } from "./scan.ts";
+import { inboxDepth } from "./store.ts";
 
 export interface MessagesInput extends Wanted {
   /** Kind of its cursors. */
@@ -59,4 +61,20 @@ const handedOut = ({ room_uid, message_id, seq, source, kind, headers, ack_requi
   created_at,
 });
 
-export const fabricReads = [readMessages];
+export interface Inboxes {
+  room_uid: RoomUid;
+  agents: readonly string[];
+}
+
+/** How many messages are in each inbox. */
+export const readDepths: Read<Inboxes, number[]> = {
+  name: "fabric.depths",
+  isOfRecords: false,
+  *run(queries, { room_uid, agents }) {
+    for (const [at, agent] of agents.entries())
+      yield (at === 0 ? "[" : ",") + String(inboxDepth(queries, room_uid, agent));
+    yield agents.length === 0 ? "[]" : "]";
+  },
+};
+
+export const fabricReads: readonly AnyRead[] = [readMessages, readDepths];

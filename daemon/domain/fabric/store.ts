@@ -37,7 +37,10 @@ function prepare(queries: Queries) {
       `DELETE FROM deliveries WHERE room_uid = ?1 AND seq BETWEEN ?2 AND ?3
          AND agent_id IN (SELECT value FROM json_each(?4))`,
     ),
-    depth: queries.select({ depth: sql<number>`count(*)` }).from(deliveries).where(and(mine, OPEN)).prepare(),
+    depth: rawQuery<{ depth: number }>(
+      queries,
+      "SELECT count(*) AS depth FROM deliveries WHERE room_uid = ? AND agent_id = ? AND state IN ('queued', 'delivered')",
+    ),
     delivery: queries
       .select()
       .from(deliveries)
@@ -207,7 +210,7 @@ export function hasOpen(roomUid: SQLWrapper, agentId: SQLWrapper, which: "any" |
 
 /** How many messages are in an inbox. */
 export function inboxDepth(queries: Queries, roomUid: RoomUid, agentId: string): number {
-  return statementsOf(queries).depth.get({ room_uid: roomUid, agent_id: agentId })?.depth ?? 0;
+  return statementsOf(queries).depth([roomUid, agentId])[0]?.depth ?? 0;
 }
 
 export function findDelivery(queries: Queries, place: Place): DeliveryRow | undefined {

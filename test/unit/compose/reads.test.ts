@@ -7,6 +7,7 @@ import { makeReaders } from "../../../daemon/compose/readers.ts";
 import { READS } from "../../../daemon/compose/reads.ts";
 import { readCursor } from "../../../daemon/core/cursor.ts";
 import type { Log } from "../../../daemon/core/log.ts";
+import { parsed } from "../../../daemon/core/operation.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { partsHere, readHere } from "../../../daemon/db/readers/here.ts";
@@ -15,7 +16,7 @@ import type { AnyRead, Lines, Read } from "../../../daemon/db/readers/read.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 import { readLines, readPage, readRecord, readSummary, readVerdict } from "../../../daemon/domain/audit/reads.ts";
 import { listAudit, toRecord } from "../../../daemon/domain/audit/rows.ts";
-import { type MessagesInput, readMessages } from "../../../daemon/domain/fabric/reads.ts";
+import { type MessagesInput, readDepths, readMessages } from "../../../daemon/domain/fabric/reads.ts";
 import { insertMessage } from "../../../daemon/domain/fabric/store.ts";
 import type { MessageRow } from "../../../daemon/domain/fabric/table.ts";
 import { readUsage } from "../../../daemon/domain/orgs/reads.ts";
@@ -119,6 +120,8 @@ const CASES: readonly [AnyRead, unknown][] = [
   [readMessages, { ...messages, whose: { ...inbox, is: "again", until: 50 }, more: true }],
   [readMessages, { ...messages, whose: inbox, filter: { topic: "a.*" } }],
   [readMessages, { ...messages, whose: inbox, filter: { source: "nobody" } }],
+  [readDepths, { room_uid: ROOM, agents: ["nobody", "w"] }],
+  [readDepths, { room_uid: ROOM, agents: [] }],
   [readTimeline, { room_id: "a", page: page(timeline, 500), types: undefined, open: [{ seq: null }], trace_url: null }],
   [readTimeline, { room_id: "a", page: page(timeline, 50), types: ["command"], open: [], trace_url: null }],
 ];
@@ -171,6 +174,11 @@ test("a page of an inbox is handed out by its answer, and tells of what was not 
   expect([next_after, readCursor("messages", next_cursor ?? undefined)]).toEqual([3, "3"]);
   expect([rest?.count, rest?.fresh.map(({ seq }) => seq)]).toEqual([3, [1, 2]]);
   expect(rest?.fresh[0]).toMatchObject({ message_id: "m1", headers: { h: "1" }, ack_required: false });
+});
+
+test("inboxes are counted in the order of their agents", async () => {
+  const depths = await pool.read(readDepths, { room_uid: ROOM, agents: ["nobody", "w"] }, BY);
+  expect(parsed(depths)).toEqual([0, MESSAGES]);
 });
 
 test("usage has the days that are asked for, and what runs by now", async () => {
