@@ -19,7 +19,6 @@ import type { AgentRow } from "./table.ts";
 import { matchesTopic } from "./topics.ts";
 
 export { findAgent } from "./store.ts";
-export { matchesTopic } from "./topics.ts";
 
 const GONE: readonly string[] = ["failed", "destroying", "destroyed"];
 /** Agents that a refusal names. */
