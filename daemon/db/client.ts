@@ -19,7 +19,7 @@ export interface Connection {
   isInTransaction(): boolean;
   /** The single value of a pragma. */
   pragma(name: string): unknown;
-  /** How many pages are in the log, and how many of them are written into the file. */
+  /** How many pages are in the log, and how many of them are written into the file; none once it is closed. */
   log(): { pages: number; written: number };
   close(): void;
 }
@@ -173,7 +173,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
     },
     isInTransaction: () => database.inTransaction,
     pragma: (name) => Object.values(database.query(`PRAGMA ${name}`).get() as Record<string, unknown>)[0],
-    log: () => logOf(log),
+    log: () => (isOpen ? logOf(log) : { pages: 0, written: 0 }),
     close: () => {
       if (!isOpen) return;
       isOpen = false;

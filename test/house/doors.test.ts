@@ -13,7 +13,8 @@ const DOOR = /\bBun\.(listen|connect|serve)\b|\bnew (Worker|WebSocket)\(|\bcreat
 const OWNER = /\bloopTime\b|\bnew Pieces\(|\bbegin\.(request|goesOn)\b/;
 
 const CHARGED_BY: Record<string, string | null> = {
-  "daemon/compose/readers.ts": "daemon/db/readers/reader-thread.ts",
+  "daemon/compose/aside.ts": "daemon/core/threads/thread.ts",
+  "daemon/compose/readers.ts": "daemon/core/threads/thread.ts",
   "daemon/core/loop/watch.ts": null,
   "daemon/db/checkpoints.ts": null,
   "daemon/db/log-sync.ts": "daemon/db/transact.ts",

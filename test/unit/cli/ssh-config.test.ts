@@ -141,7 +141,7 @@ test("code prints the command if there is no editor, and says what the sandbox l
   const env = { ...service.env, HOME: home.path, PATH: "/usr/bin:/bin" };
   const { status, stdout, stderr } = await run(["code", "build-42", "w", "/root"], { env });
   expect([status, stdout]).toEqual([0, "code --remote ssh-remote+w.build-42.roomd /root\n"]);
-  for (const part of ["512 MiB", "localServerDownload", "roomd ssh-key add", "no editor"])
+  for (const part of ["512 MiB", "localServerDownload", "roomd ssh-key add", "no known editor"])
     expect(stderr).toContain(part);
   const zed = await run(["code", "build-42", "w", "/a b", "--with", "zed"], { env });
   expect(zed.stdout).toBe("zed ssh://w.build-42.roomd/a%20b\n");

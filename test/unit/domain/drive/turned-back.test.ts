@@ -1,5 +1,5 @@
 /** Calls that change a drive which another takes the place of meanwhile: refused as they say, with nothing done to either. */
-import { mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { RoomFixture, streamOf } from "./room-fixture.ts";
@@ -10,6 +10,18 @@ beforeEach(() => {
   writeFileSync(room.path("notes.txt"), "hello\n");
 });
 afterEach(() => room[Symbol.dispose]());
+
+/** Descriptors of the drive's directory in this process. */
+function openDirectories(): number {
+  const links = readdirSync("/proc/self/fd").map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return null; // It has been closed.
+    }
+  });
+  return links.filter((link) => link === room.directory).length;
+}
 
 const FACTS = { path: "/new.txt", content: "x" };
 
@@ -24,9 +36,10 @@ test.each([
 ])("%s %j on a room that is turned back meanwhile", async (name, input) => {
   const before = join(room.outside, "before");
   const called = await room.drive.holding(room.room.room_uid, async () => {
+    const opened = openDirectories();
     const code = room.codeOf(name, input, { body: streamOf("x") });
-    // The call has its drive open by now, and waits.
-    await new Promise(setImmediate);
+    // It waits then.
+    while (openDirectories() === opened) await new Promise(setImmediate);
     renameSync(room.directory, before);
     mkdirSync(room.directory);
     return { code };
