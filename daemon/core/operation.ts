@@ -229,6 +229,8 @@ export interface Verb<Op extends Operation, Target> {
   find?(call: CallOf<Op>, params: Record<string, string>): Soon<Target>;
   /** `bad` is what the check of shapes found; a rule that names one of these fields again takes its place. */
   rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): Soon<RuleBreak[]>;
+  /** Calls that this one counts as for the caller's rate, besides itself; none if absent. Of checked input. */
+  moreCalls?(input: InputOf<Op>, target: Target): number;
   run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: TransferOf<Op>): Soon<Done<Op>>;
 }
 
@@ -238,6 +240,7 @@ export interface Bound {
   admit: ((token: string, params: Record<string, string>) => Caller) | null;
   find(call: OpenCall, params: Record<string, string>): unknown;
   rules(input: unknown, target: unknown, bad: readonly RuleBreak[]): Soon<RuleBreak[]>;
+  moreCalls(input: unknown, target: unknown): number;
   run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Soon<Done<Operation>>;
 }
 
@@ -248,6 +251,7 @@ export function bind<Op extends Operation, Target = undefined>(operation: Op, ve
     admit: verb.admit ?? null,
     find: (call, params) => verb.find?.(call as CallOf<Op>, params),
     rules: (input, target, bad) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target, bad) ?? [],
+    moreCalls: (input, target) => verb.moreCalls?.(input as InputOf<Op>, target as Target) ?? 0,
     run: (call, input, target, transfer) =>
       verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer) as unknown as Soon<
         Done<Operation>

@@ -181,7 +181,8 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       const chosen = call.caller && request.hop === undefined ? deps.choose(operation, call.caller, input) : null;
       if (chosen) throw new Elsewhere(chosen);
       const calls = callsIn(operation, input);
-      if (call.caller && calls > 1) walk.rate = rates.takeMore(call.caller, walk.rate, calls - 1);
+      const more = calls - 1 + bound.moreCalls(input, target);
+      if (call.caller && more > 0) walk.rate = rates.takeMore(call.caller, walk.rate, more);
       rates.require(call.caller, walk.rate);
       if (call.caller && calls > 1) leave = await continued(many.enter(call.caller.org_id, calls));
       // Who reads the records finds what was read before.

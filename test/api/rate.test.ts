@@ -71,6 +71,22 @@ test("beyond it is 429 with Retry-After on every route, after what is wrong with
   expect((await ask(other, "GET", "/v1/rooms/late")).body.code).toBe("room_not_found");
 });
 
+test("a message counts as one more call for each 100 of its recipients", async () => {
+  const key = await newKey();
+  expect((await ask(key, "POST", "/v1/rooms", '{"room_id":"crowd"}')).status).toBe(201);
+  const to = (count: number) =>
+    JSON.stringify({ source: "a", destinations: Array.from({ length: count }, (_, n) => `agent-${n}`), payload: "x" });
+  const used = async (count: number) => {
+    const [, before = 0] = told(await ask(key));
+    const [, after = 0] = told(await ask(key, "POST", "/v1/rooms/crowd/messages", to(count)));
+    return before - after;
+  };
+  expect(await used(99)).toBeLessThanOrEqual(1);
+  // One may have been earned back meanwhile.
+  expect(await used(500)).toBeGreaterThanOrEqual(5);
+  expect(await used(500)).toBeLessThanOrEqual(6);
+});
+
 test("a call that waits costs one, however long", async () => {
   const key = await newKey();
   expect((await ask(key, "POST", "/v1/rooms", '{"room_id":"waits"}')).status).toBe(201);

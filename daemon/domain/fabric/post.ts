@@ -12,6 +12,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { CallTrace } from "../../core/traces.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Place } from "../orgs/index.ts";
+import type { Address } from "./address.ts";
 import { Batch } from "./batch.ts";
 import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
 import { bytesOf } from "./budget.ts";
@@ -21,6 +22,9 @@ import { Busy, MOST_AT_ONCE, type Spread } from "./spread.ts";
 import { findMessage, insertDelivery, insertMessage, noteReply } from "./store.ts";
 import type { DeliveryRow, MessageRow } from "./table.ts";
 import { withTrace } from "./trace.ts";
+
+/** Recipients of messages that count as one call for the rate of a key. */
+const RECIPIENTS_OF_A_CALL = 100;
 
 export interface Posted {
   row: MessageRow;
@@ -87,11 +91,17 @@ export async function postAll(
   return posted;
 }
 
-/** Recipients of each draft, as far as they are known: what is wrong with one is found when it is to be kept. */
+/** Calls that messages count as for their recipients, besides one for each message. */
+export function callsForRecipients(deps: FabricDeps, room: RoomTarget, messages: readonly Address[]): number {
+  const recipients = probableRecipients(deps, room, messages).reduce((sum, { length }) => sum + length, 0);
+  return Math.floor(recipients / RECIPIENTS_OF_A_CALL);
+}
+
+/** Recipients of each message, as far as they are known: an invalid message is found when it is to be kept. */
 function probableRecipients(
   { agents }: FabricDeps,
   { room_uid }: RoomTarget,
-  drafts: readonly Draft[],
+  messages: readonly Address[],
 ): (readonly string[])[] {
   const groups = new Map<string, readonly string[]>();
   const groupOf = (name: string, find: () => string[]) => {
@@ -99,7 +109,7 @@ function probableRecipients(
     groups.set(name, found);
     return found;
   };
-  return drafts.map(({ destination, destinations, topic }) => {
+  return messages.map(({ destination, destinations, topic }) => {
     if (topic !== null) return groupOf(`topic ${topic}`, () => agents.subscribers(room_uid, topic));
     if (destination === EVERYONE) return groupOf(EVERYONE, () => agents.all(room_uid));
     return destinations ?? (destination === null ? [] : [destination]);

@@ -5,11 +5,11 @@ import type { AuditFacts } from "../../core/audit-facts.ts";
 import { type Bound, bind, type KeyCall, type RuleBreak } from "../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { addressRules } from "./address.ts";
+import { addressOf, addressRules } from "./address.ts";
 import type { FabricDeps } from "./deps.ts";
 import { contentRules, type Draft } from "./draft.ts";
 import { findRoom } from "./find.ts";
-import { type Posted, postAll } from "./post.ts";
+import { callsForRecipients, type Posted, postAll } from "./post.ts";
 import { receiptOf } from "./record.ts";
 import { draftOf, factsOf, keptFactsOf, type Sending } from "./sending.ts";
 import type { MessageRow } from "./table.ts";
@@ -19,6 +19,7 @@ export function makeSendMany(deps: FabricDeps): Bound {
   return bind(messageSendMany, {
     find: (call, params) => findRoom(deps, call, params),
     rules: ({ messages = [] }, _, bad) => rulesOf(messages, bad),
+    moreCalls: ({ messages }, room) => callsForRecipients(deps, room, messages.map(addressOf)),
     run: async (call, { messages }, room) => {
       requireActive(room);
       call.audit.details = { messages: messages.length };

@@ -9,7 +9,7 @@ import { addressOf, addressRules, isToOne } from "./address.ts";
 import type { FabricDeps } from "./deps.ts";
 import { contentRules, namedBy } from "./draft.ts";
 import { findRoom } from "./find.ts";
-import { post } from "./post.ts";
+import { callsForRecipients, post } from "./post.ts";
 import { receiptOf, toMessage } from "./record.ts";
 import { draftOf, factsOf, keptFactsOf } from "./sending.ts";
 import type { MessageRow } from "./table.ts";
@@ -26,6 +26,7 @@ export function makeSend(deps: FabricDeps): Bound {
       const address = addressRules(input, bad);
       return [...(address.length > 0 ? address : waitRules(input)), ...contentRules(input)];
     },
+    moreCalls: (input, room) => callsForRecipients(deps, room, [addressOf(input)]),
     run: async (call, input, room) => {
       requireActive(room);
       const usual = input.wait_reply ? "request" : "event";
