@@ -239,6 +239,8 @@ describe("turned back", () => {
         noun === "fabric"
           ? rooms.codeOf("first", "a", "agent_send", { destination: "b", wait_reply: true, timeout_ms: 300_000 })
           : rooms.codeOf("first", "a", "barrier_arrive", { barrier_id: "m", parties: 2, timeout_ms: 300_000 });
+      const [table, column] = noun === "fabric" ? ["messages", "message_id"] : ["barriers", "barrier_id"];
+      while (columnOf(rooms.rowsOf("first"), table, column).length === 0) await rooms.settled();
       await rooms.settled();
       await rooms.database.commit((queries) => rooms[noun].branch.replace(queries, state[noun] as never, room));
       await rooms[noun].branch.wake(room);
