@@ -22,12 +22,12 @@ const MOST_CONNECTIONS = 4;
 const HEARTBEAT_MS = 5000;
 /** A session whose client is gone without a word ends by itself, and with it the locks that it holds. */
 const GONE_CLIENT = "SET tcp_user_timeout = 20000; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;";
-/** A role, a database or a pooler may have set less, by which what is acknowledged could be lost. One that has set more keeps it. */
+/** A role, a database or a pooler may have set less, so that acknowledged changes could be lost. A stricter setting stays. */
 const DURABLE = `SELECT set_config('synchronous_commit', 'on', true)
   WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')`;
 const RETRY_MS = { first: 100, most: 2000 };
 
-/** Settings of a server by which it keeps, or loses, what it has acknowledged. */
+/** Settings of a server that decide whether acknowledged changes are durable. */
 export interface ServerSettings {
   fsync: boolean;
   full_page_writes: boolean;

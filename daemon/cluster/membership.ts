@@ -59,7 +59,7 @@ export interface MembershipDeps {
   certificate(): Promise<string>;
   /** The rooms that it has. */
   rooms(queries: Queries): HeldRoom[];
-  /** Has the row of a room here say another epoch. Within a commit. */
+  /** Sets the epoch of a room's row on this host. Within a commit. */
   setEpoch(queries: Queries, roomUid: RoomUid, epoch: number): void;
   /** Keeps a record of what was done, on this host. Within a commit. */
   record(queries: Queries, event: MembershipEvent, details: Record<string, unknown>): void;
@@ -288,7 +288,7 @@ export function makeMemberships(deps: MembershipDeps) {
       return change(work, (run) => run("DELETE FROM roomd.leases WHERE host_id = $1", [hostId]));
     },
 
-    /** Ends a contest: this host has the room, in an epoch that no other host has. Throws invalid_state where nobody contests it. */
+    /** Ends a contest: this host has the room, in an epoch that no other host has. Throws invalid_state if no host contests it. */
     keep: (roomUid: RoomUid) =>
       change((within) => {
         const placed = placementOfRoom(within, roomUid);

@@ -1,6 +1,6 @@
 /**
  * Failures of the disk under data that the service has acknowledged. After a failed write or sync the kernel may have dropped pages and count
- * them as clean (fsync(2)), so nothing may be acknowledged from then on: the service ends, and the next start writes again what may be missing.
+ * them as clean (fsync(2)), so nothing may be acknowledged from then on: the service ends, and the next start writes the pages again that may be missing.
  */
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { causesOf, errnoOf } from "./service-error.ts";

@@ -9,7 +9,7 @@ interface ServiceErrorOptions {
   hint?: string | undefined;
   /** It is the path that names what is wrong. */
   inPath?: boolean;
-  /** False: another try could do a second time what a first one may have done, though the code's kind may be tried again. */
+  /** False: the first attempt may have taken effect, so that a retry could repeat it, although the code is retryable in general. */
   retryable?: false;
   /** When to come back, for what is worth trying again. */
   retryAfterSeconds?: number;

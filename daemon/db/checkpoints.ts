@@ -3,7 +3,7 @@
  * makes the log long enough, which blocks the event loop for tens of milliseconds, and ignores a failure. So a dedicated thread
  * does it while commits continue. For the last pages the next commit waits, and the event loop does not.
  *
- * A failure is the last checkpoint (log-sync.ts says why): what the log has written into the file may be lost, and is in the log alone, which
+ * A failure is the last checkpoint (log-sync.ts has the reason): pages that were written into the file may be lost, and are in the log alone, which
  * therefore must not restart. A full disk only leaves the log as it is.
  */
 import { DiskFailure, unlessFull } from "../core/disk-failure.ts";
@@ -35,7 +35,7 @@ const END_MS = 5_000;
 export interface Checkpoints {
   /** After each commit. A promise while the log is to restart: the next commit waits for it. */
   committed(): Promise<void> | null;
-  /** Writes what it can. Never rejects. */
+  /** Writes as many pages as it can. Never rejects. */
   run(): Promise<void>;
   /** Whether a failed checkpoint is ending the service. */
   hasFailed(): boolean;

@@ -128,7 +128,7 @@ function logOf(state: { get(): LogState | null }): ReturnType<Connection["log"]>
 }
 
 /**
- * Opens the database file, or one in memory for `:memory:`. What is committed survives a power cut. SQLite writes the log into the file by
+ * Opens the database file, or one in memory for `:memory:`. Commits survive a power cut. SQLite writes the log into the file by
  * itself at no commit, since it ignores a failure there. `alone` is whether `close` does, and throws if the disk fails: then the log is all
  * that there is, and the process must end without closing. Beside a daemon that is left to the daemon, and the log stays.
  */

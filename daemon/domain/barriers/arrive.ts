@@ -124,7 +124,7 @@ function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierW
   agents.waits.enter(room_uid, wait);
 }
 
-/** What a wait retains of its generation: with the names of each, thousands of waits would take hundreds of megabytes. */
+/** The part of its generation that a wait retains: with all names, thousands of waits would take hundreds of megabytes. */
 const placeOf = (row: BarrierRow, arrivals: readonly string[]): BarrierRow =>
   row.state === "waiting" ? { ...row, participants: null, arrived: [...arrivals] } : row;
 

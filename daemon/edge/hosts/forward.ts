@@ -230,7 +230,7 @@ async function wholeOf(
 }
 
 const IDEMPOTENCY_KEY = REQUEST_HEADERS.idempotency_key.name.toLowerCase();
-/** Fields that name what a call makes: the same name is the same command, or message. */
+/** Fields with the id of the command or message that a call makes: the same id is the same one. */
 const NAMES_WORK = ["exec_id", "message_id"];
 
 /** Whether a call changes nothing, or is known again as the same one. */

@@ -1,4 +1,4 @@
-"""The functions for agent frameworks, against a service that answers what it is told to."""
+"""The functions for agent frameworks, against a scripted service."""
 
 import inspect
 import unittest

@@ -26,7 +26,7 @@ export class ForeignRooms {
   readonly #contested = new Set<RoomUid>();
   #timer: Timer | null = null;
 
-  /** `settle` finds out whose a room is that moves. Never rejects. */
+  /** `settle` determines the owner of a room that moves. Never rejects. */
   constructor(deps: Deps, settle: (roomUid: RoomUid) => Promise<void>) {
     this.#deps = deps;
     this.#settle = settle;
@@ -40,7 +40,7 @@ export class ForeignRooms {
     }, LOOK_MS);
   }
 
-  /** Resolves once each row says what becomes of its room. Never rejects. */
+  /** Resolves once the state of each such room is in its row. Never rejects. */
   async look(): Promise<void> {
     const { database, hostId, ownership } = this.#deps;
     const rows = roomsOfOthers(database.queries, hostId, MOST_ROOMS);
