@@ -30,9 +30,15 @@ function guestFiles(): number {
 /** Files of the unit ring that mock modules for their whole process, or measure its memory or turns. */
 const OWN_PROCESS = [
   "test/unit/cli/reach.test.ts",
+  "test/unit/compose/aside.test.ts",
   "test/unit/core/kept-file.test.ts",
+  "test/unit/db/transact.test.ts",
+  "test/unit/domain/barriers/space.test.ts",
+  "test/unit/domain/drive/content.test.ts",
   "test/unit/domain/rooms/durable.test.ts",
+  "test/unit/domain/terminals/session.test.ts",
   "test/unit/edge/hosts/forward.test.ts",
+  "test/unit/edge/mcp-warm-up.test.ts",
   "test/unit/host/guest/bring-forward.test.ts",
   "test/unit/host/guest/pool.test.ts",
   "test/unit/hostile/console.test.ts",
