@@ -186,7 +186,7 @@ async function restore(paths: Paths, { name: file, reading }: Source, options: C
     const is_member = renewIncarnation(unpacked.cluster);
     syncAll(unpacked.data);
     putInPlace(paths, unpacked);
-    // What is acknowledged from here on must not be all that a loss of power leaves.
+    // A loss of power must not leave later acknowledged changes alone.
     for (const directory of [paths.data, dirname(paths.data)]) syncDirectory(directory);
     return { ...facts, guests_ended, rooms_ended, is_member, missed };
   } finally {

@@ -175,7 +175,7 @@ export class Leases {
       const own = load();
       const before = wallMs();
       const { number = null, id } = holder.acknowledged ?? {};
-      // One whose COMMIT got no answer is attempted with the same value: the directory has it, or the one before.
+      // One whose COMMIT got no answer is attempted with the same value: the directory has it, or the previous one.
       holder.attempted ??= randomUUID();
       const { attempted } = holder;
       const mine = id === undefined ? [attempted] : [id, attempted];

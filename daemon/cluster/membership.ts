@@ -242,7 +242,7 @@ export function makeMemberships(deps: MembershipDeps) {
         if (lease.is_alive === true && !force) {
           throw new ServiceError("invalid_state", {
             detail: `A daemon runs as ${host_id}, or did so in the last 20 seconds.`,
-            hint: "Stop it first. With --force it is a member no more, and what it does from then on is lost.",
+            hint: "Stop it first. With --force it is a member no more, and its later changes are lost.",
           });
         }
         await run(

@@ -46,7 +46,7 @@ export function prepareOwnerLookup(queries: Queries): (roomUid: RoomUid) => Owne
   return (room_uid) => owners.get(queries, room_uid, () => statement.get({ room_uid })) ?? null;
 }
 
-/** Changes who has a room, or in which epoch, which no other host has then. */
+/** Changes the host or the epoch of a room, so that no other host has it in that epoch. */
 export function movePlacement(queries: Queries, roomUid: RoomUid, { host_id, epoch }: Owner): void {
   const owner = { host_id, epoch, contested_by: null };
   queries.update(placements).set(owner).where(eq(placements.room_uid, roomUid)).run();

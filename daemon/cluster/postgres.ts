@@ -83,7 +83,7 @@ export interface Cluster extends Directory {
   clockAheadMs(): number | null;
   /** The same, asked now. Rejects where the database is away. */
   askClockAheadMs(): Promise<number>;
-  /** Whether the directory has this host's data as a member, asked now. Rejects where the database is away. */
+  /** Whether this host's data is a member, by a query of the directory. Rejects if the database is unavailable. */
   askIsMember(): Promise<boolean>;
   /** How many servers there are, and the settings of the last one that was connected to; null: none was. */
   serverSettings(): { servers: number; settings: ServerSettings | null };
@@ -104,7 +104,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   const connections = new Connections({ addresses });
   const shared = new SharedRows(queries, SHARED_TABLES);
   const listeners: (() => void)[] = [];
-  /** Whether the directory says that this host was removed. Asked for each call, so it is looked up with the news. */
+  /** Whether this host was removed, by the directory. Every call needs it, so it is looked up with the news. */
   let isRemoved = false;
   const onNews = () => {
     isRemoved = hostOf(host_id)?.state === "gone";

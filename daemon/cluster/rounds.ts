@@ -286,7 +286,7 @@ export class Rounds {
     }
   }
 
-  /** Returns rows with what the directory has lost: the next round puts them in. */
+  /** Returns rows that the directory has lost: the next round inserts them. */
   async #bring(from: Point, news: News): Promise<NumberedRow[]> {
     const { database, shared, log } = this.#deps;
     if (news.isWhole)

@@ -52,7 +52,7 @@ const STATEMENTS = [
    )`,
 ];
 
-/** What came after the first version, and how its absence shows. */
+/** Additions since the first version, and the query that shows their absence. */
 const ADDED = [
   {
     is_missing: "SELECT to_regclass('roomd.audit_anchors') IS NULL AS is_missing",
@@ -77,7 +77,7 @@ const ADDED = [
     is_missing: `SELECT NOT EXISTS (SELECT FROM pg_attribute
        WHERE attrelid = to_regclass('roomd.leases') AND attname = 'beat_id' AND NOT attisdropped) AS is_missing`,
     statements: [
-      // How often its daemons have said that they run, and a random value of the last time.
+      // Number of beats of its daemons, and the random value of the last one.
       "ALTER TABLE roomd.leases ADD COLUMN IF NOT EXISTS beat bigint NOT NULL DEFAULT 0",
       "ALTER TABLE roomd.leases ADD COLUMN IF NOT EXISTS beat_id text NOT NULL DEFAULT ''",
     ],

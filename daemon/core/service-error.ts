@@ -28,7 +28,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** The error and what caused it: the query builder wraps errors of SQLite. */
+/** The error and its chain of causes: the query builder wraps errors of SQLite. */
 export function causesOf(error: unknown): Error[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
 }

@@ -106,7 +106,7 @@ export function makeCheckpoints(
   };
 }
 
-/** Of a connection that no event loop with other work depends on. `committed` throws what SQLite throws. */
+/** Of a connection that no event loop with other work depends on. `committed` throws errors of SQLite. */
 export function checkpointsWithin(connection: Pick<Connection, "log" | "step">): Checkpoints {
   const checkpoint = () => connection.step("PRAGMA wal_checkpoint(PASSIVE)");
   return {

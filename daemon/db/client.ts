@@ -141,7 +141,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
   if (auto_vacuum === 0) database.run("PRAGMA auto_vacuum = INCREMENTAL");
   for (const pragma of [
     "journal_mode = WAL",
-    // What a large transaction left of the log goes at the next checkpoint. A last connection that is not alone would truncate it.
+    // The size of the log after a large transaction is reduced at the next checkpoint. A last connection that is not alone would truncate it.
     `journal_size_limit = ${alone ? 33_554_432 : -1}`,
     "synchronous = FULL",
     "foreign_keys = ON",
@@ -235,7 +235,7 @@ export function withExclusive(file: string, busyMs: number, work: (connection: E
 
 export type ExclusiveConnection = Pick<Connection, "execute" | "log">;
 
-/** What SQLite finds wrong with a file that no other process writes: `ok`, or a line of text. Changes nothing in it. */
+/** Result of SQLite's check of a file that no other process writes: `ok`, or a line of text. Changes nothing in it. */
 export function quickCheck(file: string): string {
   const database = new Database(file, { readonly: true });
   try {

@@ -4,7 +4,7 @@ import { openConnection, type Queries, quickCheck } from "./client.ts";
 import { latestVersion, migrate, whyUnknown } from "./migrate.ts";
 import { type Database, makeDatabase } from "./transact.ts";
 
-/** Writes what is committed now to a new file, and checks that. Nobody who reads or writes waits for it. Throws if the copy is damaged. */
+/** Writes the present commits to a new file, and checks it. Readers and writers go on meanwhile. Throws if the copy is damaged. */
 export function copyDatabase(file: string, to: string): void {
   const connection = openConnection(file, { alone: false });
   try {

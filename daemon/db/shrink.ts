@@ -51,7 +51,7 @@ const MOST_BYTES_REWRITTEN = 1024 ** 3;
 const temporaryDirectory = () =>
   [process.env.SQLITE_TMPDIR, process.env.TMPDIR, "/var/tmp", "/tmp"].find((path) => path && existsSync(path)) ?? ".";
 
-/** Before anybody works on the connection. What is killed meanwhile leaves the file as it was. Throws only if the disk fails. */
+/** Before any other use of the connection. A process that is killed meanwhile leaves the file as it was. Throws only if the disk fails. */
 export function rewriteOnce(connection: Connection, file: string, log: Log): void {
   if (connection.pragma("auto_vacuum") === INCREMENTAL) return;
   // With what is still in the log.

@@ -333,7 +333,7 @@ export function makeDatabase(
   };
 }
 
-/** Settles the writes of a commit; what their callers do next is a part of the turn, so others follow in the next. */
+/** Settles the writes of a commit. Their callers continue in the same turn, so after a while the others follow in the next. */
 async function settleAll(outcomes: readonly (() => void)[]): Promise<void> {
   let until = monotonicMs() + SETTLE_MS;
   for (const settle of outcomes) {

@@ -65,7 +65,7 @@ const MOST_PAUSE_MS = 2_000;
 const SMOOTHING = 1 / 8;
 /** The account that all networks share. */
 const NETWORKS = accountOf("net:");
-/** What it pays itself of the first turn of a request whose caller is known: a flood of such requests leaves time to other work. */
+/** Its own share of the first turn of a request with a known caller: a flood of such requests leaves time to other work. */
 const KNOWN_SHARE = 1 / 4;
 /** Idle accounts are dropped beyond this number: their tags have no effect. */
 const MOST_ACCOUNTS = 1_024;

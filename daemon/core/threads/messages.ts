@@ -9,7 +9,7 @@ import { describeError, ServiceError } from "../service-error.ts";
 export const WINDOW = 4;
 
 export type ToThread =
-  /** First: what the thread opens, and memory that shows its running part. */
+  /** First: the input of the thread's `open`, and memory that shows its running part. */
   | { is: "open"; opening: unknown; board: SharedArrayBuffer }
   | { is: "run"; id: number; task: string; input: unknown; owner: OwnerName }
   /** A part was taken. */

@@ -16,7 +16,7 @@ export interface Running {
   end(): void;
 }
 
-/** Tasks of a thread, on what it has opened. */
+/** Tasks of a thread, with the resources that it has opened. */
 export interface Service {
   /** Throws if there is no such task. */
   start(task: string, input: unknown): Running;

@@ -133,7 +133,7 @@ export class ServiceThread {
     return value;
   }
 
-  /** Has it close what it has opened, then ends it. A thread that is still loading is not ended before it has loaded. */
+  /** Has it close its resources, then ends it. A thread that is still loading is not ended before it has loaded. */
   async close(): Promise<void> {
     const closed = this.loaded.then(async (isLoaded) => {
       if (!isLoaded) return;

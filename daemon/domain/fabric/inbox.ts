@@ -178,7 +178,7 @@ async function readInbox(
   const page = pageFrom(input, limit, after ?? 0);
   const is = after === null ? "open" : "all";
   const wanted = { ...page, whose: { ...inbox, is }, after: after ?? 0 } as const;
-  // What comes again has an answer of its own: what follows is read from the same place the next time.
+  // Redelivered messages have an answer of their own: the next read starts at the same position.
   const repeated =
     after === null ? null : { ...page, whose: { ...inbox, is: "again", until: after } as const, after: 0, more: true };
   const further = looks.for(wanted);

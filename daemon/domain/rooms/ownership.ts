@@ -31,7 +31,7 @@ export function makeOwnership({ directory, hostId }: OwnershipDeps): Ownership {
   return {
     standing: ({ room_uid, epoch }) => standingOf(directory.owner(room_uid), epoch, hostId),
     require: (row) => {
-      // Another host may have given the room's name away, or have the room: what is read here is not what is true.
+      // The room's name may be another room's by now, or another host may have the room: rows on this host are out of date.
       if (!directory.isMember() && directory.isOthers(row)) throw new ServiceError("not_a_member");
       const owner = directory.owner(row.room_uid);
       const standing = standingOf(owner, row.epoch, hostId);

@@ -65,7 +65,7 @@ export async function baseOf(paths: Paths, file: Dockerfile | null): Promise<Rec
   ]);
 }
 
-/** A Dockerfile's recipe on the packages of `base`, whose programs are started unless the recipe starts its own. */
+/** A Dockerfile's recipe on the packages of `base`; the programs of `base` are started unless the recipe starts its own. */
 export function onBase(recipe: Recipe, base: Recipe): Recipe {
   const { suite, packages, tools, start, ready, ready_timeout_seconds, before_save, restored } = base;
   const started = { start, ready, ready_timeout_seconds, before_save, restored };

@@ -19,7 +19,7 @@ export type Reached = Pick<Host, "host_id" | "address" | "certificate">;
 export interface Outgoing extends Asked {
   /** A body that is small enough to go with the head, whose headers say its length then. */
   whole?: Uint8Array;
-  /** Whether it may be asked again if the host may have seen it; asked once that is so. Absent: yes. */
+  /** Whether a request that the host may have received can be repeated; called in that case only. Absent: yes. */
   mayRepeat?(): boolean;
 }
 
