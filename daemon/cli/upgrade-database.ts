@@ -44,7 +44,7 @@ export function keepDatabase(paths: Places): void {
 }
 
 /**
- * Nothing where there is none. By one rename, after which the copy is gone: a loss of power before it leaves the copy, to be put back again.
+ * Does nothing without a copy. One rename moves the copy, so that a loss of power leaves either the copy or the restored database.
  * Throws if an earlier roomd has copied a log, too, and the disk is too full to write that into the copy.
  */
 export function putDatabaseBack(paths: Places): void {

@@ -37,7 +37,7 @@ export interface AnchorDeps {
 
 export function makeAnchors({ connections, member, holder }: AnchorDeps): AnchorStore {
   const { host_id, incarnation, anchored_as } = member;
-  // A restored host has another incarnation, and the chains of the one before.
+  // A restored host has another incarnation, and the chains of the previous one.
   const own = [host_id, anchored_as ?? incarnation];
   let isBroughtUp = false;
   const ask = <T>(work: (run: Run) => Promise<T>, deadlineMs: number) =>

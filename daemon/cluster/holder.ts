@@ -1,9 +1,9 @@
 /**
- * Which daemon a host is. Data that were copied are one host's all the same: of the daemons with them one is a member.
+ * Identity of a host's daemon. Copied data remain those of one host: of the daemons with them, one is a member.
  *
  *   starting   takes the lease if its daemon has said nothing for the time of a lease, or has ended for certain: the data lie at the same
  *              place, which one daemon can hold
- *   member     each beat swaps the random value of the one before: a copy of this process, or one that was set back with its memory, has
+ *   member     each beat swaps the random value of the previous one: a copy of this process, or one that was set back with its memory, has
  *              another one
  *   out        another daemon has beaten since: this one is a member no more, until it is started again
  */

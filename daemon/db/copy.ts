@@ -18,7 +18,7 @@ export function copyDatabase(file: string, to: string): void {
   if (found !== "ok") throw new DamagedCopy(`The copy of the database is damaged: ${found.slice(0, 200)}.`);
 }
 
-/** A backup with it is none. */
+/** A backup with it is invalid. */
 export class DamagedCopy extends Error {
   override name = "DamagedCopy";
 }

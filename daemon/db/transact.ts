@@ -55,7 +55,7 @@ export interface Database {
    */
   commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
   /**
-   * The same for what nobody waits for, and is not vital: before what is committed next, or after so long; with 0 ms it is the next commit.
+   * The same for a write without a waiting caller that is not vital: in the next commit, or after `ms`; with 0 ms it causes the next commit.
    * `isOfReads`: it adds the records of calls that only read, and nothing else.
    */
   commitWithin<T>(ms: number, work: (queries: Queries) => T, isOfReads?: boolean): Promise<T>;

@@ -112,7 +112,7 @@ describe("a host whose data were set back to before a room moved away", { timeou
 });
 
 describe("a backup of a host that is restored while the host runs", { timeout: 120_000 }, () => {
-  test("is not the host before an operator has confirmed it; then the other is none", async () => {
+  test("is the host once an operator has confirmed it; then the other is a member no more", async () => {
     await two.ok("POST", "/v1/rooms", { room_id: "backed-up", host: "host-2" });
     const file = join(two.home, "backup.tar");
     expect((await two.cli(["backup", file])).status).toBe(0);

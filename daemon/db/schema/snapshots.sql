@@ -7,7 +7,7 @@ CREATE TABLE snapshots (
   agent_id        TEXT NOT NULL,
   sandbox_id      TEXT NOT NULL,
   name            TEXT,
-  -- Snapshot that the sandbox was made from, or the one before of the same sandbox.
+  -- Snapshot that the sandbox was made from, or the previous one of the same sandbox.
   parent          TEXT,
   mode            TEXT NOT NULL CHECK (mode IN ('full', 'disk')),
   memory_mib      INTEGER NOT NULL,

@@ -219,7 +219,7 @@ const countsOf = preparedBy((queries) => ({
     `SELECT barrier_id, generation FROM barriers WHERE room_uid = ? AND (barrier_id, generation) > (?, ?)
      ORDER BY barrier_id, generation LIMIT 1 OFFSET ?`,
   ),
-  // A name that goes on from the generations before was counted with them.
+  // A name with earlier generations was counted with them.
   counted: rawQuery<{ names: number; bytes: number }>(
     queries,
     `SELECT count(DISTINCT iif(barrier_id > ?2, barrier_id, NULL)) AS names, ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes

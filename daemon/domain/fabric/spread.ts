@@ -38,7 +38,7 @@ export class Busy extends Error {
   }
 }
 
-/** Deliveries of one message. Rows are made when they are inserted: all at once they are a turn of milliseconds. */
+/** Deliveries of one message. Rows are made when they are inserted: made together, they would take milliseconds of a turn. */
 export interface Deliveries {
   seq: number;
   recipients: readonly string[];

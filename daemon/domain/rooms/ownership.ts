@@ -1,7 +1,7 @@
 /**
  * The check whether this host answers for a room: the epoch of its row against the room's placement in the directory.
  *
- *   here        the placement is this host's, or of an older epoch, or there is none
+ *   here        the placement is missing, this host's, or of an older epoch
  *   elsewhere   another host has the room in a newer epoch: calls are forwarded to it
  *   contested   another host has it in the same epoch: neither of the two answers, until an operator has chosen one
  */

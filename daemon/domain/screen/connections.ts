@@ -95,7 +95,7 @@ export class Connections {
     entry.users--;
     entry.usedAt = monotonicMs();
     if (entry.users > 0 || this.#entries.get(sandboxId) !== entry) return;
-    entry.timer = startTimer(() => this.#end(sandboxId, entry, new Error("nobody uses it")), this.#unusedMs);
+    entry.timer = startTimer(() => this.#end(sandboxId, entry, new Error("it is unused")), this.#unusedMs);
   }
 
   #open({ sandbox_id, org_id }: ScreenTarget["row"], link: GuestLink): Entry {
