@@ -1,6 +1,6 @@
 /**
- * Rooms here that another host has too, by the directory. One in a newer epoch is given up: its row says that it moves, and settling the
- * Rooms on this host that the directory places on another. A room in a newer epoch there is given up: its row gets a move, and settling the move retires it. One in the same epoch stays as it is, and waits in it end; ownership.ts refuses its calls.
+ * Rooms on this host that the directory places on another. A room in a newer epoch there is given up: its row gets a move, and settling the
+ * move retires it. A room in the same epoch stays as it is, and waits in it end; ownership.ts refuses its calls.
  */
 import type { KeyId, RoomUid } from "../../../../shared/ids.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
