@@ -55,7 +55,7 @@ export function migrate(connection: Connection, beforeChange?: () => void, migra
   const unknown = whyUnknown(version(), migrations);
   if (unknown !== null) {
     throw new Error(
-      `The database ${unknown}. Run the roomd that wrote it, restore a backup, or begin with an empty data directory.`,
+      `The database ${connection.file} ${unknown}. Run the roomd that wrote it, restore a backup, or begin with an empty data directory (data_dir).`,
     );
   }
   if (version() < latestVersion(migrations)) beforeChange?.();
