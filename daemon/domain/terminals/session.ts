@@ -19,8 +19,11 @@ import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import { type AttachedTerminal, refusalOf } from "../../host/guest-link/terminal.ts";
 
 const NORMAL_CLOSE = 1000;
+const NO_FRAME = "a text frame must be a resize or a flow";
 /** Text frames that wait to be carried out, beyond which the client is disconnected. */
 const MOST_HEARD = 4_096;
+/** A resize or a flow takes some 50 characters: longer frames would wait in gigabytes. */
+const MOST_TEXT_CHARACTERS = 1_024;
 
 export interface SessionEnd {
   /** `exit`, `left`, or why it was closed. */
@@ -85,7 +88,8 @@ export class Session implements Conversation {
 
   hear(text: string): void {
     if (this.#reason !== null) return;
-    if (this.#heard.push(text) > MOST_HEARD) this.end("input_overflow", "too many frames at a time");
+    if (text.length > MOST_TEXT_CHARACTERS) this.end("bad_frame", NO_FRAME);
+    else if (this.#heard.push(text) > MOST_HEARD) this.end("input_overflow", "too many frames at a time");
     else if (!this.#isCarryingOut) void this.#carryOut();
   }
 
@@ -114,7 +118,7 @@ export class Session implements Conversation {
         if (turn) await turn;
         if (this.#reason !== null) return;
         const frame = parseFrame(text);
-        if (frame === null) this.end("bad_frame", "a text frame must be a resize or a flow");
+        if (frame === null) this.end("bad_frame", NO_FRAME);
         else if (frame.type === "resize") size = frame;
         else if (frame.paused) this.#flowing ??= Promise.withResolvers<void>();
         else this.#letFlow();

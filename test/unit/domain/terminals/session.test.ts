@@ -106,7 +106,15 @@ test("a flood of sizes is carried out in pieces of the event loop, and the last 
   expect(closed).toEqual([]);
 });
 
-test("a client is sent away that says more than can be carried out", async () => {
+test("a frame that is longer than any resize is refused before it waits", () => {
+  const { session, closed } = sit();
+  for (let n = 0; n < 100; n++) session.hear(resize(1).padEnd(1_024));
+  expect(closed).toEqual([]);
+  session.hear(resize(1).padEnd(1_025));
+  expect(closed).toEqual(["bad_frame: a text frame must be a resize or a flow"]);
+});
+
+test("a client with more frames than can be carried out is disconnected", async () => {
   const { session, closed } = sit();
   for (let n = 0; n < 20_000; n++) session.hear(resize(1 + (n % 999)));
   expect(closed).toEqual(["input_overflow: too many frames at a time"]);
