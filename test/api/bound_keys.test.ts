@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Operation } from "../../shared/api/contract.ts";
 import type { Tool } from "../../shared/api/tool.ts";
-import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
+import { type Answer, type Json, NO_GUESTS, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
 import { callTool } from "../harness/mcp-client.ts";
 import { SshClient, sshPort } from "../harness/ssh-client.ts";
@@ -28,7 +28,7 @@ const sandbox = (agent_id: string, guest_cid: number) => ({ agent_id, guest_cid,
 
 beforeAll(async () => {
   daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+    env: NO_GUESTS,
   });
   describeTemplate(daemon);
   await daemon.room("r");

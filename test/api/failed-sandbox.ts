@@ -4,7 +4,7 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { TestDaemon } from "../harness/daemon.ts";
+import { NO_GUESTS, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 
@@ -14,7 +14,7 @@ export async function withFailedSandbox(
   env: Record<string, string> = {},
 ): Promise<{ daemon: TestDaemon; rows: Database }> {
   const daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false", ...env },
+    env: { ...NO_GUESTS, ...env },
   });
   describeTemplate(daemon);
   await daemon.room("r");

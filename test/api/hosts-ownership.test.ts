@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { type Json, NO_GUESTS, type TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
 import { until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
@@ -13,8 +13,7 @@ let one: TestDaemon;
 let two: TestDaemon;
 
 beforeAll(async () => {
-  const noGuests = { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" };
-  service = await TestHosts.start(2, { env: noGuests });
+  service = await TestHosts.start(2, { env: NO_GUESTS });
   [one, two] = service.hosts as [TestDaemon, TestDaemon];
   await service.knowEachOther();
 }, 60_000);

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
-import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
+import { type Answer, type Json, NO_GUESTS, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
 import { bearer } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
@@ -12,7 +12,7 @@ import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 let daemon: TestDaemon;
 beforeAll(async () => {
   daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+    env: NO_GUESTS,
   });
   describeTemplate(daemon);
   await daemon.room("r");

@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { type Json, NO_GUESTS, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
 import { idOf as idOfPerson, PASSWORD, People } from "../harness/people.ts";
 import { Visitor } from "../harness/visitor.ts";
@@ -52,7 +52,7 @@ function leave({ sandbox_id, org_id, room_uid }: Json): void {
 
 beforeAll(async () => {
   daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+    env: NO_GUESTS,
   });
   describeTemplate(daemon);
   const room = await daemon.room(ROOM);

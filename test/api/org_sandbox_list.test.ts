@@ -1,7 +1,7 @@
 /** Sandboxes of all rooms in one list, and the short path by which one is created: who sees which, and that both paths are one call. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../shared/api/contract.ts";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { type Json, NO_GUESTS, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
 import { bare, bearer, makeKey, makeOrg } from "./calls.ts";
 import { describeTemplate } from "./described-template.ts";
@@ -15,7 +15,7 @@ const PLACES = [
 
 beforeAll(async () => {
   daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+    env: NO_GUESTS,
   });
   describeTemplate(daemon);
   for (const [room, agent_id] of PLACES) {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { type Json, NO_GUESTS, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
 import { connectMcp } from "../harness/mcp-client.ts";
 import { bearer, makeKey, makeOrg, run } from "./calls.ts";
@@ -40,7 +40,7 @@ function leave(): void {
 beforeAll(async () => {
   daemon = await TestDaemon.start({
     env: {
-      ...{ ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+      ...NO_GUESTS,
       ...{ ROOMD_EGRESS_PRIVATE_RANGES: "10.1.0.0/16", ROOMD_EGRESS_HOSTS_FILE: hosts },
     },
   });

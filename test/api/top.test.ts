@@ -1,7 +1,7 @@
 /** What is used just now: who sees which sandboxes, and who the host. That the figures are true is in test/vm/top.test.ts. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SCOPES } from "../../shared/api/contract.ts";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { type Json, NO_GUESTS, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
 import { bare, bearer, makeKey, makeOrg } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
@@ -9,7 +9,7 @@ import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 let daemon: TestDaemon;
 beforeAll(async () => {
   daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+    env: NO_GUESTS,
   });
   describeTemplate(daemon);
   for (const [at, [room, agent_id]] of PLACES.entries()) {

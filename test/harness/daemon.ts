@@ -18,6 +18,9 @@ import { handOnVerified, receiveVerified } from "./verified.ts";
 
 export type { Json } from "./json.ts";
 
+/** Environment of a daemon whose sandboxes never start: there is no virtual machine monitor. */
+export const NO_GUESTS = { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" };
+
 export const BINARY = resolve("dist/roomd");
 /** Where `packaging/check` leaves the template that all tests share. */
 export const SHARED_TEMPLATES = join(process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test", "data", "templates");

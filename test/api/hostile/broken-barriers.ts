@@ -1,4 +1,5 @@
 /** The end of a sandbox whose agent is named by as many barriers as a room may have. */
+import { NO_GUESTS } from "../../harness/daemon.ts";
 import { type Attack, call, each } from "../../harness/hostile/attack.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "../described-template.ts";
 
@@ -9,7 +10,7 @@ const BARRIERS = 170;
 export default {
   title: "the end of a sandbox beside 64 MiB of barriers that name its agent",
   mostP99Ms: 25,
-  env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+  env: NO_GUESTS,
   prepare: async (daemon) => {
     describeTemplate(daemon);
   },
