@@ -1,39 +1,99 @@
 /**
- * Files of the ring with guests of which a check runs a third, chosen by a seed that is printed: each takes half a minute or more under
- * emulation, and is about one feature that other files use as well. Prints vitest's arguments that leave the others out.
+ * The files that a check leaves out, by a seed that is printed: of those that take longest it runs a third, and on a host so slow that a ring
+ * would not be done in its time, fewer files still. `sample.ts RING [SECONDS]` prints vitest's arguments that leave the others out.
  */
+import { globSync } from "node:fs";
 import { Chance } from "../harness/random.ts";
+import { committedDurations, lastRun, type MeasuredFile, SHORT_SECONDS } from "./durations.ts";
 
-export const SAMPLED = [
-  "test/vm/clones.test.ts",
-  "test/vm/egress-rate.test.ts",
-  "test/vm/files.test.ts",
-  "test/vm/full-disks.test.ts",
-  "test/vm/hibernate.test.ts",
-  "test/vm/hub-windows.test.ts",
-  "test/vm/images.test.ts",
-  "test/vm/kernel-limits.test.ts",
-  "test/vm/memory.test.ts",
-  "test/vm/quota.test.ts",
-  "test/vm/recipes.test.ts",
-  "test/vm/snapshots.test.ts",
-  "test/vm/standby.test.ts",
-  "test/vm/template-default.test.ts",
-  "test/vm/traces.test.ts",
-];
+/** By ring, files of half a minute or more, each about one feature that other files use as well. */
+export const SAMPLED: Record<string, readonly string[]> = {
+  api: [
+    "test/api/audit.test.ts",
+    "test/api/billing.test.ts",
+    "test/api/hostile/rows.test.ts",
+    "test/api/hostile_drives.test.ts",
+    "test/api/hosts-attack.test.ts",
+    "test/api/hosts-events.test.ts",
+    "test/api/hosts-failures.test.ts",
+    "test/api/hosts-move.test.ts",
+    "test/api/idempotency_crash.test.ts",
+    "test/api/mail.test.ts",
+    "test/api/people-attacks.test.ts",
+    "test/api/people_sweep.test.ts",
+    "test/api/room-backup.test.ts",
+    "test/api/traces.test.ts",
+    "test/api/webhooks.test.ts",
+  ],
+  vm: [
+    "test/vm/clones.test.ts",
+    "test/vm/egress-rate.test.ts",
+    "test/vm/files.test.ts",
+    "test/vm/full-disks.test.ts",
+    "test/vm/hibernate.test.ts",
+    "test/vm/hub-windows.test.ts",
+    "test/vm/images.test.ts",
+    "test/vm/kernel-limits.test.ts",
+    "test/vm/memory.test.ts",
+    "test/vm/quota.test.ts",
+    "test/vm/recipes.test.ts",
+    "test/vm/snapshots.test.ts",
+    "test/vm/standby.test.ts",
+    "test/vm/template-default.test.ts",
+    "test/vm/traces.test.ts",
+  ],
+};
+/** Files of a ring that run at a time. */
+const WORKERS = 2;
 
-/** The files that this run leaves out. */
-export function leftOut(chance: Chance, files: readonly string[] = SAMPLED): string[] {
+/** Two thirds of the list. */
+export function leftOut(chance: Chance, files: readonly string[]): string[] {
   const left = [...files];
   for (let taken = 0; taken < files.length / 3; taken++) left.splice(chance.whole(0, left.length - 1), 1);
   return left;
 }
 
+/** The files of a ring beyond those that are done in so many seconds, `slowness` being by how much longer each takes than is committed. */
+export function beyond(
+  chance: Chance,
+  files: readonly string[],
+  seconds: number,
+  slowness: number,
+  committed: Readonly<Record<string, number>>,
+): string[] {
+  const waiting = [...files];
+  const left: string[] = [];
+  const takes = (file: string) => ((committed[file] ?? SHORT_SECONDS) * slowness) / WORKERS;
+  let needed = files.reduce((sum, file) => sum + takes(file), 0);
+  while (needed > seconds) {
+    const [file = ""] = waiting.splice(chance.whole(0, waiting.length - 1), 1);
+    needed -= takes(file);
+    left.push(file);
+  }
+  return left;
+}
+
+/** By how much longer these files took than the run whose durations are committed; 1 without any. */
+export function slownessOf(files: readonly MeasuredFile[], committed: Readonly<Record<string, number>>): number {
+  const known = files.filter(({ file }) => file in committed);
+  if (known.length === 0) return 1;
+  const before = known.reduce((sum, { file }) => sum + (committed[file] ?? 0), 0);
+  return known.reduce((sum, { seconds }) => sum + seconds, 0) / before;
+}
+
 if (import.meta.main && process.env.ROOMD_TEST_LONG !== "1") {
+  const [ring = "", seconds] = process.argv.slice(2);
   const chance = new Chance();
-  const files = leftOut(chance);
+  const long = leftOut(chance, SAMPLED[ring] ?? []);
+  const others = globSync(`test/${ring}/**/*.test.ts`).filter((file) => !long.includes(file));
+  const committed = committedDurations();
+  const late =
+    seconds === undefined
+      ? []
+      : beyond(chance, others.toSorted(), Number(seconds), slownessOf(lastRun(), committed), committed);
   console.error(
-    `left out: ${files.join(", ")}; ROOMD_TEST_SEED=${chance.seed} chooses the same, ROOMD_TEST_LONG=1 leaves none out`,
+    `left out: ${long.join(", ")}; ROOMD_TEST_SEED=${chance.seed} chooses the same, ROOMD_TEST_LONG=1 leaves none out`,
   );
-  console.log(files.flatMap((file) => ["--exclude", file]).join("\n"));
+  if (late.length > 0) console.error(`left out, since this host is slow: ${late.join(", ")}`);
+  console.log([...long, ...late].flatMap((file) => ["--exclude", file]).join("\n"));
 }

@@ -1,9 +1,15 @@
 /** The longest turn of this process's event loop during some work, in milliseconds of the thread's processor time. */
 import { threadTime } from "../../daemon/host/thread-time.ts";
+import { slowness } from "./slowness.ts";
 import { ALLOWANCE } from "./turns.ts";
 
-/** Factor of a bound: in the check other rings share the processors' caches, and other tests the process and its garbage. */
-export const BUSY = ALLOWANCE > 1 ? 2 : 1;
+/** In the check other rings share the processors' caches, and other tests the process and its garbage. */
+const BUSY = ALLOWANCE > 1 ? 2 : 1;
+
+/** The bound of a turn of `ms` where the test runs now. */
+export function boundOf(ms: number): number {
+  return ms * BUSY * slowness();
+}
 
 /** Also counts collections of garbage that run on the thread. */
 export async function longestTurn(work: () => Promise<unknown>): Promise<number> {

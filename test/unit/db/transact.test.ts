@@ -10,7 +10,7 @@ import { nextTurn } from "../../../daemon/core/turn.ts";
 import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";
 import { type LocalDatabase, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";
 import { threadTime } from "../../../daemon/host/thread-time.ts";
-import { BUSY, longestTurn } from "../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
 
 let directory: string;
 let connection: Connection;
@@ -66,7 +66,7 @@ describe("writes of one turn", () => {
       Promise.all(Array.from({ length: 50 }, (_, n) => database.commit(insert(n)).then(compute))),
     );
     // Those of one commit together compute for 100 ms.
-    expect(longest).toBeLessThan(30 * BUSY);
+    expect(longest).toBeLessThan(boundOf(30));
     expect(numbers()).toHaveLength(50);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { StreamEvent } from "../../../daemon/core/operation.ts";
 import { eventsResponse } from "../../../daemon/edge/http/events.ts";
-import { BUSY, longestTurn } from "../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
 
 async function* endless(): AsyncGenerator<readonly StreamEvent[]> {
   for (let id = 1; ; id++) yield [{ id, data: { seq: id } }];
@@ -51,7 +51,7 @@ describe("a stream of events", () => {
       for await (const chunk of body ?? []) bytes += chunk.byteLength;
     });
     expect(bytes).toBeGreaterThan(2_000 * 64 * 1024);
-    expect(longest).toBeLessThan(20 * BUSY);
+    expect(longest).toBeLessThan(boundOf(20));
   });
 
   test("cuts off a reader that does not take what was sent, and skips nothing for it", async () => {

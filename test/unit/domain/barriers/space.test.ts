@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { countSome, ROOM_START } from "../../../../daemon/domain/barriers/store.ts";
 import { MAX_ROOM_BARRIERS_BYTES } from "../../../../shared/api/barriers.ts";
-import { BUSY, longestTurn } from "../../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../../harness/longest-turn.ts";
 import { Rooms, uidOf } from "../fabric/rooms-fixture.ts";
 
 let rooms: Rooms;
@@ -91,5 +91,5 @@ test("of 170,000 generations is counted in pieces, once for all arrivals that wa
   });
   expect(codes).toEqual(Array.from({ length: 8 }, () => "none"));
   // The count of names takes 20 ms in one statement, and so does the sum of bytes.
-  expect(longest).toBeLessThan(12 * BUSY);
+  expect(longest).toBeLessThan(boundOf(12));
 });
