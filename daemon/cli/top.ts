@@ -30,6 +30,7 @@ interface TopOptions extends JsonOption {
   room?: string;
   interval?: number;
   sort?: Sort;
+  once?: boolean;
 }
 
 export function topCommand(): Command {
@@ -40,17 +41,18 @@ export function topCommand(): Command {
       "loop is the load of the service's event loop, by organization; its longest piece is of the last minute.",
       "The host is shown with a key that has org:admin, and on the host itself also without a key.",
       "Keys: q quits; c, m, d, n and a sort by CPU, memory, disk, network and agent; arrows, j, k, space, g and G scroll; / filters.",
-      "With --json, or where the output is no terminal, it is printed once, after one interval.",
+      "With --once or --json, or where the output is no terminal, it is printed once, after one interval.",
     ],
-    examples: ["roomd top", "roomd top --room build-42 --sort memory", "roomd top --json --interval 5s"],
+    examples: ["roomd top", "roomd top --once --room build-42 --sort memory", "roomd top --json --interval 5s"],
   })
     .option("--room <room>", "only the sandboxes of this room")
     .option("--interval <time>", "time between two looks (default: 1s)", milliseconds)
     .addOption(choice("--sort <by>", "the largest first (default: cpu)", SORTS))
-    .action(async ({ room, interval = DEFAULT_INTERVAL_MS, sort = "cpu", json }: TopOptions) => {
+    .option("--once", "print it once, on a terminal too")
+    .action(async ({ room, interval = DEFAULT_INTERVAL_MS, sort = "cpu", once, json }: TopOptions) => {
       const look = async () => (await call(topGet, { room_id: room })).value;
       const everyMs = Math.max(interval, LEAST_INTERVAL_MS);
-      if (!json && process.stdout.isTTY && process.stdin.isTTY) {
+      if (!json && !once && process.stdout.isTTY && process.stdin.isTTY) {
         await withoutProgress(() => new LiveTop(look, everyMs, sort).run());
         return;
       }

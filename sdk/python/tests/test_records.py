@@ -97,3 +97,11 @@ class AnswersTest(ScriptedService):
         self.assertEqual(sandbox.snapshot().snapshot_id, "snap_1")
         self.assertEqual(room.checkpoint().snapshots[0].agent_id, "b")
         self.assertEqual(room.agent("b").barrier("c").state, "released")
+
+    def test_every_object_of_an_answer_has_its_fields_as_attributes(self) -> None:
+        self.replies = [ok({"items": [{"agent_id": "b", "resources": {"vcpus": 2}}], "next_cursor": None})]
+        found: Any = next(Room(self.client, "a").sandboxes())
+        self.assertEqual((found.agent_id, found["agent_id"], found.resources.vcpus), ("b", "b", 2))
+        self.assertEqual(json.loads(json.dumps(found)), {"agent_id": "b", "resources": {"vcpus": 2}})
+        with self.assertRaisesRegex(AttributeError, "no field agent$"):
+            found.agent

@@ -162,7 +162,8 @@ test.concurrent.each([
   ],
   [["room", "creat", "a"], "unknown command 'creat'", "Did you mean create? "],
   [["room", "list", "--lmit", "3"], "unknown option '--lmit'", "Did you mean --limit? "],
-  [["room", "get"], "missing required argument 'room'", ""],
+  [["room", "get"], "missing required argument 'room'", "For example: `roomd room get build-42`. "],
+  [["key", "create"], "required option '--name <name>' not specified", "For example: `roomd key create --name ci`. "],
 ])("%j says what is wrong, and what was probably meant, to people and to programs", async (args, detail, meant) => {
   const hint = `${meant}Run it with --help to see what it takes.`;
   expect((await run(args)).stderr).toBe(`roomd: ${detail}\n${hint}\n`);

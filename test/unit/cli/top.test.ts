@@ -289,6 +289,14 @@ describe("on a terminal", () => {
     expect(terminal.text.endsWith(`\x1b[?25h${OFF}`)).toBe(true);
   });
 
+  test("--once prints it there and ends", async () => {
+    await using service = await answering();
+    await using terminal = open(service.env, 80, ["--once"]);
+    expect((await terminal.ended).exit_code).toBe(0);
+    expect(terminal.text).toMatch(/agent-02 .*running/);
+    expect(terminal.text).not.toContain(ON);
+  });
+
   test("NO_COLOR leaves the colours out", async () => {
     await using service = await answering();
     await using terminal = open({ ...service.env, NO_COLOR: "1" });

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from ._generated.operations import OPERATIONS, Operation
 from ._generated.schemas import WrittenFile, WrittenSandboxFile
 from .errors import ConnectionError, RoomdError
+from .record import Fields
 from .stream import Event, Place, follow
 from .trace import UsualTrace, usual_trace
 from .spellings import strict
@@ -277,7 +278,7 @@ def _path_of(operation: Operation, fields: dict[str, Any]) -> str:
 
 def _json_of(answer: Answer, deadline: float) -> Any:
     try:
-        return json.loads(answer.all(deadline))
+        return json.loads(answer.all(deadline), object_hook=Fields)
     except ValueError as error:
         raise ConnectionError("What came is no answer of roomd.", "foreign") from error
 

@@ -1,4 +1,4 @@
-"""Base class of the records that the service returns: dicts whose fields are attributes too."""
+"""Base classes of what the service returns: dicts whose fields are attributes too."""
 
 from collections.abc import Mapping
 from reprlib import Repr
@@ -20,7 +20,24 @@ class _Short(Repr):
 _SHORT = _Short()
 
 
-class Record(dict[str, Any]):
+class Fields(dict[str, Any]):
+    """A JSON object of the service, for type checkers a typed dict of `roomd.schemas`: each field is a key and an attribute."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return self[name]
+            except KeyError:
+                raise AttributeError(f"{type(self).__name__} has no field {name}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+
+class Record(Fields):
     """A record of the service. Each field is an attribute and a key: `message.payload`, `message["payload"]`."""
 
     __slots__ = ()
@@ -38,17 +55,6 @@ class Record(dict[str, Any]):
                 self[name] = kind(part)
             elif isinstance(part, list):
                 self[name] = [kind(each) for each in part]
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            try:
-                return self[name]
-            except KeyError:
-                raise AttributeError(f"{type(self).__name__} has no field {name}") from None
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self]
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={_SHORT.repr(self[name])}" for name in self._shown if name in self)
