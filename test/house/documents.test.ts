@@ -16,7 +16,7 @@ import { blocksOf, PAGES, pageAt } from "../harness/documents.ts";
 import { unknownIn } from "./command-lines.ts";
 import { codeOf, filesOf, read } from "./sources.ts";
 
-const DOCUMENTS = [...PAGES.map(({ path }) => path), "daemon/README.md"];
+const DOCUMENTS = [...PAGES.map(({ path }) => path), "CONTRIBUTING.md", "daemon/README.md", "test/README.md"];
 const README_LINES = 250;
 /** What a block of a page can be: each kind is tested, `text` is shown only. */
 const KINDS = [
