@@ -17,6 +17,9 @@ interface Upload {
 export class ObjectStoreServer {
   readonly objects = new Map<string, Buffer>();
   readonly uploads = new Map<string, Upload>();
+  /** What its clock shows; null for the present. */
+  time: Date | null = null;
+  readonly #storedAt = new Map<string, Date>();
   readonly asked: string[] = [];
   /** What becomes of a request, where it is not answered as it should be. */
   fault: (method: string, url: URL, server: ObjectStoreServer) => Response | Promise<Response> | "cut" | null = () =>
@@ -94,7 +97,8 @@ export class ObjectStoreServer {
     const page = keys.slice(from, from + 2);
     const more = from + 2 < keys.length;
     const items = page.map(
-      (key) => `<Contents><Key>${key}</Key><Size>${this.objects.get(key)?.length}</Size></Contents>`,
+      (key) =>
+        `<Contents><Key>${key}</Key><LastModified>${this.#storedAt.get(key)?.toISOString()}</LastModified><Size>${this.objects.get(key)?.length}</Size></Contents>`,
     );
     const next = more ? `<NextContinuationToken>${from + 2}</NextContinuationToken>` : "";
     return xml(`<IsTruncated>${more}</IsTruncated>${next}${items.join("")}`);
@@ -116,6 +120,7 @@ export class ObjectStoreServer {
     if (upload && request.method === "DELETE") this.uploads.delete(id);
     else if (upload) {
       this.objects.set(key, Buffer.concat([...upload.parts].sort(([a], [b]) => a - b).map(([, part]) => part)));
+      this.#storedAt.set(key, this.time ?? new Date());
       this.uploads.delete(id);
       return xml("<Key/>");
     } else if (request.method === "DELETE") this.objects.delete(key);

@@ -36,6 +36,8 @@ export class StoreError extends Error {
 export interface StoredObject {
   key: string;
   size_bytes: number;
+  /** By the clock of the object store; infinite if it does not tell. */
+  storedMs: number;
 }
 
 export interface UnfinishedUpload {
@@ -71,8 +73,10 @@ export class ObjectStore {
     for (let page = 0; page < MOST_PAGES; page++) {
       const query = { "list-type": "2", prefix, ...(token !== "" && { "continuation-token": token }) };
       const text = await this.#text({ method: "GET", query });
-      for (const each of elementsIn(text, "Contents"))
-        found.push({ key: textIn(each, "Key"), size_bytes: Number(textIn(each, "Size")) });
+      for (const each of elementsIn(text, "Contents")) {
+        const storedMs = Date.parse(textIn(each, "LastModified")) || Number.POSITIVE_INFINITY;
+        found.push({ key: textIn(each, "Key"), size_bytes: Number(textIn(each, "Size")), storedMs });
+      }
       token = textIn(text, "NextContinuationToken");
       if (textIn(text, "IsTruncated") !== "true" || token === "") break;
     }

@@ -142,16 +142,21 @@ export interface ListedBackup extends Stored {
   made_at: string;
 }
 
-/** All below the prefix, of every host; the newest first. Throws StoreError. */
+/**
+ * All below the prefix, of every host; the newest first. Throws StoreError. A name has the time of its host, whose clock may have been ahead:
+ * no backup is newer than its object. An object may be newer than its backup, if the bucket was copied.
+ */
 export async function listStored(plan: S3Plan, store = new ObjectStore(plan)): Promise<ListedBackup[]> {
-  const found = (await store.list(plan.prefix)).flatMap(({ key, size_bytes }) => {
+  const found = (await store.list(plan.prefix)).flatMap(({ key, size_bytes, storedMs }) => {
     const name = nameIn(plan, key) ?? "";
     const named = readName(name);
-    return named ? [{ name, size_bytes, ...named }] : [];
+    if (!named) return [];
+    const madeMs = Date.parse(named.made_at);
+    return [{ backup: { name, size_bytes, ...named }, madeMs: Math.min(storedMs, madeMs) }];
   });
-  return found.sort((a, b) =>
-    a.made_at === b.made_at ? b.name.localeCompare(a.name) : b.made_at.localeCompare(a.made_at),
-  );
+  return found
+    .sort((a, b) => b.madeMs - a.madeMs || b.backup.name.localeCompare(a.backup.name))
+    .map(({ backup }) => backup);
 }
 
 /** What is in a backup, each piece once it is known to be true. Throws StoreError, WrongPassphrase, BrokenBackup. */

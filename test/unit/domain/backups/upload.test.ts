@@ -20,8 +20,10 @@ async function* streamOf(bytes: Uint8Array) {
   for (let at = 0; at < bytes.length; at += 300_000) yield bytes.subarray(at, at + 300_000);
 }
 const at = (day: number) => new Date(Date.UTC(2026, 10, day));
-const send = (bytes: Uint8Array, day: number, hostId = "host-1") =>
-  upload(plan, streamOf(bytes), { hostId, at: at(day) });
+const send = (bytes: Uint8Array, day: number, hostId = "host-1", aheadDays = 0) => {
+  server.time = at(day);
+  return upload(plan, streamOf(bytes), { hostId, at: at(day + aheadDays) });
+};
 
 test("what was sent comes back; a host's older ones go, and no other's", async () => {
   const bytes = randomBytes(20 * 1024 ** 2);
@@ -37,6 +39,15 @@ test("what was sent comes back; a host's older ones go, and no other's", async (
   ]);
   const back = await Array.fromAsync(download(plan, { bucket: STORE.bucket, key: `roomd/${name}` }));
   expect(Buffer.concat(back).equals(bytes)).toBe(true);
+});
+
+test("backups of a clock that was ahead are no newer than their objects", async () => {
+  await send(Buffer.of(1), 1, "host-1", 365);
+  await send(Buffer.of(2), 2, "host-1", 365);
+  const { name } = await send(Buffer.of(3), 3);
+  const later = await send(Buffer.of(4), 4);
+  expect([name, later.deleted]).toEqual(["host-1-20261103T000000000Z.roomd", ["host-1-20271102T000000000Z.roomd"]]);
+  expect((await listStored(plan)).map((each) => each.name)).toEqual([later.name, name]);
 });
 
 test("a source that fails leaves no parts, no object, and the older ones", async () => {
