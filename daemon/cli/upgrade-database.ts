@@ -44,7 +44,7 @@ export function keepDatabase(paths: Places): void {
 }
 
 /**
- * Does nothing without a copy. One rename moves the copy, so that a loss of power leaves either the copy or the restored database.
+ * Does nothing without a copy. One rename moves the copy, so that a loss of power leaves either the present database or the copy, whole.
  * Throws if an earlier roomd has copied a log, too, and the disk is too full to write that into the copy.
  */
 export function putDatabaseBack(paths: Places): void {
@@ -52,6 +52,11 @@ export function putDatabaseBack(paths: Places): void {
   const kept = copyIn(before_upgrade, paths);
   if (!existsSync(kept)) return;
   foldLog(kept);
+  try {
+    writeWholeLog(database, { afterFailure: false });
+  } catch {
+    // Whatever is wrong with the present database, the copy replaces it.
+  }
   // The copy's own pages must not be read with the log of the present database.
   for (const end of ["-wal", "-shm"]) rmSync(`${database}${end}`, { force: true });
   syncDirectory(dirname(database));

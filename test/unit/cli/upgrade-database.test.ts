@@ -1,11 +1,24 @@
 /** The copy of the database by which an upgrade goes back: kept where the database would change, and put back as it was. */
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { forgetDatabase, keepDatabase, putDatabaseBack } from "../../../daemon/cli/upgrade-database.ts";
 import { openConnection } from "../../../daemon/db/client.ts";
 import { latestVersion } from "../../../daemon/db/migrate.ts";
+import { Chance } from "../../harness/random.ts";
+import { RecordedDisk, recorder, snapshotOf } from "../../harness/recorded-disk.ts";
 
 let data: string;
 let paths: { database: string; before_upgrade: string };
@@ -22,8 +35,8 @@ function run(...statements: string[]): void {
   connection.close();
 }
 
-function rows(): unknown[] {
-  const connection = openConnection(paths.database);
+function rows(database = paths.database): unknown[] {
+  const connection = openConnection(database);
   const found = connection.queries.all("SELECT n FROM t ORDER BY n");
   connection.close();
   return found;
@@ -64,4 +77,58 @@ test("a copy that an interrupted upgrade has left is kept, and a database that w
   run(`PRAGMA user_version = ${latestVersion()}`);
   keepDatabase(paths);
   expect(existsSync(paths.before_upgrade)).toBe(false);
+});
+
+test("a loss of power while it is put back leaves one of both databases, and the next attempt puts it back", () => {
+  const former = [{ n: 1 }, { n: 2 }];
+  const present = [{ n: 1 }, { n: 3 }];
+  keepDatabase(paths);
+  const kept = join(paths.before_upgrade, "roomd.db");
+  const aside = join(data, "aside.db");
+  const copyLog = (database: string) => {
+    for (const end of ["", "-wal"]) copyFileSync(`${paths.database}${end}`, `${database}${end}`);
+  };
+  // As an earlier version copies it, with its log.
+  const writer = openConnection(paths.database);
+  writer.execute("INSERT INTO t VALUES (2)");
+  copyLog(kept);
+  // The new version has ended while it wrote its log into the file.
+  writer.execute("UPDATE t SET n = 3 WHERE n = 2");
+  copyLog(aside);
+  writer.close();
+  for (const end of ["", "-wal"]) renameSync(`${aside}${end}`, `${paths.database}${end}`);
+  const opened = openSync(paths.database, "r+");
+  const lost = Buffer.alloc(statSync(paths.database).size - 4096);
+  writeSync(opened, lost, 0, lost.length, 4096);
+  closeSync(opened);
+
+  const home = mkdtempSync(join(tmpdir(), "roomd-upgrade-"));
+  try {
+    const before = snapshotOf(data, join(home, "before"));
+    const recording = join(home, "recording");
+    const source = resolve("daemon/cli/upgrade-database.ts");
+    const script = `(await import(${JSON.stringify(source)})).putDatabaseBack(${JSON.stringify(paths)})`;
+    const [program = "", ...words] = recorder({ to: recording }).split(" ");
+    execFileSync(program, [...words, process.execPath, "-e", script]);
+    const disk = new RecordedDisk(data, before);
+    disk.read(recording);
+    expect(disk.syncs.length).toBeGreaterThan(3);
+    const chance = new Chance();
+    for (let after = 0; after < disk.length; after++) {
+      for (let state = 0; state < 4; state++) {
+        const left = join(home, "left");
+        const looked = join(home, "looked");
+        disk.crash(after, chance, left);
+        snapshotOf(left, looked);
+        const at = `after change ${after}, ROOMD_TEST_SEED=${chance.seed}`;
+        expect([former, present], at).toContainEqual(rows(join(looked, "roomd.db")));
+        putDatabaseBack({ database: join(left, "roomd.db"), before_upgrade: join(left, "before-upgrade") });
+        expect(rows(join(left, "roomd.db")), at).toEqual(former);
+        for (const each of [left, looked]) rmSync(each, { recursive: true });
+      }
+    }
+    expect(rows()).toEqual(former);
+  } finally {
+    rmSync(home, { recursive: true });
+  }
 });
