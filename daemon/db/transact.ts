@@ -87,7 +87,7 @@ export interface Database {
 
 /** The database of this host's file; one that hosts share is a Database alone. */
 export interface LocalDatabase extends Database {
-  /** Runs several works in this order in one commit, where each still succeeds or fails alone. Never rejects. */
+  /** Runs several works in this order in a commit of their own, where each still succeeds or fails alone. Never rejects. */
   commitTogether(
     works: readonly ((queries: Queries) => unknown)[],
     vital: boolean,
@@ -110,6 +110,10 @@ export function makeDatabase(
   let waitingCount = 0;
   /** Committed before the others. */
   const early: Write[] = [];
+  /** Each with its followers in a commit of its own; commits of other writes come between. */
+  const separate: Write[] = [];
+  let wasSeparate = false;
+  const isAnyWaiting = () => early.length > 0 || waitingCount > 0;
   let timer: Timer | null = null;
   const listeners: ((flushMs: number) => void)[] = [];
   const lastWrites: ((queries: Queries) => void)[] = [];
@@ -150,15 +154,20 @@ export function makeDatabase(
   };
   const isFull = (error: unknown) => isDiskFull(error) || (isDiskFailure(error) && isOverQuota(connection.file));
 
-  const next = (): Write | undefined => {
+  const nextOfMany = (): Write | undefined => {
     const first = early.shift() ?? waiting.take();
     if (first && !first.isEarly) waitingCount--;
     return first;
   };
 
   const flush = async () => {
-    stopTimer(timer);
-    timer = null;
+    const isSeparate = separate.length > 0 && !(wasSeparate && isAnyWaiting());
+    wasSeparate = isSeparate;
+    const next = isSeparate ? () => separate.shift() : nextOfMany;
+    if (!isSeparate) {
+      stopTimer(timer);
+      timer = null;
+    }
     /** The writes of this commit so far; on a full disk the same ones are retried. */
     const batch: Write[] = [];
     for (;;) {
@@ -171,8 +180,12 @@ export function makeDatabase(
         const until = monotonicMs() + WRITE_MS;
         for (const write of batch) outcomes.push(attempt(connection, memory, write));
         // Writes that these writes queue are part of the next commit.
-        let left = early.length + waitingCount;
-        for (let write = next(); write; write = --left > 0 && monotonicMs() < until ? next() : undefined) {
+        let left = isSeparate ? Number(batch.length === 0) : early.length + waitingCount;
+        for (
+          let write = left > 0 ? next() : undefined;
+          write;
+          write = --left > 0 && monotonicMs() < until ? next() : undefined
+        ) {
           loopTime.goesOn(write.owner, "db.write");
           for (const each of [write, ...write.followers]) {
             batch.push(each);
@@ -257,7 +270,7 @@ export function makeDatabase(
       await flush();
       isUnderWay = false;
       flushing = null;
-      if (waitingCount > 0 || (early.length > 0 && timer === null)) schedule();
+      if (separate.length > 0 || waitingCount > 0 || (early.length > 0 && timer === null)) schedule();
     });
   };
   const made = (
@@ -287,7 +300,7 @@ export function makeDatabase(
       schedule();
       const following = others.map((work) => made(work, vital));
       const { write, result } = made(first, vital, { followers: following.map((each) => each.write) });
-      add(write);
+      separate.push(write);
       return Promise.allSettled([result, ...following.map((each) => each.result)]);
     },
     commitWithin: <T>(ms: number, work: (queries: Queries) => T, isOfReads = false) => {
@@ -318,7 +331,7 @@ export function makeDatabase(
     beforeCommit: (write) => void lastWrites.push(write),
     undo: (step) => memory.add(step),
     close: async () => {
-      if (early.length > 0 || waitingCount > 0) schedule();
+      if (separate.length > 0 || isAnyWaiting()) schedule();
       while (flushing ?? following) await (flushing ?? following);
       checkpoints?.close();
       if (checkpoints?.hasFailed()) return await new Promise<never>(() => {});

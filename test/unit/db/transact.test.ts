@@ -108,6 +108,27 @@ describe("writes of one turn", () => {
     expect(await database.commitTogether([], true)).toEqual([]);
   });
 
+  test("that belong together fail no other write if their COMMIT fails, and take turns with others", async () => {
+    connection.execute("CREATE TABLE parents (id INTEGER PRIMARY KEY)");
+    connection.execute("CREATE TABLE children (parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)");
+    const orphan = (queries: Queries) => void queries.run(sql`INSERT INTO children VALUES (7)`);
+    const [before, [together], after] = await Promise.all([
+      database.commit(insert(1)),
+      database.commitTogether([orphan], true),
+      database.commit(insert(2)),
+    ]);
+    expect([before, after]).toEqual([1, 2]);
+    expect(together).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("FOREIGN KEY") } });
+    expect(numbers()).toEqual([1, 2]);
+    const order: string[] = [];
+    const noted = (name: string, written: Promise<unknown>) => written.then(() => void order.push(name));
+    await Promise.all([
+      ...["a", "b"].map((name) => noted(name, database.commitTogether([insert(3)], true))),
+      noted("other", database.commit(insert(4))),
+    ]);
+    expect(order).toEqual(["a", "other", "b"]);
+  });
+
   test("that cannot even begin all fail", async () => {
     const begin = vi.spyOn(connection, "step").mockImplementationOnce(() => {
       throw new Error("disk I/O error");
