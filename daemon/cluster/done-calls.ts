@@ -1,12 +1,15 @@
 /**
- * Owns what hosts know of each other's calls with an Idempotency-Key: that one changed what they share is noted with the change, in the
- * same round, and by whom. So the same call at another host is led to its answer, and none is carried out twice.
+ * Calls with an Idempotency-Key that changed shared rows. The directory has each with the host that carried it out, in the transaction of
+ * the round that has its change, so the same call on another host is forwarded to its reply and no call is carried out twice. No host has
+ * a copy: a round asks the directory, in one statement for all its calls.
+ *
+ *   trial   each change is tried as if its call were new ──▶ the calls of the changes that succeed
+ *   note    INSERT … ON CONFLICT DO NOTHING: a call noted earlier is of the host that the directory names ⇒ the changes are tried again
  */
-import { and, eq, lt } from "drizzle-orm";
-import type { Queries } from "../db/client.ts";
-import { doneCalls } from "./table.ts";
+import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
+import type { Run } from "./connections.ts";
 
-/** What tells a call from others. */
+/** Identifies a call. */
 export interface NamedCall {
   key_id: string;
   method: string;
@@ -14,28 +17,91 @@ export interface NamedCall {
   idempotency_key: string;
 }
 
-/** The host that has done it; null: nobody had, and it is noted that this one does. Within a change. */
-export function noteCall(queries: Queries, call: NamedCall, host_id: string, done_at: string): string | null {
-  const { key_id, method, path, idempotency_key } = call;
-  const isIt = and(
-    ...[eq(doneCalls.key_id, key_id), eq(doneCalls.method, method)],
-    ...[eq(doneCalls.path, path), eq(doneCalls.idempotency_key, idempotency_key)],
+const KEY = "key_id, method, path, idempotency_key";
+const GIVEN = `SELECT * FROM json_to_recordset($1::json) AS given (key_id text, method text, path text, idempotency_key text)`;
+
+/** The calls that were noted before this statement, which alone it sees of the table. */
+const NOTE = `
+  WITH given AS (${GIVEN}),
+       noted AS (INSERT INTO roomd.done_calls (${KEY}, host_id) SELECT ${KEY}, $2 FROM given ON CONFLICT DO NOTHING)
+  SELECT ${KEY}, host_id FROM roomd.done_calls JOIN given USING (${KEY})`;
+const WITHDRAW = `DELETE FROM roomd.done_calls WHERE (${KEY}) IN (${GIVEN})`;
+
+/** The calls of one round. */
+export class RoundCalls {
+  readonly #hostId: string;
+  /** Calls that were carried out earlier, with the host. */
+  readonly #earlier = new Map<string, string>();
+  /** Calls that this round has noted. */
+  readonly #noted = new Map<string, NamedCall>();
+  /** Calls of this trial's changes so far, and of the current one. */
+  #tried = new Map<string, NamedCall>();
+  #current = new Map<string, NamedCall>();
+
+  constructor(hostId: string) {
+    this.#hostId = hostId;
+  }
+
+  beginTrial(): void {
+    this.#tried = new Map();
+  }
+
+  beginChange(): void {
+    this.#current = new Map();
+  }
+
+  /** Host that carried out the call of the current change earlier; null: none, and the call is noted if the change succeeds. */
+  doneBy(call: NamedCall): string | null {
+    const name = nameOf(call);
+    const by = this.#tried.has(name) ? this.#hostId : this.#earlier.get(name);
+    if (by !== undefined) return by;
+    this.#current.set(name, call);
+    return null;
+  }
+
+  endChange(): void {
+    for (const [name, call] of this.#current) this.#tried.set(name, call);
+  }
+
+  /** Whether changes of this trial have calls. */
+  get hasAny(): boolean {
+    return this.#tried.size > 0;
+  }
+
+  /** Notes the calls of the trial. False if some were carried out earlier: the changes are to be tried again. Within the round. */
+  async note(run: Run): Promise<boolean> {
+    const asked = [...this.#tried].filter(([name]) => !this.#noted.has(name));
+    if (asked.length > 0) {
+      const { rows } = await run(NOTE, [JSON.stringify(asked.map(([, call]) => call)), this.#hostId]);
+      const earlier = rows as unknown as (NamedCall & { host_id: string })[];
+      for (const [name, call] of asked) this.#noted.set(name, call);
+      for (const { host_id, ...call } of earlier) {
+        this.#noted.delete(nameOf(call));
+        this.#earlier.set(nameOf(call), host_id);
+      }
+      if (earlier.length > 0) return false;
+    }
+    // Their changes succeeded only as if an earlier call were new.
+    const failed = [...this.#noted].flatMap(([name, call]) => (this.#tried.has(name) ? [] : [call]));
+    if (failed.length > 0) await run(WITHDRAW, [JSON.stringify(failed)]);
+    return true;
+  }
+}
+
+const nameOf = ({ key_id, method, path, idempotency_key }: NamedCall) =>
+  JSON.stringify([key_id, method, path, idempotency_key]);
+
+/** Of one statement, so that no round waits for long. */
+const MOST_FORGOTTEN = 10_000;
+
+/** Deletes some calls that are older than their replies. Returns whether there may be more. Within a transaction. */
+export async function forgetCalls(run: Run): Promise<boolean> {
+  const { rows } = await run(
+    `WITH old AS (SELECT ctid FROM roomd.done_calls WHERE at < now() - make_interval(secs => $1)
+                   LIMIT ${MOST_FORGOTTEN} FOR UPDATE SKIP LOCKED),
+          gone AS (DELETE FROM roomd.done_calls WHERE ctid IN (SELECT ctid FROM old) RETURNING 1)
+     SELECT count(*)::integer AS forgotten FROM gone`,
+    [IDEMPOTENCY_SECONDS],
   );
-  const done = queries.select({ host_id: doneCalls.host_id }).from(doneCalls).where(isIt).get();
-  if (done) return done.host_id;
-  queries.insert(doneCalls).values({ key_id, method, path, idempotency_key, host_id, done_at }).run();
-  return null;
-}
-
-/** Forgets what this host noted before a moment, when it has the answers no more. Within a change. */
-export function forgetCalls(queries: Queries, hostId: string, before: string): void {
-  queries
-    .delete(doneCalls)
-    .where(and(eq(doneCalls.host_id, hostId), lt(doneCalls.done_at, before)))
-    .run();
-}
-
-export function hasCallsBefore(queries: Queries, hostId: string, before: string): boolean {
-  const old = and(eq(doneCalls.host_id, hostId), lt(doneCalls.done_at, before));
-  return queries.select({ path: doneCalls.path }).from(doneCalls).where(old).limit(1).get() !== undefined;
+  return rows[0]?.forgotten === MOST_FORGOTTEN;
 }

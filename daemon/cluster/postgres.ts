@@ -1,8 +1,7 @@
 /** Owns the Directory of several hosts: a PostgreSQL database is what is true, and this host's tables are a copy that follows it. */
-import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
 import type { RoomUid } from "../../shared/ids.ts";
 import type { AnchorStore } from "../core/anchor-store.ts";
-import { at, now, startInterval, stopTimer, wallMs } from "../core/clock.ts";
+import { startInterval, stopTimer } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { loopTime, Pieces } from "../core/loop/index.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
@@ -17,7 +16,7 @@ import { chooseHost, noSuchHost } from "./choose.ts";
 import { askAheadMs } from "./clock-error.ts";
 import { Connections, type Listening, type Run, type ServerSettings } from "./connections.ts";
 import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
-import { forgetCalls, hasCallsBefore, noteCall } from "./done-calls.ts";
+import { forgetCalls } from "./done-calls.ts";
 import type { Holder, Member } from "./holder.ts";
 import { Leases, type Load } from "./leases.ts";
 import { differences, type LostName, lostNames, type Self, type Sources } from "./own.ts";
@@ -169,6 +168,10 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     }
   };
 
+  const forgetOldCalls = async () => {
+    while (await connections.transaction(forgetCalls, ASK_MS));
+  };
+
   return {
     database: {
       ...database,
@@ -264,7 +267,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     doneBy: (within, call) => {
       // Once it is true it is noted already.
       if (!trialOf(within)) return null;
-      const by = noteCall(within, call, host_id, now());
+      const by = rounds.doneBy(call);
       return by === null ? null : by === host_id ? "here" : found(by);
     },
 
@@ -286,12 +289,9 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       look();
       listening = connections.listen(CHANNEL, () => void rounds.pull());
       pruning = startInterval(() => {
-        const old = at(wallMs() - IDEMPOTENCY_SECONDS * 1000);
-        if (hasCallsBefore(queries, host_id, old)) {
-          rounds
-            .change((within) => forgetCalls(within, host_id, old), false)
-            .catch((error: unknown) => log.warn("calls not forgotten", { error: describeError(error) }));
-        }
+        forgetOldCalls().catch((error: unknown) =>
+          log.warn("failed to delete calls that are older than their replies", { error: describeError(error) }),
+        );
         connections
           .transaction(prune, PRUNE_WITHIN_MS)
           .catch((error: unknown) => log.warn("what is long gone not forgotten", { error: describeError(error) }));

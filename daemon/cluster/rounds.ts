@@ -5,6 +5,7 @@
  *   lock     the directory's counter, which is every round's: nothing is changed meanwhile
  *   catch up this host's copy is brought up to date, so that its tables say what is true
  *   try      each change runs on them, and is taken back: what it would write, or why it is refused (db/rehearsal.ts)
+ *   note     the calls of the changes that were not refused; if one was carried out before, they are tried again (done-calls.ts)
  *   write    the rows, numbered, and the counter; COMMIT: from here on it is true
  *   bring    the rows come into this host's tables, with what of the change is this host's alone
  *
@@ -24,6 +25,7 @@ import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { DirectoryAway } from "./away.ts";
 import type { Connections, Run } from "./connections.ts";
+import { type NamedCall, RoundCalls } from "./done-calls.ts";
 import { type Holder, holds, type Member } from "./holder.ts";
 import { bringing, type News, type NumberedRow, newsSince, type Point, pointOf, unsaid } from "./mirror.ts";
 import { withOneWay } from "./one-way.ts";
@@ -66,6 +68,8 @@ interface Round {
   rows: SharedRow[];
   /** Of these the ones that the directory had lost. */
   again: NumberedRow[];
+  /** Whether the directory has it as a change: it has rows, or notes calls. */
+  isChange: boolean;
   tried: Rehearsed<unknown>[];
 }
 
@@ -88,6 +92,8 @@ export class Rounds {
   #isFirst = true;
   /** The directory does not have this host as a member: it puts nothing in. */
   #isRefused = false;
+  /** Of the round under way. */
+  #calls: RoundCalls | null = null;
 
   constructor(deps: RoundDeps) {
     this.#deps = deps;
@@ -102,6 +108,11 @@ export class Rounds {
       this.#waiting.push({ work, vital, beside, resolve: resolve as (value: unknown) => void, reject });
       this.#run();
     });
+  }
+
+  /** Within a change: the host that carried out its call earlier; null: none, and the call is noted with the change. */
+  doneBy(call: NamedCall): string | null {
+    return this.#calls?.doneBy(call) ?? null;
   }
 
   /** Brings what is new. Settles with the attempt. */
@@ -183,7 +194,7 @@ export class Rounds {
       await connections.transaction(async (run) => {
         await this.#lock(run);
         found = await this.#try(run, batch, change_id);
-        if (found.rows.length > 0) await writeRows(run, found.point, found.rows, this.#deps.member.host_id);
+        if (found.isChange) await writeRows(run, found.point, found.rows, this.#deps.member.host_id);
         // A host that is gone again is a member no more.
         for (const { tbl, key } of found.again)
           if (tbl === "hosts") await run("DELETE FROM roomd.leases WHERE host_id = $1::json ->> 0", [key]);
@@ -245,7 +256,7 @@ export class Rounds {
   }
 
   async #try(run: Run, batch: readonly Change[], change_id: string): Promise<Round> {
-    const { database, shared } = this.#deps;
+    const { database } = this.#deps;
     let at = pointOf(database.queries);
     let again: NumberedRow[];
     // Somebody beside this process may have brought some of it meanwhile.
@@ -257,17 +268,33 @@ export class Rounds {
       if (now.change_id === to.change_id && now.seq === to.seq) break;
       at = now;
     }
+    const calls = new RoundCalls(this.#deps.member.host_id);
+    for (;;) {
+      const { rows, tried } = this.#rehearse(batch, calls, again);
+      if (!(await calls.note(run))) continue;
+      const before = pointOf(database.queries);
+      const isChange = rows.length > 0 || calls.hasAny;
+      return { point: isChange ? { seq: before.seq + 1, change_id } : before, rows, isChange, again, tried };
+    }
+  }
+
+  #rehearse(batch: readonly Change[], calls: RoundCalls, again: readonly SharedRow[]): Pick<Round, "rows" | "tried"> {
+    const { database, shared } = this.#deps;
     const rows = new Map<string, SharedRow>(again.map((row) => [`${row.tbl} ${row.key}`, row]));
     let changed: () => SharedRow[] = () => [];
     const works = batch.map(({ work }) => (queries: Queries) => {
       changed = shared.try();
+      calls.beginChange();
       return work(queries);
     });
+    calls.beginTrial();
+    this.#calls = calls;
     const tried = database.rehearse(works, () => {
       for (const row of changed()) rows.set(`${row.tbl} ${row.key}`, row);
+      calls.endChange();
     });
-    const point = rows.size === 0 ? pointOf(database.queries) : { seq: pointOf(database.queries).seq + 1, change_id };
-    return { point, rows: [...rows.values()], again, tried };
+    this.#calls = null;
+    return { rows: [...rows.values()], tried };
   }
 
   /** Whether a round whose end is not known has come true. Its lock is waited for, so the answer is the last word. */
@@ -311,7 +338,7 @@ export class Rounds {
   }
 
   /** The rows, and what of each change is this host's alone: all in one commit, where each can fail by itself. */
-  async #finish(batch: readonly Change[], { point, rows, again, tried }: Round): Promise<void> {
+  async #finish(batch: readonly Change[], { point, rows, isChange, again, tried }: Round): Promise<void> {
     const { database, shared, log } = this.#deps;
     const record = (queries: Queries) => {
       if (again.length === 0) return;
@@ -326,10 +353,10 @@ export class Rounds {
     const [brought, ...ran] = isNeeded ? await database.commitTogether(works, isVital) : [];
     if (brought?.status === "rejected") {
       // Rows that failed to apply are in the directory: the next round or pull applies them, and records the change.
-      if (rows.length > 0) this.#unknown.add(point.change_id);
+      if (isChange) this.#unknown.add(point.change_id);
       log.error("a change not brought", { error: describeError(brought.reason) });
     }
-    if (rows.length > 0) this.#told = point.change_id;
+    if (isChange) this.#told = point.change_id;
     for (const [index, change] of batch.entries()) {
       const outcome = tried[index];
       const written = steps[index]?.length === 0 ? brought : ran[index];

@@ -1,6 +1,7 @@
 /**
  * Owns what lies in the PostgreSQL database that hosts share: rows as JSON, numbered by the change that wrote them, so that every host's
- * copy can be brought up to date; which changes there were; who is a member, and until when it is known to run; who may join.
+ * copy can be brought up to date; which changes there were, and the calls that asked for them; who is a member, and until when it is known to
+ * run; who may join.
  * It only ever expands: a member of an older version goes on.
  */
 import type { Run } from "./connections.ts";
@@ -35,6 +36,17 @@ const STATEMENTS = [
   // Nobody but the first has a room's name, whatever a host believes.
   `CREATE UNIQUE INDEX IF NOT EXISTS rows_room_names ON roomd.rows (("row" ->> 'org_id'), ("row" ->> 'room_id'))
      WHERE tbl = 'placements' AND "row" IS NOT NULL`,
+  // Calls with an Idempotency-Key that changed rows, and the host with their replies.
+  `CREATE TABLE IF NOT EXISTS roomd.done_calls (
+     key_id          text NOT NULL,
+     method          text NOT NULL,
+     path            text NOT NULL,
+     idempotency_key text NOT NULL,
+     host_id         text NOT NULL,
+     at              timestamptz NOT NULL DEFAULT now(),
+     PRIMARY KEY (key_id, method, path, idempotency_key)
+   )`,
+  "CREATE INDEX IF NOT EXISTS done_calls_by_time ON roomd.done_calls (at)",
   `CREATE TABLE IF NOT EXISTS roomd.leases (
      host_id     text PRIMARY KEY,
      incarnation text NOT NULL,

@@ -5,7 +5,7 @@ import { type SharedTable, whole } from "../db/shared-rows.ts";
 
 /** Each is true for the service as a whole: rows of one are changed by the directory alone. */
 export const SHARED_TABLES: readonly SharedTable[] = [
-  ...["hosts", "placements", "org_use", "done_calls", "orgs", "credit_grants", "api_keys", "ssh_keys"].map(whole),
+  ...["hosts", "placements", "org_use", "orgs", "credit_grants", "api_keys", "ssh_keys"].map(whole),
   ...["users", "memberships", "links", "sessions", "identities", "passkeys", "browsers", "departed_subjects"].map(
     whole,
   ),
@@ -54,19 +54,6 @@ export const orgUse = sqliteTable(
     used_micro: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.org_id, table.host_id] })],
-);
-
-export const doneCalls = sqliteTable(
-  "done_calls",
-  {
-    key_id: text().notNull(),
-    method: text().notNull(),
-    path: text().notNull(),
-    idempotency_key: text().notNull(),
-    host_id: text().notNull(),
-    done_at: text().notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.key_id, table.method, table.path, table.idempotency_key] })],
 );
 
 export const mirror = sqliteTable("mirror", {

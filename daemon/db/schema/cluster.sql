@@ -41,18 +41,6 @@ CREATE TABLE org_use (
   PRIMARY KEY (org_id, host_id)
 ) STRICT, WITHOUT ROWID;
 
--- Calls with an Idempotency-Key that changed shared rows, and the host with their answers.
-CREATE TABLE done_calls (
-  key_id          TEXT NOT NULL,
-  method          TEXT NOT NULL,
-  path            TEXT NOT NULL,
-  idempotency_key TEXT NOT NULL,
-  host_id         TEXT NOT NULL,
-  done_at         TEXT NOT NULL,
-  PRIMARY KEY (key_id, method, path, idempotency_key)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX done_calls_by_host ON done_calls (host_id, done_at);
-
 -- Last change of the directory that the copy contains.
 CREATE TABLE mirror (
   only_one  INTEGER NOT NULL PRIMARY KEY CHECK (only_one = 1),

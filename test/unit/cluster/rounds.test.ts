@@ -3,6 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
+import { forgetCalls, type NamedCall } from "../../../daemon/cluster/done-calls.ts";
 import { bringing, newsSince, pointOf } from "../../../daemon/cluster/mirror.ts";
 import { Rounds } from "../../../daemon/cluster/rounds.ts";
 import { makeSchema, prune } from "../../../daemon/cluster/schema.ts";
@@ -294,4 +295,88 @@ test("ends, revocations and epochs that a directory has lost are put in again, b
   expect(all(b)).toHaveLength(1);
   expect([...a.putAgain, ...b.putAgain]).toHaveLength(1);
   await Promise.all([a.close(), b.close()]);
+});
+
+describe("calls with an Idempotency-Key", () => {
+  const call = (idempotency_key: string): NamedCall => ({
+    ...{ key_id: "key_1", method: "POST", path: "/v1/rooms" },
+    idempotency_key,
+  });
+  /** A change that carries out a call, as the pipeline does: it fails if a host has done so before. */
+  const make = ({ rounds }: Peer, idempotency_key: string, work: (queries: Queries) => unknown) =>
+    rounds
+      .change((queries) => {
+        work(queries);
+        const by = rounds.doneBy(call(idempotency_key));
+        if (by !== null) throw new Error(`done by ${by}`);
+      }, true)
+      .then(
+        () => "done",
+        (error: Error) => (error.message.startsWith("done by") ? error.message : "refused"),
+      );
+  const noted = async () => {
+    const listed = "SELECT idempotency_key || ' ' || host_id FROM roomd.done_calls ORDER BY 1";
+    return (await server.sql(listed)).split("\n").filter((line) => line !== "");
+  };
+
+  test("are carried out once on all hosts, noted with their change, and in no host's copy", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    const outcomes = await Promise.all([make(a, "one", add("of a", "a", 1)), make(b, "one", add("of b", "b", 1))]);
+    const [first, second] = outcomes[0] === "done" ? [a, "a"] : [b, "b"];
+    expect([...outcomes].sort()).toEqual(["done", `done by ${second}`]);
+    expect(await make(first, "one", add("of both", "a", 1))).toBe(`done by ${second}`);
+    await Promise.all([a.rounds.pull(), b.rounds.pull()]);
+    expect(all(a)).toMatchObject([{ org_id: `of ${second}` }]);
+    expect(all(b)).toEqual(all(a));
+    expect(await noted()).toEqual([`one ${second}`]);
+    expect(await server.sql("SELECT string_agg(tbl, ' ') FROM roomd.rows")).toBe("org_use");
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("of changes that fail are not noted, and one that changes no row is", async () => {
+    const a = await peer("a");
+    expect(await make(a, "one", add("x", "a", 1))).toBe("done");
+    expect(await make(a, "two", add("x", "a", 1))).toBe("refused");
+    expect(await noted()).toEqual(["one a"]);
+    expect(await make(a, "two", () => {})).toBe("done");
+    expect(await noted()).toEqual(["one a", "two a"]);
+    expect(await server.sql("SELECT count(*) FROM roomd.changes")).toBe("2");
+    expect(pointOf(a.queries).seq).toBe(2);
+    await a.close();
+  });
+
+  test("that were carried out before change what else their round comes to", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    expect(await make(b, "old", add("of b", "b", 1))).toBe("done");
+    const needs = (org_id: string) => (queries: Queries) => {
+      if (!queries.all(sql`SELECT 1 FROM org_use WHERE org_id = ${org_id}`).length) throw new Error("it needs a row");
+      add("late", "a", 1)(queries);
+    };
+    const outcomes = await Promise.all([
+      make(a, "old", add("new", "a", 1)),
+      make(a, "free", add("free", "a", 1)),
+      make(a, "needs", needs("new")),
+      make(a, "same row", add("new", "a", 2)),
+      make(a, "free", add("free twice", "a", 1)),
+    ]);
+    expect(outcomes).toEqual(["done by b", "done", "refused", "done", "done by a"]);
+    // By the first trial "needs" had succeeded.
+    expect(await noted()).toEqual(["free a", "old b", "same row a"]);
+    expect(all(a).map(({ org_id, rooms }) => [org_id, rooms])).toEqual([
+      ["free", 1],
+      ["new", 2],
+      ["of b", 1],
+    ]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("are deleted after their replies, in pieces", async () => {
+    await server.sql(`INSERT INTO roomd.done_calls SELECT 'key_1', 'POST', '/v1/rooms', n, 'a',
+      now() - interval '23 hours' - n / 15000 * interval '2 hours' FROM generate_series(1, 25000) AS n`);
+    const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
+    const forget = () => connections.transaction(forgetCalls, 5000);
+    expect([await forget(), await forget(), await forget()]).toEqual([true, false, false]);
+    expect(await server.sql("SELECT count(*) FROM roomd.done_calls")).toBe("14999");
+    connections.close();
+  });
 });
