@@ -23,7 +23,6 @@ import { benchImages } from "./images.ts";
 import { benchMcp } from "./mcp.ts";
 import { NamedTime } from "./named-time.ts";
 import { benchPorts } from "./ports.ts";
-import { benchPostgres } from "./postgres.ts";
 import { type Bench, Report } from "./report.ts";
 import { benchRequests } from "./requests.ts";
 import { benchScale } from "./scale.ts";
@@ -113,10 +112,6 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
     },
   ],
   ["traces", { about: "messages and reads with a trace, told to a collector or not, against none", run: benchTraces }],
-  [
-    "postgres",
-    { about: "PostgreSQL's clients while its server is killed, frozen, cut off or replaced", run: benchPostgres },
-  ],
   [
     "faults",
     {
