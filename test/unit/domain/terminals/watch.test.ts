@@ -250,7 +250,7 @@ test("a change of size comes before what is written for it, and is told by itsel
   const other = await service.watch(silent);
   const typing = await attach(service.link, silent);
   typing.terminal.resize(33, 99);
-  await other.until(() => other.told.at(-1)?.rows === 33);
+  await other.until(() => other.told.some(({ rows }) => rows === 33));
   await closeTerminal(service.link, silent, true);
 });
 
