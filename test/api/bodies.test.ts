@@ -24,6 +24,8 @@ async function send(framing: string, parts: readonly string[], end = false): Pro
   for (const part of parts) {
     // So that the service meets what came so far.
     await Bun.sleep(50);
+    // A refusal comes before the whole body.
+    if (socket.writableEnded) break;
     socket.write(part);
   }
   if (end) socket.destroy();
