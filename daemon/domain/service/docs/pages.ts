@@ -12,6 +12,7 @@ import computesdk from "../../../../docs/computesdk.md" with { type: "text" };
 import configuration from "../../../../docs/configuration.md" with { type: "text" };
 import deepagents from "../../../../docs/deepagents.md" with { type: "text" };
 import egress from "../../../../docs/egress.md" with { type: "text" };
+import glossary from "../../../../docs/glossary.md" with { type: "text" };
 import guide from "../../../../docs/guide.md" with { type: "text" };
 import howItWorks from "../../../../docs/how-it-works.md" with { type: "text" };
 import limits from "../../../../docs/limits.md" with { type: "text" };
@@ -54,6 +55,7 @@ export const PAGES: Record<string, string> = {
   "configuration.md": configuration,
   "deepagents.md": deepagents,
   "egress.md": egress,
+  "glossary.md": glossary,
   "guide.md": guide,
   "how-it-works.md": howItWorks,
   "limits.md": limits,
