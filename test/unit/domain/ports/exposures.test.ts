@@ -65,7 +65,7 @@ test("those of a line of keys end with it, are cut, and on record; those of othe
   await expose(exposures, 8003, "kid_2");
   await expose(exposures, 8004, null);
   end("kid_1");
-  await until("they are gone", () => left().length === 2);
+  await until("they are gone and cut", () => left().length === 2 && cut.length === 2);
   expect(left()).toEqual([8003, 8004]);
   expect(cut.sort()).toEqual(["label-8001", "label-8002"]);
   const records = listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 });
