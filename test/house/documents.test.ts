@@ -16,7 +16,14 @@ import { blocksOf, PAGES, pageAt } from "../harness/documents.ts";
 import { unknownIn } from "./command-lines.ts";
 import { codeOf, filesOf, read } from "./sources.ts";
 
-const DOCUMENTS = [...PAGES.map(({ path }) => path), "CONTRIBUTING.md", "daemon/README.md", "test/README.md"];
+const ARCHITECTURE = filesOf("docs/architecture");
+const DOCUMENTS = [
+  ...PAGES.map(({ path }) => path),
+  ...["CONTRIBUTING.md", "daemon/README.md", "test/README.md"],
+  ...ARCHITECTURE,
+  ...filesOf("docs/decisions"),
+];
+const ARCHITECTURE_LINES = 150;
 const README_LINES = 250;
 /** What a block of a page can be: each kind is tested, `text` is shown only. */
 const KINDS = [
@@ -66,8 +73,8 @@ describe.each(DOCUMENTS)("%s", (document) => {
   const { text } = read(document);
 
   test("names only what exists", () => {
-    // The map leaves out `domain/` before a noun.
-    const bases = ["", dirname(document), "daemon/domain"];
+    // Pages of the architecture leave out `daemon/`, and `domain/` before a noun.
+    const bases = ["", dirname(document), "daemon", "daemon/domain"];
     const exists = (path: string) => bases.some((base) => kept.has(join(base, path).replace(/\/$/, "")));
     const named = pathsIn(text);
     expect(named.filter((path) => !exists(path))).toEqual([]);
@@ -96,6 +103,13 @@ test("README.md is short, and docs/README.md lists every page", () => {
   const listed = [...pageAt("docs/README.md").text.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, name]) => `docs/${name}`);
   const pages = PAGES.map(({ path }) => path).filter((path) => !path.endsWith("README.md"));
   expect([...new Set(listed)].sort()).toEqual(pages);
+});
+
+test("pages of the architecture are short, and the first lists the others", () => {
+  const first = "docs/architecture/README.md";
+  const listed = [...read(first).text.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, name]) => `docs/architecture/${name}`);
+  expect(listed.sort()).toEqual(ARCHITECTURE.filter((path) => path !== first).sort());
+  for (const page of ARCHITECTURE) expect(read(page).text.split("\n").length).toBeLessThanOrEqual(ARCHITECTURE_LINES);
 });
 
 test("docs/reference.md is what the commands say: else `bun run reference`", () => {
