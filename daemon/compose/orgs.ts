@@ -70,6 +70,7 @@ export function composeOrgs(
   const orgs = makeOrgs({
     database: directory.database,
     changes,
+    isShared: cluster !== null,
     log,
     reads,
     meter,

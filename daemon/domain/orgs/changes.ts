@@ -138,7 +138,7 @@ export function makeOrgChanges(database: Database, { requireMaker, endMade, isAn
 
     noteUses: (uses) =>
       database.commit(() => {
-        for (const { key_id, last_used_at } of uses) use.run({ key_id, last_used_at });
+        for (const { key_id, last_used_at, unless_after } of uses) use.run({ key_id, last_used_at, unless_after });
       }, false),
   };
 }

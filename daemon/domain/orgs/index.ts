@@ -77,9 +77,19 @@ export interface Orgs {
   stop(): Promise<void>;
 }
 
-export function makeOrgs({ database, changes, log, reads, meter, standing, credits, roomName }: OrgDeps): Orgs {
+export function makeOrgs({
+  database,
+  changes,
+  isShared,
+  log,
+  reads,
+  meter,
+  standing,
+  credits,
+  roomName,
+}: OrgDeps): Orgs {
   const { queries } = database;
-  const lastUsed = new LastUsed(changes, log);
+  const lastUsed = new LastUsed(changes, log, { isShared });
   const holds = new Holds();
   const isCurrent = makeIsCurrent(queries);
   const find: Orgs["find"] = (caller, orgId) => {
@@ -111,8 +121,8 @@ export function makeOrgs({ database, changes, log, reads, meter, standing, credi
       makeCreditList({ database, findOrg: find, credits }),
       ...makeSshKeys({ database, changes, findOrg: find, onRemoved: () => holds.look() }),
     ],
-    authenticate: makeAuthenticate(queries, (keyId) => lastUsed.note(keyId)),
-    callerOfGrant: makeCallerOfGrant(queries, (keyId) => lastUsed.note(keyId)),
+    authenticate: makeAuthenticate(queries, (key) => lastUsed.note(key)),
+    callerOfGrant: makeCallerOfGrant(queries, (key) => lastUsed.note(key)),
     withUse: (row) => lastUsed.withUse(row),
     planOf: (orgId) => knownOrg(queries, orgId)?.plan ?? "",
     nameOf: (orgId) => knownOrg(queries, orgId)?.name ?? "",

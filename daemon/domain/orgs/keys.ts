@@ -116,8 +116,10 @@ const hasExpired = ({ expires_at }: Pick<KeyRow, "expires_at">): boolean => expi
 /** Recognises the caller by the text of the Authorization header; the operator's key is good for the operator's calls alone. */
 export type Authenticate = (authorization: string | null, access?: Access) => Caller;
 
-/** `onUse` hears of each key that was recognised. */
-export function makeAuthenticate(queries: Queries, onUse: (keyId: KeyId) => void): Authenticate {
+type UsedKey = Pick<KeyRow, "key_id" | "last_used_at">;
+
+/** Calls `onUse` for each key that is accepted. */
+export function makeAuthenticate(queries: Queries, onUse: (key: UsedKey) => void): Authenticate {
   const lookup = prepareKeyLookup(queries);
   return (authorization, access) => {
     if (authorization === null || authorization === "") throw new ServiceError("missing_credentials");
@@ -130,20 +132,20 @@ export function makeAuthenticate(queries: Queries, onUse: (keyId: KeyId) => void
     const caller = row.kind === "api" ? callerOf(row) : null;
     if (!caller) throw new ServiceError("invalid_api_key");
     if (hasExpired(caller)) throw new ServiceError("api_key_expired");
-    onUse(caller.key_id);
+    onUse(row);
     return caller;
   };
 }
 
 /** The caller that what an application was granted stands for, which has shown a token. Throws invalid_api_key, api_key_expired. */
-export function makeCallerOfGrant(queries: Queries, onUse: (keyId: KeyId) => void): (keyId: KeyId) => Caller {
+export function makeCallerOfGrant(queries: Queries, onUse: (key: UsedKey) => void): (keyId: KeyId) => Caller {
   const lookup = prepareKeyLookupById(queries);
   return (keyId) => {
     const row = lookup(keyId);
     const caller = row?.kind === "oauth" && row.revoked_at === null ? callerOf(row) : null;
-    if (!caller) throw new ServiceError("invalid_api_key", { detail: "The application has been signed out." });
+    if (!row || !caller) throw new ServiceError("invalid_api_key", { detail: "The application has been signed out." });
     if (hasExpired(caller)) throw new ServiceError("api_key_expired");
-    onUse(keyId);
+    onUse(row);
     return caller;
   };
 }
@@ -155,7 +157,7 @@ const callers = new WeakMap<CallerRow, Caller>();
 function callerOf(row: CallerRow): Caller | null {
   const known = callers.get(row);
   if (known) return known;
-  const { kind, revoked_at: _, org_id, plan, ...rest } = row;
+  const { kind, revoked_at: _, last_used_at: __, org_id, plan, ...rest } = row;
   if (org_id === null || plan === null) return null;
   const caller: Caller = Object.freeze({
     ...rest,

@@ -1,4 +1,7 @@
-/** When keys were last used: noted in memory with each call, written for all keys together. A crash loses the newest. */
+/**
+ * When keys were last used: noted in memory with each call, written for all keys together. A crash loses the newest. If several hosts share
+ * the keys, a use is written at most once an hour for each key, because every host has to apply it.
+ */
 import type { KeyId } from "../../../shared/ids.ts";
 import { at, startTimer, stopTimer, wallMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
@@ -6,21 +9,28 @@ import type { OrgChanges } from "./org-changes.ts";
 import type { KeyRow } from "./table.ts";
 
 const TOGETHER_MS = 15_000;
+const SHARED_MS = 3_600_000;
 
 export class LastUsed {
   readonly #changes: OrgChanges;
   readonly #log: Log;
+  /** Age of the use that is written, before which another one is not. */
+  readonly #apartMs: number;
   #noted = new Map<KeyId, number>();
   #writing = new Map<KeyId, number>();
   #timer: Timer | null = null;
 
-  constructor(changes: OrgChanges, log: Log) {
+  constructor(changes: OrgChanges, log: Log, { isShared }: { isShared: boolean }) {
     this.#changes = changes;
     this.#log = log;
+    this.#apartMs = isShared ? SHARED_MS : 0;
   }
 
-  note(keyId: KeyId): void {
-    this.#noted.set(keyId, wallMs());
+  /** `last_used_at`: the use that is written. */
+  note({ key_id, last_used_at }: Pick<KeyRow, "key_id" | "last_used_at">): void {
+    const usedAt = wallMs();
+    if (this.#apartMs > 0 && last_used_at !== null && usedAt - Date.parse(last_used_at) < this.#apartMs) return;
+    this.#noted.set(key_id, usedAt);
     this.#timer ??= startTimer(() => void this.settle(), TOGETHER_MS).unref();
   }
 
@@ -38,7 +48,10 @@ export class LastUsed {
     if (noted.size === 0) return;
     this.#noted = new Map();
     this.#writing = noted;
-    const uses = [...noted].map(([key_id, usedAt]) => ({ key_id, last_used_at: at(usedAt) }));
+    const uses = [...noted].map(([key_id, usedAt]) => ({
+      ...{ key_id, last_used_at: at(usedAt) },
+      unless_after: at(usedAt - this.#apartMs),
+    }));
     await this.#changes
       .noteUses(uses)
       .catch((error: unknown) => this.#log.error("last use of keys not written", { error: String(error) }));

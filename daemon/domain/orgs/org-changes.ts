@@ -105,4 +105,6 @@ export interface Revocation {
 export interface KeyUse {
   key_id: KeyId;
   last_used_at: string;
+  /** It is not written if the one that is written is later. */
+  unless_after: string;
 }

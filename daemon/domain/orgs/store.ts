@@ -1,5 +1,5 @@
 /** Owns the SQL of organizations and keys. */
-import { and, count, desc, eq, gt, isNotNull, isNull, lt, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, isNotNull, isNull, lt, lte, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../../../shared/api/contract.ts";
 import { newId, ulidFrom } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -191,16 +191,27 @@ export function deleteKeys(queries: Queries, orgId: OrgRow["org_id"]): void {
 /** What a request has to know of the key that it comes with. */
 export type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null } & Pick<
   KeyRow,
-  "key_id" | "kind" | "name" | "scopes" | "room_ids" | "agent_id" | "expires_at" | "revoked_at" | "first_key_id"
+  | "key_id"
+  | "kind"
+  | "name"
+  | "scopes"
+  | "room_ids"
+  | "agent_id"
+  | "expires_at"
+  | "revoked_at"
+  | "first_key_id"
+  | "last_used_at"
 >;
 const callers = new Remembered<CallerRow>();
 
 /** A key with its organization. */
 function selectCaller(queries: Queries) {
   const { key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at, first_key_id } = apiKeys;
+  const { last_used_at } = apiKeys;
   const { org_id, plan } = orgs;
+  const ofKey = { key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at, first_key_id, last_used_at };
   return queries
-    .select({ org_id, plan, key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at, first_key_id })
+    .select({ org_id, plan, ...ofKey })
     .from(apiKeys)
     .leftJoin(orgs, eq(org_id, apiKeys.org_id));
 }
@@ -237,11 +248,13 @@ export function keyName(queries: Queries, keyId: string): string | null {
   return queries.select({ name: apiKeys.name }).from(apiKeys).where(named).get()?.name ?? null;
 }
 
-/** Writes when a key was last used. */
+/** Writes when a key was last used, if the use that is written is not later than `unless_after`. */
 export function prepareUse(queries: Queries) {
+  const { key_id, last_used_at } = apiKeys;
+  const isOlder = or(isNull(last_used_at), lte(last_used_at, sql.placeholder("unless_after")));
   return queries
     .update(apiKeys)
     .set({ last_used_at: sql`${sql.placeholder("last_used_at")}` })
-    .where(eq(apiKeys.key_id, sql.placeholder("key_id")))
+    .where(and(eq(key_id, sql.placeholder("key_id")), isOlder))
     .prepare();
 }

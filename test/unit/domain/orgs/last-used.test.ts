@@ -1,16 +1,24 @@
 /** When keys were last used: known at once, and written together. */
 
+import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { readAddresses } from "../../../../daemon/cluster/address.ts";
+import { Connections } from "../../../../daemon/cluster/connections.ts";
+import { Rounds } from "../../../../daemon/cluster/rounds.ts";
+import { makeSchema } from "../../../../daemon/cluster/schema.ts";
 import { MAKER_RULES } from "../../../../daemon/compose/made.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
+import { SharedRows, whole } from "../../../../daemon/db/shared-rows.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { makeOrgChanges } from "../../../../daemon/domain/orgs/changes.ts";
-import { newKey } from "../../../../daemon/domain/orgs/keys.ts";
+import { makeAuthenticate, newKey } from "../../../../daemon/domain/orgs/keys.ts";
 import { LastUsed } from "../../../../daemon/domain/orgs/last-used.ts";
 import { getKey } from "../../../../daemon/domain/orgs/store.ts";
 import type { KeyRow } from "../../../../daemon/domain/orgs/table.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { Postgres } from "../../../harness/postgres.ts";
 
 let connection: Connection;
 let database: Database;
@@ -42,9 +50,10 @@ test("a thousand uses of many keys are one write, and a use is shown before it i
   const used = new LastUsed(
     makeOrgChanges(database, MAKER_RULES),
     makeLog("error", () => {}),
+    { isShared: false },
   );
   const before = commits;
-  for (let n = 0; n < 1000; n++) used.note((rows[n % 9] as KeyRow).key_id);
+  for (let n = 0; n < 1000; n++) used.note(rows[n % 9] as KeyRow);
   const shown = used.withUse(first).last_used_at;
   expect(shown).not.toBeNull();
   expect(getKey(database.queries, first.key_id)?.last_used_at).toBeNull();
@@ -63,7 +72,8 @@ test("uses are written by themselves after a while", async () => {
   new LastUsed(
     makeOrgChanges(database, MAKER_RULES),
     makeLog("error", () => {}),
-  ).note(row.key_id);
+    { isShared: false },
+  ).note(row);
   const before = commits;
   vi.advanceTimersByTime(60_000);
   vi.useRealTimers();
@@ -71,3 +81,52 @@ test("uses are written by themselves after a while", async () => {
   expect(commits - before).toBe(1);
   expect(getKey(database.queries, row.key_id)?.last_used_at).not.toBeNull();
 });
+
+test("of a key that two hosts share a use is a change once an hour, however often both see it", async () => {
+  await using server = await Postgres.start({ settings: { fsync: "off" } });
+  const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
+  await connections.transaction(async (run) => {
+    await makeSchema(run);
+    await run("INSERT INTO roomd.cluster (cluster_id, version, seq) VALUES ('c', 1, 0)");
+    await run("INSERT INTO roomd.leases VALUES ('a', 'i', '1', now(), '{}'), ('b', 'i', '1', now(), '{}')");
+  }, 5000);
+  const log = makeLog("error", () => {});
+  const made = ["a", "b"].map((host_id) => {
+    const own = openConnection(":memory:");
+    migrate(own);
+    const local = makeDatabase(own);
+    const shared = new SharedRows(local.queries, ["orgs", "api_keys"].map(whole));
+    const member = { cluster_id: "c", host_id, incarnation: "i" };
+    const rounds = new Rounds({ database: local, shared, connections, member, log, onNews: () => {} });
+    const changes = makeOrgChanges({ ...local, commit: (work) => rounds.change(work, false) }, MAKER_RULES);
+    const used = new LastUsed(changes, log, { isShared: true });
+    const authenticate = makeAuthenticate(local.queries, (key) => used.note(key));
+    return { local, rounds, changes, used, authenticate };
+  });
+  const [a, b] = made as [(typeof made)[0], (typeof made)[0]];
+  const org = { name: "o", plan: "free" as const, created_at: "2026-01-01T00:00:00.000Z" };
+  const maker = { type: "operator", id: "host" };
+  const org_id = `org_${randomUUID()}` as OrgId;
+  const { row, key } = newKey({ org_id, kind: "api", name: "k", maker });
+  await a.changes.addOrg({ org: { org_id, ...org }, keys: [row] }, () => {});
+  await b.rounds.pull();
+  const changes = async () => Number(await server.sql("SELECT count(*) FROM roomd.changes"));
+  const before = await changes();
+  const start = Date.parse("2026-02-01T00:00:00.000Z");
+  vi.useFakeTimers({ toFake: ["Date"] });
+  for (let minute = 0; minute < 150; minute++) {
+    vi.setSystemTime(start + minute * 60_000);
+    for (const { authenticate } of [a, b]) authenticate(`Bearer ${key}`);
+    await Promise.all([a.used.settle(), b.used.settle()]);
+    await Promise.all([a.rounds.pull(), b.rounds.pull()]);
+  }
+  vi.useRealTimers();
+  expect(await changes()).toBe(before + 3);
+  for (const { local } of [a, b])
+    expect(getKey(local.queries, row.key_id)?.last_used_at).toBe("2026-02-01T02:00:00.000Z");
+  for (const { local, rounds } of [a, b]) {
+    await rounds.settle();
+    await local.close();
+  }
+  connections.close();
+}, 60_000);
