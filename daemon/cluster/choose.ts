@@ -1,4 +1,8 @@
-/** Owns on which host a new room is placed: of those that may have it, the one that has promised the least of its memory. */
+/**
+ * The host of a new room: of two that are drawn from those that may have it, the one that has promised less of its memory. Loads are as old as
+ * the last beat of each host, so the rooms that were placed on it since count as promises of their organization's usual size; and because
+ * hosts do not know of each other's choices, none takes the least loaded host of all.
+ */
 import { ServiceError } from "../core/service-error.ts";
 import type { Host, WantedPlace } from "./directory.ts";
 import type { Load } from "./leases.ts";
@@ -6,10 +10,49 @@ import type { Load } from "./leases.ts";
 export interface Candidate {
   host: Host;
   load: Load | null;
+  /** Identifies the beat that the load is of. */
+  beat: string | null;
 }
 
-/** Throws validation_failed, insufficient_capacity, host_unreachable. */
-export function chooseHost(candidates: readonly Candidate[], { host: name, host_labels = {} }: WantedPlace): Host {
+export class HostChoice {
+  readonly #chance: () => number;
+  /** Memory of the rooms that this host placed on each host since a beat of it. */
+  readonly #placed = new Map<string, { beat: string | null; mib: number }>();
+
+  /** `chance` is at least 0 and less than 1. */
+  constructor(chance: () => number = Math.random) {
+    this.#chance = chance;
+  }
+
+  /** `usualMib`: what sandboxes of such a room are usually promised. Throws validation_failed, insufficient_capacity, host_unreachable. */
+  choose(candidates: readonly Candidate[], wanted: WantedPlace, usualMib: number): Host {
+    const open = openHosts(candidates, wanted).map((candidate) => ({
+      ...candidate,
+      mib: this.#placedMib(candidate) + usualMib,
+    }));
+    const known = open.filter(({ load }) => load !== null);
+    const roomy = known.filter(({ load, mib }) => load && load.memory_mib.promised + mib <= load.memory_mib.total);
+    const [one, another] = this.#draw([roomy, known].find((some) => some.length > 0) ?? open);
+    const chosen = another && shareOf(another) < shareOf(one) ? another : one;
+    const { host, beat, mib } = chosen;
+    this.#placed.set(host.host_id, { beat, mib });
+    return host;
+  }
+
+  #placedMib({ host, beat }: Candidate): number {
+    const placed = this.#placed.get(host.host_id);
+    return placed?.beat === beat ? placed.mib : 0;
+  }
+
+  #draw<T>(from: readonly T[]): [T, T | undefined] {
+    const left = [...from];
+    const draw = () => left.splice(Math.floor(this.#chance() * left.length), 1)[0];
+    return [draw() as T, draw()];
+  }
+}
+
+/** The hosts that a room may be placed on; at least one. */
+function openHosts(candidates: readonly Candidate[], { host: name, host_labels = {} }: WantedPlace): Candidate[] {
   const wanted = candidates.filter(
     ({ host }) =>
       host.state !== "gone" &&
@@ -17,9 +60,8 @@ export function chooseHost(candidates: readonly Candidate[], { host: name, host_
       Object.entries(host_labels).every(([label, value]) => host.labels[label] === value),
   );
   if (wanted.length === 0) throw noSuchHost(name === undefined ? "host_labels" : "host");
-  const open = wanted.filter(({ host }) => host.state === "active").sort((a, b) => shareOf(a) - shareOf(b));
-  const [best] = open;
-  if (best) return best.host;
+  const open = wanted.filter(({ host }) => host.state === "active");
+  if (open.length > 0) return open;
   if (wanted.every(({ host }) => host.state === "unreachable")) {
     throw new ServiceError("host_unreachable", {
       detail: `${wanted.map(({ host }) => host.host_id).join(", ")}: nothing was heard of it lately.`,
@@ -40,7 +82,7 @@ export function noSuchHost(field: "host" | "host_labels" = "host"): ServiceError
   });
 }
 
-/** How much of its memory it has promised; what says nothing comes last. */
-function shareOf({ load }: Candidate): number {
-  return load ? load.memory_mib.promised / Math.max(1, load.memory_mib.total) : 2;
+/** Part of its memory that is promised, with `mib` more. */
+function shareOf({ load, mib }: Candidate & { mib: number }): number {
+  return load ? (load.memory_mib.promised + mib) / Math.max(1, load.memory_mib.total) : mib;
 }

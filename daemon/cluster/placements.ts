@@ -108,6 +108,16 @@ export function usedOnAll(queries: Queries, orgId: OrgId): number {
   return queries.select({ used }).from(orgUse).where(eq(orgUse.org_id, orgId)).get()?.used ?? 0;
 }
 
+/** Of an organization without sandboxes. */
+const USUAL_MIB = 512;
+
+/** Memory that the sandboxes of one of its rooms are promised, on average. */
+export function usualRoomMib(queries: Queries, orgId: OrgId): number {
+  const total = { rooms: sum(orgUse.rooms).mapWith(Number), memory_mib: sum(orgUse.memory_mib).mapWith(Number) };
+  const used = queries.select(total).from(orgUse).where(eq(orgUse.org_id, orgId)).get();
+  return used?.rooms && used.memory_mib ? used.memory_mib / used.rooms : USUAL_MIB;
+}
+
 /** Whether any host has a room of it. */
 export function hasPlacements(queries: Queries, orgId: OrgId): boolean {
   return queries.select().from(placements).where(eq(placements.org_id, orgId)).limit(1).get() !== undefined;

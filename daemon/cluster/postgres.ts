@@ -12,10 +12,10 @@ import { SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
 import { makeAnchors } from "./anchors.ts";
-import { chooseHost, noSuchHost } from "./choose.ts";
+import { HostChoice, noSuchHost } from "./choose.ts";
 import { askAheadMs } from "./clock-error.ts";
 import { Connections, type Listening, type Run, type ServerSettings } from "./connections.ts";
-import type { Directory, Host, OrgUse, Owner } from "./directory.ts";
+import type { Directory, Host, OrgUse, Owner, WantedPlace } from "./directory.ts";
 import { forgetCalls } from "./done-calls.ts";
 import type { Holder, Member } from "./holder.ts";
 import { Leases, type Load } from "./leases.ts";
@@ -34,6 +34,7 @@ import {
   putHost,
   setUse,
   useBut,
+  usualRoomMib,
 } from "./placements.ts";
 import type { Recovered } from "./recovered.ts";
 import { Rounds } from "./rounds.ts";
@@ -144,8 +145,14 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   /** Where the database is away what is said of the others is no news. */
   const look = () => leases.isFresh && since.note(listHosts(queries).map(toHost));
 
-  const candidates = () =>
-    listHosts(queries).map((row) => ({ host: toHost(row), load: leases.of(row.host_id)?.load ?? null }));
+  const choice = new HostChoice();
+  const chosenOf = (rows: HostRow[], wanted: WantedPlace) => {
+    const candidates = rows.map((row) => {
+      const { load = null, alive_until: beat = null } = leases.of(row.host_id) ?? {};
+      return { host: toHost(row), load, beat };
+    });
+    return choice.choose(candidates, wanted, usualRoomMib(queries, wanted.org_id));
+  };
 
   /** Has what is said of this host be what is so. Never rejects: it is tried again. */
   const settle = async () => {
@@ -193,13 +200,13 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     choose: (wanted) => {
       const placed = placementIn(wanted.org_id, wanted.room_id);
       const named = placed ? found(placed.host_id) : null;
-      const chosen = named ?? chooseHost(candidates(), wanted);
+      const chosen = named ?? chosenOf(listHosts(queries), wanted);
       return chosen.host_id === host_id ? null : chosen;
     },
 
     chooseOther: (room) =>
-      chooseHost(
-        candidates().filter(({ host }) => host.host_id !== host_id),
+      chosenOf(
+        listHosts(queries).filter((row) => row.host_id !== host_id),
         room,
       ),
 

@@ -53,7 +53,7 @@ export const hostEvacuate = operation({
   path: "/v1/hosts/{host}/evacuate",
   summary: "Move one room of a host to another host",
   description:
-    "No room is placed on the host from then on, and one of those that it has is moved to the host that has promised the least of its memory, as room_move does it. Asked for again and again it empties the host: each answer says what became of one room, and how many are left beside those of skip. A room that could not be moved is there as it was, and problem says why.",
+    "No room is placed on the host from then on, and one of those that it has is moved as room_move does it, to a host that is chosen as for a new room. Asked for again and again it empties the host: each answer says what became of one room, and how many are left beside those of skip. A room that could not be moved is there as it was, and problem says why.",
   access: "operator",
   params: fields({ host: Type.String({ pattern: NAME_PATTERN, description: "Name of the host." }) }),
   query: NONE,

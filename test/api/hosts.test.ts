@@ -42,6 +42,19 @@ describe("two hosts that are one service", () => {
     expect((await one.problem("POST", "/v1/rooms", { room_id: "x", host: "host-9" })).code).toBe("validation_failed");
   });
 
+  test("rooms without a wanted host are spread over both, whoever is asked, one after another or all together", async () => {
+    const make = async (host: TestDaemon, room_id: string) => (await host.ok("POST", "/v1/rooms", { room_id })).host;
+    const after: string[] = [];
+    for (let n = 0; n < 40; n++) after.push(await make(n % 2 === 0 ? one : two, `spread-${n}`));
+    const together = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => make(n % 2 === 0 ? one : two, `many-${n}`)),
+    );
+    for (const hosts of [after, together]) {
+      const first = hosts.filter((host) => host === "host-1").length;
+      expect(Math.abs(first - 20), `${first} of 40 on host-1`).toBeLessThanOrEqual(6);
+    }
+  });
+
   test("who joined is on record where it was done", async () => {
     const records = async (host: TestDaemon) => {
       const { stdout } = await host.cli(["audit", "list", "--host", "--json"]);

@@ -1,4 +1,4 @@
-/** Owns emptying this host: one of its rooms after another goes to the host that has the most to give. */
+/** Owns emptying this host: one of its rooms after another goes to a host that is chosen as for a new room. */
 import { hostEvacuate } from "../../../../shared/api/hosts.ts";
 import type { KeyId } from "../../../../shared/ids.ts";
 import { type Bound, bind } from "../../../core/operation.ts";
