@@ -18,6 +18,8 @@ import { handOnVerified, receiveVerified } from "./verified.ts";
 
 export type { Json } from "./json.ts";
 
+const STARTING = ["creating", "starting"];
+
 /** Environment of a daemon whose sandboxes never start: there is no virtual machine monitor. */
 export const NO_GUESTS = { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" };
 
@@ -269,12 +271,16 @@ export class TestDaemon {
   }
 
   async sandbox(roomId: string, agentId: string, guestCid: number, more: Record<string, unknown> = {}): Promise<Json> {
-    return await this.ok("POST", `/v1/rooms/${roomId}/sandboxes/from-template`, {
+    let made = await this.ok("POST", `/v1/rooms/${roomId}/sandboxes/from-template`, {
       agent_id: agentId,
       guest_cid: guestCid,
       memory_mib: 256,
       ...more,
     });
+    // An emulated guest beside others may take longer than the call waits.
+    for (let tries = 0; tries < 3 && STARTING.includes(made.state); tries++)
+      made = await this.ok("GET", `/v1/rooms/${roomId}/sandboxes/${agentId}?wait_ms=50000`);
+    return made;
   }
 
   /** Runs a shell line in a sandbox; returns its trimmed standard output, and throws unless it exits with 0. */
