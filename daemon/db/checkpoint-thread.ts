@@ -7,6 +7,7 @@ import { fdatasyncSync, openSync } from "node:fs";
 import { unlessFull } from "../core/disk-failure.ts";
 import { describeError } from "../core/service-error.ts";
 import { CHECKPOINTS } from "./checkpoints.ts";
+import { LOG_BYTES } from "./client.ts";
 
 declare const self: Worker;
 
@@ -17,6 +18,7 @@ self.onmessage = ({ data: { places, file } }: MessageEvent<{ places: Int32Array;
     // The log is synced before it is written into the file, and the file before the log restarts.
     database.run("PRAGMA synchronous = NORMAL");
     database.run("PRAGMA wal_autocheckpoint = 0");
+    database.run(`PRAGMA journal_size_limit = ${LOG_BYTES}`);
     // Never closed: that would release all locks that this process has of the file (POSIX, fcntl).
     work(database, file, places, openSync(file, "r"));
     database.close();
@@ -32,14 +34,36 @@ self.onmessage = ({ data: { places, file } }: MessageEvent<{ places: Int32Array;
 
 function work(database: Database, file: string, places: Int32Array, written: number): void {
   // Waits for no reader or writer.
-  const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
+  const checkpoint = database.query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(PASSIVE)");
   for (let done = 0; ; ) {
     Atomics.wait(places, CHECKPOINTS.asked, done);
     if (Atomics.load(places, CHECKPOINTS.isOver) === 1) return;
     done = Atomics.load(places, CHECKPOINTS.asked);
-    unlessFull(() => void checkpoint.run(), file);
+    let isWhole = false;
+    unlessFull(() => {
+      const { log, checkpointed } = checkpoint.get() ?? { log: 0, checkpointed: -1 };
+      isWhole = log === checkpointed;
+    }, file);
     // SQLite syncs only after the last page of the log. Of a sync that fails for space, too, pages may be lost.
     fdatasyncSync(written);
+    if (isWhole) unlessFull(() => restartLog(database), file);
     postMessage(done);
+  }
+}
+
+/**
+ * The first write to a log that is written into the database restarts it, and within COMMIT SQLite syncs its header: at a busy disk that takes
+ * seconds. Changes nothing. Throws SQLITE_BUSY if another connection writes: then that one restarts the log.
+ */
+function restartLog(database: Database): void {
+  database.run("PRAGMA busy_timeout = 0");
+  try {
+    database.run("BEGIN IMMEDIATE");
+    const [version] = database.query<[number], []>("PRAGMA user_version").values()[0] ?? [];
+    database.run(`PRAGMA user_version = ${version}`);
+    database.run("COMMIT");
+  } finally {
+    if (database.inTransaction) database.run("ROLLBACK");
+    database.run("PRAGMA busy_timeout = 5000");
   }
 }

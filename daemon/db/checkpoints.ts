@@ -1,7 +1,8 @@
 /**
  * Checkpoints: the database's log is written into the database, so that the log can restart. By itself SQLite does that in the commit that
  * makes the log long enough, which blocks the event loop for tens of milliseconds, and ignores a failure. So a dedicated thread
- * does it while commits continue. For the last pages the next commit waits, and the event loop does not.
+ * does it while commits continue. For the last pages the next commit waits, and the event loop does not. The thread also restarts the log, since
+ * the first write to it syncs its header.
  *
  * A failure is the last checkpoint (log-sync.ts has the reason): pages that were written into the file may be lost, and are in the log alone, which
  * therefore must not restart. A full disk only leaves the log as it is.

@@ -127,6 +127,9 @@ function logOf(state: { get(): LogState | null }): ReturnType<Connection["log"]>
   return { pages: found?.log ?? 0, written: found?.checkpointed ?? 0 };
 }
 
+/** Size to which a log that a large transaction made longer is reduced when it restarts. */
+export const LOG_BYTES = 32 * 1024 ** 2;
+
 /**
  * Opens the database file, or one in memory for `:memory:`. Commits survive a power cut. SQLite writes the log into the file by
  * itself at no commit, since it ignores a failure there. `alone` is whether `close` does, and throws if the disk fails: then the log is all
@@ -141,8 +144,8 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
   if (auto_vacuum === 0) database.run("PRAGMA auto_vacuum = INCREMENTAL");
   for (const pragma of [
     "journal_mode = WAL",
-    // The size of the log after a large transaction is reduced at the next checkpoint. A last connection that is not alone would truncate it.
-    `journal_size_limit = ${alone ? 33_554_432 : -1}`,
+    // A last connection that is not alone would truncate the log.
+    `journal_size_limit = ${alone ? LOG_BYTES : -1}`,
     "synchronous = FULL",
     "foreign_keys = ON",
     // Else what a savepoint may have to put back is written to a file, page by page, for every write of a commit.

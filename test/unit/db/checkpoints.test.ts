@@ -1,7 +1,8 @@
 /** A real database's log is written into it by a thread, while commits go on; closing leaves nothing held. */
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeCheckpoints } from "../../../daemon/db/checkpoints.ts";
 import { type Connection, openConnection, rawQuery } from "../../../daemon/db/client.ts";
@@ -80,6 +81,39 @@ test("what a reader has held back is left to the thread, and the log restarts af
     return connection.log().pages < 3000;
   });
   await database.close();
+});
+
+test("the thread syncs the header of a log that restarts, and the event loop syncs nothing", () => {
+  const sources = ["client", "transact", "log-sync", "checkpoints"].map((name) => resolve(`daemon/db/${name}.ts`));
+  const script = `
+    const [client, transact, log, thread] = await Promise.all(${JSON.stringify(sources)}.map((source) => import(source)));
+    const file = ${JSON.stringify(file)};
+    const connection = client.openConnection(file);
+    const checkpoints = thread.makeCheckpoints(file, connection, (error) => { throw error; });
+    const database = transact.makeDatabase(connection, () => false, log.makeLogSync(file, () => {}), checkpoints);
+    const write = () => database.commit((queries) => queries.run("INSERT INTO t (text) VALUES (zeroblob(20000))"));
+    await write();
+    require("node:fs").writeFileSync(file + ".begins", "");
+    let restarts = 0;
+    for (let before = 0; restarts < 2; before = connection.log().pages) {
+      await write();
+      if (connection.log().pages < before) restarts++;
+    }
+    // A log that is short restarts too, once it is written into the file.
+    await checkpoints.run();
+    await write();
+    require("node:fs").writeFileSync(file + ".ends", "");
+    await database.close();
+  `;
+  connection.close();
+  const calls = join(directory, "calls");
+  execFileSync("strace", ["-f", "-y", "-e", "trace=fsync,openat", "-o", calls, process.execPath, "-e", script]);
+  const lines = readFileSync(calls, "utf8").split("\n");
+  const at = (name: string) => lines.findIndex((line) => line.includes(`${file}.${name}`));
+  const main = lines[at("begins")]?.split(" ")[0] ?? "";
+  const syncs = lines.slice(at("begins"), at("ends")).filter((line) => line.includes(" fsync("));
+  expect(syncs.filter((line) => line.startsWith(`${main} `))).toEqual([]);
+  expect(syncs.filter((line) => line.includes("-wal>")).length).toBeGreaterThan(3);
 });
 
 test("closing leaves no lock and no log, and nothing is lost", async () => {
