@@ -29,7 +29,7 @@ export function makeAlone(database: Database, hostId: string): Directory {
     host: () => null,
     owner: () => null,
     trueOwner: () => Promise.resolve({ host_id: hostId, epoch: 1 }),
-    freedBy: () => Promise.resolve(hostId),
+    freedBy: () => Promise.resolve({ host_id: hostId, isRemoval: false }),
     claim: () => Promise.reject(noSuchHost()),
     refuse: () => Promise.resolve(),
     doneBy: () => null,

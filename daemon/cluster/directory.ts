@@ -77,6 +77,12 @@ export interface Owner {
   contested_by?: string | null;
 }
 
+/** The host that freed a room's place. `isRemoval`: it removed itself, by the same change. */
+export interface Freed {
+  host_id: string;
+  isRemoval: boolean;
+}
+
 export interface Directory {
   /**
    * This host's database, by whose commits what is shared may be changed too. Where there are several hosts these reject with
@@ -118,8 +124,8 @@ export interface Directory {
   owner(roomUid: RoomUid): Owner | null;
   /** The same as it is true, after all that was being changed when this was called. Rejects with cluster_unavailable. */
   trueOwner(roomUid: RoomUid): Promise<Owner | null>;
-  /** Which host has freed the place of a room that nobody has; null: that is not known any more. Rejects with cluster_unavailable. */
-  freedBy(roomUid: RoomUid): Promise<string | null>;
+  /** The change that freed the place of a room that no host has; null: that is not known any more. Rejects with cluster_unavailable. */
+  freedBy(roomUid: RoomUid): Promise<Freed | null>;
   /** Has another host own a room that this one owned in an epoch. Rejects with invalid_state where it does not any more, and then nothing has changed. */
   claim(roomUid: RoomUid, epoch: number, to: string): Promise<Owner>;
   /** From here on nobody can claim a room by an epoch that another host owns it in; where that is another by now nothing changes. */

@@ -5,6 +5,7 @@
  * It only ever expands: a member of an older version goes on.
  */
 import type { Run } from "./connections.ts";
+import type { Freed } from "./directory.ts";
 
 export const VERSION = 1;
 /** What is sent to hosts that listen: there is something new, or may be. */
@@ -115,13 +116,20 @@ export async function bringUp(run: Run): Promise<void> {
   }
 }
 
-/** Which host has freed a room's place; null: it is forgotten, or somebody has the room. Within a transaction. */
-export async function whoFreed(run: Run, roomUid: string): Promise<string | null> {
+/** The change that freed a room's place; null: it is forgotten, or a host has the room. Within a transaction. */
+export async function whoFreed(run: Run, roomUid: string): Promise<Freed | null> {
   const { rows } = await run(
-    `SELECT host_id FROM roomd.rows JOIN roomd.changes USING (seq) WHERE tbl = 'placements' AND key = $1 AND "row" IS NULL`,
+    `SELECT changes.host_id, EXISTS (
+         SELECT FROM roomd.rows AS hosts
+          WHERE hosts.tbl = 'hosts' AND hosts.key = json_build_array(changes.host_id)::text AND hosts.seq = placed.seq
+            AND hosts."row" ->> 'state' = 'gone'
+       ) AS is_removal
+       FROM roomd.rows AS placed JOIN roomd.changes USING (seq)
+      WHERE placed.tbl = 'placements' AND placed.key = $1 AND placed."row" IS NULL`,
     [JSON.stringify([roomUid])],
   );
-  return rows[0] === undefined ? null : String(rows[0].host_id);
+  const [freed] = rows;
+  return freed === undefined ? null : { host_id: String(freed.host_id), isRemoval: freed.is_removal === true };
 }
 
 /** What is gone for so long is forgotten: a host that was away for longer gets all rows anew (mirror.ts). */

@@ -5,8 +5,9 @@ import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
 import { forgetCalls, type NamedCall } from "../../../daemon/cluster/done-calls.ts";
 import { bringing, newsSince, pointOf } from "../../../daemon/cluster/mirror.ts";
+import { deletePlacement, insertPlacement, movePlacement, putHost } from "../../../daemon/cluster/placements.ts";
 import { Rounds } from "../../../daemon/cluster/rounds.ts";
-import { makeSchema, prune } from "../../../daemon/cluster/schema.ts";
+import { makeSchema, prune, whoFreed } from "../../../daemon/cluster/schema.ts";
 import { hosts, orgUse, placements } from "../../../daemon/cluster/table.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { openConnection, type Queries } from "../../../daemon/db/client.ts";
@@ -14,6 +15,7 @@ import { migrate } from "../../../daemon/db/migrate.ts";
 import { locally } from "../../../daemon/db/rehearsal.ts";
 import { SharedRows, whole } from "../../../daemon/db/shared-rows.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { Postgres } from "../../harness/postgres.ts";
 
 let server: Postgres;
@@ -243,17 +245,95 @@ describe("changes of what hosts share", () => {
   });
 });
 
+/** The directory as it is; the returned function sets it back. */
+async function keptDirectory(): Promise<() => Promise<unknown>> {
+  await server.sql(
+    "CREATE TABLE roomd.before_rows AS TABLE roomd.rows; CREATE TABLE roomd.before_changes AS TABLE roomd.changes",
+  );
+  return () =>
+    server.sql(`TRUNCATE roomd.rows, roomd.changes; INSERT INTO roomd.rows SELECT * FROM roomd.before_rows;
+    INSERT INTO roomd.changes SELECT * FROM roomd.before_changes; UPDATE roomd.cluster SET seq = (SELECT max(seq) FROM roomd.changes)`);
+}
+
+function addHosts(queries: Queries): void {
+  const reached = { address: "", certificate: "", url: "", labels: {}, joined_at: "2026-01-01T00:00:00.000Z" };
+  for (const host_id of ["a", "b", "c"]) putHost(queries, { host_id, state: "active", ...reached });
+}
+
+const roomOn = (host_id: string) => ({
+  ...{ room_uid: "rom_1" as RoomUid, org_id: "o" as OrgId, room_id: "r", host_id, epoch: 1, labels: {} },
+  created_at: "2026-01-01T00:00:00.000Z",
+});
+
+/** What `roomd cluster remove` changes. */
+function remove(queries: Queries, host_id: string): void {
+  queries.delete(placements).where(eq(placements.host_id, host_id)).run();
+  queries.delete(orgUse).where(eq(orgUse.host_id, host_id)).run();
+  queries.update(hosts).set({ state: "gone" }).where(eq(hosts.host_id, host_id)).run();
+}
+
+describe("a host that is gone has no rooms, and uses nothing,", () => {
+  const left = `SELECT string_agg(tbl || ' ' || key, ', ' ORDER BY tbl) FROM roomd.rows
+    WHERE tbl IN ('placements', 'org_use') AND "row" IS NOT NULL`;
+
+  test("after a directory has lost its removal", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change((queries) => {
+      addHosts(queries);
+      insertPlacement(queries, roomOn("c"));
+      add("o", "c", 1)(queries);
+    }, true);
+    const setBack = await keptDirectory();
+    await a.rounds.change((queries) => remove(queries, "c"), true);
+    await b.rounds.pull();
+    await setBack();
+    for (const { rounds } of [a, b, a]) await rounds.pull();
+    expect(await server.sql(left)).toBe("");
+    for (const each of [a, b]) expect([all(each), each.queries.select().from(placements).all()]).toEqual([[], []]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("after a directory has lost that it became a room's owner, before its removal", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change((queries) => {
+      addHosts(queries);
+      insertPlacement(queries, roomOn("a"));
+    }, true);
+    await b.rounds.pull();
+    const setBack = await keptDirectory();
+    await a.rounds.change((queries) => movePlacement(queries, roomOn("a").room_uid, { host_id: "c", epoch: 2 }), true);
+    await setBack();
+    await b.rounds.change((queries) => remove(queries, "c"), true);
+    await a.rounds.pull();
+    expect(await server.sql(left)).toBe('placements ["rom_1"]');
+    expect(a.queries.select().from(placements).all()).toMatchObject([{ host_id: "a", epoch: 1 }]);
+    await Promise.all([a.close(), b.close()]);
+  });
+});
+
+test.each([
+  ["the end of the room", "c", (queries: Queries) => deletePlacement(queries, roomOn("c").room_uid), false],
+  ["the removal of its host by another one", "b", (queries: Queries) => remove(queries, "c"), false],
+  ["the removal of its host by itself", "c", (queries: Queries) => remove(queries, "c"), true],
+] as const)("a place is freed by %s", async (_, by, free, isRemoval) => {
+  const freeing = await peer(by);
+  await freeing.rounds.change((queries) => {
+    addHosts(queries);
+    insertPlacement(queries, roomOn("c"));
+  }, true);
+  await freeing.rounds.change(free, true);
+  const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
+  const freed = await connections.transaction((run) => whoFreed(run, roomOn("c").room_uid), 5000);
+  expect(freed).toEqual({ host_id: by, isRemoval });
+  connections.close();
+  await freeing.close();
+});
+
 test("ends, revocations and epochs that a directory has lost are put in again, by one host, and recorded", async () => {
   const [a, b] = [await peer("a"), await peer("b")];
   const at = "2026-01-01T00:00:00.000Z";
   await a.rounds.change((queries) => {
-    for (const host_id of ["a", "b", "c"]) {
-      const reached = { address: "", certificate: "", url: "", labels: {} };
-      queries
-        .insert(hosts)
-        .values({ host_id, state: "active", joined_at: at, ...reached })
-        .run();
-    }
+    addHosts(queries);
     queries.run(sql`INSERT INTO api_keys (key_id, kind, name, key_sha256, key_prefix, scopes, created_at, created_by_type,
       created_by_id, ended_with_maker) VALUES ('k', 'operator', 'n', 'h', 'p', '[]', ${at}, 'operator', 'host', 0)`);
     const named = { org_id: "o" as never, room_id: "r", labels: {}, created_at: at };
@@ -263,9 +343,7 @@ test("ends, revocations and epochs that a directory has lost are put in again, b
       .run();
   }, true);
   await b.rounds.pull();
-  await server.sql(
-    "CREATE TABLE roomd.before_rows AS TABLE roomd.rows; CREATE TABLE roomd.before_changes AS TABLE roomd.changes",
-  );
+  const setBack = await keptDirectory();
   await server.sql("INSERT INTO roomd.leases VALUES ('c', 'i', '1', now(), '{}')");
   await a.rounds.change((queries) => {
     queries.update(hosts).set({ state: "gone" }).where(eq(hosts.host_id, "c")).run();
@@ -273,8 +351,7 @@ test("ends, revocations and epochs that a directory has lost are put in again, b
     queries.update(placements).set({ host_id: "b", epoch: 2 }).run();
   }, true);
   await b.rounds.pull();
-  await server.sql(`TRUNCATE roomd.rows, roomd.changes; INSERT INTO roomd.rows SELECT * FROM roomd.before_rows;
-    INSERT INTO roomd.changes SELECT * FROM roomd.before_changes; UPDATE roomd.cluster SET seq = (SELECT max(seq) FROM roomd.changes)`);
+  await setBack();
   await Promise.all([a.rounds.pull(), b.rounds.pull()]);
   await a.rounds.pull();
   const ended = `SELECT "row" ->> 'state', "row" ->> 'revoked_at', "row" ->> 'host_id', "row" ->> 'epoch' FROM roomd.rows

@@ -194,10 +194,11 @@ export async function settleMove(
   const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
   const hasNone = asked !== null && asked.state !== "gone";
   const isForgotten = hasNone && owner?.host_id === goalId;
-  // That host frees the name when the room has ended there, and would know that it had it; whoever removes that host frees it too. After days
-  // nobody knows who did: the room may have lived and ended there, and what is here is kept as an ended room's.
-  const freedBy = owner === null && claiming === true && !hasNone ? await directory.freedBy(roomUid) : null;
-  const comesBack = owner === null && claiming === true && (hasNone || (freedBy !== null && freedBy !== goalId));
+  // The other host frees the name when the room has ended there, and would know that it had it; the removal of that host, also by itself, frees
+  // it too. After days neither is known: the room may have lived and ended there, and the copy here is kept as an ended room's.
+  const freed = owner === null && claiming === true && !hasNone ? await directory.freedBy(roomUid) : null;
+  const isRemoved = freed !== null && (freed.isRemoval || freed.host_id !== goalId);
+  const comesBack = owner === null && claiming === true && (hasNone || isRemoved);
   const hasEndedThere = owner === null && claiming === true && !comesBack;
   if (hasEndedThere || (owner !== null && owner.host_id !== hostId && !isForgotten)) {
     const last = owner ?? { host_id: goalId, epoch: epoch + 1 };
