@@ -31,7 +31,7 @@ import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rates.ts";
 
 export function composeAudit(base: Base, { orgs }: Orgs, bells: Bells) {
-  const { config, log, database, reads, finder } = base;
+  const { config, paths, log, database, reads, finder } = base;
   return makeAudit(
     {
       database,
@@ -46,6 +46,7 @@ export function composeAudit(base: Base, { orgs }: Orgs, bells: Bells) {
     {
       keepMs: config["audit.retention"] * 1000,
       heads: { file: headsFile(base), intervalMs: config["audit.heads_interval"] * 1000, onLost: endForDisk },
+      file: paths.database,
       perDay: config["audit.records_per_day"],
       countedMs: config["audit.counted_interval"] * 1000,
     },

@@ -68,6 +68,12 @@ const PLACES = [
   "backup.drive", // … the drive of that room is there, its row is not
   "backup.made", // … its row is there, and what it came in
   "start.begun", // the sandboxes of a room that is made or turned back run, its row says that they do not all
+  "day.copied", // a closed day of the audit is a file on disk, and is not recorded
+  "day.noted", // … what it has of each chain is recorded, the file is not
+  "day.recorded", // … the file is, its records are in the database too
+  "day.shortened", // … some of them are not any more
+  "day.purged", // all of a day's records are purged, its file is not
+  "day.removed", // … it is recorded that the file is removed, and it is there
   "pool.rehearsing", // a machine that is nobody's has the devices of its rehearsal
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device

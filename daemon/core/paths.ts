@@ -26,6 +26,9 @@ export const PREVIOUS_UNIT_CHANGE = "/usr/share/roomd/previous-version.conf";
 /** Read by the package's purge: what of roomd lies elsewhere than in the usual directories, a path a line. */
 export const PURGE_LIST = "/var/lib/roomd/purge";
 
+/** Beside the database, which names the files in it. */
+export const AUDIT_DAYS = "audit";
+
 /** In a sandbox's directory: what its disk lies over is named relative to it. */
 export const BASE = "base";
 
@@ -125,6 +128,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     runtime,
     database: join(data, "roomd.db"),
     audit_heads: join(data, "audit-heads.ndjson"),
+    /** Closed days of the audit. */
+    audit_days: join(data, AUDIT_DAYS),
     tls: join(data, "tls"),
     /** What this host knows of itself as one of several. */
     cluster: join(data, "cluster"),

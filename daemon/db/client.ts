@@ -1,5 +1,7 @@
 /** Owns the database connection: the only import of bun:sqlite. */
 import { constants, Database } from "bun:sqlite";
+import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
 import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -258,6 +260,49 @@ export interface Reading {
   within<T>(work: () => T): T;
   close(): void;
 }
+
+/** A database file that never changes: it has no log, and nobody locks it. */
+export interface Unchanging {
+  queries: Queries;
+  close(): void;
+}
+
+/** Pages of such a file that stay in memory, in KiB: several of them are open together. */
+const UNCHANGING_CACHE_KIB = 512;
+
+/** Name of the database that rows are copied from, while such a file is made. */
+export const COPIED_FROM = "service";
+
+/** Makes such a file with rows of another database. Nothing of it is synced, and a process that ends meanwhile leaves a part of it. */
+export function createUnchanging(file: string, from: string): Unchanging & Pick<Connection, "execute"> {
+  const { SQLITE_OPEN_READWRITE, SQLITE_OPEN_CREATE, SQLITE_OPEN_URI } = constants;
+  const database = new Database(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI);
+  for (const pragma of ["journal_mode = OFF", "synchronous = OFF", `busy_timeout = ${READER_BUSY_MS}`])
+    database.run(`PRAGMA ${pragma}`);
+  database.run(`ATTACH '${pathToFileURL(from).href.replaceAll("'", "''")}?mode=ro' AS ${COPIED_FROM}`);
+  const queries = drizzle(database);
+  clients.set(queries, database);
+  return { queries, execute: (sql) => void database.run(sql), close: () => database.close() };
+}
+
+/** Throws if the file is missing, or is no database. */
+export function openUnchanging(file: string): Unchanging {
+  const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
+  const database = new Database(`${pathToFileURL(file)}?immutable=1`, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+  try {
+    database.run(`PRAGMA cache_size = -${UNCHANGING_CACHE_KIB}`);
+    database.query("SELECT count(*) FROM sqlite_schema").get();
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  const queries = drizzle(database);
+  clients.set(queries, database);
+  return { queries, close: () => database.close() };
+}
+
+/** The directory of a connection's file. */
+export const directoryOf = (queries: Queries): string => dirname(clientOf(queries).filename);
 
 /** Time for a lock that readers and writers share only while a log is created or recovered. */
 const READER_BUSY_MS = 1_000;

@@ -1,6 +1,7 @@
 /** Schema of the database and its version: the initial schema by subject, and the migrations after it, embedded in the binary. */
 import type { Connection } from "./client.ts";
 import audit from "./schema/audit.sql" with { type: "text" };
+import auditRecords from "./schema/audit-records.sql" with { type: "text" };
 import billing from "./schema/billing.sql" with { type: "text" };
 import cluster from "./schema/cluster.sql" with { type: "text" };
 import egress from "./schema/egress.sql" with { type: "text" };
@@ -23,7 +24,7 @@ import webhooks from "./schema/webhooks.sql" with { type: "text" };
 /** Schema of a new database. A table that is referenced comes before those that reference it. */
 const INITIAL = [
   ...[orgs, keys, users, oauth, mail, billing, usage, rooms, sandboxes, snapshots, templates, ssh, ports, egress],
-  ...[fabric, audit, idempotency, webhooks, cluster],
+  ...[fabric, auditRecords, audit, idempotency, webhooks, cluster],
 ].join("\n");
 
 /** The initial schema, then each later migration as SQL; every one is a transaction, and they run in this order. */

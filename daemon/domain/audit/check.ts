@@ -1,9 +1,12 @@
 /** Checks of hash chains, in steps of about a millisecond. Has no state: reader threads use it too. */
 import type { Steps } from "../../core/loop/steps.ts";
 import type { Queries } from "../../db/client.ts";
+import { isLost } from "../../db/closed-files.ts";
 import { ChainCheck, type Known, type Verdict } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
-import { chainEnd, chainRecords, chainStart, listAudit } from "./rows.ts";
+import { chainEnd, chainRecords, chainStart } from "./rows.ts";
+import { type Scan, scanAudit } from "./scan.ts";
+import type { AuditRow } from "./table.ts";
 
 /** Records of a step. */
 const AT_ONCE = 100;
@@ -28,8 +31,8 @@ export function* checkRoom(queries: Queries, org_id: string, room_uid: string): 
   const orgKey = chainKey(org_id);
   for (;;) {
     const purged = chainStart(queries, orgKey)?.seq;
-    const [first] = listAudit(queries, { org_id, room_uid, order: "asc", limit: 1 });
-    const [last] = listAudit(queries, { org_id, room_uid, order: "desc", limit: 1 });
+    const first = yield* firstOf(queries, { org_id, room_uid, order: "asc" });
+    const last = yield* firstOf(queries, { org_id, room_uid, order: "desc" });
     if (!first || !last) return { ok: true, from_seq: 0, to_seq: 0, broken_at: null };
     const start = { seq: first.seq - 1, hash: first.prev_hash };
     const verdict = yield* walk(
@@ -43,6 +46,15 @@ export function* checkRoom(queries: Queries, org_id: string, room_uid: string): 
   }
 }
 
+/** A closed day may have no record of the room. */
+function* firstOf(queries: Queries, scan: Scan): Steps<AuditRow | undefined> {
+  for (const [row] of scanAudit(queries, scan, 1)) {
+    if (row) return row;
+    yield;
+  }
+  return undefined;
+}
+
 function* walk(
   queries: Queries,
   orgKey: ChainKey,
@@ -51,9 +63,19 @@ function* walk(
   to = Number.POSITIVE_INFINITY,
 ): Steps<Verdict> {
   for (let after = from; ; ) {
-    const rows = chainRecords(queries, orgKey, after, Math.min(AT_ONCE, to - after));
-    if (!rows.every((row) => check.take(row)) || rows.length < AT_ONCE) return check.end();
+    const rows = after < to ? recordsOf(queries, orgKey, after, Math.min(AT_ONCE, to - after)) : [];
+    if (rows.length === 0 || !rows.every((row) => check.take(row))) return check.end();
     after = rows.at(-1)?.seq ?? after;
     yield;
+  }
+}
+
+/** Of a closed day that is lost there are none, nor of the days after it. */
+function recordsOf(queries: Queries, orgKey: ChainKey, after: number, limit: number): AuditRow[] {
+  try {
+    return chainRecords(queries, orgKey, after, limit);
+  } catch (error) {
+    if (!isLost(error)) throw error;
+    return [];
   }
 }

@@ -9,8 +9,9 @@
  */
 import { operations } from "../../../shared/api/operations.ts";
 import { wallMs } from "../../core/clock.ts";
-import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
+import type { Queries } from "../../db/client.ts";
 import type { ChainKey } from "./chain-key.ts";
+import { lastBefore } from "./days/parts.ts";
 import type { AuditEntry } from "./entry.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -22,11 +23,6 @@ const READS: ReadonlySet<string> = new Set(
   ),
 );
 const FREQUENT = /^(message|barrier|drive)\.|^exec\.(stdin|signal)$/;
-
-const statementsOf = preparedBy((queries: Queries) => ({
-  start: rawQuery<{ seq: number }>(queries, "SELECT seq FROM audit_starts WHERE org_key = ?"),
-  at: rawQuery<{ at: string }>(queries, "SELECT at FROM audit WHERE org_key = ? AND seq = ?"),
-}));
 
 export class DailyRecords {
   readonly #perDay: number;
@@ -55,17 +51,4 @@ export class DailyRecords {
     this.#begins.set(key, { day, seq: begin });
     return begin;
   }
-}
-
-/** The last record up to `seq` from before a moment: records are nearly in the order of their time. */
-function lastBefore(queries: Queries, key: ChainKey, seq: number, moment: string): number {
-  const { start, at } = statementsOf(queries);
-  let [before, after] = [start([key])[0]?.seq ?? 0, seq + 1];
-  while (after - before > 1) {
-    const middle = Math.floor((before + after) / 2);
-    // What comes with the commit under way is not there yet, and of today.
-    if ((at([key, middle])[0]?.at ?? moment) < moment) before = middle;
-    else after = middle;
-  }
-  return before;
 }

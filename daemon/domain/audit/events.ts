@@ -6,17 +6,21 @@
 import { orgEvents, roomEvents } from "../../../shared/api/audit.ts";
 import { monotonicMs, sleep } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
-import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
+import { type Bound, bind, type EventsReply, type KeyCall, parsed, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
 import { bellGroup, CHAIN_BELL } from "./chain-bell.ts";
 import { chainHead } from "./chain-head.ts";
-import { chainKey } from "./chain-key.ts";
+import { type ChainKey, chainKey } from "./chain-key.ts";
+import { closedUpTo } from "./days/parts.ts";
 import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import type { Readers } from "./readers.ts";
+import { readStretch } from "./reads.ts";
 import { RoomNumbers } from "./room-numbers.ts";
 import { chainStart, listAudit } from "./rows.ts";
-import { AT_ONCE, type Source, type Tail, Tails } from "./tails.ts";
+import type { AuditRow } from "./table.ts";
+import { AT_ONCE, type Source, sliceOf, type Tail, Tails } from "./tails.ts";
 import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
 
 /** What comes within this time of what was told is told together. */
@@ -28,8 +32,19 @@ interface Timeline {
   /** Whether to wait for what is still to come. */
   follow: boolean;
   tail: Tail;
+  past: Past;
   /** Ends it: by the error, if there is one, else because nobody reads any more. */
   signal: AbortSignal;
+}
+
+/** What closed days have of a timeline, which is read in the reader threads. */
+interface Past {
+  /** In the chain; null where nothing of that comes next. */
+  rangeAfter(after: number): { after: number; last: number } | null;
+  /** A record, and the place of a seq, as the timeline has them. */
+  shown(row: AuditRow): AuditRow;
+  placeOf(seq: number): number;
+  eventOf: Source["eventOf"];
 }
 
 export interface Events {
@@ -70,7 +85,13 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
     };
     const tail = tails.join(`${chain} ${room_uid ?? ""}`, source, signal);
     if (room_uid !== undefined) enter(followed, room_uid, cancel, signal);
-    const timeline = { org_id, room_uid, after, follow: input.follow ?? true, tail, signal };
+    const past: Past = {
+      rangeAfter: (from) => (numbers ? numbers.closedAfter(from) : closedAfter(queries, chain, from)),
+      shown: (row) => numbers?.numbered(row) ?? row,
+      placeOf: (seq) => numbers?.numberOf(seq) ?? seq,
+      eventOf: cursor.eventOf,
+    };
+    const timeline = { org_id, room_uid, after, follow: input.follow ?? true, tail, past, signal };
     const cut = () => {
       deps.log.info("events reader cut off", { org_id, room_uid, key_id: call.caller.key_id });
       cancel();
@@ -102,6 +123,11 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
   };
 }
 
+function closedAfter(queries: Queries, chain: ChainKey, after: number) {
+  const last = closedUpTo(queries, chain);
+  return after < last ? { after, last } : null;
+}
+
 /** Until the signal is given. */
 function enter(followed: Map<string, Set<() => void>>, roomUid: string, end: () => void, signal: AbortSignal): void {
   const ends = followed.get(roomUid) ?? new Set();
@@ -126,7 +152,7 @@ function requireKept(purged: number, after: number | undefined): void {
 /** Ends with the reader, its key and its room, and with the daemon; never throws. */
 async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): AsyncGenerator<readonly StreamEvent[]> {
   const { bells, database } = deps;
-  const { org_id, room_uid, tail, signal, follow: waits } = timeline;
+  const { org_id, room_uid, tail, past, signal, follow: waits } = timeline;
   let { after } = timeline;
   const deadlineMs = waits ? Number.POSITIVE_INFINITY : 0;
   const owner = ownerOf(org_id);
@@ -137,6 +163,17 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
       // A reader that takes pages as fast as they are read, and many that start together, share the loop.
       const turn = pieces.next();
       if (turn) await turn;
+      const closed = past.rangeAfter(after);
+      if (closed) {
+        const read = { org_id, room_uid: room_uid ?? null, ...closed };
+        const rows = parsed(await deps.reads.read(readStretch, read, { owner, signal }));
+        after = past.placeOf(rows.at(-1)?.seq ?? closed.last);
+        if (rows.length === 0) continue;
+        const { events, hasEnd } = sliceOf(rows.map(past.shown), past.eventOf);
+        yield events;
+        if (room_uid !== undefined && hasEnd) return;
+        continue;
+      }
       const told = await bells.wait(bellGroup(chainKey(org_id)), wait, () => tail.after(after));
       if (signal.aborted || (!told && !waits)) break;
       if (!told) continue;

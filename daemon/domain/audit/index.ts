@@ -37,6 +37,8 @@ export interface AuditOptions {
   /** Records are kept for so long; 0: for good. */
   keepMs: number;
   heads: Omit<HeadsFileDeps, "database" | "log">;
+  /** File of the database; closed days are below its directory. */
+  file: string;
   /** Records of an organization a day, beyond which some are counted together; 0: any number. */
   perDay: number;
   /** How often what was counted is recorded. */
@@ -56,7 +58,7 @@ export interface Audit {
   stop(): Promise<void>;
 }
 
-export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }: AuditOptions): Audit {
+export function makeAudit(deps: AuditDeps, { keepMs, heads, file, perDay, countedMs }: AuditOptions): Audit {
   const { log, database } = deps;
   const { queries } = database;
   const headsFile = new HeadsFile({ database, log, ...heads });
@@ -77,7 +79,7 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }:
   headsFile.expect();
   void anchors?.settle();
   const events = makeEvents(deps, readers);
-  const endRetention = keepRetention(database, log, keepMs);
+  const endRetention = keepRetention({ database, log, file }, keepMs, heads.onLost);
   const endSettling = keepSettling(database, log, countedMs);
   return {
     chains: new Chains(queries, deps.reads, deps.bells),

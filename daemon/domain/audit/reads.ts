@@ -6,9 +6,14 @@ import type { Verdict } from "./chain.ts";
 import { chainKey } from "./chain-key.ts";
 import { checkChain, checkRoom } from "./check.ts";
 import { type LinesInput, linesOfRecords, type PageInput, pageOfRecords } from "./pages.ts";
+import { listPart } from "./rows.ts";
 import type { Scan } from "./scan.ts";
 import { searchRecord, type Wanted, type Within } from "./search.ts";
 import { type Summary, summarize } from "./summarize.ts";
+import type { AuditRow } from "./table.ts";
+
+/** As many as a reader of events is told at once. */
+const STRETCH_RECORDS = 100;
 
 export const readPage: Read<PageInput, OutputOf<typeof orgAuditList>> = {
   name: "audit.page",
@@ -48,4 +53,21 @@ export const readRecord: Read<{ within: Within; wanted: Wanted }, AuditRecord | 
   },
 };
 
-export const auditReads = [readPage, readLines, readSummary, readVerdict, readRecord];
+/** Records of an organization's chain, or of a room, between two places: some of the first; none if there are none. */
+export const readStretch: Read<{ org_id: string; room_uid: string | null; after: number; last: number }, AuditRow[]> = {
+  name: "audit.stretch",
+  isOfRecords: true,
+  *run(queries, { org_id, room_uid, after, last }) {
+    const filter = { org_id, room_uid: room_uid ?? undefined, order: "asc", last, limit: STRETCH_RECORDS } as const;
+    let rows: AuditRow[] = [];
+    for (let from: number | null = after; from !== null && rows.length === 0; ) {
+      const part = listPart(queries, { ...filter, after: from });
+      rows = part.rows;
+      from = part.next;
+      yield;
+    }
+    yield JSON.stringify(rows);
+  },
+};
+
+export const auditReads = [readPage, readLines, readSummary, readVerdict, readRecord, readStretch];

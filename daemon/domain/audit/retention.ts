@@ -1,40 +1,56 @@
 /**
- * Owns how long records are kept: whole beginnings of chains go when their time is over, and each purge is a record of its own,
+ * Retention of records: whole beginnings of chains go when their time is over, closed days as whole files, and each purge is a record of its own,
  * which says where the chain now begins. So a beginning that was taken away in another way is told from one that was purged.
  */
 import { and, asc, eq, gt, lte } from "drizzle-orm";
-import { at, now, wallMs } from "../../core/clock.ts";
-import type { Log } from "../../core/log.ts";
+import { at, wallMs } from "../../core/clock.ts";
+import { DiskFailure } from "../../core/disk-failure.ts";
 import { repeat } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import type { Database } from "../../db/transact.ts";
 import { PURGED } from "./chain.ts";
-import { type ChainKey, orgOfChain } from "./chain-key.ts";
+import type { ChainKey } from "./chain-key.ts";
+import { closeDays, type DaysDeps, purgeDays } from "./days/close.ts";
+import { closedUpTo } from "./days/parts.ts";
 import { purgeFormerEvents } from "./room-numbers.ts";
 import { chainStart } from "./rows.ts";
-import { appendAudit, chainHeads } from "./store.ts";
+import { appendPurged, chainHeads } from "./store.ts";
 import { audit, auditStarts } from "./table.ts";
 
 /** Some milliseconds' work for one commit. */
-const AT_ONCE = 2000;
-const DAY_MS = 24 * 3600 * 1000;
-const ACTOR = { type: "system", id: "retention", name: "retention" };
+const AT_ONCE = 500;
+/** How often ended days are looked for. */
+const LOOK_MS = 3_600_000;
 
-/** Purges what is older than `keepMs` now and day by day; what is returned ends that. With 0, everything is kept. */
-export function keepRetention(database: Database, log: Log, keepMs: number): () => void {
-  if (keepMs === 0) return () => {};
-  return repeat(Math.min(keepMs, DAY_MS), async () => {
+/**
+ * Closes the days that have ended, and purges what is older than `keepMs`, now and every hour; what is returned ends that. With 0, everything is
+ * kept. `onLost` ends the service: what was written of a closed day may be lost.
+ */
+export function keepRetention(deps: DaysDeps, keepMs: number, onLost: (error: DiskFailure) => void): () => void {
+  const ending = new AbortController();
+  const stop = repeat(keepMs === 0 ? LOOK_MS : Math.min(keepMs, LOOK_MS), async () => {
     try {
-      await purgeAll(database, at(wallMs() - keepMs));
+      await closeDays(deps, ending.signal);
     } catch (error) {
-      log.error("audit not purged", { error: describeError(error) });
+      if (error instanceof DiskFailure) return onLost(error);
+      deps.log.error("failed to close a day of the audit", { error: describeError(error) });
+    }
+    try {
+      if (keepMs > 0) await purgeAll(deps, at(wallMs() - keepMs));
+    } catch (error) {
+      deps.log.error("failed to purge the audit", { error: describeError(error) });
     }
   });
+  return () => {
+    ending.abort();
+    stop();
+  };
 }
 
-async function purgeAll(database: Database, before: string): Promise<void> {
+async function purgeAll(deps: DaysDeps, before: string): Promise<void> {
+  const { database } = deps;
   while ((await database.commit((queries) => purgeFormerEvents(queries, before, AT_ONCE))) === AT_ONCE);
+  await purgeDays(deps, before);
   for (const orgKey of chainHeads(database.queries).keys()) {
     for (;;) {
       const purged = await database.commit((queries) => purgeAudit(queries, orgKey, before));
@@ -43,9 +59,13 @@ async function purgeAll(database: Database, before: string): Promise<void> {
   }
 }
 
-/** Within a transaction: purges the oldest records of a chain, up to the first that is not from before; returns how many. */
+/**
+ * Within a transaction: purges the oldest records of a chain, up to the first that is not from before; returns how many. None while closed days
+ * have older ones.
+ */
 export function purgeAudit(queries: Queries, orgKey: ChainKey, before: string): number {
   const start = chainStart(queries, orgKey);
+  if (closedUpTo(queries, orgKey) > (start?.seq ?? 0)) return 0;
   const oldest = queries
     .select({ seq: audit.seq, hash: audit.hash, at: audit.at, event: audit.event })
     .from(audit)
@@ -68,14 +88,6 @@ export function purgeAudit(queries: Queries, orgKey: ChainKey, before: string): 
     .delete(audit)
     .where(and(eq(audit.org_key, orgKey), lte(audit.seq, seq)))
     .run();
-  appendAudit(queries, {
-    event: PURGED,
-    outcome: "success",
-    at: now(),
-    org_id: orgOfChain(orgKey),
-    actor: ACTOR,
-    source: "reconciler",
-    details: { seq, hash, records: due.length },
-  });
+  appendPurged(queries, orgKey, { seq, hash }, due.length);
   return due.length;
 }

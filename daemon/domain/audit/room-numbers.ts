@@ -8,6 +8,7 @@ import { and, asc, desc, eq, gt, lt, lte, max } from "drizzle-orm";
 import type { Queries } from "../../db/client.ts";
 import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
+import { closedUpTo } from "./days/parts.ts";
 import { type Stay, staysOf } from "./room-stays.ts";
 import { chainStart, listAudit } from "./rows.ts";
 import { type AuditRow, roomFormerEvents, roomStays } from "./table.ts";
@@ -67,24 +68,45 @@ export class RoomNumbers {
   read({ after, last, limit }: Range): AuditRow[] {
     const { seq, id } = this.#stay;
     const former = after < id ? this.#former({ after, last, limit }) : [];
-    if (former.length === limit || (last !== undefined && last <= id)) return former;
+    // What this host has may be in closed days, which readers take elsewhere.
+    if (former.length > 0 || (last !== undefined && last <= id)) return former;
     const own = listAudit(this.#queries, {
       ...this.#room,
       order: "asc",
       after: Math.max(after, id) - id + seq,
       last: last === undefined ? undefined : last - id + seq,
-      limit: limit - former.length,
+      limit,
     });
-    return [...former, ...own.map((row) => ({ ...row, seq: id + row.seq - seq }))];
+    return own.map((row) => this.numbered(row));
+  }
+
+  /** The seqs, in the chain, of what closed days may have after a number; null where nothing of that comes next. */
+  closedAfter(after: number): { after: number; last: number } | null {
+    const { seq, id } = this.#stay;
+    const last = closedUpTo(this.#queries, chainKey(this.#room.org_id));
+    const from = Math.max(after, id) - id + seq;
+    if (from >= last || (after < id && this.#former({ after, limit: 1 }).length > 0)) return null;
+    return { after: from, last };
+  }
+
+  /** A record of the present stay, with its number as its seq. */
+  numbered(row: AuditRow): AuditRow {
+    return { ...row, seq: this.numberOf(row.seq) };
+  }
+
+  /** The number of a record of the present stay. */
+  numberOf(ofChain: number): number {
+    const { seq, id } = this.#stay;
+    return id + ofChain - seq;
   }
 
   /** What is to go along where the room moves on. */
   taken(): MovedEvents {
     const last = this.head();
-    const { seq, id } = this.#stay;
-    const own = listAudit(this.#queries, { ...this.#room, order: "desc", limit: MOST_EVENTS })
-      .filter((row) => row.seq > seq)
-      .map((row) => ({ ...row, seq: id + row.seq - seq }));
+    const { seq } = this.#stay;
+    const own = listAudit(this.#queries, { ...this.#room, order: "desc", last: seq + 1, limit: MOST_EVENTS }).map(
+      (row) => this.numbered(row),
+    );
     const newest = [...own, ...this.#newestFormer(MOST_EVENTS + 1 - own.length)];
     const rows = newest.slice(0, fitting(newest));
     const beyond = newest[rows.length];

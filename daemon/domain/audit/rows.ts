@@ -3,10 +3,10 @@ import { and, asc, desc, eq, gt, gte, inArray, lt, lte, ne, not, or, type SQL, s
 import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
 import { READING_WORDS } from "../../../shared/audit-reads.ts";
 import type { Selection } from "../../../shared/timeline/selection.ts";
-import type { Queries } from "../../db/client.ts";
+import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 import type { Head } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
-import { isOfRoomNamed } from "./room-name.ts";
+import { partOf, shareOf } from "./days/parts.ts";
 import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 
 /** The last purged record of a chain; null for one that has all its records. */
@@ -21,10 +21,14 @@ export function chainEnd(queries: Queries, orgKey: ChainKey): Head | null {
   return queries.select({ seq, hash }).from(auditHeads).where(eq(org_key, orgKey)).get() ?? null;
 }
 
-/** The hash of one record; undefined where there is none. */
+const hashesOf = preparedBy((queries: Queries) =>
+  rawQuery<{ hash: string }>(queries, "SELECT hash FROM audit WHERE org_key = ? AND seq = ?"),
+);
+
+/** The hash of one record; undefined where there is none. Throws LostFile. */
 export function hashAt(queries: Queries, orgKey: ChainKey, seq: number): string | undefined {
-  const isIt = and(eq(audit.org_key, orgKey), eq(audit.seq, seq));
-  return queries.select({ hash: audit.hash }).from(audit).where(isIt).get()?.hash;
+  const part = partOf(queries, orgKey, { order: "asc", from: seq - 1 });
+  return part && part.after < seq ? hashesOf(part.queries)([orgKey, seq])[0]?.hash : undefined;
 }
 
 export interface AuditFilter {
@@ -57,20 +61,43 @@ export interface AuditFilter {
 /** Sorts after any character of an event's name, so that a prefix is a range. */
 const LAST_CHARACTER = "\uffff";
 
-export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
-  return queries
+/** Matching records of the first database that has some of the range; `next` is where the range goes on, and null at its end. Throws LostFile. */
+export function listPart(queries: Queries, filter: AuditFilter): { rows: AuditRow[]; next: number | null } {
+  const { order, after, last, limit, since, until } = filter;
+  const part = partOf(queries, chainKey(filter.org_id), { order, from: after, since, until });
+  if (!part) return { rows: [], next: null };
+  const { next, ...share } = shareOf(part, order, { after, last });
+  const rows = part.queries
     .select()
     .from(audit)
-    .where(matching(filter))
-    .orderBy(filter.order === "asc" ? asc(audit.seq) : desc(audit.seq))
-    .limit(filter.limit)
+    .where(matching({ ...filter, ...share }))
+    .orderBy(order === "asc" ? asc(audit.seq) : desc(audit.seq))
+    .limit(limit)
     .all();
+  return { rows, next: rows.length < limit ? next : (rows.at(-1)?.seq ?? null) };
 }
 
-/** A chain's records in their order, after one of them. */
+/** Matching records of all databases: for few, and where there is no other turn to take. Throws LostFile. */
+export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
+  const found: AuditRow[] = [];
+  for (let after: number | null | undefined = filter.after; after !== null && found.length < filter.limit; ) {
+    const { rows, next } = listPart(queries, { ...filter, after, limit: filter.limit - found.length });
+    found.push(...rows);
+    after = next;
+  }
+  return found;
+}
+
+/** Some of a chain's records in their order, after one of them; none after its last. Throws LostFile. */
 export function chainRecords(queries: Queries, orgKey: ChainKey, after: number, limit: number): AuditRow[] {
-  const where = and(eq(audit.org_key, orgKey), gt(audit.seq, after));
-  return queries.select().from(audit).where(where).orderBy(asc(audit.seq)).limit(limit).all();
+  for (let from = after; ; ) {
+    const part = partOf(queries, orgKey, { order: "asc", from });
+    if (!part) return [];
+    const where = and(eq(audit.org_key, orgKey), gt(audit.seq, Math.max(from, part.after)), lte(audit.seq, part.last));
+    const rows = part.queries.select().from(audit).where(where).orderBy(asc(audit.seq)).limit(limit).all();
+    if (rows.length > 0 || part.queries === queries) return rows;
+    from = part.last;
+  }
 }
 
 /** As isReading says it of a record. */
@@ -84,7 +111,7 @@ export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
   return and(
     sql`${ofChain} = ${chainKey(filter.org_id)}`,
     filter.room_uid === undefined ? undefined : eq(audit.room_uid, filter.room_uid),
-    filter.room_id === undefined ? undefined : isOfRoomNamed(filter.org_id, filter.room_id),
+    filter.room_id === undefined ? undefined : eq(audit.room_id, filter.room_id),
     filter.since === undefined ? undefined : gte(audit.at, filter.since),
     filter.until === undefined ? undefined : lte(audit.at, filter.until),
     filter.event === undefined

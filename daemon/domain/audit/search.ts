@@ -3,12 +3,13 @@ import { and, eq, gte, inArray, lt, sql } from "drizzle-orm";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { Steps } from "../../core/loop/steps.ts";
 import type { Queries } from "../../db/client.ts";
-import { matching, toRecord } from "./rows.ts";
+import { chainKey } from "./chain-key.ts";
+import { chainEnd, matching, toRecord } from "./rows.ts";
 import { type Scan, stretches } from "./scan.ts";
 import { audit } from "./table.ts";
 
-/** Stretches of the chain, where it is looked for what may be anywhere: some 20,000 records. */
-const MOST_STRETCHES = 8;
+/** Records of the chain that are searched for what may be anywhere. */
+const MAX_SEARCHED = 20_000;
 
 /** The limits of a bound caller; null: none. */
 export interface Within {
@@ -40,9 +41,9 @@ export function* searchRecord(queries: Queries, within: Within, wanted: Wanted):
     eq(audit.outcome, "success"),
     sql`json_extract(${audit.details}, ${`$.${name}`}) = ${id}`,
   );
-  let looked = 0;
-  for (const { after, last } of stretches(queries, { org_id, order: "desc" })) {
-    const found = queries
+  const head = chainEnd(queries, chainKey(org_id))?.seq ?? 0;
+  for (const { queries: part, after, last } of stretches(queries, { org_id, order: "desc" })) {
+    const found = part
       .select()
       .from(audit)
       .where(
@@ -57,8 +58,7 @@ export function* searchRecord(queries: Queries, within: Within, wanted: Wanted):
       .limit(1)
       .get();
     if (found) return toRecord(found);
-    looked++;
-    if (!isNamed && looked >= MOST_STRETCHES) break;
+    if (!isNamed && head - (last ?? 0) >= MAX_SEARCHED) break;
     yield;
   }
   return null;

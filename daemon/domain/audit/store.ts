@@ -1,19 +1,22 @@
 /** Appends to the audit, and looks up in all of its chains. */
-import { and, asc, desc, eq, gte, inArray, like, min, or, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, like, or, sql } from "drizzle-orm";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { newId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawInserts, type Values } from "../../db/client.ts";
 import { locally } from "../../db/rehearsal.ts";
-import { GENESIS, HASHED, type Head, hashOfValues } from "./chain.ts";
+import { GENESIS, HASHED, type Head, hashOfValues, PURGED } from "./chain.ts";
 import { chainHead, moveHead } from "./chain-head.ts";
-import { type ChainKey, chainKey } from "./chain-key.ts";
+import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
 import { countAudit } from "./counts.ts";
 import { DailyRecords } from "./daily.ts";
+import { closedDays, closedUpTo } from "./days/parts.ts";
 import type { AuditEntry } from "./entry.ts";
 import { withRoomName } from "./room-name.ts";
-import { toRecord } from "./rows.ts";
-import { audit, auditHeads } from "./table.ts";
+import { chainStart, matching, toRecord } from "./rows.ts";
+import { stretches } from "./scan.ts";
+import { audit, auditHeads, auditStretches } from "./table.ts";
 
 /** Adds a record to its organization's chain, which is this host's own. Within a transaction. */
 export function appendAudit(queries: Queries, entry: AuditEntry): void {
@@ -23,6 +26,14 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
 /** Adds records, or counts them where a chain has had its records of the day. Within a transaction. */
 export function appendAudits(queries: Queries, entries: readonly AuditEntry[]): void {
   locally(queries, () => chainAudits(queries, entries, limits.get(queries)));
+}
+
+const RETENTION = { type: "system", id: "retention", name: "retention" };
+
+/** The record that a chain begins after another of its records, since `records` were purged. Within a transaction. */
+export function appendPurged(queries: Queries, orgKey: ChainKey, { seq, hash }: Head, records: number): void {
+  const about = { outcome: "success", at: now(), actor: RETENTION, source: "reconciler" } as const;
+  appendAudit(queries, { ...about, event: PURGED, org_id: orgOfChain(orgKey), details: { seq, hash, records } });
 }
 
 const limits = new WeakMap<Queries, DailyRecords>();
@@ -126,62 +137,69 @@ export function countRecords(queries: Queries): number {
   return queries.select({ records }).from(auditHeads).get()?.records ?? 0;
 }
 
-/** Of a room's newest records. */
-const MOST_LOOKED_AT = 20_000;
+/** A room's newest records, in stretches of a scan: some 20,000. */
+const MAX_STRETCHES = 8;
 
-/** What was recorded, with success, of these executions of a sandbox, oldest first. */
+/**
+ * What was recorded, with success, of these executions of a sandbox, oldest first. Records that are older than the begin of all of them are not
+ * read.
+ */
 export function executionRecords(
   queries: Queries,
   { org_id, room_uid, sandbox_id }: { org_id: string; room_uid: string; sandbox_id: string },
   execIds: readonly string[],
 ) {
-  if (execIds.length === 0) return [];
-  const newest = queries
-    .select({ seq: audit.seq })
-    .from(audit)
-    .where(eq(audit.room_uid, room_uid))
-    .orderBy(desc(audit.seq))
-    .limit(MOST_LOOKED_AT)
-    .as("newest");
-  const [oldest] = queries
-    .select({ seq: min(newest.seq) })
-    .from(newest)
-    .all();
+  const found: (AuditRecord & { exec_id: string })[] = [];
+  const wanted = new Set(execIds);
   const exec_id = sql<string>`json_extract(${audit.details}, '$.exec_id')`;
-  return queries
-    .select()
-    .from(audit)
-    .where(
-      and(
-        eq(audit.room_uid, room_uid),
-        gte(audit.seq, oldest?.seq ?? 0),
-        eq(audit.org_key, chainKey(org_id)),
-        eq(audit.sandbox_id, sandbox_id),
-        eq(audit.outcome, "success"),
-        inArray(audit.event, ["exec.started", "exec.finished"]),
-        inArray(exec_id, [...execIds]),
-      ),
-    )
-    .orderBy(asc(audit.seq))
-    .all()
-    .map((row) => {
+  let full = 0;
+  for (const stretch of stretches(queries, { org_id, room_uid, order: "desc" })) {
+    if (wanted.size === 0 || full >= MAX_STRETCHES) break;
+    const rows = stretch.queries
+      .select()
+      .from(audit)
+      .where(
+        and(
+          matching({ org_id, room_uid, order: "desc", after: stretch.after, last: stretch.last }),
+          eq(audit.sandbox_id, sandbox_id),
+          eq(audit.outcome, "success"),
+          inArray(audit.event, ["exec.started", "exec.finished"]),
+          inArray(exec_id, [...execIds]),
+        ),
+      )
+      .orderBy(desc(audit.seq))
+      .all();
+    for (const row of rows) {
       const record = toRecord(row);
-      return { ...record, exec_id: String(record.details.exec_id) };
-    });
+      const name = String(record.details.exec_id);
+      found.push({ ...record, exec_id: name });
+      if (row.event === "exec.started" && record.details.existing !== true) wanted.delete(name);
+    }
+    if (stretch.isFull) full++;
+  }
+  return found.reverse();
 }
 
 /** All records of what somebody did, and of what was done about them, in every chain; it reads all there are. */
 export function recordsAbout(queries: Queries, userId: string): AuditRecord[] {
   const isAbout = or(eq(audit.actor_id, userId), like(audit.details, `%"${userId}"%`));
-  return queries.select().from(audit).where(isAbout).orderBy(asc(audit.at)).all().map(toRecord);
+  const open = queries.select().from(audit).where(isAbout).all();
+  const found = open.filter(({ org_key, seq }) => seq > closedUpTo(queries, org_key));
+  for (const day of closedDays(queries)) {
+    const rows = day.select().from(audit).where(isAbout).all();
+    found.push(...rows.filter(({ org_key, seq }) => seq > (chainStart(queries, org_key)?.seq ?? 0)));
+  }
+  return found.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).map(toRecord);
 }
 
 /** The keys of all chains. */
 export function auditChains(queries: Queries): ChainKey[] {
   const known = queries.select({ org_key: auditHeads.org_key }).from(auditHeads);
   const found = queries.select({ org_key: audit.org_key }).from(audit);
+  const closed = queries.select({ org_key: auditStretches.org_key }).from(auditStretches);
   return known
     .union(found)
+    .union(closed)
     .all()
     .map((row) => row.org_key);
 }

@@ -21,12 +21,12 @@ export function* summarize(queries: Queries, scan: Scan, about: string): Steps<S
   const outcomes = { success: 0, denied: 0, error: 0 };
   const [events, agents, errors] = [new Counts(), new Counts(), new Counts()];
   let [total, from_at, to_at]: [number, string | null, string | null] = [0, null, null];
-  for (const stretch of stretches(queries, scan)) {
+  for (const { queries: part, after, last } of stretches(queries, scan)) {
     const { event, outcome, agent_id, error_code } = audit;
-    const groups = queries
+    const groups = part
       .select({ event, outcome, agent_id, error_code, n: count(), from: min(audit.at), to: max(audit.at) })
       .from(audit)
-      .where(matching({ ...scan, ...stretch }))
+      .where(matching({ ...scan, after, last }))
       .groupBy(event, outcome, agent_id, error_code)
       .all();
     for (const group of groups) {

@@ -46,6 +46,31 @@ export const auditStarts = sqliteTable("audit_starts", {
   hash: text().notNull(),
 });
 
+/** Closed days, each in a file of its own. */
+export const auditFiles = sqliteTable("audit_files", {
+  number: integer().primaryKey(),
+  name: text().notNull(),
+  sha256: text().notNull(),
+  size_bytes: integer().notNull(),
+  last_at: text().notNull(),
+  removed_at: text(),
+});
+
+/** Records of each chain in each closed day. */
+export const auditStretches = sqliteTable(
+  "audit_stretches",
+  {
+    org_key: text().$type<ChainKey>().notNull(),
+    last_seq: integer().notNull(),
+    last_hash: text().notNull(),
+    first_seq: integer().notNull(),
+    first_at: text().notNull(),
+    last_at: text().notNull(),
+    file: integer().notNull(),
+  },
+  ({ org_key, last_seq }) => [primaryKey({ columns: [org_key, last_seq] })],
+);
+
 /** What is counted and not recorded one by one, until a record tells of it. */
 export const auditCounts = sqliteTable(
   "audit_counts",

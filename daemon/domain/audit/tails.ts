@@ -77,7 +77,7 @@ export class Tail {
   after(seq: number): Slice | null {
     if (seq < this.#from) {
       const rows = this.#source.read({ after: seq, last: this.#from, limit: AT_ONCE });
-      if (rows.length > 0) return sliceOf(rows.map((row) => this.#told(row)));
+      if (rows.length > 0) return sliceOf(rows, this.#source.eventOf);
     }
     if ((this.#events.at(-1)?.seq ?? 0) <= seq) this.#grow(Math.max(seq, this.#last));
     let first = this.#events.length;
@@ -92,7 +92,7 @@ export class Tail {
     if (place === undefined) return null;
     const known = this.#slices.get(place);
     if (known) return known;
-    const slice = sliceOf(this.#events.slice(first, first + AT_ONCE));
+    const slice = sliceOfTold(this.#events.slice(first, first + AT_ONCE));
     this.#slices.set(place, slice);
     for (const oldest of this.#slices.keys()) {
       if (this.#slices.size <= MOST_SLICES) break;
@@ -115,7 +115,7 @@ export class Tail {
     for (let rows = AT_ONCE; rows === AT_ONCE && this.#last <= seq; ) {
       const more = this.#source.read({ after: this.#last, limit: AT_ONCE });
       rows = more.length;
-      for (const row of more) this.#add(this.#told(row));
+      for (const row of more) this.#add(toldOf(row, this.#source.eventOf));
     }
   }
 
@@ -138,18 +138,23 @@ export class Tail {
     }
     this.#events.splice(0, cut);
   }
-
-  #told(row: AuditRow): Told {
-    const event = this.#source.eventOf(row);
-    return {
-      seq: row.seq,
-      event: { ...event, json: JSON.stringify(event.data) },
-      isEnd: row.event === "room.destroyed" && row.outcome === "success",
-    };
-  }
 }
 
-function sliceOf(told: readonly Told[]): Slice {
+/** What a reader is told of these records, which are some. */
+export function sliceOf(rows: readonly AuditRow[], eventOf: Source["eventOf"]): Slice {
+  return sliceOfTold(rows.map((row) => toldOf(row, eventOf)));
+}
+
+function toldOf(row: AuditRow, eventOf: Source["eventOf"]): Told {
+  const event = eventOf(row);
+  return {
+    seq: row.seq,
+    event: { ...event, json: JSON.stringify(event.data) },
+    isEnd: row.event === "room.destroyed" && row.outcome === "success",
+  };
+}
+
+function sliceOfTold(told: readonly Told[]): Slice {
   const [last] = told.slice(-1) as [Told];
   return { events: told.map(({ event }) => event), last: last.seq, hasEnd: told.some(({ isEnd }) => isEnd) };
 }

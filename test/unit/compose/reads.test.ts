@@ -14,7 +14,14 @@ import { partsHere, readHere } from "../../../daemon/db/readers/here.ts";
 import type { ReadPool } from "../../../daemon/db/readers/pool.ts";
 import type { AnyRead, Lines, Read } from "../../../daemon/db/readers/read.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
-import { readLines, readPage, readRecord, readSummary, readVerdict } from "../../../daemon/domain/audit/reads.ts";
+import {
+  readLines,
+  readPage,
+  readRecord,
+  readStretch,
+  readSummary,
+  readVerdict,
+} from "../../../daemon/domain/audit/reads.ts";
 import { listAudit, toRecord } from "../../../daemon/domain/audit/rows.ts";
 import { type MessagesInput, readDepths, readMessages } from "../../../daemon/domain/fabric/reads.ts";
 import { insertMessage } from "../../../daemon/domain/fabric/store.ts";
@@ -113,6 +120,8 @@ const CASES: readonly [AnyRead, unknown][] = [
   [readVerdict, { org_id: ORG, room_uid: ROOM }],
   [readRecord, { within: { ...WITHIN, room_uids: [ROOM] }, wanted: { request_id: "req_40" } }],
   [readRecord, { within: WITHIN, wanted: { exec_id: "exe_none" } }],
+  [readStretch, { org_id: ORG, room_uid: ROOM, after: 3, last: 400 }],
+  [readStretch, { org_id: ORG, room_uid: null, after: 3, last: 3 }],
   [readUsage, { sums: { ...sums, by: "day" }, group_by: null }],
   [readUsage, { sums: { ...sums, by: "agent" }, group_by: "agent" }],
   [readMessages, { ...messages, whose: { is: "room", room_uid: ROOM } }],

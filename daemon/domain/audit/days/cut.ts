@@ -1,0 +1,68 @@
+/** Cuts of the audit: which records of each chain belong to the oldest day that has ended and is not closed. Runs in a thread. */
+import { type Queries, rawQuery } from "../../../db/client.ts";
+import type { ChainKey } from "../chain-key.ts";
+import { closedUpTo, lastBefore } from "./parts.ts";
+
+export interface CutStretch {
+  org_key: ChainKey;
+  /** Its records come after this seq. */
+  after: number;
+  last: number;
+}
+
+export interface Cut {
+  /** Of its file. */
+  name: string;
+  stretches: CutStretch[];
+}
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** The day that a moment is in, such as 2026-11-29. */
+export const dayOf = (moment: string): string => moment.slice(0, 10);
+
+/** Begin of the day after. */
+const endOf = (day: string): string => new Date(Date.parse(`${day}T00:00:00.000Z`) + DAY_MS).toISOString();
+
+interface OpenChain {
+  org_key: ChainKey;
+  head: number;
+  /** Of its first record that no closed day has. */
+  at: string;
+}
+
+/** Chains with records in the table audit, a step for each. */
+export function* openChains(queries: Queries): Generator<OpenChain | undefined, void> {
+  const heads = rawQuery<{ org_key: ChainKey; seq: number }>(queries, "SELECT org_key, seq FROM audit_heads")([]);
+  const first = rawQuery<{ at: string }>(
+    queries,
+    "SELECT at FROM audit WHERE org_key = ? AND seq > ? ORDER BY seq LIMIT 1",
+  );
+  for (const { org_key, seq } of heads) {
+    const [found] = first([org_key, closedUpTo(queries, org_key)]);
+    yield found && { org_key, head: seq, at: found.at };
+  }
+}
+
+/** Of the oldest day; null if none has ended before that moment. Records that came late, with a time before, go with the day after. */
+export function cutDay(queries: Queries, before: string): Cut | null {
+  const due = [...openChains(queries)].flatMap((chain) => (chain && chain.at < before ? [chain] : []));
+  let day = "";
+  for (const { at } of due) if (day === "" || dayOf(at) < day) day = dayOf(at);
+  if (day === "") return null;
+  const stretches = due.flatMap(({ org_key, head }) => {
+    const after = closedUpTo(queries, org_key);
+    const last = lastBefore(queries, org_key, head, endOf(day));
+    return last > after ? [{ org_key, after, last }] : [];
+  });
+  return { name: nameOf(queries, day), stretches };
+}
+
+/** A clock that was set back makes a day come twice. */
+function nameOf(queries: Queries, day: string): string {
+  const taken = rawQuery<{ name: string }>(queries, "SELECT name FROM audit_files WHERE name = ?");
+  for (let nth = 1; ; nth++) {
+    const name = nth === 1 ? `${day}.db` : `${day}-${nth}.db`;
+    if (taken([name]).length === 0) return name;
+  }
+}

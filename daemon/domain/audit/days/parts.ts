@@ -1,0 +1,124 @@
+/**
+ * Where the records of a chain are: closed days are databases of their own, and what comes after them is in the table audit. A part is found anew
+ * for each step, since records move from the table to a closed day between two steps. Has no state: reader threads use it too.
+ *
+ *   seq    start      stretch         stretch       closed       head
+ *           │ 2026-11-27.db │ 2026-11-28.db │ table audit │
+ */
+import { AUDIT_DAYS } from "../../../core/paths.ts";
+import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
+import { closedFile } from "../../../db/closed-files.ts";
+import type { ChainKey } from "../chain-key.ts";
+
+/** Records of a chain that one database has. */
+export interface Part {
+  /** Good for the present step only. */
+  queries: Queries;
+  /** Its records come after this seq. */
+  after: number;
+  /** The seq of its last record; infinite for the table audit. */
+  last: number;
+}
+
+/** What a part is looked for by. */
+export interface Place {
+  order: "asc" | "desc";
+  /** Exclusive, in that order; undefined: from the beginning. */
+  from?: number | undefined;
+  /** Closed days without records of this time are left out. */
+  since?: string | undefined;
+  until?: string | undefined;
+}
+
+interface Stretch {
+  first_seq: number;
+  last_seq: number;
+  name: string;
+}
+
+/** Sorts after every moment. */
+const END_OF_TIME = "\uffff";
+const STRETCHES = `SELECT s.first_seq, s.last_seq, f.name FROM audit_stretches AS s CROSS JOIN audit_files AS f ON f.number = s.file
+  WHERE s.org_key = ?`;
+const WITHIN = "AND s.last_at >= ? AND s.first_at <= ? ORDER BY s.last_seq";
+
+const statementsOf = preparedBy((queries: Queries) => ({
+  asc: rawQuery<Stretch>(queries, `${STRETCHES} AND s.last_seq > ? ${WITHIN} LIMIT 1`),
+  desc: rawQuery<Stretch>(queries, `${STRETCHES} AND s.first_seq < ? ${WITHIN} DESC LIMIT 1`),
+  last: rawQuery<Stretch>(queries, `${STRETCHES} ORDER BY s.last_seq DESC LIMIT 1`),
+  start: rawQuery<{ seq: number }>(queries, "SELECT seq FROM audit_starts WHERE org_key = ?"),
+  at: rawQuery<{ at: string }>(queries, "SELECT at FROM audit WHERE org_key = ? AND seq = ?"),
+  days: rawQuery<{ name: string }>(queries, "SELECT name FROM audit_files WHERE removed_at IS NULL ORDER BY number"),
+}));
+
+/** The last record up to `seq` that no closed day has and is from before a moment: records are nearly in the order of their time. */
+export function lastBefore(queries: Queries, key: ChainKey, seq: number, moment: string): number {
+  const { at } = statementsOf(queries);
+  let [before, after] = [closedUpTo(queries, key), seq + 1];
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    // What comes with the commit under way is not there yet, and of today.
+    if ((at([key, middle])[0]?.at ?? moment) < moment) before = middle;
+    else after = middle;
+  }
+  return before;
+}
+
+/** Each closed day in turn, with the records of all chains. Throws LostFile. */
+export function* closedDays(queries: Queries): Generator<Queries, void> {
+  for (const { name } of statementsOf(queries).days([])) yield closedFile(queries, `${AUDIT_DAYS}/${name}`);
+}
+
+/** The seq of the last record that was purged or is in a closed day; 0: there is none. */
+export function closedUpTo(queries: Queries, key: ChainKey): number {
+  const { last, start } = statementsOf(queries);
+  return Math.max(last([key])[0]?.last_seq ?? 0, start([key])[0]?.seq ?? 0);
+}
+
+/** The first part that has records after `from`, in the order; null if there is none. Throws LostFile. */
+export function partOf(
+  queries: Queries,
+  key: ChainKey,
+  { order, from, since = "", until = END_OF_TIME }: Place,
+): Part | null {
+  const statements = statementsOf(queries);
+  const open = (): Part => ({ queries, after: closedUpTo(queries, key), last: Number.POSITIVE_INFINITY });
+  if (order === "asc") {
+    const [stretch] = statements.asc([key, from ?? 0, since, until]);
+    return stretch ? closed(queries, stretch) : open();
+  }
+  const table = open();
+  if (from === undefined || from > table.after + 1) return table;
+  const [stretch] = statements.desc([key, from, since, until]);
+  return stretch ? closed(queries, stretch) : null;
+}
+
+function closed(queries: Queries, { first_seq, last_seq, name }: Stretch): Part {
+  return { queries: closedFile(queries, `${AUDIT_DAYS}/${name}`), after: first_seq - 1, last: last_seq };
+}
+
+/** As filters of records have it: `after` is exclusive and `last` inclusive, both in the order. */
+export interface Bounds {
+  after: number | undefined;
+  last: number | undefined;
+}
+
+/** The share of a part in a range; `next` is where the range goes on after it, and null at its end. */
+export function shareOf({ after, last }: Part, order: "asc" | "desc", range: Bounds): Bounds & { next: number | null } {
+  if (order === "asc") {
+    const end = range.last ?? Number.POSITIVE_INFINITY;
+    const isEnd = last >= end || last === Number.POSITIVE_INFINITY;
+    const from = Math.max(range.after ?? 0, after);
+    return { after: from === 0 ? range.after : from, last: finite(Math.min(end, last)), next: isEnd ? null : last };
+  }
+  const end = range.last ?? 0;
+  const from = Math.min(range.after ?? Number.POSITIVE_INFINITY, last + 1);
+  const upTo = Math.max(end, after === 0 ? 0 : after + 1);
+  return {
+    after: finite(from),
+    last: upTo === 0 ? undefined : upTo,
+    next: after === 0 || after + 1 <= end ? null : after + 1,
+  };
+}
+
+const finite = (seq: number) => (Number.isFinite(seq) ? seq : undefined);

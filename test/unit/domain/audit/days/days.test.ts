@@ -1,0 +1,338 @@
+/** Days of the audit in files of their own: every read finds each record exactly once, wherever it is, and however its move was cut off. */
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
+import { FAULT_VARIABLE } from "../../../../../daemon/core/fault-points.ts";
+import { parsed } from "../../../../../daemon/core/operation.ts";
+import { readHere } from "../../../../../daemon/db/readers/here.ts";
+import { PURGED } from "../../../../../daemon/domain/audit/chain.ts";
+import { chainKey } from "../../../../../daemon/domain/audit/chain-key.ts";
+import { closeDays, purgeDays } from "../../../../../daemon/domain/audit/days/close.ts";
+import { readPage, readRecord, readSummary } from "../../../../../daemon/domain/audit/reads.ts";
+import { chainRecords, chainStart, hashAt, listAudit } from "../../../../../daemon/domain/audit/rows.ts";
+import { scanAudit } from "../../../../../daemon/domain/audit/scan.ts";
+import { executionRecords, recordsAbout } from "../../../../../daemon/domain/audit/store.ts";
+import { verifyAll } from "../../../../../daemon/domain/audit/verify-all.ts";
+import { AUDIT_BEGAN_MS, ORG } from "../audit-fixture.ts";
+import { DAY_MS, Days, OTHER, RECORDS } from "./days-fixture.ts";
+
+const everyone = { owner: "host", signal: new AbortController().signal } as const;
+const CHAINS = [ORG, OTHER, null];
+const momentOf = (day: number) => new Date(AUDIT_BEGAN_MS + day * DAY_MS).toISOString();
+const count = ({ connection }: Days) => connection.queries.all<{ n: number }>("SELECT count(*) AS n FROM audit")[0]?.n;
+
+/** What reads tell of all chains, by every kind of filter that a place in the chain matters to. */
+async function seen({ queries }: Days) {
+  const found: unknown[] = [];
+  for (const org_id of CHAINS) {
+    for (const order of ["asc", "desc"] as const) {
+      const filters = [
+        {},
+        { room_uid: "rom_1" },
+        { event: "drive." },
+        { room_id: "room-7", outcome: "error" as const },
+        { since: momentOf(1), until: momentOf(2.5) },
+        { after: 100 },
+        { after: 150, room_uid: "rom_2" },
+      ];
+      for (const filter of filters) {
+        const scan = { org_id, order, ...filter };
+        found.push(listAudit(queries, { ...scan, limit: 10_000 }));
+        found.push(listAudit(queries, { ...scan, last: order === "asc" ? 200 : 20, limit: 35 }));
+        found.push([...scanAudit(queries, scan, 50)].flat());
+        found.push(parsed(await readHere(readSummary, queries, { scan, about: "it" }, everyone)));
+      }
+    }
+    const key = chainKey(org_id);
+    found.push([1, 70, 150, 300, 9999].map((seq) => hashAt(queries, key, seq)));
+    const chain: unknown[] = [];
+    for (let rows = chainRecords(queries, key, 0, 50); rows.length > 0; ) {
+      chain.push(...rows);
+      rows = chainRecords(queries, key, rows.at(-1)?.seq ?? 0, 50);
+    }
+    found.push(chain);
+  }
+  const room = { org_id: ORG, room_uid: "rom_1", sandbox_id: "sbx_1" };
+  found.push(executionRecords(queries, room, ["exe_0_1"]), recordsAbout(queries, "kid_1").length);
+  return found.map((each) => Bun.hash(JSON.stringify(each)));
+}
+
+const verdicts = async ({ queries }: Days) =>
+  (await verifyAll(queries, [])).verdicts.map(({ org_id, ok, broken_at, to_seq }) => ({
+    org_id,
+    ok,
+    broken_at,
+    to_seq,
+  }));
+
+test("reads of closed days and of the open one find what they found in one table", async () => {
+  await using days = new Days();
+  for (const day of [0, 1, 2, 3]) await days.add(day);
+  const before = await seen(days);
+  const whole = await verdicts(days);
+  expect(whole.every(({ ok }) => ok)).toBe(true);
+  await days.close();
+  expect(count(days)).toBe(0);
+  const names = [0, 1, 2, 3].map((day) => `${momentOf(day).slice(0, 10)}.db`);
+  expect(readdirSync(days.directory).sort()).toEqual(names);
+  for (const name of names) expect(statSync(join(days.directory, name)).mode & 0o777).toBe(0o400);
+  expect((await seen(days)).filter((each, index) => each !== before[index])).toEqual([]);
+  expect(await verdicts(days)).toEqual(whole);
+});
+
+test("the open day stays, with what comes late, and pages go on across the cut", async () => {
+  await using days = new Days();
+  vi.useFakeTimers({ now: Date.parse(momentOf(2)) + 1000, toFake: ["Date"] });
+  try {
+    for (const day of [0, 1, 2]) await days.add(day, 50);
+    await days.add(1, 10);
+    const page = async (cursor: number | undefined, order: "asc" | "desc") =>
+      parsed(
+        await readHere(
+          readPage,
+          days.queries,
+          { kind: "", scan: { org_id: ORG, order, after: cursor }, limit: 7 },
+          everyone,
+        ),
+      ).items.map(({ seq }) => seq);
+    const all = { asc: await pages("asc"), desc: await pages("desc") };
+    async function pages(order: "asc" | "desc", until = Number.POSITIVE_INFINITY) {
+      const seqs: number[] = [];
+      for (;;) {
+        const next = await page(seqs.at(-1), order);
+        if (next.length === 0 || seqs.length > until) return seqs;
+        seqs.push(...next);
+      }
+    }
+    const halves = { asc: await pages("asc", 20), desc: await pages("desc", 20) };
+    const walks = (["asc", "desc"] as const).map((order) => {
+      const walk = scanAudit(days.queries, { org_id: ORG, order, outcome: "success" }, 3);
+      return { order, walk, rows: [...(walk.next().value ?? []), ...(walk.next().value ?? [])] };
+    });
+    const expected = walks.map(({ order }) =>
+      listAudit(days.queries, { org_id: ORG, order, outcome: "success", limit: 1000 }).map(({ seq }) => seq),
+    );
+    await days.close();
+    expect(readdirSync(days.directory)).toHaveLength(2);
+    expect(count(days)).toBe(60);
+    for (const order of ["asc", "desc"] as const) {
+      const rest: number[] = [];
+      for (let next = await page(halves[order].at(-1), order); next.length > 0; ) {
+        rest.push(...next);
+        next = await page(rest.at(-1), order);
+      }
+      expect([...halves[order], ...rest]).toEqual(all[order]);
+    }
+    // A scan that was under way, too.
+    const walked = walks.map(({ walk, rows }) => [...rows, ...[...walk].flat()].map(({ seq }) => seq));
+    expect(walked).toEqual(expected);
+    // Late ones go with the day after.
+    vi.setSystemTime(Date.parse(momentOf(3)));
+    await days.close();
+    expect(count(days)).toBe(0);
+    expect(await pages("asc")).toEqual(all.asc);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a clock that was set back closes a day twice", async () => {
+  await using days = new Days();
+  await days.add(0, 20);
+  await days.close();
+  await days.add(0, 20);
+  await days.close();
+  expect(readdirSync(days.directory).sort()).toEqual(["2026-01-01-2.db", "2026-01-01.db"]);
+  expect((await verdicts(days)).map(({ ok }) => ok)).toEqual([true, true, true]);
+});
+
+const FAULTS = ["day.copied", "day.noted", "day.recorded", "day.shortened", "day.purged", "day.removed"];
+
+test.each(FAULTS.flatMap((point) => [1, 3].map((nth) => [point, nth] as const)))(
+  "a process that is killed at %s, the time number %i, leaves each record once",
+  async (point, nth) => {
+    await using days = new Days();
+    for (const day of [0, 1, 2, 3]) await days.add(day, 80);
+    const all = await seenOnce(days);
+    await days.database.close();
+    // Days that are purged are no more, and their number is.
+    const purges = point === "day.purged" || point === "day.removed";
+    const before = purges ? momentOf(3) : "";
+    const run = async (fault: string) => {
+      const program = new URL("./close-process.ts", import.meta.url).pathname;
+      const argv = ["bun", program, days.file, before];
+      const child = Bun.spawn(argv, { env: { ...process.env, [FAULT_VARIABLE]: fault }, stderr: "pipe" });
+      await child.exited;
+      return { signal: child.signalCode, text: await new Response(child.stderr).text() };
+    };
+    const killed = await run(`${point}=kill@${nth}`);
+    expect(killed).toMatchObject({ signal: "SIGKILL" });
+    for (const fault of [null, "", ""]) {
+      if (fault !== null) expect(await run(fault)).toEqual({ signal: null, text: "" });
+      days.connection.close();
+      days.reconnect();
+      expect((await verdicts(days)).every(({ ok }) => ok)).toBe(true);
+      const found = await seenOnce(days);
+      if (purges) expect(all.slice(-found.length)).toEqual(found);
+      else expect(found).toEqual(all);
+    }
+    expect(count(days)).toBe(purges ? 9 : 0);
+    expect(readdirSync(days.directory).filter((name) => name.endsWith(".part"))).toEqual([]);
+  },
+  60_000,
+);
+
+/** All records that are no purges, of all chains, in the order of their time and chain. */
+async function seenOnce({ queries }: Days) {
+  const all = CHAINS.flatMap((org_id) => [...scanAudit(queries, { org_id, order: "asc" }, 50)].flat());
+  const order = (row: (typeof all)[number]) => `${row.at} ${row.org_key} ${row.seq}`;
+  return all
+    .filter(({ event }) => event !== PURGED)
+    .map(order)
+    .sort();
+}
+
+describe("a purge of closed days", () => {
+  test("takes whole days, each chain says so, and files go after a while", async () => {
+    await using days = new Days();
+    for (const day of [0, 1, 2]) await days.add(day);
+    await days.close();
+    const hash = hashAt(days.queries, chainKey(ORG), 2 * ORG_RECORDS);
+    await purgeDays(days.deps, momentOf(2));
+    expect(chainStart(days.queries, chainKey(ORG))).toEqual({ seq: 2 * ORG_RECORDS, hash });
+    expect((await verdicts(days)).every(({ ok }) => ok)).toBe(true);
+    expect(listAudit(days.queries, { org_id: ORG, order: "asc", limit: 1000 }).map(({ seq }) => seq)).toEqual(
+      Array.from({ length: ORG_RECORDS + 2 }, (_, index) => 2 * ORG_RECORDS + index + 1),
+    );
+    expect(readdirSync(days.directory)).toHaveLength(3);
+    await days.close();
+    expect(readdirSync(days.directory)).toHaveLength(3);
+    vi.useFakeTimers({ now: Date.now() + 3_700_000, toFake: ["Date"] });
+    try {
+      await days.close();
+      expect(readdirSync(days.directory)).toEqual(["2026-01-03.db"]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("stops at the first day that has a record to keep", async () => {
+    await using days = new Days();
+    for (const day of [0, 1]) await days.add(day);
+    await days.close();
+    await purgeDays(days.deps, momentOf(0.5));
+    expect(chainStart(days.queries, chainKey(ORG))).toBeNull();
+  });
+});
+
+/** Of the first organization, of a day. */
+const ORG_RECORDS = Array.from({ length: RECORDS }, (_, n) => n).filter((n) => n % 10 !== 0 && n % 4 !== 0).length;
+
+describe("a closed day that is not what it was", () => {
+  const name = "2026-01-02.db";
+  const broken = (days: Days) => verdicts(days).then((all) => all.find(({ org_id }) => org_id === ORG));
+
+  test("is missed where it is gone", async () => {
+    await using days = new Days();
+    for (const day of [0, 1, 2]) await days.add(day);
+    await days.close();
+    rmSync(join(days.directory, name));
+    await days.reopen();
+    expect(await broken(days)).toMatchObject({ ok: false, broken_at: ORG_RECORDS + 1 });
+  });
+
+  test("is missed where it was cut or is no database", async () => {
+    await using days = new Days();
+    for (const day of [0, 1, 2]) await days.add(day);
+    await days.close();
+    const file = join(days.directory, name);
+    chmodSync(file, 0o600);
+    truncateSync(file, 4096);
+    await days.reopen();
+    expect(await broken(days)).toMatchObject({ ok: false, broken_at: ORG_RECORDS + 1 });
+    writeFileSync(file, "not one");
+    await days.reopen();
+    expect(await broken(days)).toMatchObject({ ok: false, broken_at: ORG_RECORDS + 1 });
+  });
+
+  test("is found where a byte of a record was changed", async () => {
+    await using days = new Days();
+    for (const day of [0, 1, 2]) await days.add(day);
+    await days.close();
+    const file = join(days.directory, name);
+    const bytes = readFileSync(file);
+    const place = bytes.indexOf("exe_1_57");
+    expect(place).toBeGreaterThan(0);
+    bytes.write("exe_9", place);
+    chmodSync(file, 0o600);
+    writeFileSync(file, bytes);
+    await days.reopen();
+    const verdict = await broken(days);
+    expect(verdict).toMatchObject({ ok: false });
+    const [row] = listAudit(days.queries, {
+      org_id: ORG,
+      order: "asc",
+      after: (verdict?.broken_at ?? 0) - 1,
+      limit: 1,
+    });
+    expect(row?.details).toContain("exe_9_57");
+  });
+});
+
+test.each([
+  "DELETE FROM audit_files",
+  "UPDATE audit_files SET sha256 = ''",
+  "UPDATE audit_files SET removed_at = '2026'",
+  "DELETE FROM audit_stretches",
+  "UPDATE audit_stretches SET last_seq = 1",
+  `INSERT INTO audit_stretches SELECT org_key, last_seq + 5, last_hash, last_seq + 1, first_at, last_at, 9 FROM audit_stretches`,
+  "DELETE FROM audit",
+  "INSERT INTO audit SELECT * FROM audit WHERE false UNION ALL SELECT org_key, 1, audit_id, event, outcome, at, org_id, room_id, room_uid, agent_id, sandbox_id, actor_type, actor_id, actor_name, source, request_id, ip, status, error_code, duration_ms, details, prev_hash, hash FROM audit",
+])("the database refuses %s", async (statement) => {
+  await using days = new Days();
+  await days.add(0);
+  await days.close();
+  vi.useFakeTimers({ now: Date.parse(momentOf(1)), toFake: ["Date"] });
+  try {
+    await days.add(1, 20);
+    expect(() => days.connection.execute(statement)).toThrow(/append-only/);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a record of a closed day is found by its id, and that of an execution by its name", async () => {
+  await using days = new Days();
+  for (const day of [0, 1, 2]) await days.add(day);
+  const [wanted] = listAudit(days.queries, { org_id: ORG, order: "asc", after: 30, limit: 1 });
+  await days.close();
+  const within = { org_id: ORG, room_uids: null, agent_id: null };
+  const found = await readHere(
+    readRecord,
+    days.queries,
+    { within, wanted: { audit_id: wanted?.audit_id ?? "" } },
+    everyone,
+  );
+  expect(parsed(found)).toMatchObject({ seq: 31 });
+});
+
+test("a signal ends it between two steps, and nothing is lost", async () => {
+  await using days = new Days();
+  for (const day of [0, 1]) await days.add(day);
+  const all = await seenOnce(days);
+  const ending = new AbortController();
+  const closing = closeDays(days.deps, ending.signal);
+  ending.abort();
+  await closing;
+  expect(existsSync(join(days.directory, "2026-01-01.db"))).toBe(false);
+  expect(await seenOnce(days)).toEqual(all);
+});
