@@ -45,6 +45,7 @@ const PLACES = [
   "checkpoint.cut", // … they stand still, the database's part is read, the drive is up to date
   "checkpoint.whole", // … they go on, all of it is on disk, its row is not there
   "fork.drive", // the drive of a room that is made of a checkpoint is there, its row is not
+  "fork.rows", // … and its messages, barriers and agents
   "fork.made", // … its row is there, none of its sandboxes is
   "restore.noted", // a room is to be turned back, its row says so, its next drive is there
   "restore.ended", // … none of its sandboxes runs
@@ -66,6 +67,7 @@ const PLACES = [
   "backup.packed", // … drive and state are packed, nobody has any of it
   "backup.read", // all of a room's file is on disk, nothing of its room is
   "backup.drive", // … the drive of that room is there, its row is not
+  "backup.rows", // … and its messages, barriers and agents
   "backup.made", // … its row is there, and what it came in
   "start.begun", // the sandboxes of a room that is made or turned back run, its row says that they do not all
   "day.copied", // a closed day of the audit is a file on disk, and is not recorded

@@ -3,19 +3,22 @@
  * their own. A state is plain JSON. It names its columns, so that a later roomd knows them again and gives new ones their defaults.
  *
  *   take      reads; all nouns in one transaction, while nothing of the room runs
- *   put       fills another room, which has nothing of the noun yet
+ *   stage     writes the rows of a room to come, some in each commit: a state of 512 MiB takes seconds
+ *   put       in the commit that makes that room: the rest, and what memory has of it
  *   replace   turns the room itself back: what it has now goes
  *   requireSpace  before a replace that nothing may keep from coming to its end: whether there is space for it; replace itself asks no more
  *   wake      after the commit of put or replace: who waits looks again, and timers are set anew
  *   accept    holds what came from outside, where anybody may have written it, against what take could have returned
  *
- * take, put and replace may run twice, and be rolled back, as every write.
+ * take, put and replace may run twice, and be rolled back, as every write. Whoever stages rows removes them if the room is not made.
  */
 import { getTableColumns, getTableName } from "drizzle-orm";
 import { getTableConfig, type SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
+import { monotonicMs } from "../core/clock.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { type Queries, rawQuery, rawStatement, rawValues, type Values } from "./client.ts";
+import type { Database } from "./transact.ts";
 
 /** A room that is filled or turned back. */
 export interface BranchedRoom {
@@ -28,7 +31,11 @@ export interface BranchedRoom {
 export interface Branch<State> {
   /** Throws quota_exceeded where there is more than a checkpoint can have. */
   take(queries: Queries, roomUid: RoomUid): State;
+  /** Nothing reads the room yet. Rejects with the signal's reason. */
+  stage(state: State, room: BranchedRoom, over: AbortSignal): Promise<void>;
   put(queries: Queries, state: State, room: BranchedRoom): void;
+  /** Rooms with staged rows that were not made: a daemon before this one was ended meanwhile. */
+  strays(queries: Queries): RoomUid[];
   replace(queries: Queries, state: State, room: BranchedRoom): void;
   /** Throws quota_exceeded. */
   requireSpace(queries: Queries, state: State, room: BranchedRoom): void;
@@ -55,6 +62,8 @@ export interface Rows {
 const MOST_BYTES = 512 * 1024 ** 2;
 /** What a row takes beside its texts, more or less. */
 const ROW_BYTES = 64;
+/** Time in which a commit inserts staged rows: the event loop waits for it. */
+const STAGE_MS = 2;
 
 type Value = Values[number];
 
@@ -70,22 +79,71 @@ export function takeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid)
   return { columns, rows: read([roomUid]) };
 }
 
-/** `changed` makes of a column's values what they are in this room. */
+/** Makes of a column's values what they are in this room. */
+type Changes = Record<string, (value: Value) => Value>;
+
 export function putRows(
   queries: Queries,
   table: SQLiteTable,
   roomUid: RoomUid,
   { columns, rows }: Rows,
-  changed: Record<string, (value: Value) => Value> = {},
+  changes: Changes = {},
 ): void {
+  const insert = inserterOf(queries, table, roomUid, columns, changes);
+  for (const row of rows) insert(row);
+}
+
+/** Inserts rows of a room that is not made yet, some in each commit. Rejects with the signal's reason. */
+export async function stageRows(
+  { database, over }: { database: Pick<Database, "commit">; over: AbortSignal },
+  table: SQLiteTable,
+  roomUid: RoomUid,
+  { columns, rows }: Rows,
+  changes: Changes = {},
+): Promise<void> {
+  for (let at = 0; at < rows.length; ) {
+    const from = at;
+    at = await database.commit((queries) => {
+      over.throwIfAborted();
+      const insert = inserterOf(queries, table, roomUid, columns, changes);
+      const until = monotonicMs() + STAGE_MS;
+      let next = from;
+      do insert(rows[next++] ?? []);
+      while (next < rows.length && monotonicMs() < until);
+      return next;
+    }, false);
+  }
+}
+
+/** Rooms that the table has rows of, and that were not made. */
+export function straysIn(queries: Queries, table: SQLiteTable): RoomUid[] {
+  const name = getTableName(table);
+  const next = (after: string) => `(SELECT min(room_uid) FROM ${name} WHERE room_uid > ${after})`;
+  const read = rawQuery<{ room_uid: RoomUid }>(
+    queries,
+    `WITH RECURSIVE found (room_uid) AS (
+       SELECT ${next("''")} UNION ALL SELECT ${next("found.room_uid")} FROM found WHERE found.room_uid IS NOT NULL
+     )
+     SELECT room_uid FROM found WHERE room_uid IS NOT NULL AND room_uid NOT IN (SELECT room_uid FROM rooms)`,
+  );
+  return read([]).map(({ room_uid }) => room_uid);
+}
+
+function inserterOf(
+  queries: Queries,
+  table: SQLiteTable,
+  roomUid: RoomUid,
+  columns: readonly string[],
+  changes: Changes,
+): (row: Values) => void {
   const name = getTableName(table);
   const known = columnsOf(table);
   const stranger = columns.find((column) => !known.includes(column));
   if (stranger !== undefined) throw new Error(`this roomd's table ${name} has no column ${stranger}`);
-  const changes = columns.map((column) => changed[column]);
+  const changeOf = columns.map((column) => changes[column]);
   const places = ["room_uid", ...columns].map(() => "?").join();
   const insert = rawStatement(queries, `INSERT INTO ${name} (room_uid, ${columns.join()}) VALUES (${places})`);
-  for (const row of rows) insert([roomUid, ...row.map((value, at) => changes[at]?.(value) ?? value)]);
+  return (row) => insert([roomUid, ...row.map((value, at) => changeOf[at]?.(value) ?? value)]);
 }
 
 export function removeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid): void {

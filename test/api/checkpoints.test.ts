@@ -9,6 +9,7 @@ import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { MAX_CHECKPOINTS } from "../../shared/api/checkpoints.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";
+import { rowsOf } from "../harness/rows.ts";
 import { bearer, makeOrg, run } from "./calls.ts";
 
 const GIB = 1024 ** 3;
@@ -214,6 +215,7 @@ test("what is on the drive and in checkpoints counts for the plan, and no more o
 describe("the same call again", () => {
   test.each([
     ["checkpoints", "checkpoint.whole", 1],
+    ["fork", "fork.rows", 1],
     ["fork", "fork.made", 1],
     ["fork", "start.begun", 1],
   ] as const)("%s that was killed at %s makes one thing, as if it had been made once", async (verb, point, count) => {
@@ -228,6 +230,7 @@ describe("the same call again", () => {
     await until("it is dead", () => !daemon.runs);
     delete daemon.env[FAULT_VARIABLE];
     await daemon.serve();
+    await until("no row is left of a room that was not made", () => rowsOf(daemon).strays.length === 0);
     const { status, body: made } = await call();
     expect(status).toBe(201);
     expect((await call()).body).toEqual(made);

@@ -25,6 +25,7 @@ import { type Answer, answerOf, type Json, TestDaemon } from "../harness/daemon.
 import { LONG, until } from "../harness/guests.ts";
 import { Chance } from "../harness/random.ts";
 import { fileOf, type Part, partsOf, withFile, withFirst } from "../harness/room-file.ts";
+import { rowsOf } from "../harness/rows.ts";
 import { bearer, makeKey, makeOrg } from "./calls.ts";
 
 const chance = new Chance();
@@ -92,6 +93,7 @@ async function expectNothingLeft(): Promise<void> {
   const rooms = new Set((await daemon.ok("GET", "/v1/rooms?limit=1000")).items.map(({ room_uid }: Json) => room_uid));
   await until("no file is left", () => namesIn("room-files").length === 0);
   expect(namesIn("rooms").filter((name) => !rooms.has(name) && !others.has(name))).toEqual([]);
+  await until("no row is left", () => rowsOf(daemon).strays.length === 0);
 }
 /** Of another organization. */
 const others = new Set<string>();
@@ -347,7 +349,7 @@ test("who stops taking or sending leaves nothing, and the room is backed up agai
   expect((await backup("source")).length).toBeGreaterThan(3 * 1024 ** 2);
 });
 
-test.each(["backup.copied", "backup.packed", "backup.read", "backup.drive", "backup.made"])(
+test.each(["backup.copied", "backup.packed", "backup.read", "backup.drive", "backup.rows", "backup.made"])(
   "what a kill at %s cuts off is thrown away, or is whole",
   async (point) => {
     await daemon.end("SIGTERM");

@@ -29,6 +29,8 @@ export interface Rows {
   /** Sandboxes whose time is being metered. */
   metered: string[];
   snapshots: string[];
+  /** Rooms that there are messages, barriers or agents of, and no row. */
+  strays: string[];
   /** Events of audit records that have their room's uid without its name. */
   nameless: string[];
 }
@@ -50,6 +52,11 @@ export function rowsOf(daemon: TestDaemon): Rows {
         (row) => row.subject,
       ),
       snapshots: all<{ snapshot_id: string }>("SELECT snapshot_id FROM snapshots").map((row) => row.snapshot_id),
+      strays: all<{ room_uid: string }>(
+        ["messages", "deliveries", "barriers", "agents"]
+          .map((table) => `SELECT room_uid FROM ${table} WHERE room_uid NOT IN (SELECT room_uid FROM rooms)`)
+          .join(" UNION "),
+      ).map((row) => row.room_uid),
       nameless: all<{ event: string }>(
         "SELECT DISTINCT event FROM audit WHERE room_uid IS NOT NULL AND room_id IS NULL",
       ).map((row) => row.event),

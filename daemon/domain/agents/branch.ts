@@ -6,17 +6,19 @@
  * nobody reads, until every message to them is refused. It does not go along. In the room itself its sandbox says what it is.
  */
 import type { RoomUid } from "../../../shared/ids.ts";
-import { type Branch, putRows, removeRows, takeRows, valuesIn } from "../../db/branch.ts";
+import { type Branch, putRows, removeRows, stageRows, straysIn, takeRows, valuesIn } from "../../db/branch.ts";
+import type { Database } from "../../db/transact.ts";
 import { type AgentsState, acceptAgents } from "./foreign.ts";
 import { agents } from "./table.ts";
 
 interface Present {
+  database: Pick<Database, "commit">;
   isGone(roomUid: RoomUid, agentId: string): boolean;
   /** Within the transaction that has changed who takes part. */
   changed(roomUid: RoomUid): void;
 }
 
-export function makeBranch({ isGone, changed }: Present): Branch<AgentsState> {
+export function makeBranch({ database, isGone, changed }: Present): Branch<AgentsState> {
   return {
     take: (queries, roomUid) => {
       const rows = takeRows(queries, agents, roomUid);
@@ -27,12 +29,14 @@ export function makeBranch({ isGone, changed }: Present): Branch<AgentsState> {
           .filter((name) => isGone(roomUid, name)),
       };
     },
-    put: (queries, state, { room_uid }) => {
+    stage: async (state, { room_uid }, over) => {
       const names = valuesIn(state.agents, "agent_id");
-      const rows = state.agents.rows.filter((_, at) => !state.gone.includes(String(names[at])));
-      putRows(queries, agents, room_uid, { ...state.agents, rows });
-      changed(room_uid);
+      const gone = new Set(state.gone);
+      const rows = state.agents.rows.filter((_, at) => !gone.has(String(names[at])));
+      await stageRows({ database, over }, agents, room_uid, { ...state.agents, rows });
     },
+    put: (_, _state, { room_uid }) => changed(room_uid),
+    strays: (queries) => straysIn(queries, agents),
     replace: (queries, state, { room_uid }) => {
       removeRows(queries, agents, room_uid);
       putRows(queries, agents, room_uid, state.agents);

@@ -10,7 +10,7 @@ export interface AgentSandbox {
 }
 
 export interface AgentsDeps {
-  database: Pick<Database, "queries" | "undo">;
+  database: Pick<Database, "commit" | "queries" | "undo">;
   /** The newest sandbox of an agent, destroyed ones included. */
   sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null;
   /** The newest sandbox of every agent that has a live one. */

@@ -34,13 +34,15 @@ export class Agents {
   /** What was found of sandboxes, until it changes: every message asks. */
   readonly #sandboxes = new Map<RoomUid, Map<string, AgentSandbox | null>>();
 
-  readonly branch: Branch<AgentsState> = makeBranch({
-    isGone: (roomUid, agentId) => this.isGone(roomUid, agentId),
-    changed: (roomUid) => this.#readAgain(roomUid),
-  });
+  readonly branch: Branch<AgentsState>;
 
   constructor(deps: AgentsDeps) {
     this.#deps = deps;
+    this.branch = makeBranch({
+      database: deps.database,
+      isGone: (roomUid, agentId) => this.isGone(roomUid, agentId),
+      changed: (roomUid) => this.#readAgain(roomUid),
+    });
     this.waits = new WaitGraph((roomUid) => deps.waitsChanged(roomUid as RoomUid));
   }
 

@@ -7,7 +7,7 @@
  */
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import { type Branch, putRows, removeRows, takeRows } from "../../db/branch.ts";
+import { type Branch, putRows, removeRows, stageRows, straysIn, takeRows } from "../../db/branch.ts";
 import type { BarrierDeps } from "./deps.ts";
 import { acceptBarriers, type BarriersState } from "./foreign.ts";
 import { breakBarriers, waitedForIn } from "./store.ts";
@@ -15,11 +15,10 @@ import { barriers } from "./table.ts";
 
 /** `breakGone` breaks what waits for agents that are gone, in commits of its own. */
 export function makeBranch(
-  { agents, bells, missing, space }: BarrierDeps,
+  { agents, bells, database, missing, space }: BarrierDeps,
   breakGone: (roomUid: RoomUid) => Promise<void>,
 ): Branch<BarriersState> {
-  const fill: Branch<BarriersState>["put"] = (queries, state, { room_uid }) => {
-    putRows(queries, barriers, room_uid, state.barriers);
+  const finish: Branch<BarriersState>["put"] = (queries, state, { room_uid }) => {
     space.forget(room_uid);
     missing.forget(room_uid);
     if (state.gone.length > 0) breakBarriers(queries, room_uid, state.gone, now());
@@ -29,10 +28,13 @@ export function makeBranch(
       barriers: takeRows(queries, barriers, roomUid),
       gone: waitedForIn(queries, roomUid).filter((agentId) => agents.isGone(roomUid, agentId)),
     }),
-    put: fill,
+    stage: ({ barriers: rows }, { room_uid }, over) => stageRows({ database, over }, barriers, room_uid, rows),
+    put: finish,
+    strays: (queries) => straysIn(queries, barriers),
     replace: (queries, state, room) => {
       removeRows(queries, barriers, room.room_uid);
-      fill(queries, state, room);
+      putRows(queries, barriers, room.room_uid, state.barriers);
+      finish(queries, state, room);
     },
     // A room's own have space in it, and others were counted by accept.
     requireSpace: () => {},

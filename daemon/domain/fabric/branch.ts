@@ -14,7 +14,17 @@
  * An ack that was due and a time to live go on with what was left of them. When a message was sent stays what it was.
  */
 import { at } from "../../core/clock.ts";
-import { type Branch, type BranchedRoom, putRows, type Rows, removeRows, takeRows } from "../../db/branch.ts";
+import { inPieces, loopTime, ownerOf, Pieces, wholly } from "../../core/loop/index.ts";
+import {
+  type Branch,
+  type BranchedRoom,
+  putRows,
+  type Rows,
+  removeRows,
+  stageRows,
+  straysIn,
+  takeRows,
+} from "../../db/branch.ts";
 import type { Queries } from "../../db/client.ts";
 import { bytesOfRoom, goneUpTo, markBranched } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
@@ -24,13 +34,11 @@ import { deliveries, messages } from "./table.ts";
 
 export function makeBranch(deps: FabricDeps): Branch<FabricState> {
   const { bells, budget, database, due, history, space } = deps;
-  const fill = (queries: Queries, state: FabricState, room: BranchedRoom, last_seq: number) => {
-    const { room_uid, pausedMs } = room;
+  /** Of states that were staged. */
+  const bytesOfStaged = new WeakMap<FabricState, number>();
+  const finish = (queries: Queries, state: FabricState, room: BranchedRoom, last_seq: number) => {
     markBranched(queries, room, { gone_seq: state.gone_seq, last_seq });
-    putRows(queries, messages, room_uid, state.messages, { expires_at: laterText(pausedMs) });
-    const later = laterMs(pausedMs);
-    putRows(queries, deliveries, room_uid, state.deliveries, { due_at_ms: later, expires_at_ms: later });
-    space.forget(room_uid);
+    space.forget(room.room_uid);
   };
   return {
     take: (queries, roomUid) => {
@@ -46,25 +54,39 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
       };
     },
 
-    /** Throws quota_exceeded where the organization's messages leave no space for these. */
-    put: (queries, state, room) => {
-      fill(queries, state, room, state.last_seq);
-      budget.take(queries, room, bytesOfRoom(queries, room.room_uid));
+    stage: async (state, { org_id, room_uid, pausedMs }, over) => {
+      const pieces = new Pieces(loopTime, ownerOf(org_id), "room.rows", { signal: over });
+      bytesOfStaged.set(state, await inPieces(bytesOfState(state), pieces));
+      const commits = { database, over };
+      await stageRows(commits, messages, room_uid, state.messages, ofMessages(pausedMs));
+      await stageRows(commits, deliveries, room_uid, state.deliveries, ofDeliveries(pausedMs));
     },
 
+    /** Throws quota_exceeded where the organization's messages leave no space for these. */
+    put: (queries, state, room) => {
+      const bytes = bytesOfStaged.get(state);
+      if (bytes === undefined) throw new Error("the rows of a room's messages were not staged");
+      finish(queries, state, room, state.last_seq);
+      budget.take(queries, room, bytes);
+    },
+
+    strays: (queries) => [...new Set([...straysIn(queries, messages), ...straysIn(queries, deliveries)])],
+
     replace: (queries, state, room) => {
-      const { room_uid } = room;
+      const { room_uid, pausedMs } = room;
       const last = Math.max(state.last_seq, lastSeq(queries, room_uid));
       budget.giveBack(queries, room, bytesOfRoom(queries, room_uid));
       deleteSpread(queries, room_uid);
       removeRows(queries, deliveries, room_uid);
       removeRows(queries, messages, room_uid);
-      fill(queries, state, room, last);
+      putRows(queries, messages, room_uid, state.messages, ofMessages(pausedMs));
+      putRows(queries, deliveries, room_uid, state.deliveries, ofDeliveries(pausedMs));
+      finish(queries, state, room, last);
       budget.add(queries, room, bytesOfRoom(queries, room_uid));
     },
 
     requireSpace: (queries, state, { org_id, room_uid }) => {
-      const asked = bytesOfState(state) - bytesOfRoom(queries, room_uid);
+      const asked = wholly(bytesOfState(state)) - bytesOfRoom(queries, room_uid);
       if (asked > 0) budget.requireSpace(queries, org_id, asked);
     },
 
@@ -86,6 +108,8 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
 
 type Value = Rows["rows"][number][number];
 
+const ofMessages = (pausedMs: number) => ({ expires_at: laterText(pausedMs) });
+const ofDeliveries = (pausedMs: number) => ({ due_at_ms: laterMs(pausedMs), expires_at_ms: laterMs(pausedMs) });
 const laterMs = (pausedMs: number) => (ms: Value) => (ms === null ? null : Number(ms) + pausedMs);
 const laterText = (pausedMs: number) => (moment: Value) =>
   moment === null ? null : at(Date.parse(String(moment)) + pausedMs);

@@ -14,6 +14,7 @@ import {
   TOPIC_PATTERN,
 } from "../../../shared/api/fabric.ts";
 import { AGENT_PATTERN, NAME_PATTERN } from "../../../shared/ids.ts";
+import type { Steps } from "../../core/loop/index.ts";
 import type { Origin, Rows } from "../../db/branch.ts";
 import {
   accept,
@@ -153,11 +154,14 @@ function sizedOf(message: Named, recipients: string[]): Parameters<typeof bytesO
 }
 
 /** What messages take of a budget that are in no table. */
-export function bytesOfState({ messages: { columns, rows } }: Pick<FabricState, "messages">): number {
-  return rows.reduce((sum, row) => {
+export function* bytesOfState({ messages: { columns, rows } }: Pick<FabricState, "messages">): Steps<number> {
+  let bytes = 0;
+  for (const row of rows) {
     const message: Named = Object.fromEntries(columns.map((column, at) => [column, row[at] ?? null]));
-    return sum + bytesOf(sizedOf(message, listIn(message.recipients) ?? []));
-  }, 0);
+    bytes += bytesOf(sizedOf(message, listIn(message.recipients) ?? []));
+    yield;
+  }
+  return bytes;
 }
 
 const isOpen = ({ state: became }: Named) => became === "queued" || became === "delivered";

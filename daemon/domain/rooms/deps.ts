@@ -115,7 +115,7 @@ export interface RoomDeps {
   fabric: {
     /** Answers whoever waits in the room. */
     endWaits(row: RoomRow): void;
-    /** Removes the messages and barriers of a room that is gone. */
+    /** Removes the messages, barriers and agents of a room that is gone, or was not made. */
     forget(roomUid: RoomUid): Promise<void>;
   };
   branch: {

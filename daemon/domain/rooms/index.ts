@@ -18,6 +18,7 @@ import type { Place } from "../orgs/index.ts";
 import { makeRoomBackups } from "./backup/index.ts";
 import { makeCheckpoints } from "./checkpoints/index.ts";
 import { Locks } from "./checkpoints/locks.ts";
+import { strayRooms } from "./checkpoints/nouns.ts";
 import { makeCreate } from "./create.ts";
 import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
@@ -224,6 +225,15 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     );
     if (!isMuch) await removed;
   };
+  /** A room may have many rows: nobody waits until they are removed. */
+  const removeStray = (roomUid: RoomUid) => {
+    deps.fabric.forget(roomUid).catch((error: unknown) =>
+      log.error("failed to remove the rows of a room that was not made", {
+        room_uid: roomUid,
+        error: describeError(error),
+      }),
+    );
+  };
   const endUnasked = (row: RoomRow, reason: string) => {
     endAndRecord(row, true, reason).catch((error: unknown) =>
       log.error("room not destroyed", { room_uid: row.room_uid, error: describeError(error) }),
@@ -285,6 +295,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       for (const name of await readdir(paths.rooms)) {
         if (!known.has(name) && !arriving.has(name)) await removeCutOff(name);
       }
+      for (const roomUid of strayRooms(database.queries, deps.branch.nouns)) removeStray(roomUid);
       await backups.sweep();
       await moves.recover();
       checkpoints.recover(answering);

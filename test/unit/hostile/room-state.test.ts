@@ -1,10 +1,11 @@
-/** The state in a room's file from outside, made to be slow to parse, and the longest turn of the event loop meanwhile. */
+/** States of rooms, and the longest turn of the event loop while they are read and put: one from outside that is slow to parse, and a large one. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readForeignState } from "../../../daemon/domain/rooms/backup/state.ts";
 import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
+import { Rooms } from "../domain/fabric/rooms-fixture.ts";
 
 /** Values are counted as the bytes arrive, in under a millisecond; to parse such a line takes 60 to 180. */
 const MOST_MS = 20;
@@ -31,4 +32,27 @@ test.each([
   const longest = await longestTurn(() => expect(read(file)).rejects.toThrow("is none that a roomd has written"));
   console.log(`longest turn: ${longest.toFixed(1)} ms`);
   expect(longest).toBeLessThan(boundOf(MOST_MS));
+});
+
+test("the rows of 20,000 messages are put into a room in many commits", async () => {
+  const rooms = new Rooms();
+  const agents = Array.from({ length: 50 }, (_, n) => `a${n}`);
+  for (const agent_id of agents) await rooms.call("r", agent_id, "agent_subscribe", { agent_id, topics: [] });
+  for (let sent = 0; sent < 20_000; sent += 100) {
+    const messages = Array.from({ length: 100 }, (_, n) => ({
+      source: "a0",
+      destination: agents[(sent + n) % agents.length],
+      payload: "x".repeat(200),
+    }));
+    await rooms.call("r", "*", "message_send_many", { messages });
+  }
+  const state = await rooms.take("r");
+  // Compiled before it is measured.
+  await rooms.put("before", state);
+  const longest = await longestTurn(() => rooms.put("after", state));
+  console.log(`longest turn: ${longest.toFixed(1)} ms`);
+  expect(rooms.bytesOf("after").kept).toBe(rooms.bytesOf("after").rows);
+  expect((await rooms.take("after")).fabric).toEqual(state.fabric);
+  expect(longest).toBeLessThan(boundOf(MOST_MS));
+  await rooms[Symbol.asyncDispose]();
 });

@@ -2,7 +2,8 @@
  * Makes a room of a room's file, which anybody may have written:
  *
  *   the file is read into a place of its own → what it says is held against what a room could have written
- *   → the room's directory, marked as unborn → its drive ⇒ one commit: its row, with what the file had of the other
+ *   → the room's directory, marked as unborn → its drive → its messages, barriers and agents, in many commits
+ *   ⇒ one commit: its row, by which all of that is a room's
  *
  * What a daemon finds unborn at its start goes, and so does what it finds of files. Nothing that runs comes of a file.
  */
@@ -19,7 +20,7 @@ import { syncDirectory } from "../../../host/files/async-calls.ts";
 import type { Bounds } from "../../../host/files/drive-store.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
-import { giveNouns, wakeNouns } from "../checkpoints/nouns.ts";
+import { giveNouns, stageNouns, wakeNouns } from "../checkpoints/nouns.ts";
 import { insertCheckpoint } from "../checkpoints/store.ts";
 import type { CheckpointRow } from "../checkpoints/table.ts";
 import { inUse, makeDirectories, newRoom, placing } from "../create.ts";
@@ -144,6 +145,8 @@ async function makeRoom({ deps, records }: Parts, call: KeyCall, { about, row }:
     body = await file.alone(async () => {
       call.signal.throwIfAborted();
       const state = await readForeignState(place.state, branch.nouns, { takenAtMs: Date.parse(made_at), org_id });
+      await stageNouns(branch.nouns, state, room, call.signal);
+      await faultPoint("backup.rows");
       return await placing(deps, row, (queries) => {
         call.signal.throwIfAborted();
         insertRoom(queries, row);
@@ -159,6 +162,7 @@ async function makeRoom({ deps, records }: Parts, call: KeyCall, { about, row }:
   } catch (error) {
     deps.drive.forget(room_uid);
     deps.driveQuota.end(paths.drive(room_uid));
+    await deps.fabric.forget(room_uid);
     await eraseDirectory(paths.room(room_uid), deps.giveUpSpace);
     throw violatesUnique(error, "rooms.room_id") ? inUse(room_id) : error;
   }

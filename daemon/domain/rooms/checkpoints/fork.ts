@@ -1,7 +1,8 @@
 /**
  * Makes another room of a checkpoint:
  *
- *   its directory, marked as unborn → its drive ⇒ one commit: its row, with what the database had of the other
+ *   its directory, marked as unborn → its drive → its messages, barriers and agents, in many commits
+ *   ⇒ one commit: its row, by which all of that is a room's
  *   → its sandboxes run (start.ts)
  *
  * What a daemon finds unborn at its start goes; a room that has a row is gone on with.
@@ -23,7 +24,7 @@ import { insertRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { copying } from "./copying.ts";
 import type { Locks } from "./locks.ts";
-import { giveState, readState } from "./nouns.ts";
+import { giveState, readState, stageNouns } from "./nouns.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 
@@ -72,6 +73,8 @@ export async function forkRoom(
     );
     await faultPoint("fork.drive");
     const state = await readState(place.state);
+    await stageNouns(branch.nouns, state.nouns, room, over);
+    await faultPoint("fork.rows");
     const pathOf = (path: string) => renamed(path, [source.room_id, ...source.former_ids], room_id);
     warnings = await placing(deps, row, (queries) => {
       over.throwIfAborted();
@@ -97,6 +100,7 @@ export async function forkRoom(
     });
   } catch (error) {
     deps.driveQuota.end(paths.drive(room_uid));
+    await deps.fabric.forget(room_uid);
     await eraseDirectory(paths.room(room_uid), deps.giveUpSpace);
     throw violatesUnique(error, "rooms.room_id") ? inUse(room_id) : error;
   }

@@ -1,5 +1,5 @@
 /**
- * Owns what the database has of a room at an instant: the states of all nouns, taken and put each in one transaction, and the file in
+ * Owns what the database has of a room at an instant: the states of all nouns, taken and given each in one transaction, and the file in
  * which they are between. Its rows are a line for some of them each, so that no line is long; what is left of the states is the last.
  */
 import { createReadStream } from "node:fs";
@@ -50,7 +50,7 @@ export function takeState(
   return { nouns: takeNouns(queries, nouns, roomUid), calls: calls.take(queries, sandboxIds) };
 }
 
-/** Within a transaction; how: put into a room that has nothing, or replace what it has. */
+/** Within a transaction; how: put into a room whose nouns were staged, or replace what it has. */
 export function giveState(
   queries: Queries,
   { nouns, calls }: { nouns: Nouns; calls: Calls },
@@ -65,6 +65,21 @@ export function giveState(
 export function takeNouns(queries: Queries, nouns: Nouns, roomUid: RoomUid): RoomState["nouns"] {
   const taken = NAMES.map((name) => [name, nouns[name].take(queries, roomUid)]);
   return Object.fromEntries(taken);
+}
+
+/** Ahead of the transaction that puts them into a room. Rejects with the signal's reason; RoomDeps.fabric.forget removes what was staged. */
+export async function stageNouns(
+  nouns: Nouns,
+  state: RoomState["nouns"],
+  room: BranchedRoom,
+  over: AbortSignal,
+): Promise<void> {
+  for (const name of NAMES) await nouns[name].stage(state[name], room, over);
+}
+
+/** Rooms whose nouns were staged, and that were not made. */
+export function strayRooms(queries: Queries, nouns: Nouns): Set<RoomUid> {
+  return new Set(NAMES.flatMap((name) => nouns[name].strays(queries)));
 }
 
 export function giveNouns(

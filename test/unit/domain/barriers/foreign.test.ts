@@ -47,7 +47,9 @@ test("a checkpoint's are broken for all who are gone together", async () => {
     });
     const gone = Array.from({ length: 1000 }, (_, at) => `a${at}`);
     const room = { room_uid: uidOf("r"), org_id: "org_1" as OrgId, pausedMs: 0 };
-    await rooms.database.commit((queries) => rooms.barriers.branch.put(queries, said(waiting, gone), room));
+    const state = said(waiting, gone);
+    await rooms.barriers.branch.stage(state, room, new AbortController().signal);
+    await rooms.database.commit((queries) => rooms.barriers.branch.put(queries, state, room));
     const { queries } = rooms.database;
     expect(findBarrier(queries, room.room_uid, "b999")).toMatchObject({ state: "broken", dead: ["a999"] });
     expect(findBarrier(queries, room.room_uid, "b3")?.dead).toEqual(names(3));

@@ -18,6 +18,7 @@ import { BYTES_OF_ROW } from "../../../../daemon/domain/fabric/budget.ts";
 import { makeFabric } from "../../../../daemon/domain/fabric/index.ts";
 import type { MessageRecord } from "../../../../shared/api/fabric.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../../shared/ids.ts";
+import { insertRow } from "../../../harness/insert-row.ts";
 
 const ORG = "org_1" as OrgId;
 
@@ -40,12 +41,18 @@ export class Rooms {
   readonly barriers;
   /** Sandboxes that are gone, as room and agent. */
   readonly gone = new Set<string>();
+  /** A room gets a row of its own. */
+  readonly isMade: (room: string) => void;
   readonly #operations: Map<string, Bound>;
   readonly #bells = new Bells();
 
   constructor({ keptBytes = 0, ackMs = 60_000 } = {}) {
     const connection = openConnection(":memory:");
     migrate(connection);
+    this.isMade = (room) => {
+      connection.execute("PRAGMA foreign_keys = OFF");
+      insertRow(connection, this.database, "rooms", { room_uid: uidOf(room), room_id: room, state: "active" });
+    };
     this.database = makeDatabase(connection);
     const sandboxOf = (roomUid: RoomUid, agent_id: string) =>
       this.gone.has(`${roomUid} ${agent_id}`)
@@ -108,7 +115,31 @@ export class Rooms {
   }
 
   async put(room: string, state: State, pausedMs = 0): Promise<void> {
-    await this.#branch("put", room, state, pausedMs);
+    await this.stage(room, state, pausedMs);
+    try {
+      await this.#branch("put", room, state, pausedMs);
+    } catch (error) {
+      await this.forget(room);
+      throw error;
+    }
+  }
+
+  /** Writes the rows of a state, ahead of `put`. */
+  async stage(room: string, state: State, pausedMs = 0): Promise<void> {
+    const to: BranchedRoom = { room_uid: uidOf(room), org_id: ORG, pausedMs };
+    const { signal } = new AbortController();
+    await this.fabric.branch.stage(state.fabric, to, signal);
+    await this.barriers.branch.stage(state.barriers, to, signal);
+    await this.agents.branch.stage(state.agents, to, signal);
+  }
+
+  /** Removes all rows of a room. */
+  async forget(room: string): Promise<void> {
+    await this.fabric.forget(uidOf(room));
+    await this.database.commit((queries) => {
+      this.barriers.forget(queries, [uidOf(room)]);
+      this.agents.forget(queries, [uidOf(room)]);
+    });
   }
 
   async replace(room: string, state: State, pausedMs = 0): Promise<void> {
