@@ -2,7 +2,7 @@
  * Owns how a noun branches with its room: what of its rows a checkpoint takes, and how they come into another room, or back into
  * their own. A state is plain JSON. It names its columns, so that a later roomd knows them again and gives new ones their defaults.
  *
- *   take      reads; all nouns in one transaction, while nothing of the room runs
+ *   take      reads, some rows in each step; all nouns of one moment, while nothing of the room runs
  *   stage     writes the rows of a room to come, some in each commit: a state of 512 MiB takes seconds
  *   put       in the commit that makes that room: the rest, and what memory has of it
  *   replace   turns the room itself back: what it has now goes
@@ -10,12 +10,13 @@
  *   wake      after the commit of put or replace: who waits looks again, and timers are set anew
  *   accept    holds what came from outside, where anybody may have written it, against what take could have returned
  *
- * take, put and replace may run twice, and be rolled back, as every write. Whoever stages rows removes them if the room is not made.
+ * put and replace may run twice, and be rolled back, as every write. Whoever stages rows removes them if the room is not made.
  */
 import { getTableColumns, getTableName } from "drizzle-orm";
 import { getTableConfig, type SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { monotonicMs } from "../core/clock.ts";
+import type { Steps } from "../core/loop/index.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { type Queries, rawQuery, rawStatement, rawValues, type Values } from "./client.ts";
 import type { Database } from "./transact.ts";
@@ -30,7 +31,7 @@ export interface BranchedRoom {
 
 export interface Branch<State> {
   /** Throws quota_exceeded where there is more than a checkpoint can have. */
-  take(queries: Queries, roomUid: RoomUid): State;
+  take(queries: Queries, roomUid: RoomUid): Steps<State>;
   /** Nothing reads the room yet. Rejects with the signal's reason. */
   stage(state: State, room: BranchedRoom, over: AbortSignal): Promise<void>;
   put(queries: Queries, state: State, room: BranchedRoom): void;
@@ -62,22 +63,43 @@ export interface Rows {
 const MOST_BYTES = 512 * 1024 ** 2;
 /** What a row takes beside its texts, more or less. */
 const ROW_BYTES = 64;
+/** Rows of a step: up to 4 MiB. */
+const ROWS_AT_ONCE = 64;
 /** Time in which a commit inserts staged rows: the event loop waits for it. */
 const STAGE_MS = 2;
 
 type Value = Values[number];
 
 /** The rows of a room, in order of the primary key. Throws quota_exceeded. */
-export function takeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid): Rows {
+export function* takeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid): Steps<Rows> {
   const name = getTableName(table);
   const columns = columnsOf(table);
-  requireFits(queries, name, columns, roomUid);
   const { primaryKeys, columns: all } = getTableConfig(table);
   const own = [...primaryKeys.flatMap((key) => key.columns), ...all.filter((column) => column.primary)];
-  const order = own.map((column) => column.name);
-  const read = rawValues(queries, `SELECT ${columns.join()} FROM ${name} WHERE room_uid = ? ORDER BY ${order.join()}`);
-  return { columns, rows: read([roomUid]) };
+  const order = own.map((column) => column.name).filter((column) => column !== "room_uid");
+  const places = order.map((column) => columns.indexOf(column));
+  const select = (after: string) =>
+    rawValues(
+      queries,
+      `SELECT ${columns.join()} FROM ${name} WHERE room_uid = ? ${after} ORDER BY ${order.join()} LIMIT ${ROWS_AT_ONCE}`,
+    );
+  const next = select(`AND (${order.join()}) > (${order.map(() => "?").join()})`);
+  const rows: Values[] = [];
+  let bytes = 0;
+  for (let read = select("")([roomUid]); ; ) {
+    for (const row of read) {
+      rows.push(row);
+      bytes += row.reduce<number>((sum, value) => sum + bytesOf(value), ROW_BYTES);
+    }
+    if (bytes > MOST_BYTES) throw tooMuch(name, bytes);
+    const last = read.at(-1);
+    if (!last || read.length < ROWS_AT_ONCE) return { columns, rows };
+    yield;
+    read = next([roomUid, ...places.map((place) => last[place] ?? null)]);
+  }
 }
+
+const bytesOf = (value: Value): number => (value === null ? 0 : Buffer.byteLength(String(value)));
 
 /** Makes of a column's values what they are in this room. */
 type Changes = Record<string, (value: Value) => Value>;
@@ -162,16 +184,9 @@ function columnsOf(table: SQLiteTable): string[] {
     .filter((name) => name !== "room_uid");
 }
 
-function requireFits(queries: Queries, name: string, columns: readonly string[], roomUid: RoomUid): void {
-  const texts = columns.map((column) => `ifnull(octet_length(${column}), 0)`).join(" + ");
-  const measure = rawQuery<{ bytes: number }>(
-    queries,
-    `SELECT ifnull(sum(${ROW_BYTES} + ${texts}), 0) AS bytes FROM ${name} WHERE room_uid = ?`,
-  );
-  const bytes = measure([roomUid])[0]?.bytes ?? 0;
-  if (bytes <= MOST_BYTES) return;
-  throw new ServiceError("quota_exceeded", {
-    detail: `The room's ${name} take ${bytes} bytes; a checkpoint can have ${MOST_BYTES} of them.`,
+function tooMuch(name: string, bytes: number): ServiceError {
+  return new ServiceError("quota_exceeded", {
+    detail: `The room's ${name} take ${bytes} bytes or more; a checkpoint can have ${MOST_BYTES} of them.`,
     details: { limit: name, used: bytes, cap: MOST_BYTES },
   });
 }

@@ -258,6 +258,8 @@ export interface Reading {
   queries: Queries;
   /** Runs `work`, which must not await, in one transaction: all that it reads is of one moment. */
   within<T>(work: () => T): T;
+  /** All that is read from now on is of this moment. */
+  hold(): void;
   close(): void;
 }
 
@@ -326,6 +328,14 @@ export function openReading(file: string): Reading {
         database.query("COMMIT").run();
       }
     },
-    close: () => database.close(),
+    hold: () => {
+      database.query("BEGIN").run();
+      // The moment is that of the first read.
+      database.query("SELECT 1 FROM sqlite_schema").get();
+    },
+    close: () => {
+      if (database.inTransaction) database.query("COMMIT").run();
+      database.close();
+    },
   };
 }

@@ -17,7 +17,7 @@ import { loopTime, type OwnerName } from "../core/loop/index.ts";
 import { causesOf, describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { nextTurn } from "../core/turn.ts";
 import { type Checkpoints, checkpointsWithin } from "./checkpoints.ts";
-import { type Connection, noteOthersWrites, type Queries } from "./client.ts";
+import { type Connection, noteOthersWrites, openReading, type Queries } from "./client.ts";
 import type { LogSync } from "./log-sync.ts";
 import { type Rehearsed, tried } from "./rehearsal.ts";
 
@@ -67,6 +67,11 @@ export interface Database {
     works: readonly ((queries: Queries) => T)[],
     seen: (queries: Queries, index: number) => void,
   ): Rehearsed<T>[];
+  /**
+   * Reads one moment in as many turns of the event loop as it takes: all that was written before the call, and nothing of what comes meanwhile.
+   * Resolves once what it has read is on disk.
+   */
+  snapshot<T>(read: (queries: Queries) => Promise<T>): Promise<T>;
   /** Writes the log into the file, as far as readers and writers allow. Resolves once that was tried. */
   checkpoint(): Promise<void>;
   /** Resolves once all that can be read is on disk; null if it is. Data read before that may be lost in a power cut. */
@@ -322,6 +327,22 @@ export function makeDatabase(
         memory.close();
         // A work may have had rows remembered as it had tried them.
         noteOthersWrites(connection.queries);
+      }
+    },
+    snapshot: async (read) => {
+      const { result, write } = made(() => {}, false);
+      schedule();
+      add(write);
+      await result;
+      const reading = openReading(connection.file);
+      try {
+        reading.hold();
+        const pending = unflushed;
+        const value = await read(reading.queries);
+        await pending;
+        return value;
+      } finally {
+        reading.close();
       }
     },
     checkpoint: async () => await checkpoints?.run(),

@@ -20,8 +20,8 @@ interface Present {
 
 export function makeBranch({ database, isGone, changed }: Present): Branch<AgentsState> {
   return {
-    take: (queries, roomUid) => {
-      const rows = takeRows(queries, agents, roomUid);
+    *take(queries, roomUid) {
+      const rows = yield* takeRows(queries, agents, roomUid);
       return {
         agents: rows,
         gone: valuesIn(rows, "agent_id")

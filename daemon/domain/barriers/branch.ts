@@ -24,10 +24,12 @@ export function makeBranch(
     if (state.gone.length > 0) breakBarriers(queries, room_uid, state.gone, now());
   };
   return {
-    take: (queries, roomUid) => ({
-      barriers: takeRows(queries, barriers, roomUid),
-      gone: waitedForIn(queries, roomUid).filter((agentId) => agents.isGone(roomUid, agentId)),
-    }),
+    *take(queries, roomUid) {
+      return {
+        barriers: yield* takeRows(queries, barriers, roomUid),
+        gone: waitedForIn(queries, roomUid).filter((agentId) => agents.isGone(roomUid, agentId)),
+      };
+    },
     stage: ({ barriers: rows }, { room_uid }, over) => stageRows({ database, over }, barriers, room_uid, rows),
     put: finish,
     strays: (queries) => straysIn(queries, barriers),

@@ -41,14 +41,14 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
     space.forget(room.room_uid);
   };
   return {
-    take: (queries, roomUid) => {
+    *take(queries, roomUid) {
       const last_seq = lastSeq(queries, roomUid);
-      const taken = takeRows(queries, deliveries, roomUid);
+      const taken = yield* takeRows(queries, deliveries, roomUid);
       const at = taken.columns.indexOf("seq");
       return {
         last_seq,
         gone_seq: goneUpTo(queries, roomUid),
-        messages: takeRows(queries, messages, roomUid),
+        messages: yield* takeRows(queries, messages, roomUid),
         // Others are of messages that are being spread.
         deliveries: { ...taken, rows: taken.rows.filter((row) => Number(row[at]) <= last_seq) },
       };

@@ -46,6 +46,28 @@ const numbers = (from: Queries = database.queries) =>
   from.all<{ n: number }>(sql`SELECT n FROM t ORDER BY n`).map(({ n }) => n);
 const commits = () => statements.filter((statement) => statement === "COMMIT").length;
 
+describe("a snapshot", () => {
+  test("has what was written before it was asked for, and nothing of what comes meanwhile", async () => {
+    const written = database.commit(insert(1));
+    const seen = await database.snapshot(async (queries) => {
+      const before = numbers(queries);
+      await database.commit(insert(2));
+      return [before, numbers(queries), numbers()];
+    });
+    await written;
+    expect(seen).toEqual([[1], [1], [1, 2]]);
+    expect(await database.snapshot(async (queries) => numbers(queries))).toEqual([1, 2]);
+  });
+
+  test("changes nothing, and ends where reading fails", async () => {
+    await expect(database.snapshot(async (queries) => insert(1)(queries))).rejects.toThrow("INSERT INTO t");
+    await database.commit(insert(1));
+    // The log can be written into the file as a whole: nobody reads an earlier state of it.
+    const [state] = connection.queries.all<{ busy: number }>(sql`PRAGMA wal_checkpoint(TRUNCATE)`);
+    expect(state?.busy).toBe(0);
+  });
+});
+
 describe("writes of one turn", () => {
   test("share one commit, and each gets its own value", async () => {
     // The time of its writes is not over, however long they take here.

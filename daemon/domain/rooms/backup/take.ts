@@ -13,7 +13,7 @@ import { within } from "../../../core/published.ts";
 import type { RoomTarget } from "../../../core/room-target.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { rowsIn, takeNouns, writeState } from "../checkpoints/nouns.ts";
+import { rowsIn, takeNouns, taking, writeState } from "../checkpoints/nouns.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { RoomDeps } from "../deps.ts";
 import { packed } from "../move/pack.ts";
@@ -47,7 +47,7 @@ export async function packRoom(
     const { nouns, made_at, drive_bytes } = await drive.still(row.room_uid, async () => {
       over.throwIfAborted();
       const made_at = now();
-      const nouns = await database.commit((queries) => takeNouns(queries, branch.nouns, row.room_uid));
+      const nouns = await taking(database, row.org_id, (queries) => takeNouns(queries, branch.nouns, row.room_uid));
       const { bytes } = await within(copier.complete(), MOST_STILL_MS, "copying what has changed on the drive");
       return { nouns, made_at, drive_bytes: bytes };
     });

@@ -3,7 +3,7 @@
  *
  *   the drive is copied while all run
  *   all sandboxes stand still, their memory saved
- *     └ nothing changes the drive by calls: what the database has is read in one commit, the copy of the drive is brought up to date
+ *     └ nothing changes the drive by calls: what the database has of one moment is read, the copy of the drive is brought up to date
  *   all go on ⇒ what the database had is written to a file ⇒ one commit makes snapshots and checkpoint
  *
  * Until that commit nothing tells of it, and what is on the disk is swept.
@@ -21,13 +21,14 @@ import { faultPoint } from "../../../core/fault-points.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
+import type { Queries } from "../../../db/client.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import type { RoomDeps } from "../deps.ts";
 import { getRoom } from "../store.ts";
 import { toTarget } from "../target.ts";
 import { copying } from "./copying.ts";
-import { takeState, writeState } from "./nouns.ts";
+import { takeState, taking, writeState } from "./nouns.ts";
 import { checkpointBytes, countCheckpoints, findCheckpoint, insertCheckpoint } from "./store.ts";
 import type { CheckpointRow } from "./table.ts";
 
@@ -75,7 +76,8 @@ export async function takeCheckpoint(
             const cut_at = now();
             const parts = { nouns: branch.nouns, calls: branch.calls() };
             const sandboxIds = branch.sandboxes.guests(room_uid);
-            const state = await database.commit((queries) => takeState(queries, parts, room_uid, sandboxIds));
+            const take = (queries: Queries) => takeState(queries, parts, room_uid, sandboxIds);
+            const state = await taking(database, room.org_id, take);
             const { bytes: drive_bytes } = await copier.complete();
             await faultPoint("checkpoint.cut");
             return { cut_at, state, drive_bytes };

@@ -1,14 +1,15 @@
 /**
- * Owns what the database has of a room at an instant: the states of all nouns, taken and given each in one transaction, and the file in
+ * Owns what the database has of a room at an instant: the states of all nouns, taken of one moment and given in one transaction, and the file in
  * which they are between. Its rows are a line for some of them each, so that no line is long; what is left of the states is the last.
  */
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
-import { loopTime, Pieces } from "../../../core/loop/index.ts";
+import { inPieces, loopTime, ownerOf, Pieces, type Steps } from "../../../core/loop/index.ts";
 import type { Branch, BranchedRoom, Rows } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
+import type { Database } from "../../../db/transact.ts";
 
 /** The nouns in the order in which they are put. */
 export type Nouns = Readonly<Record<"agents" | "fabric" | "barriers", Branch<unknown>>>;
@@ -40,14 +41,24 @@ export interface RoomState {
 
 export const NAMES = ["agents", "fabric", "barriers"] as const satisfies (keyof Nouns)[];
 
-/** Within a transaction, while nothing of the room runs. Throws quota_exceeded. */
-export function takeState(
+/** While nothing of the room runs. Throws quota_exceeded. */
+export function* takeState(
   queries: Queries,
   { nouns, calls }: { nouns: Nouns; calls: Calls },
   roomUid: RoomUid,
   sandboxIds: readonly string[],
-): RoomState {
-  return { nouns: takeNouns(queries, nouns, roomUid), calls: calls.take(queries, sandboxIds) };
+): Steps<RoomState> {
+  return { nouns: yield* takeNouns(queries, nouns, roomUid), calls: calls.take(queries, sandboxIds) };
+}
+
+/** Reads a room as it is now, in pieces of its organization's time. */
+export function taking<State>(
+  database: Pick<Database, "snapshot">,
+  orgId: OrgId,
+  take: (queries: Queries) => Steps<State>,
+): Promise<State> {
+  const pieces = new Pieces(loopTime, ownerOf(orgId), "room.rows");
+  return database.snapshot((queries) => inPieces(take(queries), pieces));
 }
 
 /** Within a transaction; how: put into a room whose nouns were staged, or replace what it has. */
@@ -62,9 +73,10 @@ export function giveState(
   calls[how](queries, state.calls, { ...guests, org_id: room.org_id, pausedMs: room.pausedMs });
 }
 
-export function takeNouns(queries: Queries, nouns: Nouns, roomUid: RoomUid): RoomState["nouns"] {
-  const taken = NAMES.map((name) => [name, nouns[name].take(queries, roomUid)]);
-  return Object.fromEntries(taken);
+export function* takeNouns(queries: Queries, nouns: Nouns, roomUid: RoomUid): Steps<RoomState["nouns"]> {
+  const taken: [string, unknown][] = [];
+  for (const name of NAMES) taken.push([name, yield* nouns[name].take(queries, roomUid)]);
+  return Object.fromEntries(taken) as RoomState["nouns"];
 }
 
 /** Ahead of the transaction that puts them into a room. Rejects with the signal's reason; RoomDeps.fabric.forget removes what was staged. */

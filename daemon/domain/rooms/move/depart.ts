@@ -22,7 +22,7 @@ import { onFullDisk } from "../../../host/files/disk.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { forgetFormerEvents } from "../../audit/index.ts";
 import { copying } from "../checkpoints/copying.ts";
-import { writeState } from "../checkpoints/nouns.ts";
+import { taking, writeState } from "../checkpoints/nouns.ts";
 import { retireDirectory } from "../destroy.ts";
 import { getRoom, updateRoom } from "../store.ts";
 import type { Moving, RoomRow } from "../table.ts";
@@ -93,7 +93,7 @@ export async function departRoom(
       await faultPoint("move.saved");
       const { state, about, drive_bytes } = await deps.drive.holding(room_uid, async () => {
         over.throwIfAborted();
-        const state = await database.commit((queries) => takeRows(deps, queries, row));
+        const state = await taking(database, row.org_id, (queries) => takeRows(deps, queries, row));
         const { bytes: drive_bytes } = await copier.complete();
         const other_bytes = await belongings.measure(last.carried);
         const about = aboutOf({ queries: database.queries, row, epoch: owner.epoch, drive_bytes, other_bytes });

@@ -1,6 +1,7 @@
-/** Owns what the database has of a room that moves: taken and given as one, each in a transaction. */
+/** Owns what the database has of a room that moves: taken of one moment, and given in a transaction. */
 import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import { now } from "../../../core/clock.ts";
+import type { Steps } from "../../../core/loop/index.ts";
 import type { BranchedRoom } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
 import { appendAudit, chainHead, chainKey, giveEvents, type MovedEvents, RoomNumbers } from "../../audit/index.ts";
@@ -48,11 +49,11 @@ export function aboutOf({
 }
 
 /** Nobody changes any of it any more. */
-export function takeRows({ branch, sandboxes }: RoomDeps, queries: Queries, row: RoomRow): MovedState {
+export function* takeRows({ branch, sandboxes }: RoomDeps, queries: Queries, row: RoomRow): Steps<MovedState> {
   const { room_uid } = row;
   return {
     events: new RoomNumbers(queries, row).taken(),
-    nouns: takeNouns(queries, branch.nouns, room_uid),
+    nouns: yield* takeNouns(queries, branch.nouns, room_uid),
     calls: branch.calls().takeRoom(queries, row),
     sandboxes: sandboxes.moves.take(queries, room_uid),
     checkpoints: listCheckpoints(queries, { room_uid, after: null, limit: MAX_CHECKPOINTS }),

@@ -1,6 +1,7 @@
 /** Owns what the database has of a room's sandboxes when the room goes to another host: those that go along, those that have ended, snapshots and ports. */
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
+import { wholly } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { putRows, type Rows, takeRows, valuesIn } from "../../../db/branch.ts";
 import type { Queries } from "../../../db/client.ts";
@@ -21,9 +22,9 @@ export interface MovedSandboxes {
   ports: PortRow[];
 }
 
-/** Within a transaction, once all hibernate or have ended. */
+/** Once all hibernate or have ended. */
 export function takeSandboxes(queries: Queries, roomUid: RoomUid): MovedSandboxes {
-  const rows = takeRows(queries, sandboxes, roomUid);
+  const rows = wholly(takeRows(queries, sandboxes, roomUid));
   const states = valuesIn(rows, "state");
   const carried = roomSandboxes(queries, roomUid).filter(({ state }) => state === "hibernated");
   const ids = new Set<string>(carried.map(({ sandbox_id }) => sandbox_id));

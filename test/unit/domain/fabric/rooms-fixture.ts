@@ -2,6 +2,7 @@
 import { sql } from "drizzle-orm";
 import { Bells } from "../../../../daemon/core/bells.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
+import { wholly } from "../../../../daemon/core/loop/index.ts";
 import { type Bound, bodyOf, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
 import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
@@ -46,8 +47,8 @@ export class Rooms {
   readonly #operations: Map<string, Bound>;
   readonly #bells = new Bells();
 
-  constructor({ keptBytes = 0, ackMs = 60_000 } = {}) {
-    const connection = openConnection(":memory:");
+  constructor({ keptBytes = 0, ackMs = 60_000, file = ":memory:" } = {}) {
+    const connection = openConnection(file);
     migrate(connection);
     this.isMade = (room) => {
       connection.execute("PRAGMA foreign_keys = OFF");
@@ -107,9 +108,9 @@ export class Rooms {
   /** What a checkpoint has of a room, as it comes back from a disk. */
   async take(room: string) {
     const state = await this.database.commit((queries) => ({
-      fabric: this.fabric.branch.take(queries, uidOf(room)),
-      barriers: this.barriers.branch.take(queries, uidOf(room)),
-      agents: this.agents.branch.take(queries, uidOf(room)),
+      fabric: wholly(this.fabric.branch.take(queries, uidOf(room))),
+      barriers: wholly(this.barriers.branch.take(queries, uidOf(room))),
+      agents: wholly(this.agents.branch.take(queries, uidOf(room))),
     }));
     return JSON.parse(JSON.stringify(state)) as typeof state;
   }
