@@ -2,10 +2,10 @@
 
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { fsWrite, MAX_WRITE_BYTES } from "../../../shared/api/drive.ts";
+import { type Content, decodeContent } from "../../core/content.ts";
 import type { Bound, KeyCall, RuleBreak } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { appendToFile } from "./append.ts";
-import { type Content, decodeContent } from "./content.ts";
 import type { DriveRoom } from "./deps.ts";
 import { openIfThere, requireDigestAt } from "./digest.ts";
 import { FILE_MODE, parseMode } from "./entry.ts";

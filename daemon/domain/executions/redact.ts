@@ -1,6 +1,6 @@
 /** What the audit keeps of a command: enough to recognize it, and nothing that looks like a secret. */
-import { createHash } from "node:crypto";
 import type { CommandInput } from "./rules.ts";
+import type { Stdin } from "./stdin.ts";
 
 const MOST_CHARACTERS = 1024;
 const HIDDEN = "***";
@@ -38,7 +38,7 @@ export function redact(words: readonly string[]): string[] {
 }
 
 /** What is kept of a request: of standard input only how much it was, and its digest. */
-export function commandFacts(input: CommandInput, stdin: Uint8Array | null) {
+export function commandFacts(input: CommandInput, stdin: Stdin | null) {
   const { argv, command, cwd, user, output_to } = input;
   return {
     ...(argv ? { argv: redact(argv) } : {}),
@@ -50,9 +50,7 @@ export function commandFacts(input: CommandInput, stdin: Uint8Array | null) {
   };
 }
 
-export function bytesFacts(bytes: Uint8Array) {
-  return { size_bytes: bytes.byteLength, sha256: createHash("sha256").update(bytes).digest("hex") };
-}
+export const bytesFacts = ({ bytes, sha256 }: Stdin) => ({ size_bytes: bytes.byteLength, sha256 });
 
 function redactWord(word: string, before: string): string {
   if (namesSecret(before)) return HIDDEN;

@@ -8,6 +8,7 @@ import { TRACEPARENT_VARIABLE, type TraceContext, writeTraceparent } from "../..
 import type { Work } from "../../core/work.ts";
 import type { startInGuest } from "../../host/guest-link/exec.ts";
 import type { CommandInput } from "./rules.ts";
+import type { Stdin } from "./stdin.ts";
 
 /** Ready to be sent, as often as it takes: the guest begins it once. */
 export interface CommandRequest {
@@ -23,34 +24,36 @@ interface Tag {
   output_to?: string;
 }
 
+/** What comes with a command. */
+interface Along {
+  trace: TraceContext | null;
+  stdin: Stdin | null;
+}
+
+const NOTHING: Along = { trace: null, stdin: null };
+
 /** A call whose work has a name gives that to its execution: made again, it finds that one. */
 type Named = Partial<Pick<Work, "ulid">>;
 
 /** Of one that is waited for, standard input is what was sent along, or nothing. */
-export function requestOf(input: CommandInput, work: Named, trace: TraceContext | null = null): CommandRequest {
-  const request = makeRequest(input, false, work, trace, DEFAULT_TIMEOUT_MS);
+export function requestOf(input: CommandInput, work: Named, along: Along = NOTHING): CommandRequest {
+  const request = makeRequest(input, false, work, along, DEFAULT_TIMEOUT_MS);
   // A caller whose wait ends before the command needs the name afterwards.
   return input.wait_ms === undefined ? request : { ...request, start: { ...request.start, generated: false } };
 }
 
 /** An execution that is left running, without a time limit by default; standard input stays open unless all of it was sent along. */
-export function backgroundRequestOf(
-  input: InputOf<typeof executionStart>,
-  work: Named,
-  trace: TraceContext | null = null,
-): CommandRequest {
-  const given = input.stdin !== undefined || input.stdin_b64 !== undefined;
-  return makeRequest(input, input.stdin_open ?? !given, work, trace, 0);
+export function backgroundRequestOf(input: InputOf<typeof executionStart>, work: Named, along: Along): CommandRequest {
+  return makeRequest(input, input.stdin_open ?? along.stdin === null, work, along, 0);
 }
 
 function makeRequest(
   input: InputOf<typeof executionStart>,
   stdinStaysOpen: boolean,
   { ulid }: Named,
-  trace: TraceContext | null,
+  { trace, stdin }: Along,
   defaultTimeoutMs: number,
 ): CommandRequest {
-  const stdin = stdinOf(input);
   const timeout_ms = input.timeout_ms ?? defaultTimeoutMs;
   const tag: Tag = input.output_to === undefined ? {} : { output_to: input.output_to };
   return {
@@ -68,7 +71,7 @@ function makeRequest(
       tag: JSON.stringify(tag),
       generated: input.exec_id === undefined && ulid === undefined,
     },
-    stdin,
+    stdin: stdin?.bytes ?? null,
     stdin_ends: !stdinStaysOpen,
   };
 }
@@ -84,17 +87,12 @@ export function outputToOf(tag: string): string | null {
 }
 
 /** The same for all requests that ask for the same, in whatever order and spelling. */
-export function fingerprintOf(input: InputOf<typeof executionStart>, stdin: Uint8Array | null): string {
+function fingerprintOf(input: InputOf<typeof executionStart>, stdin: Stdin | null): string {
   const { argv, command, cwd, env, user, timeout_ms, max_output_bytes, output_to, stdin_open } = input;
   const asked = {
     ...{ argv, command, cwd, user, timeout_ms, max_output_bytes, output_to, stdin_open },
     env: Object.entries(env ?? {}).sort(([one], [other]) => (one < other ? -1 : 1)),
-    stdin: stdin === null ? null : createHash("sha256").update(stdin).digest("hex"),
+    stdin: stdin?.sha256 ?? null,
   };
   return createHash("sha256").update(JSON.stringify(asked)).digest("hex");
-}
-
-function stdinOf({ stdin, stdin_b64 }: CommandInput): Uint8Array | null {
-  if (stdin !== undefined) return Buffer.from(stdin);
-  return stdin_b64 === undefined ? null : Buffer.from(stdin_b64, "base64");
 }

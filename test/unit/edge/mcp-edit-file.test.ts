@@ -14,8 +14,8 @@ async function edit(content: string, change: { old: string; new: string; all?: b
   const files = new Map([[PATH, content]]);
   const call = {
     keyId: "key_00000000",
-    ask: ({ name }: { name: string }, input: { content_b64: string }) => {
-      if (name === "fs_write") files.set(PATH, Buffer.from(input.content_b64, "base64").toString());
+    ask: ({ name }: { name: string }, input: { content: string }) => {
+      if (name === "fs_write") files.set(PATH, input.content);
       const body = name === "fs_read" ? { content: files.get(PATH), size_bytes: content.length, eof: true } : {};
       return Promise.resolve({ kind: "done", body });
     },

@@ -7,6 +7,7 @@ import { begin, feedAll } from "../../executions/output.ts";
 import { commandFacts } from "../../executions/redact.ts";
 import { requestOf } from "../../executions/request.ts";
 import { resultWithin } from "../../executions/run-within.ts";
+import type { Stdin } from "../../executions/stdin.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import type { SandboxTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
@@ -21,14 +22,15 @@ export async function execWithin(
   call: KeyCall,
   input: InputOf<typeof sandboxExec>,
   target: SandboxTarget,
+  stdin: Stdin | null,
 ) {
   const { supervisors, ends, bounds } = deps;
   const { room, row } = target;
   requireDriveFor(deps.sandboxes, room, input);
   const span = commandSpan(deps.sandboxes.traces, call, target, input);
-  const request = requestOf(input, call.work, span.context);
+  const request = requestOf(input, call.work, { trace: span.context, stdin });
   const { exec_id } = request.start;
-  const facts = { exec_id, ...commandFacts(input, request.stdin) };
+  const facts = { exec_id, ...commandFacts(input, stdin) };
   Object.assign(call.audit, { event: executionStart.audit, details: facts });
   using _place = { [Symbol.dispose]: bounds.waiting.take(row.sandbox_id) };
   const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);

@@ -3,6 +3,7 @@ import { sandboxExec } from "../../../../shared/api/executions.ts";
 import { now } from "../../../core/clock.ts";
 import { type Bound, bind, keyBehind } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
+import { onceThere } from "../../../core/soon.ts";
 import type { Following } from "../../../host/guest-link/exec.ts";
 import { pathRule } from "../../drive/path.ts";
 import { commandFacts } from "../../executions/redact.ts";
@@ -10,6 +11,7 @@ import { requestOf } from "../../executions/request.ts";
 import { execRules } from "../../executions/rules.ts";
 import { runCommand } from "../../executions/run.ts";
 import type { SaveStreams } from "../../executions/saving.ts";
+import { Stdins, stdinIn } from "../../executions/stdin.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
@@ -24,21 +26,26 @@ export function makeExec(deps: ExecutionDeps): Bound {
   const { supervisors, ends, bounds } = deps;
   const { database, meter, traces } = deps.sandboxes;
   const { queries } = database;
+  const stdins = new Stdins(sandboxExec.name);
   return bind(sandboxExec, {
     find: (call, params) => {
       call.work.effect = { started: false };
       return findTarget(deps.sandboxes, call, params);
     },
-    rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
+    rules: (input, { row }) => {
+      const broken = [...execRules(input), ...pathRule("output_to", input.output_to)];
+      return onceThere(stdins.rules(input, stdinIn(input), row.org_id), (ofStdin) => [...broken, ...ofStdin]);
+    },
     run: async (call, input, target) => {
       await deps.waking.requireAwake(target);
-      if (input.wait_ms !== undefined) return await execWithin(deps, call, input, target);
       const { room, row } = target;
+      const stdin = await stdins.of(input, stdinIn(input), row.org_id);
+      if (input.wait_ms !== undefined) return await execWithin(deps, call, input, target, stdin);
       requireDriveFor(deps.sandboxes, room, input);
       const span = commandSpan(traces, call, target, input);
-      const request = requestOf(input, call.work, span.context);
+      const request = requestOf(input, call.work, { trace: span.context, stdin });
       const { exec_id } = request.start;
-      const facts = { exec_id, ...commandFacts(input, request.stdin) };
+      const facts = { exec_id, ...commandFacts(input, stdin) };
       call.audit.details = facts;
       using places = new DisposableStack();
       places.defer(bounds.waiting.take(row.sandbox_id));

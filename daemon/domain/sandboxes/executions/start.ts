@@ -1,12 +1,14 @@
 /** execution_start: starts a command and leaves it running. */
 import { executionStart } from "../../../../shared/api/executions.ts";
 import { type Bound, bind, keyBehind } from "../../../core/operation.ts";
+import { onceThere } from "../../../core/soon.ts";
 import { pathRule } from "../../drive/path.ts";
 import { begin, feedAll } from "../../executions/output.ts";
 import { toExecutionRecord } from "../../executions/record.ts";
 import { commandFacts } from "../../executions/redact.ts";
 import { backgroundRequestOf } from "../../executions/request.ts";
 import { execRules } from "../../executions/rules.ts";
+import { Stdins, stdinIn } from "../../executions/stdin.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
@@ -17,19 +19,24 @@ import { commandSpan } from "./span.ts";
 
 export function makeStart(deps: ExecutionDeps): Bound {
   const { supervisors, ends, bounds } = deps;
+  const stdins = new Stdins(executionStart.name);
   return bind(executionStart, {
     find: (call, params) => {
       call.work.effect = { started: false };
       return findTarget(deps.sandboxes, call, params);
     },
-    rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
+    rules: (input, { row }) => {
+      const broken = [...execRules(input), ...pathRule("output_to", input.output_to)];
+      return onceThere(stdins.rules(input, stdinIn(input), row.org_id), (ofStdin) => [...broken, ...ofStdin]);
+    },
     run: async (call, input, target) => {
       await deps.waking.requireAwake(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
       const span = commandSpan(deps.sandboxes.traces, call, target, input);
-      const request = backgroundRequestOf(input, call.work, span.context);
-      const known = { exec_id: request.start.exec_id, ...commandFacts(input, request.stdin) };
+      const stdin = await stdins.of(input, stdinIn(input), row.org_id);
+      const request = backgroundRequestOf(input, call.work, { trace: span.context, stdin });
+      const known = { exec_id: request.start.exec_id, ...commandFacts(input, stdin) };
       call.audit.details = known;
       const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);
       const { execution, existing } = await supervisors.use(row.sandbox_id, () =>

@@ -4,18 +4,23 @@ import { type Bound, bind } from "../../../core/operation.ts";
 import { feedInGuest } from "../../../host/guest-link/exec.ts";
 import { toExecutionRecord } from "../../executions/record.ts";
 import { bytesFacts } from "../../executions/redact.ts";
-import { base64Rules } from "../../executions/rules.ts";
+import { type GivenStdin, Stdins } from "../../executions/stdin.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { ask, findExecution } from "./find.ts";
 import { sendOnce } from "./send-once.ts";
 
 export function makeStdin(deps: ExecutionDeps): Bound {
+  const stdins = new Stdins(executionStdin.name);
+  const givenIn = (text: string): GivenStdin => ({ field: "data_b64", text, encoding: "base64" });
   return bind(executionStdin, {
     find: (call, params) => findExecution(deps, call, params),
-    rules: ({ data_b64 }) => base64Rules("data_b64", data_b64),
-    run: async (call, { data_b64 = "", eof = false, offset = null }, target) => {
-      const bytes = Buffer.from(data_b64, "base64");
-      call.audit.details = { exec_id: target.exec_id, ...bytesFacts(bytes), eof };
+    rules: (input, { row }) => stdins.rules(input, givenIn(input.data_b64 ?? ""), row.org_id),
+    run: async (call, input, target) => {
+      const { data_b64 = "", eof = false, offset = null } = input;
+      const stdin = await stdins.of(input, givenIn(data_b64), target.row.org_id);
+      if (!stdin) throw new Error("standard input is not what was checked");
+      const { bytes } = stdin;
+      call.audit.details = { exec_id: target.exec_id, ...bytesFacts(stdin), eof };
       const { sandbox_id } = target.row;
       using places = new DisposableStack();
       places.defer(deps.bounds.feeding.take(sandbox_id));

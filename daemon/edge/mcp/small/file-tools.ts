@@ -1,5 +1,6 @@
 /** The tools read_file, write_file, edit_file and list_files. */
 import { MAX_WRITE_BYTES } from "../../../../shared/api/drive.ts";
+import type { Content } from "../../../core/content.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { textOf } from "../../../core/text.ts";
 import { type Answer, failed } from "../answer.ts";
@@ -36,9 +37,10 @@ export async function writeFile(
   if ((content === undefined) === (content_b64 === undefined)) {
     return refused(call, "validation_failed", "content is required: the text of the file.");
   }
-  const bytes = content === undefined ? Buffer.from(content_b64 ?? "", "base64") : Buffer.from(content);
+  const given: Content =
+    content === undefined ? { text: content_b64 ?? "", encoding: "base64" } : { text: content, encoding: "utf8" };
   const place = placeOf(call, where);
-  return await inPlace(call, place, () => filesAt(call, place, path).write(path, bytes));
+  return await inPlace(call, place, () => filesAt(call, place, path).write(path, given));
 }
 
 export async function editFile(
@@ -71,7 +73,7 @@ export async function editFile(
     return failed(call.refuse(new ServiceError("file_too_large", { details: { max_bytes: MAX_WRITE_BYTES } })));
   }
   const changed = all ? text.replaceAll(old, () => replacement) : text.replace(old, () => replacement);
-  const answer = await files.write(path, Buffer.from(changed));
+  const answer = await files.write(path, { text: changed, encoding: "utf8" });
   if (!answer.ok) return answer;
   const count = all ? times : 1;
   return { ok: true, result: { path, replaced: count }, text: `replaced ${count} in ${path}` };

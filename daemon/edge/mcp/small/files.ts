@@ -4,7 +4,10 @@
  */
 import { DRIVE_MOUNT, fsList, fsRead, fsWrite } from "../../../../shared/api/drive.ts";
 import { sandboxFileGet, sandboxFileList, sandboxFilePut } from "../../../../shared/api/sandbox-files.ts";
-import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import { type Content, decodeContent } from "../../../core/content.ts";
+import { loopTime, Pieces } from "../../../core/loop/index.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";
 import type { Arguments, Reply, ToolCall } from "../call.ts";
 import type { Place } from "./place.ts";
 
@@ -18,11 +21,12 @@ export interface FilePart {
 /** Where a path leads. */
 export interface Files {
   read(path: string, offset: number, length: number): Promise<FilePart | Answer>;
-  write(path: string, bytes: Buffer<ArrayBuffer>): Promise<Answer>;
+  write(path: string, content: Content): Promise<Answer>;
   list(path: string, recursive: boolean): Promise<Answer>;
 }
 
 const MOST_LISTED = 200;
+const NOT_BASE64 = new ServiceError("validation_failed", { detail: "content_b64 is not padded base64." });
 
 export function filesAt(call: ToolCall, place: Place, path: string): Files {
   return isOnDrive(path) ? onDrive(call, place) : inGuest(call, place);
@@ -39,9 +43,10 @@ function onDrive(call: ToolCall, { room_id }: Place): Files {
       const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(String(content_b64), "base64");
       return { kind: "part", bytes, size_bytes: Number(size_bytes), eof: eof === true };
     },
-    write: async (path, bytes) => {
-      const reply = await call.ask(fsWrite, { room_id, path, content_b64: bytes.toString("base64") });
-      return reply.kind === "done" ? written(path, bytes) : notDone(call, reply);
+    write: async (path, { text, encoding }) => {
+      const content = encoding === "utf8" ? { content: text } : { content_b64: text };
+      const reply = await call.ask(fsWrite, { room_id, path, ...content });
+      return reply.kind === "done" ? written(path, Number(reply.body.size_bytes)) : notDone(call, reply);
     },
     list: async (path, recursive) => {
       const reply = await call.ask(fsList, { room_id, path, recursive, limit: MOST_LISTED });
@@ -60,10 +65,10 @@ function listing(path: string, { items, next_cursor }: Arguments, above: string)
   return { ok: true, result: { path, entries: lines.length }, text: [...lines, ...more].join("\n") || "(empty)" };
 }
 
-const written = (path: string, bytes: Buffer): Answer => ({
+const written = (path: string, size_bytes: number): Answer => ({
   ok: true,
-  result: { path, size_bytes: bytes.length },
-  text: `wrote ${bytes.length} bytes to ${path}`,
+  result: { path, size_bytes },
+  text: `wrote ${size_bytes} bytes to ${path}`,
 });
 
 function inGuest(call: ToolCall, place: Place): Files {
@@ -77,9 +82,11 @@ function inGuest(call: ToolCall, place: Place): Files {
       const { bytes, size_bytes } = reply.file;
       return { kind: "part", bytes, size_bytes, eof: offset + bytes.length >= size_bytes };
     },
-    write: async (path, bytes) => {
+    write: async (path, content) => {
+      const bytes = await decodeContent(content, new Pieces(loopTime, loopTime.owner, "mcp"));
+      if (!bytes) return failed(call.refuse(NOT_BASE64));
       const reply = await call.askFile(sandboxFilePut, { ...place, path: rest(path) }, { body: bytes });
-      return reply.kind === "done" ? written(path, bytes) : notDone(call, reply);
+      return reply.kind === "done" ? written(path, bytes.length) : notDone(call, reply);
     },
     list: async (path, recursive) => {
       const reply = await call.ask(sandboxFileList, { ...place, path, recursive, limit: MOST_LISTED });

@@ -1,8 +1,8 @@
 /** Contents of files that are decoded in parts: the same bytes as decoded whole, and the longest turn of the event loop meanwhile. */
 import { expect, test } from "vitest";
-import { loopTime, Pieces } from "../../../../daemon/core/loop/index.ts";
-import { type Content, decodeContent, PART_CHARACTERS } from "../../../../daemon/domain/drive/content.ts";
-import { boundOf, longestTurn } from "../../../harness/longest-turn.ts";
+import { type Content, decodeContent, PART_CHARACTERS } from "../../../daemon/core/content.ts";
+import { loopTime, Pieces } from "../../../daemon/core/loop/index.ts";
+import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
 
 const MOST_MS = 20;
 const MIB = 1024 * 1024;

@@ -1,5 +1,5 @@
-/** Bytes of a file that came as text or base64, decoded in pieces of the event loop. */
-import type { PieceTurns } from "../../core/loop/index.ts";
+/** Bytes that came as text or base64, decoded in pieces of the event loop. */
+import type { PieceTurns } from "./loop/index.ts";
 
 export interface Content {
   text: string;
@@ -10,7 +10,7 @@ export interface Content {
 export const PART_CHARACTERS = 256 * 1024;
 
 /** Null: the text is not padded base64. */
-export async function decodeContent({ text, encoding }: Content, pieces: PieceTurns): Promise<Uint8Array | null> {
+export async function decodeContent({ text, encoding }: Content, pieces: PieceTurns): Promise<Uint8Array<ArrayBuffer> | null> {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, encoding));
   let filled = 0;
   for (let at = 0; at < text.length; ) {
