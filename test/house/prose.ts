@@ -12,7 +12,7 @@ const BANNED = [
   /\bwhom\b|\bwhoever\b|\b(some|any|no)body\b/gi,
   /\bstand(s|ing)? still\b|\banew\b|\bat once\b|\bjust now\b|\ball the same\b|\bfor good\b|\bon record\b/gi,
   /\b(is|are|was|were|be|been) told\b|\btold of\b|\bhears?\b|\b(goes|went|gone|going) on\b/gi,
-  /\b(is|are) none\b|\bwhere there (is|are) none\b|\bputs? (\w+ )*aside\b|\blets? (\w+ )?in\b/gi,
+  /(?<!there )\b(is|are) none\b|\bwhere there (is|are) none\b|\bputs? (\w+ )*aside\b|\blets? (\w+ )?in\b/gi,
   /\btried again\b|\bthe one before\b|\bturn(s|ed)? back\b|\btaken over\b|\bgiven up\b/gi,
   /(^|[.:] )(What|Who) [a-z]+/g,
   /^Owns (what|how|who|whom|where|when|whether|which|that)\b/g,
