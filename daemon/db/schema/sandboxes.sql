@@ -59,7 +59,7 @@ CREATE INDEX sandboxes_by_agent ON sandboxes (room_uid, agent_id, sandbox_id);
 -- Sandboxes that exist on the host, for metrics and reconciliation; ended ones, whose rows are to be removed; live ones, for quotas.
 CREATE INDEX sandboxes_undestroyed ON sandboxes (state, memory_mib) WHERE state <> 'destroyed';
 CREATE INDEX sandboxes_ended ON sandboxes (room_uid, sandbox_id) WHERE state = 'destroyed';
-CREATE INDEX sandboxes_by_live_org ON sandboxes (org_id, room_uid, state, memory_mib, disk_mib) WHERE state NOT IN ('failed', 'destroyed');
+CREATE INDEX sandboxes_by_live_org ON sandboxes (org_id, room_uid, state, status_reason, memory_mib, disk_mib) WHERE state NOT IN ('failed', 'destroyed');
 
 -- Adoptions that may crash the service: recorded before each, until the service has run for a while.
 CREATE TABLE adoptions (

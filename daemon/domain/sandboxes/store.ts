@@ -5,6 +5,7 @@ import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import { hasOpen } from "../fabric/index.ts";
+import { RESUMED_REASONS } from "./health.ts";
 import { adoptions, type SandboxRow, sandboxes, UNDER_WAY } from "./table.ts";
 
 export function insertSandbox(queries: Queries, row: SandboxRow): void {
@@ -242,14 +243,16 @@ const statesCounted = preparedBy((queries) => {
 
 /** Neither failed nor destroyed, in the words of the index. */
 const isLive = sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`;
-const isHibernated = sql<number>`(${sandboxes.state} = 'hibernated')`;
+/** Of those that hibernate, the ones that the service does not resume by itself, which it does without another look at the quota. */
+const rests = sql<number>`(${sandboxes.state} = 'hibernated' AND ${notInArray(sandboxes.status_reason, [...RESUMED_REASONS])})`;
 
 /** Use of an organization without sandboxes. */
 export const NO_SANDBOXES = { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernated_rooms: 0 };
 
 /**
  * An organization's live sandboxes as its quota counts them: a hibernated one has no memory, and a room whose sandboxes all hibernate
- * has only their disks. `hibernated_rooms` is the number of such rooms.
+ * has only their disks. `hibernated_rooms` is the number of such rooms. Sandboxes that are saved for a restart of their host or a move of their
+ * room count as if they ran.
  */
 export function orgSandboxes(queries: Queries, orgId: OrgId): typeof NO_SANDBOXES {
   return heldSandboxes(queries, orgId).get(orgId) ?? NO_SANDBOXES;
@@ -263,9 +266,9 @@ function heldSandboxes(queries: Queries, orgId: OrgId | null): Map<OrgId, typeof
     .select({
       org_id: sandboxes.org_id,
       held: count().as("held"),
-      memory_mib: sql<number>`sum(iif(${isHibernated}, 0, ${sandboxes.memory_mib}))`.as("memory_mib"),
+      memory_mib: sql<number>`sum(iif(${rests}, 0, ${sandboxes.memory_mib}))`.as("memory_mib"),
       disk_mib: sql<number>`sum(${sandboxes.disk_mib})`.as("disk_mib"),
-      hibernates: sql<number>`min(${isHibernated})`.as("hibernates"),
+      hibernates: sql<number>`min(${rests})`.as("hibernates"),
     })
     .from(sandboxes)
     .where(and(orgId === null ? undefined : eq(sandboxes.org_id, orgId), isLive))
@@ -288,11 +291,13 @@ function heldSandboxes(queries: Queries, orgId: OrgId | null): Map<OrgId, typeof
 /** Additional quota use once this sandbox runs; `isNew`: its row was inserted within this transaction. */
 export function countedWith(
   queries: Queries,
-  { room_uid, sandbox_id, memory_mib }: SandboxRow,
+  { room_uid, sandbox_id, memory_mib, state, status_reason }: SandboxRow,
   isNew: boolean,
 ): { rooms: number; sandboxes: number; memory_mib: number } {
+  if (state === "hibernated" && RESUMED_REASONS.includes(status_reason))
+    return { rooms: 0, sandboxes: 0, memory_mib: 0 };
   const others = queries
-    .select({ held: count(), hibernated: sql<number>`coalesce(sum(${isHibernated}), 0)` })
+    .select({ held: count(), hibernated: sql<number>`coalesce(sum(${rests}), 0)` })
     .from(sandboxes)
     .where(and(eq(sandboxes.room_uid, room_uid), ne(sandboxes.sandbox_id, sandbox_id), isLive))
     .get() ?? { held: 0, hibernated: 0 };

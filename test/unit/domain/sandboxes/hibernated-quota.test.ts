@@ -1,6 +1,6 @@
 /** What a quota counts of rooms whose sandboxes hibernate: their disks alone, and all of it again once one of them runs. */
 import { expect, test } from "vitest";
-import { countedWith, orgSandboxes, updateSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
+import { countedWith, findSandbox, orgSandboxes, updateSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { makeHost } from "./host-fixture.ts";
@@ -13,9 +13,14 @@ async function host(...states: SandboxRow["state"][]) {
   return {
     ...made,
     counted: () => orgSandboxes(queries, ORG),
-    with: (name: string, isNew = false) => countedWith(queries, made.named(name).row, isNew),
-    become: (name: string, state: SandboxRow["state"]) =>
-      made.database.commit((within) => updateSandbox(within, made.named(name).row.sandbox_id, { state })),
+    with: (name: string, isNew = false) => {
+      const { row } = made.named(name);
+      return countedWith(queries, findSandbox(queries, row.room_uid, row.sandbox_id) ?? row, isNew);
+    },
+    become: (name: string, state: SandboxRow["state"], status_reason = "requested") =>
+      made.database.commit((within) =>
+        updateSandbox(within, made.named(name).row.sandbox_id, { state, status_reason }),
+      ),
   };
 }
 
@@ -41,3 +46,19 @@ test("a room without sandboxes is counted already when its first one is made", a
   expect(made.with("a1", true)).toEqual({ rooms: 0, sandboxes: 1, memory_mib: 256 });
   expect(made.counted()).toMatchObject({ sandboxes: 1, hibernated_rooms: 0 });
 });
+
+test.each(["room_moved", "host_shutdown"])(
+  "sandboxes that are saved and resumed by the service, for %s, count as if they ran",
+  async (reason) => {
+    using made = await host("running", "hibernated");
+    const before = made.counted();
+    expect(before).toMatchObject({ sandboxes: 2, memory_mib: 256, hibernated_rooms: 0 });
+    await made.become("a0", "hibernated", reason);
+    expect(made.counted()).toEqual(before);
+    expect(made.with("a0")).toEqual({ rooms: 0, sandboxes: 0, memory_mib: 0 });
+    expect(made.with("a1")).toEqual({ rooms: 0, sandboxes: 0, memory_mib: 256 });
+    // One that could not be resumed waits for a call, which asks the quota.
+    await made.become("a0", "hibernated", "resume_failed");
+    expect(made.counted()).toMatchObject({ sandboxes: 0, memory_mib: 0, hibernated_rooms: 1 });
+  },
+);
