@@ -11,11 +11,12 @@ import { basename, join } from "node:path";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { now } from "../core/clock.ts";
 import type { Paths } from "../core/paths.ts";
-import { copyDatabase, readDatabase } from "../db/copy.ts";
+import { checkCopy, readDatabase } from "../db/copy.ts";
 import type { EndedRoom } from "../domain/rooms/index.ts";
 import { type Missed, type Part, writeArchive } from "../host/archive.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { CliError, EXIT } from "./cli-error.ts";
+import { type CopyBounds, copyDatabase } from "./database-copy.ts";
 
 /** The file by which a backup is known. */
 export const BACKUP_FACTS = "backup.json";
@@ -84,7 +85,7 @@ function lock(paths: Paths): () => void {
 
 export type Made = { changed: boolean; missed: Missed } & BackupFacts;
 
-export async function backUp(paths: Paths, to: number, onCopied: () => void): Promise<Made> {
+export async function backUp(paths: Paths, bounds: CopyBounds, to: number, onCopied: () => void): Promise<Made> {
   const facts: BackupFacts = { roomd: `${VERSION} (${COMMIT})`, made_at: now() };
   const write = (name: string, value: object) =>
     writeFileSync(join(paths.backup, name), `${JSON.stringify(value)}\n`, { mode: 0o600 });
@@ -93,7 +94,8 @@ export async function backUp(paths: Paths, to: number, onCopied: () => void): Pr
     if (existsSync(heads)) copyFileSync(heads, join(paths.backup, basename(heads)));
   }
   const copy = join(paths.backup, basename(paths.database));
-  copyDatabase(paths.database, copy);
+  await copyDatabase(paths.database, copy, bounds);
+  checkCopy(copy);
   onCopied();
   const copied: Part = { directory: paths.backup, names: readdirSync(paths.backup) };
   const written = await writeArchive([copied, whatIsKept(paths)], to, guestsOwn(paths));

@@ -46,7 +46,7 @@ export async function backupToStore(asked: Asked): Promise<Uploaded & Pick<Made,
     const stored = await oneAtATime(paths, async () => {
       let made: Made | null = null;
       const source = readWhile(async (file) => {
-        made = await backUp(paths, file, () => onStage("sending the backup"));
+        made = await backUp(paths, config, file, () => onStage("sending the backup"));
       });
       const uploaded = await upload(plan, source, { hostId: hostIdOf(config, paths.host_id), onStage });
       const { changed, missed } = made as unknown as Made;

@@ -74,12 +74,12 @@ async function sendToStore(options: JsonOption & ConfigOption): Promise<void> {
 }
 
 async function writeToFile(file: string, options: JsonOption & ConfigOption): Promise<void> {
-  const { paths } = ownConfiguration(options);
+  const { config, paths } = ownConfiguration(options);
   // Before the copy: what comes of the backup has it too.
   requireService(paths);
   await withOperator(options, (operator) => operator.record("backup.begun", { file }));
   const { changed, missed, size_bytes, ...facts } = await withProgress("copying the database", (progress) =>
-    oneAtATime(paths, () => writeTo(file, (to) => backUp(paths, to, () => progress.say("archiving drives")))),
+    oneAtATime(paths, () => writeTo(file, (to) => backUp(paths, config, to, () => progress.say("archiving drives")))),
   );
   await tellOfGuests(changed, missed);
   if (file === STANDARD_STREAM) return;

@@ -9,6 +9,7 @@ import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Command } from "commander";
 import { COMMIT, VERSION } from "../../shared/version.ts";
+import type { Config } from "../core/config.ts";
 import { type Paths, PREVIOUS, PREVIOUS_UNIT_CHANGE, UNIT_CHANGES } from "../core/paths.ts";
 import { describeError } from "../core/service-error.ts";
 import { planListen } from "../edge/http/tls.ts";
@@ -41,16 +42,16 @@ export function upgradeCommand(): Command {
   return withConfigOption(command("upgrade", about)).action(async (options: JsonOption & ConfigOption) => {
     requireHostsOwn();
     const { config, paths } = readConfiguration(options);
-    await withProgress(`starting roomd ${VERSION}`, () => upgrade(paths, planListen(config).url));
+    await withProgress(`starting roomd ${VERSION}`, () => upgrade(config, paths));
     await showValue({ version: VERSION, commit: COMMIT }, options, () => [`roomd ${VERSION} (${COMMIT}) answers`]);
   });
 }
 
-async function upgrade(paths: Paths, url: string): Promise<void> {
+async function upgrade(config: Config, paths: Paths): Promise<void> {
   rmSync(DROP_IN, { force: true });
   await reloadUnits();
   await serviceDo("stop");
-  const why = await whyNotStarted(paths);
+  const why = await whyNotStarted(config, paths);
   if (why !== null) {
     const log = (await serviceLog(LOG_LINES).catch(() => "")).trimEnd();
     const outcome = await goBack(paths).catch(
@@ -64,14 +65,14 @@ async function upgrade(paths: Paths, url: string): Promise<void> {
   }
   // It has told systemd that it is ready, and may have accepted calls: from here on there is no way back to the database of before.
   forgetDatabase(paths);
-  await untilAnswered(url);
+  await untilAnswered(planListen(config).url);
   rmSync(PREVIOUS, { recursive: true, force: true });
 }
 
 /** Null once it is ready, as it tells systemd. */
-async function whyNotStarted(paths: Paths): Promise<string | null> {
+async function whyNotStarted(config: Config, paths: Paths): Promise<string | null> {
   try {
-    keepDatabase(paths);
+    await keepDatabase(paths, config);
     await serviceDo("start");
     return null;
   } catch (error) {

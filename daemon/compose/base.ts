@@ -16,7 +16,6 @@ import { makeCheckpoints } from "../db/checkpoints.ts";
 import { openConnection } from "../db/client.ts";
 import { makeLogSync, makeOwnLogSync, rewriteLog, writeWholeLog } from "../db/log-sync.ts";
 import { migrate } from "../db/migrate.ts";
-import { rewriteOnce } from "../db/shrink.ts";
 import { type LocalDatabase, makeDatabase } from "../db/transact.ts";
 import { makeOwnership, makeRoomFinder } from "../domain/rooms/index.ts";
 import { makeTemplateGroups, regroupOrgTemplates, type TemplateGroups } from "../domain/templates/groups.ts";
@@ -129,7 +128,6 @@ export function makeDirectories(paths: Paths): void {
 interface Opening {
   /** How a daemon makes space on a full disk. Without it the database is opened beside one. */
   onFull?: (vital: boolean) => boolean;
-  /** Where it is said that the database is rewritten, which only a daemon does. */
   log?: Log;
   beforeChange?: () => void;
 }
@@ -146,7 +144,6 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   const connection = openConnection(paths.database, { alone: onFull !== undefined });
   if (onFull) rewriteLog(connection, paths.database);
   migrate(connection, beforeChange);
-  if (log) rewriteOnce(connection, paths.database, log);
   // Beside a daemon nobody is held up by a flush.
   if (!onFull) return makeDatabase(connection, () => false, makeOwnLogSync(paths.database));
   return makeDatabase(

@@ -275,6 +275,10 @@ export const CONFIG_KEYS = {
     about:
       "Seconds after which a host that cannot ask the database refuses keys and sessions (503 cluster_unavailable), as they may have been revoked meanwhile. 0: never, rooms go on.",
   },
+  "backup.log_mib": integer(
+    1024,
+    "A backup fails when the database's log grows beyond this many MiB while the database is copied. On XFS and btrfs that takes no time.",
+  ),
   "backup.s3.bucket": {
     kind: "string",
     default: "",

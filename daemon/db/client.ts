@@ -141,7 +141,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
   const database = new Database(file, { create: true, strict: true });
   // First: what follows waits for another process's write too.
   database.run("PRAGMA busy_timeout = 5000");
-  // A new file can shrink (shrink.ts), and so can a copy of an old one. Said again, it would be a write.
+  // So that the file can shrink (shrink.ts). Said again, it would be a write.
   const { auto_vacuum } = database.query("PRAGMA auto_vacuum").get() as { auto_vacuum: number };
   if (auto_vacuum === 0) database.run("PRAGMA auto_vacuum = INCREMENTAL");
   for (const pragma of [

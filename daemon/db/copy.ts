@@ -1,21 +1,50 @@
-/** Owns copies of the database: taken at one moment while others write, and looked at before one is put in the database's place. */
-import { closeSync, existsSync, openSync, statSync } from "node:fs";
-import { openConnection, type Queries, quickCheck } from "./client.ts";
+/** Copies of the database: what keeps file and log together while they are copied, and what a copy needs before it takes the database's place. */
+import { existsSync, statSync } from "node:fs";
+import { openConnection, type Queries, quickCheck, rawQuery } from "./client.ts";
+import { lengthOf } from "./log-frames.ts";
 import { latestVersion, migrate, whyUnknown } from "./migrate.ts";
 import { type Database, makeDatabase } from "./transact.ts";
 
-/** Writes the present commits to a new file, and checks it. Readers and writers go on meanwhile. Throws if the copy is damaged. */
-export function copyDatabase(file: string, to: string): void {
-  const connection = openConnection(file, { alone: false });
-  try {
-    // Made before, so that it is nobody else's from its first byte on: SQLite takes a file that is empty.
-    closeSync(openSync(to, "wx", 0o600));
-    connection.execute(`VACUUM INTO '${to.replaceAll("'", "''")}'`);
-  } finally {
-    connection.close();
-  }
-  const found = quickCheck(to);
+export interface HeldLog {
+  /** Length of the log now, with the newest commit. */
+  bytes(): number;
+  release(): void;
+}
+
+/**
+ * Keeps the log from restarting, so that the file and after it the log can be copied while others write: whatever a checkpoint changes in
+ * the file meanwhile is in the log, too. It takes a read mark of SQLite's and reads nothing. Writers do not wait for it, but the log grows.
+ * A process may close a descriptor of the file only after the release: that releases its locks (POSIX, fcntl).
+ */
+export function holdLog(file: string): HeldLog {
+  const [holder, watcher] = [openConnection(file, { alone: false }), openConnection(file, { alone: false })];
+  const pageSize = Number(watcher.pragma("page_size"));
+  holder.execute("BEGIN");
+  rawQuery(holder.queries, "SELECT count(*) FROM sqlite_schema")([]);
+  return {
+    bytes: () => lengthOf(watcher.log().pages, pageSize),
+    release: () => {
+      for (const connection of [holder, watcher]) connection.close();
+    },
+  };
+}
+
+/** Writes the log of a copy into it. */
+export function completeCopy(copy: string): void {
+  openConnection(copy).close();
+  requireNoLog(copy);
+}
+
+/** Throws DamagedCopy. */
+export function checkCopy(copy: string): void {
+  const found = quickCheck(copy);
   if (found !== "ok") throw new DamagedCopy(`The copy of the database is damaged: ${found.slice(0, 200)}.`);
+}
+
+/** A connection leaves it on a full disk. */
+function requireNoLog(copy: string): void {
+  if ((statSync(`${copy}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  throw new Error("the copy of the database could not be completed: is the disk full?");
 }
 
 /** A backup with it is invalid. */
@@ -49,10 +78,7 @@ export async function changeCopy<T>(copy: string, work: (database: Database) => 
   } finally {
     await database.close();
   }
-  // As on a full disk: the connection closes all the same.
-  if ((statSync(`${copy}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
-    throw new Error("the copy of the database could not be completed: is the disk full?");
-  }
+  requireNoLog(copy);
   return done;
 }
 

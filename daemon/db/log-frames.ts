@@ -14,6 +14,10 @@ const SALTS_BYTES = 8;
 /** Size of the database after a commit; 0 in all frames but the last of a transaction. */
 const COMMIT_AT = 4;
 
+/** Length of a log with this number of frames. */
+export const lengthOf = (frames: number, pageSize: number): number =>
+  frames === 0 ? 0 : HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageSize);
+
 export interface Discarded {
   frames: number;
   commits: number;

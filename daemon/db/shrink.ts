@@ -1,16 +1,9 @@
 /**
- * Owns giving the disk back what the database no longer needs. Deleted rows leave free pages inside the file; they are moved to its
- * end and cut off some at a time, so that others' commits come in between.
- *
- * A file can do this from its first page on, or once it was rewritten: `rewriteOnce` does that for one of an older roomd.
+ * Space that the database gives back to the disk. Deleted rows leave free pages inside the file; they are moved to its end and cut off some at a
+ * time, so that others' commits come in between.
  */
-import { existsSync, statfsSync, statSync } from "node:fs";
-import { dirname } from "node:path";
-import { monotonicMs } from "../core/clock.ts";
-import { isDiskFailure, isOverQuota } from "../core/disk-failure.ts";
-import type { Log } from "../core/log.ts";
-import { describeError } from "../core/service-error.ts";
-import { type Connection, rawQuery } from "./client.ts";
+import { statSync } from "node:fs";
+import { rawQuery } from "./client.ts";
 import type { Database } from "./transact.ts";
 
 /** Free pages that stay for what is written next: at least so many, and this share of the file. */
@@ -42,44 +35,4 @@ export async function shrink(database: Database): Promise<void> {
   const [{ file } = { file: "" }] = rawQuery<{ file: string }>(queries, "PRAGMA database_list")([]);
   const isLonger = file !== "" && statSync(file).size > pages() * pragma("page_size")();
   if (isLonger) await database.checkpoint();
-}
-
-/** Larger ones would keep the service away for too long. */
-const MOST_BYTES_REWRITTEN = 1024 ** 3;
-
-/** Where SQLite puts the copy that a rewrite makes first. */
-const temporaryDirectory = () =>
-  [process.env.SQLITE_TMPDIR, process.env.TMPDIR, "/var/tmp", "/tmp"].find((path) => path && existsSync(path)) ?? ".";
-
-/** Before any other use of the connection. A process that is killed meanwhile leaves the file as it was. Throws only if the disk fails. */
-export function rewriteOnce(connection: Connection, file: string, log: Log): void {
-  if (connection.pragma("auto_vacuum") === INCREMENTAL) return;
-  // With what is still in the log.
-  const bytes = Number(connection.pragma("page_count")) * Number(connection.pragma("page_size"));
-  const mib = Math.ceil(bytes / 1024 ** 2);
-  const startedAt = monotonicMs();
-  try {
-    requirePlace(file, bytes);
-    log.info("rewriting the database once, so that it can give space back", { mib });
-    // Of any size: not in memory.
-    connection.execute("PRAGMA temp_store = FILE");
-    connection.execute("VACUUM");
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)");
-    log.info("the database is rewritten", { ms: Math.round(monotonicMs() - startedAt) });
-  } catch (error) {
-    if (isDiskFailure(error) && !isOverQuota(file)) throw error;
-    const remedy = "Until then it does not shrink. A backup that is restored is rewritten.";
-    log.warn("the database was not rewritten", { mib, error: describeError(error), remedy });
-  } finally {
-    connection.execute("PRAGMA temp_store = MEMORY");
-  }
-}
-
-/** Throws where it is too large for a start, or where there is no space for its copies: SQLite's own, and the log. */
-function requirePlace(file: string, bytes: number): void {
-  if (bytes > MOST_BYTES_REWRITTEN) throw new Error("it is too large to be rewritten at a start");
-  for (const path of [dirname(file), temporaryDirectory()]) {
-    const { bavail, bsize } = statfsSync(path);
-    if (bavail * bsize < 2 * bytes) throw new Error(`${path} has too little free space`);
-  }
 }

@@ -1,6 +1,18 @@
-/** Owns small disks of their own for a daemon's directories, which a test fills and empties. */
+/** Small disks of their own for a daemon's directories, which a test fills and empties, and one that can share blocks. */
 import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, rmSync, truncateSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** Gives the directory a small disk of its own. */
@@ -8,6 +20,39 @@ export function mountSmall(directory: string, options: string): void {
   mkdirSync(directory, { recursive: true });
   const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", directory]);
   if (status !== 0) throw new Error(`no tmpfs on ${directory}: ${stderr}`);
+}
+
+/** Gives the directory an XFS of its own, in a file beside it. */
+export function mountSharing(directory: string, mib: number): void {
+  mkdirSync(directory, { recursive: true });
+  const image = `${directory}.xfs`;
+  writeFileSync(image, "");
+  truncateSync(image, mib * 1024 ** 2);
+  for (const [program, ...words] of [
+    ["mkfs.xfs", "-q", "-m", "reflink=1", image],
+    ["mount", "-o", "loop", image, directory],
+  ] as [string, ...string[]][]) {
+    const { status, stderr, error } = spawnSync(program, words);
+    if (status !== 0) throw new Error(`no XFS on ${directory}: ${error ?? stderr}`);
+  }
+}
+
+/** Null if files of the directory, or of a new XFS, can share blocks. */
+export function whyNoSharing(directory?: string): string | null {
+  const own = mkdtempSync(join(directory ?? tmpdir(), "roomd-sharing-"));
+  const at = directory === undefined ? join(own, "disk") : own;
+  try {
+    if (directory === undefined) mountSharing(at, 300);
+    const file = join(at, "file");
+    writeFileSync(file, "1");
+    copyFileSync(file, `${file}.copy`, constants.COPYFILE_FICLONE_FORCE);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message.trim() : String(error);
+  } finally {
+    spawnSync("umount", [at]);
+    rmSync(own, { recursive: true });
+  }
 }
 
 export const filler = (directory: string) => join(directory, "filler");

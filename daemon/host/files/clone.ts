@@ -1,6 +1,6 @@
 /**
- * Owns copying what is in a file into another, by descriptors, for a thread that may wait: the blocks are shared where the file system
- * can, else what is in it is copied, and its holes stay holes.
+ * Copies of a file's contents in another file, by descriptors, for a thread or process that may wait: the file system shares the blocks if it
+ * can, otherwise the bytes are copied, and holes stay holes.
  */
 import { dlopen } from "bun:ffi";
 import { ftruncateSync, readSync, writeSync } from "node:fs";
@@ -14,15 +14,19 @@ const libc = dlopen("libc.so.6", {
 }).symbols;
 
 const FICLONE = 0x40049409;
-/** After so much it is asked whether to go on. */
+/** Most bytes of one call. */
 const PIECE_BYTES = 4 * 1024 ** 2;
 /** What a kernel or a file system says that cannot do it for these two files. */
 const CANNOT = new Set(["EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "ENOTTY", "EBADF", "EPERM", "ETXTBSY"]);
 
 /** Makes an empty file the same as another, as far as that is `size` bytes long; `onPiece` hears of each part, and may throw. */
 export function cloneFile(from: number, to: number, size: number, onPiece: (bytes: number) => void): void {
-  if (size === 0) return;
-  if (shareBlocks(from, to)) return;
+  if (size === 0 || shareBlocks(from, to)) return;
+  for (const bytes of copyPieces(from, to, size)) onPiece(bytes);
+}
+
+/** Copies the first `size` bytes into an empty file, and yields the length of each piece that is copied. */
+export function* copyPieces(from: number, to: number, size: number): Generator<number, void> {
   whole: for (let at = 0; at < size; ) {
     const start = nextData(from, at);
     if (start >= size) break;
@@ -32,13 +36,14 @@ export function cloneFile(from: number, to: number, size: number, onPiece: (byte
       // It has become shorter.
       if (copied === 0) break whole;
       at += copied;
-      onPiece(copied);
+      yield copied;
     }
   }
   ftruncateSync(to, size);
 }
 
-function shareBlocks(from: number, to: number): boolean {
+/** Makes an empty file share all blocks of another; false if the file system cannot. */
+export function shareBlocks(from: number, to: number): boolean {
   try {
     check(libc.ioctl(to, FICLONE, from), "ioctl FICLONE");
     return true;

@@ -1,11 +1,11 @@
-/** A copy of the database is made while others write to it, who do not wait for it. */
+/** Databases that others write to meanwhile, their log while it is held, and copies before one takes the database's place. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
-import { changeCopy, copyDatabase, readDatabase } from "../../../daemon/db/copy.ts";
+import { changeCopy, checkCopy, holdLog } from "../../../daemon/db/copy.ts";
 
 let directory: string;
 let file: string;
@@ -23,14 +23,22 @@ afterEach(() => {
 });
 const logBytes = () => statSync(`${file}-wal`).size;
 
-test("the log that others write to is left to them: writing it out would have them wait", () => {
-  const copy = join(directory, "copy.db");
-  const before = logBytes();
-  expect(before).toBeGreaterThan(0);
-  copyDatabase(file, copy);
-  expect(readDatabase(file, (queries) => queries.all(sql`SELECT n FROM t`))).toEqual([{ n: 1 }]);
-  expect(logBytes()).toBe(before);
-  expect(readDatabase(copy, (queries) => queries.all(sql`SELECT n FROM t`))).toEqual([{ n: 1 }]);
+test("while the log is held it does not restart, and no commit waits", () => {
+  const held = holdLog(file);
+  const before = held.bytes();
+  expect(before).toBeLessThanOrEqual(logBytes());
+  writer.execute("INSERT INTO t VALUES (2)");
+  const [busy] = writer.queries.all<{ log: number; checkpointed: number }>(sql`PRAGMA wal_checkpoint(PASSIVE)`);
+  expect(busy?.checkpointed).toBeLessThan(busy?.log ?? 0);
+  writer.execute("INSERT INTO t VALUES (3)");
+  expect(held.bytes()).toBeGreaterThan(before);
+  expect(held.bytes()).toBe(logBytes());
+  held.release();
+  writer.queries.all(sql`PRAGMA wal_checkpoint(PASSIVE)`);
+  const full = logBytes();
+  writer.execute("INSERT INTO t VALUES (4)");
+  expect(logBytes()).toBe(full);
+  expect(writer.log().pages).toBe(1);
 });
 
 test("a connection beside others ends its statements: with one left, the runtime would write the log out at the process's end", () => {
@@ -47,7 +55,7 @@ test("a copy that SQLite finds damaged is refused", () => {
   writer.close();
   const bytes = readFileSync(file).toString("latin1");
   writeFileSync(file, bytes.replace("n INTEGER          )", "n INTEGER NOT NULL )"), "latin1");
-  expect(() => copyDatabase(file, join(directory, "copy.db"))).toThrow("NULL value in damaged.n");
+  expect(() => checkCopy(file)).toThrow("NULL value in damaged.n");
   writer = openConnection(file);
 });
 

@@ -1,0 +1,108 @@
+/**
+ * A copy of the database while the service writes: the file, then its log, which is kept from restarting meanwhile; both become one file.
+ *
+ *   XFS, btrfs    both share their blocks: that takes no time and no space
+ *   elsewhere     they are copied in pieces, if there is space, and as long as the log stays within its bound
+ */
+import { closeSync, fdatasyncSync, fstatSync, openSync, rmSync, statfsSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Config } from "../core/config.ts";
+import { nextTurn } from "../core/turn.ts";
+import { completeCopy, holdLog } from "../db/copy.ts";
+import { copyPieces, shareBlocks } from "../host/files/clone.ts";
+import { CliError } from "./cli-error.ts";
+import { bytesText } from "./output.ts";
+
+const MIB = 1024 ** 2;
+/** Bytes of the copy that the kernel may still have to write: a flush of the service's log may wait for them. */
+const MOST_UNSYNCED_BYTES = 16 * MIB;
+/** Share of the disk that limits.disk_free_mib is at most. */
+const MOST_FREE_SHARE = 1 / 8;
+
+export type CopyBounds = Pick<Config, "backup.log_mib" | "limits.disk_free_mib">;
+
+/** The copy is on disk. Throws CliError without space or when the log is too long; then nothing of it is left. */
+export async function copyDatabase(file: string, to: string, bounds: CopyBounds): Promise<void> {
+  const from = openSync(file, "r");
+  try {
+    const held = holdLog(file);
+    const requireBounds = (bytes = 0) => {
+      requireSpace(dirname(to), bytes, bounds["limits.disk_free_mib"]);
+      requireShort(held.bytes(), bounds["backup.log_mib"]);
+    };
+    try {
+      await copyFile(from, to, () => fstatSync(from).size, requireBounds);
+      const log = openSync(`${file}-wal`, "r");
+      await copyFile(log, `${to}-wal`, held.bytes, requireBounds).finally(() => closeSync(log));
+    } finally {
+      held.release();
+    }
+    completeCopy(to);
+  } catch (error) {
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${to}${end}`, { force: true });
+    throw error;
+  } finally {
+    // Not before: it would release the locks of this process.
+    closeSync(from);
+  }
+  syncFile(to);
+}
+
+async function copyFile(
+  from: number,
+  to: string,
+  size: () => number,
+  requireBounds: (bytes?: number) => void,
+): Promise<void> {
+  const into = openSync(to, "wx", 0o600);
+  try {
+    // Before the blocks are shared the kernel writes what it has not written yet, with the file locked.
+    fdatasyncSync(from);
+    if (shareBlocks(from, into)) return;
+    const bytes = size();
+    requireBounds(bytes);
+    let unsynced = 0;
+    for (const copied of copyPieces(from, into, bytes)) {
+      unsynced += copied;
+      if (unsynced >= MOST_UNSYNCED_BYTES) {
+        fdatasyncSync(into);
+        unsynced = 0;
+      }
+      requireBounds();
+      await nextTurn();
+    }
+    fdatasyncSync(into);
+  } finally {
+    closeSync(into);
+  }
+}
+
+function syncFile(path: string): void {
+  const file = openSync(path, "r");
+  try {
+    fdatasyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The service needs what it keeps free while it adds. */
+function requireSpace(directory: string, bytes: number, freeMib: number): void {
+  const { bavail, blocks, bsize } = statfsSync(directory);
+  const needed = bytes + Math.min(freeMib * MIB, blocks * bsize * MOST_FREE_SHARE);
+  if (bavail * bsize >= needed) return;
+  throw new CliError({
+    detail: `The database was not copied: ${directory} has ${bytesText(bavail * bsize)} of free space, and ${bytesText(needed)} are needed.`,
+    errors: [],
+    hint: "Free some space, or move data_dir to XFS or btrfs, where a copy takes none.",
+  });
+}
+
+function requireShort(bytes: number, mostMib: number): void {
+  if (bytes <= mostMib * MIB) return;
+  throw new CliError({
+    detail: `The database was not copied: meanwhile its log grew to ${bytesText(bytes)}, and backup.log_mib is ${mostMib}.`,
+    errors: [],
+    hint: "Repeat it when less is written, raise backup.log_mib, or move data_dir to XFS or btrfs, where a copy takes no time.",
+  });
+}
