@@ -58,7 +58,9 @@ export function serveCommand(): Command {
       log.warn("log level changed by a signal", { level: threshold.level });
     });
     outsideOfCalls(log, paths);
-    const daemon = await startDaemon({ config, paths, log }).catch((error) => {
+    const manager = findServiceManager();
+    const { extend: extendStart } = manager;
+    const daemon = await startDaemon({ config, paths, log, extendStart }).catch((error) => {
       if (error instanceof Error && !(error instanceof ServiceError)) log.debug("not started", { stack: error.stack });
       if (error instanceof DiskFailure) {
         markDiskFailure(paths);
@@ -73,7 +75,6 @@ export function serveCommand(): Command {
       }
       throw new CliError(`${key} = ${config[key]} is in use by another program: stop it or choose another.`);
     });
-    const manager = findServiceManager();
     const isReady = await Promise.race([daemon.ready.then(() => true), ended.then(() => false)]);
     // What is accepted from here on is in this database alone: no upgrade that was interrupted takes it back.
     if (isReady) forgetDatabase(paths);

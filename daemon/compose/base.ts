@@ -35,13 +35,15 @@ export interface ComposeOptions {
   config: Config;
   paths: Paths;
   log: Log;
+  /** Tells the service manager that the start takes longer; the next call comes within so much time. */
+  extendStart?: (ms: number) => void;
 }
 
 export type Base = Awaited<ReturnType<typeof openBase>>;
 
 /** For a daemon, which has its directories to itself. */
 export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) {
-  const { config, paths, log } = options;
+  const { config, paths, log, extendStart } = options;
   makeDirectories(paths);
   const locks = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
   const hostId = hostIdOf(config, paths.host_id);
@@ -52,7 +54,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     floor_mib: config["limits.disk_free_mib"],
     reserve_mib: config["limits.disk_reserve_mib"],
   });
-  const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital), log });
+  const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital), log, extendStart });
   const reads = makeReaders(database, paths.database, log);
   const aside = makeAside(log);
   const betweenHosts = { rounds: new Tally(), calls: new Tally(), moves: new Tally() };
@@ -130,9 +132,10 @@ interface Opening {
   onFull?: (vital: boolean) => boolean;
   log?: Log;
   beforeChange?: () => void;
+  extendStart?: ComposeOptions["extendStart"];
 }
 
-export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Opening = {}): LocalDatabase {
+export function openDatabase(paths: Paths, { onFull, log, beforeChange, extendStart }: Opening = {}): LocalDatabase {
   // Its log and index get the same mode. The directory is one that others may cross.
   closeSync(openSync(paths.database, "a", 0o600));
   chmodSync(paths.database, 0o600);
@@ -143,7 +146,7 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   }
   const connection = openConnection(paths.database, { alone: onFull !== undefined });
   if (onFull) rewriteLog(connection, paths.database);
-  migrate(connection, beforeChange);
+  migrate(connection, { beforeChange, extendStart });
   // Beside a daemon nobody is held up by a flush.
   if (!onFull) return makeDatabase(connection, () => false, makeOwnLogSync(paths.database));
   return makeDatabase(

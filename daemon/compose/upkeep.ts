@@ -2,6 +2,8 @@
 import { at, wallMs } from "../core/clock.ts";
 import { every, repeat } from "../core/repeat.ts";
 import { describeError } from "../core/service-error.ts";
+import { runFills } from "../db/fills.ts";
+import { fillsOf, MIGRATIONS } from "../db/migrate.ts";
 import { shrink } from "../db/shrink.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
 import type { Meter, OrgChanges } from "../domain/orgs/index.ts";
@@ -63,6 +65,10 @@ export function startUpkeep(
   const stopShrinking = repeat(config["reconcile.interval"] * 1000, () =>
     shrink(database).catch(logged("the database was not shrunk")),
   );
+  const filling = new AbortController();
+  const stopFilling = repeat(config["reconcile.interval"] * 1000, () =>
+    runFills(database, fillsOf(MIGRATIONS), filling.signal).catch(logged("tables of an older version not filled")),
+  );
   const kept = config["audit.retention"] * 1000;
   const stopForgetting = repeat(config["reconcile.interval"] * 1000, () =>
     forgetEnded(database, kept === 0 ? "" : at(wallMs() - kept)).catch(logged("what has ended was not forgotten")),
@@ -79,6 +85,8 @@ export function startUpkeep(
       stopRestoring();
       stopBounding();
       stopShrinking();
+      stopFilling();
+      filling.abort();
       stopReconciling();
     },
   };

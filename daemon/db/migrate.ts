@@ -1,11 +1,14 @@
 /** Schema of the database and its version: the initial schema by subject, and the migrations after it, embedded in the binary. */
+import { monotonicMs } from "../core/clock.ts";
 import type { Connection } from "./client.ts";
+import { beginFill, type Fill, finishFill } from "./fills.ts";
 import audit from "./schema/audit.sql" with { type: "text" };
 import auditRecords from "./schema/audit-records.sql" with { type: "text" };
 import billing from "./schema/billing.sql" with { type: "text" };
 import cluster from "./schema/cluster.sql" with { type: "text" };
 import egress from "./schema/egress.sql" with { type: "text" };
 import fabric from "./schema/fabric.sql" with { type: "text" };
+import fills from "./schema/fills.sql" with { type: "text" };
 import idempotency from "./schema/idempotency.sql" with { type: "text" };
 import keys from "./schema/keys.sql" with { type: "text" };
 import mail from "./schema/mail.sql" with { type: "text" };
@@ -24,11 +27,27 @@ import webhooks from "./schema/webhooks.sql" with { type: "text" };
 /** Schema of a new database. A table that is referenced comes before those that reference it. */
 const INITIAL = [
   ...[orgs, keys, users, oauth, mail, billing, usage, rooms, sandboxes, snapshots, templates, ssh, ports, egress],
-  ...[fabric, auditRecords, audit, idempotency, webhooks, cluster],
+  ...[fabric, auditRecords, audit, idempotency, webhooks, cluster, fills],
 ].join("\n");
 
-/** The initial schema, then each later migration as SQL; every one is a transaction, and they run in this order. */
-export const MIGRATIONS: readonly string[] = [INITIAL];
+/** A step of the schema, in one transaction. The service answers only after it, so it rewrites no table (test/house/migrations.test.ts). */
+export interface Migration {
+  sql: string;
+  /** Rewrites that it begins. */
+  fills?: readonly Fill[];
+  /** Names of earlier fills that are over before it. */
+  after?: readonly string[];
+}
+
+/** The initial schema, then each later migration; they run in this order. */
+export const MIGRATIONS: readonly Migration[] = [{ sql: INITIAL }];
+
+/** Time in which the service manager gets the next message of a start that takes longer: at least, and for what a step may read of the database. */
+const LONGER_MS = 60_000;
+const LONGER_MS_A_MIB = 100;
+const MIB = 1024 ** 2;
+
+export const fillsOf = (migrations: readonly Migration[]): Fill[] => migrations.flatMap(({ fills = [] }) => fills);
 
 /** Version of the initial schema; each migration adds 1. Lower ones were in use before the first release. */
 export const INITIAL_VERSION = 100;
@@ -47,11 +66,19 @@ export function whyUnknown(version: number, migrations = MIGRATIONS): string | n
     : null;
 }
 
-/**
- * Migrates the database to the latest version. `beforeChange` may throw if another process must not find it changed. Throws for a database
- * of a newer roomd and of one before the first release.
- */
-export function migrate(connection: Connection, beforeChange?: () => void, migrations = MIGRATIONS): void {
+interface Migrating {
+  /** May throw if another process must not find the database changed. */
+  beforeChange?: (() => void) | undefined;
+  /** Called again and again while it takes long; the next call is due after so much time. */
+  extendStart?: ((ms: number) => void) | undefined;
+  migrations?: readonly Migration[];
+}
+
+/** Migrates the database to the latest version. Throws for a database of a newer roomd and of one before the first release. */
+export function migrate(
+  connection: Connection,
+  { beforeChange, extendStart = () => {}, migrations = MIGRATIONS }: Migrating = {},
+): void {
   const version = () => Number(connection.pragma("user_version"));
   const unknown = whyUnknown(version(), migrations);
   if (unknown !== null) {
@@ -60,14 +87,19 @@ export function migrate(connection: Connection, beforeChange?: () => void, migra
     );
   }
   if (version() < latestVersion(migrations)) beforeChange?.();
-  for (const [index, sql] of migrations.entries()) {
+  const onPiece = sparsely(() => extendStart(LONGER_MS));
+  for (const [index, migration] of migrations.entries()) {
     const after = INITIAL_VERSION + index;
     if (version() >= after) continue;
+    for (const fill of fillsNeeded(migration, migrations)) finishFill(connection, fill, onPiece);
+    const bytes = Number(connection.pragma("page_count")) * Number(connection.pragma("page_size"));
+    extendStart(LONGER_MS + LONGER_MS_A_MIB * (bytes / MIB));
     connection.execute("BEGIN IMMEDIATE");
     try {
       // Another process may have migrated while this one waited for the lock.
       if (version() < after) {
-        connection.execute(sql);
+        connection.execute(migration.sql);
+        for (const fill of migration.fills ?? []) beginFill(connection, fill);
         connection.execute(`PRAGMA user_version = ${after}`);
       }
       connection.execute("COMMIT");
@@ -76,4 +108,23 @@ export function migrate(connection: Connection, beforeChange?: () => void, migra
       throw error;
     }
   }
+}
+
+function fillsNeeded({ after = [] }: Migration, migrations: readonly Migration[]): Fill[] {
+  const known = fillsOf(migrations);
+  return after.map((name) => {
+    const fill = known.find((each) => each.name === name);
+    if (!fill) throw new Error(`there is no fill ${name}`);
+    return fill;
+  });
+}
+
+/** Calls `work` at most a few times in the time that it asks for. */
+function sparsely(work: () => void): () => void {
+  let dueAt = 0;
+  return () => {
+    if (monotonicMs() < dueAt) return;
+    dueAt = monotonicMs() + LONGER_MS / 4;
+    work();
+  };
 }

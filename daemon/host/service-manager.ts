@@ -22,11 +22,18 @@ export interface ServiceManager {
   ready(): void;
   /** The service is being stopped. Nothing is said any more but that it takes longer. */
   stopping(): void;
+  /** Its start or end takes longer: so much from now, unless it is told again. */
+  extend(ms: number): void;
   /** What the service does now, on its way to its start or its end, takes longer than that may: until what is returned is called. */
   takesLonger(): () => void;
 }
 
-const NOBODY: ServiceManager = { ready: () => {}, stopping: () => {}, takesLonger: () => () => {} };
+const NOBODY: ServiceManager = {
+  ready: () => {},
+  stopping: () => {},
+  extend: () => {},
+  takesLonger: () => () => {},
+};
 
 /** `environment` has what a service manager gives its services. */
 export function findServiceManager(environment: Record<string, string | undefined> = process.env): ServiceManager {
@@ -34,8 +41,10 @@ export function findServiceManager(environment: Record<string, string | undefine
   if (address === undefined || address === "") return NOBODY;
   const tell = teller(address);
   const watchdogMs = WATCHDOG_PID === String(process.pid) ? Number(WATCHDOG_USEC ?? 0) / 1000 : 0;
+  const extend = (ms: number) => tell(`EXTEND_TIMEOUT_USEC=${Math.ceil(ms) * 1000}`);
   let beats: Timer | undefined;
   return {
+    extend,
     ready: () => {
       tell("READY=1");
       if (watchdogMs > 0) beats = startInterval(() => tell("WATCHDOG=1"), watchdogMs / BEATS).unref();
@@ -45,9 +54,9 @@ export function findServiceManager(environment: Record<string, string | undefine
       tell("STOPPING=1");
     },
     takesLonger: () => {
-      const extend = () => tell(`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`);
-      extend();
-      const extensions = startInterval(extend, EXTENSION_MS / BEATS);
+      const again = () => extend(EXTENSION_MS);
+      again();
+      const extensions = startInterval(again, EXTENSION_MS / BEATS);
       return () => stopTimer(extensions);
     },
   };

@@ -69,3 +69,17 @@ test("what an interrupted upgrade has kept of the database goes once the service
   await daemon.serve();
   expect(existsSync(kept)).toBe(false);
 });
+
+test("a start that has to migrate the database says that it takes longer", async () => {
+  const address = join(home, "migrating");
+  mkdirSync(home, { recursive: true });
+  const said = await receive(address);
+  await using daemon = await TestDaemon.start({ env: { NOTIFY_SOCKET: address } });
+  await daemon.end("SIGKILL");
+  await until("it was ready", () => said.includes("READY=1"));
+  expect(said).toEqual(["bound", "READY=1"]);
+  for (const end of ["", "-wal", "-shm"]) rmSync(join(daemon.dataDir, `roomd.db${end}`), { force: true });
+  await daemon.serve();
+  await until("it is ready again", () => said.filter((line) => line === "READY=1").length === 2);
+  expect(said.slice(2)).toEqual([expect.stringMatching(/^EXTEND_TIMEOUT_USEC=\d{8,}$/), "READY=1"]);
+});

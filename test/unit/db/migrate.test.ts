@@ -2,23 +2,36 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
-import { INITIAL_VERSION, latestVersion, MIGRATIONS, migrate } from "../../../daemon/db/migrate.ts";
+import { INITIAL_VERSION, latestVersion, MIGRATIONS, type Migration, migrate } from "../../../daemon/db/migrate.ts";
 
 /** Migrations of versions to come: a column, rows that are rewritten, and a table that another replaces. */
-const NEXT = [
+const NEXT: readonly Migration[] = [
   ...MIGRATIONS,
-  "ALTER TABLE orgs ADD COLUMN colour TEXT NOT NULL DEFAULT 'none'",
-  "UPDATE orgs SET colour = 'of ' || name",
-  `CREATE TABLE agents_next (room_uid TEXT NOT NULL, agent_id TEXT NOT NULL, PRIMARY KEY (room_uid, agent_id)) STRICT, WITHOUT ROWID;
-   INSERT INTO agents_next SELECT room_uid, agent_id FROM agents;
-   DROP TABLE agents;
-   ALTER TABLE agents_next RENAME TO agents`,
+  { sql: "ALTER TABLE orgs ADD COLUMN colour TEXT NOT NULL DEFAULT 'none'" },
+  {
+    sql: `CREATE TABLE agents_next (room_uid TEXT NOT NULL, agent_id TEXT NOT NULL, PRIMARY KEY (room_uid, agent_id)) STRICT, WITHOUT ROWID;`,
+    fills: [
+      {
+        name: "orgs.colour",
+        table: "orgs",
+        key: ["org_id"],
+        change: "UPDATE orgs SET colour = 'of ' || name WHERE $piece",
+      },
+      {
+        name: "agents_next",
+        table: "agents",
+        key: ["room_uid", "agent_id"],
+        change: "INSERT OR IGNORE INTO agents_next SELECT room_uid, agent_id FROM agents WHERE $piece",
+      },
+    ],
+  },
+  { sql: "DROP TABLE agents; ALTER TABLE agents_next RENAME TO agents", after: ["orgs.colour", "agents_next"] },
 ];
 
 /** A database with the first `count` migrations. */
 function opened(count: number): Connection {
   const connection = openConnection(":memory:");
-  if (count > 0) migrate(connection, undefined, NEXT.slice(0, count));
+  if (count > 0) migrate(connection, { migrations: NEXT.slice(0, count) });
   return connection;
 }
 const schemaOf = ({ queries }: Connection) =>
@@ -27,11 +40,11 @@ const schemaOf = ({ queries }: Connection) =>
 describe("migrate", () => {
   test.each([...NEXT.keys(), NEXT.length])("after %i migrations ends where a new database begins", (count) => {
     const [fresh, old] = [opened(0), opened(count)];
-    migrate(fresh, undefined, NEXT);
-    migrate(old, undefined, NEXT);
+    migrate(fresh, { migrations: NEXT });
+    migrate(old, { migrations: NEXT });
     expect(schemaOf(old)).toEqual(schemaOf(fresh));
     expect(old.pragma("user_version")).toBe(latestVersion(NEXT));
-    migrate(old, undefined, NEXT);
+    migrate(old, { migrations: NEXT });
     expect(schemaOf(old)).toEqual(schemaOf(fresh));
   });
 
@@ -39,7 +52,7 @@ describe("migrate", () => {
     const old = opened(1);
     old.execute("INSERT INTO orgs (org_id, name, plan, created_at) VALUES ('org_1', 'one', 'free', 't')");
     old.execute("INSERT INTO agents VALUES ('rom_1', 'a', '[]', 't')");
-    migrate(old, undefined, NEXT);
+    migrate(old, { migrations: NEXT });
     expect(old.queries.all(sql`SELECT org_id, colour FROM orgs`)).toEqual([{ org_id: "org_1", colour: "of one" }]);
     expect(old.queries.all(sql`SELECT * FROM agents`)).toEqual([{ room_uid: "rom_1", agent_id: "a" }]);
   });
@@ -64,9 +77,25 @@ describe("migrate", () => {
     };
     const old = opened(NEXT.length - 1);
     const before = schemaOf(old);
-    expect(() => migrate(old, refuse, NEXT)).toThrow("not now");
+    expect(() => migrate(old, { beforeChange: refuse, migrations: NEXT })).toThrow("not now");
     expect([schemaOf(old), old.pragma("user_version")]).toEqual([before, latestVersion(NEXT) - 1]);
-    migrate(opened(NEXT.length), refuse, NEXT);
+    migrate(opened(NEXT.length), { beforeChange: refuse, migrations: NEXT });
+  });
+
+  test("extends the time to start, and the longer the larger the database is", () => {
+    const extendedBy = (rows: number) => {
+      const old = opened(1);
+      for (let row = 0; row < rows; row++)
+        old.execute(`INSERT INTO agents VALUES ('${"r".repeat(4000)}', '${row}', '[]', 't')`);
+      const extensions: number[] = [];
+      migrate(old, { migrations: NEXT, extendStart: (ms) => void extensions.push(ms) });
+      return extensions;
+    };
+    const [small, large] = [extendedBy(0), extendedBy(4000)];
+    // For each migration, and for the fills that the last one waits for.
+    expect(small.length).toBe(4);
+    expect(small.every((ms) => ms >= 60_000)).toBe(true);
+    expect(Math.max(...large)).toBeGreaterThan(Math.max(...small) + 1_000);
   });
 
   test("that fails changes nothing", () => {

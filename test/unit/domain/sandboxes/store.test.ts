@@ -21,7 +21,7 @@ const questions: [string, (queries: Queries) => unknown][] = [
 
 test("what is in an inbox keeps awake: what is not read past, acked or expired", () => {
   const database = new Database(":memory:");
-  for (const statements of MIGRATIONS) database.run(statements);
+  for (const { sql } of MIGRATIONS) database.run(sql);
   database.run("PRAGMA foreign_keys = off");
   const queries = drizzle(database);
   const row = { room_uid: "rom_1" as RoomUid, agent_id: "a", fabric_attached: true, wake_on: ["message" as const] };
@@ -52,7 +52,7 @@ test("what is in an inbox keeps awake: what is not read past, acked or expired",
 
 test.each(questions)("%s goes by an index of that", (_, ask) => {
   const database = new Database(":memory:");
-  for (const statements of MIGRATIONS) database.run(statements);
+  for (const { sql } of MIGRATIONS) database.run(sql);
   const partial = database
     .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql LIKE '% WHERE %'")
     .all();
