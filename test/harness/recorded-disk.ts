@@ -23,6 +23,8 @@ import { BINARY } from "./daemon.ts";
 import { Chance } from "./random.ts";
 
 const SECTOR_BYTES = 512;
+/** One in so many unsynced writes is torn. */
+const TORN_EACH = 8;
 const CALLS = [
   "open,openat,openat2,creat",
   "write,pwrite64,writev,pwritev,ftruncate,truncate,copy_file_range",
@@ -40,21 +42,23 @@ export const RECORDED_PROGRAM: readonly [string, ...string[]] = [
   BINARY,
 ];
 
-interface Recorder {
+export interface Recorder {
   /** File of the recording. */
   to: string;
   /** Records calls on these paths only. */
   paths?: readonly string[];
-  /** A fault: `fsync,fdatasync:error=EIO:when=3`. */
-  inject?: string;
+  /** Records these calls only; a RecordedDisk needs all of them. */
+  calls?: string;
+  /** Faults: `fsync,fdatasync:error=EIO:when=3`. */
+  inject?: readonly string[];
 }
 
 /** Value of DISK_RECORDER. */
-export function recorder({ to, paths = [], inject }: Recorder): string {
-  const faults = inject === undefined ? [] : ["-e", `inject=${inject}`];
+export function recorder({ to, paths = [], calls = CALLS, inject = [] }: Recorder): string {
+  const faults = inject.flatMap((fault) => ["-e", `inject=${fault}`]);
   const bytes = ["-xx", "-s", "4000000"];
   // The daemon stays the child of the test, and gets its signals.
-  const words = ["strace", "-D", "-f", "-q", "-ttt", "-y", ...bytes, "--seccomp-bpf", "-e", `trace=${CALLS}`];
+  const words = ["strace", "-D", "-f", "-q", "-ttt", "-y", ...bytes, "--seccomp-bpf", "-e", `trace=${calls}`];
   return [...words, ...faults, ...paths.flatMap((path) => ["-P", path]), "-o", to].join(" ");
 }
 
@@ -166,7 +170,6 @@ export class RecordedDisk {
       this.times.push(time);
       return seq;
     };
-    const fd = Number.parseInt(args, 10);
     const paths = () => pathsIn(args).map(({ at, path }) => this.#resolve(at, path));
     switch (name) {
       case "open":
@@ -182,13 +185,13 @@ export class RecordedDisk {
       case "writev":
       case "pwrite64":
       case "pwritev":
-        this.#write(fd, name, args, value, changed);
+        this.#write(name, args, value, changed);
         break;
       case "copy_file_range":
         throw new Error(`not recorded with its bytes: ${call.slice(0, 200)}`);
       case "truncate":
       case "ftruncate": {
-        const inode = name === "ftruncate" ? this.#files.get(fd)?.inode : this.#inodeAt(paths()[0]);
+        const inode = name === "ftruncate" ? this.#fileOf(args)?.inode : this.#inodeAt(paths()[0]);
         if (inode) truncated(inode, Number(args.slice(args.lastIndexOf(",") + 1)), changed());
         break;
       }
@@ -221,14 +224,13 @@ export class RecordedDisk {
         this.#named(paths(), changed, (names, [from, to]) => from && move(names, from, to));
         break;
       default:
-        if (isSync) this.#sync(fd, annotation(args), name === "syncfs", value < 0, begun, changed);
+        if (isSync) this.#sync(args, name === "syncfs", value < 0, begun, changed);
     }
     if (isSync && this.length > changes) this.syncs.push(changes);
     if (isSync && value < 0) this.failures.push(time);
   }
 
   #open(fd: number, path: string | null, args: string, changed: () => number): void {
-    this.#files.delete(fd);
     if (path === null) return;
     let inode = this.#inodeAt(join(this.#root, path));
     if (!inode && this.#names.get(path) === undefined && args.includes("O_CREAT")) {
@@ -241,8 +243,22 @@ export class RecordedDisk {
     this.#files.set(fd, { path, inode, offset: 0, appends: args.includes("O_APPEND") });
   }
 
-  #write(fd: number, name: string, args: string, count: number, changed: () => number): void {
-    const file = this.#files.get(fd);
+  /**
+   * The file of a call's first descriptor; null if it is not a part of states. Calls of several threads are recorded in another order than they
+   * were made, so the path that strace adds is right, and a number may be that of a file closed since.
+   */
+  #fileOf(args: string): OpenFile | null {
+    const path = annotation(args);
+    const relative = path === null ? null : this.#relative(path);
+    if (path === null || relative === null) return null;
+    const known = this.#files.get(Number.parseInt(args, 10)) ?? null;
+    const inode = isRemoved(args) ? null : this.#inodeAt(path);
+    if (inode === null || known?.inode === inode) return known;
+    return { path: relative, inode, offset: inode.size, appends: true };
+  }
+
+  #write(name: string, args: string, count: number, changed: () => number): void {
+    const file = this.#fileOf(args);
     if (!file?.inode || count <= 0) return;
     const bytes = Buffer.concat(texts(args)).subarray(0, count);
     if (bytes.length < count) throw new Error(`the recording lacks bytes of ${name} to ${file.path}`);
@@ -253,10 +269,11 @@ export class RecordedDisk {
     file.inode.changes.push(change(changed(), offset, bytes, count));
   }
 
-  #sync(fd: number, path: string | null, isAll: boolean, fails: boolean, begun: number, changed: () => number): void {
+  #sync(args: string, isAll: boolean, fails: boolean, begun: number, changed: () => number): void {
+    const path = annotation(args);
     const relative = path === null ? null : this.#relative(path);
     if (relative === null || relative === undefined) return;
-    const inode = this.#files.get(fd)?.inode ?? this.#inodeAt(join(this.#root, relative));
+    const inode = this.#fileOf(args)?.inode;
     const seq = changed();
     for (const each of isAll ? this.#inodes : inode ? [inode] : []) {
       for (const made of each.changes) {
@@ -328,7 +345,7 @@ export class RecordedDisk {
     const made = this.#nameChanges.filter(({ seq }) => seq <= after);
     const synced = made.findLastIndex(({ syncedAt }) => syncedAt <= after) + 1;
     for (const each of made.slice(0, chance.whole(synced, made.length))) each.apply(names);
-    const share = chance.pick([0, 0.5, 0.5, 0.9, 1]);
+    const share = keptShare(chance);
     const contents = new Map<Inode, Buffer>();
     mkdirSync(into, { recursive: true, mode: 0o711 });
     for (const path of [...names.keys()].sort()) {
@@ -360,8 +377,7 @@ function contentsAfter(inode: Inode, after: number, share: number, chance: Chanc
     let kept: [number, number][] = [[0, length]];
     if (syncedAt > after) {
       if (chance.next() >= share) continue;
-      // One in eight is torn.
-      if (bytes && chance.next() < 1 / 8) kept = torn(offset, length, chance);
+      if (bytes) kept = reached(offset, length, chance, SECTOR_BYTES);
     }
     if (bytes === null) {
       grow(length);
@@ -378,11 +394,15 @@ function contentsAfter(inode: Inode, after: number, share: number, chance: Chanc
   return content.subarray(0, size);
 }
 
-/** Sectors of a write that reached the disk. */
-function torn(offset: number, length: number, chance: Chance): [number, number][] {
+/** Probability that an unsynced write has reached the disk; the same for all writes of a state. */
+export const keptShare = (chance: Chance): number => chance.pick([0, 0.5, 0.5, 0.9, 1]);
+
+/** Parts of a write that have reached the disk: all of it, or some of its sectors. */
+export function reached(offset: number, length: number, chance: Chance, sectorBytes: number): [number, number][] {
+  if (chance.next() >= 1 / TORN_EACH) return [[0, length]];
   const pieces: [number, number][] = [];
   for (let from = 0; from < length; ) {
-    const to = Math.min(length, from + SECTOR_BYTES - ((offset + from) % SECTOR_BYTES));
+    const to = Math.min(length, from + sectorBytes - ((offset + from) % sectorBytes));
     if (chance.next() < 0.5) pieces.push([from, to]);
     from = to;
   }
@@ -420,6 +440,9 @@ function annotation(text: string): string | null {
         .toString()
         .replace(/ \(deleted\)$/, "");
 }
+
+/** Whether the file of a call's first descriptor has no name any more. */
+const isRemoved = (args: string): boolean => /^-?\w+<[^>]*>\(deleted\)/.test(args.trim());
 
 /** The paths that a call names, each with the directory that it is relative to. */
 function pathsIn(args: string): { at: string | null; path: string }[] {
