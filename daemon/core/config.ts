@@ -572,7 +572,11 @@ export const CONFIG_KEYS = {
     default: "5m",
     about: "How often what is only counted becomes a record.",
   },
-  "audit.retention": { kind: "duration", default: "90d", about: "How long records are kept; 0s: for good." },
+  "audit.retention": {
+    kind: "duration",
+    default: "90d",
+    about: "How long records are kept; a day (UTC) is purged as a whole, once its last record is so old. 0s: for good.",
+  },
   "audit.heads_file": {
     kind: "string",
     default: "",

@@ -1,5 +1,6 @@
 /** Copies of days of the audit into files of their own, made by a thread that ends afterwards. */
 import { DiskFailure } from "../../../core/disk-failure.ts";
+import { loopTime } from "../../../core/loop/index.ts";
 import type { auditStretches } from "../table.ts";
 
 export interface CopyOrder {
@@ -27,7 +28,10 @@ export async function copyDay(order: CopyOrder, signal: AbortSignal): Promise<Co
   const { promise, resolve, reject } = Promise.withResolvers<CopyAnswer>();
   const leave = () => resolve({ copied: null });
   signal.addEventListener("abort", leave, { once: true });
-  thread.onmessage = ({ data }: MessageEvent<CopyAnswer>) => resolve(data);
+  thread.onmessage = ({ data }: MessageEvent<CopyAnswer>) => {
+    loopTime.goesOn("host", "thread");
+    resolve(data);
+  };
   thread.onerror = ({ message }) => reject(new Error(`the thread that copies a day has ended: ${message}`));
   thread.postMessage(order);
   try {
