@@ -1,10 +1,12 @@
 /**
- * Owns this host's copy of what hosts share: up to which change it is whole, what is newer in the directory, and bringing it here. A daemon
- * and the operator's commands beside it have the same copy: whoever has news brings them, and once is enough.
+ * Reading of the directory: the point up to which this host's copy has it, and what follows, in pages of bounded size.
+ *
+ *   known point    the changes after it, page by page: each page moves the point
+ *   any other      all rows table by table, as for a host that joins, or one that knows changes which the directory lost (whole.ts)
  */
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
-import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
+import type { SharedRow } from "../db/shared-rows.ts";
 import type { Run } from "./connections.ts";
 import { mirror } from "./table.ts";
 
@@ -14,71 +16,113 @@ export interface Point {
   change_id: string;
 }
 
-/** What is newer than a point: the rows, as of another one. All of them, where that point is none that the directory knows. */
-export interface News {
-  to: Point;
-  rows: NumberedRow[];
-  isWhole: boolean;
-  /** Those of the changes since that one host has made. */
-  own: Point[];
-}
-
 /** A row, and by which change it is so. */
 export interface NumberedRow extends SharedRow {
   seq: number;
 }
 
+/** Last row that was read of a change of more than one page. */
+type Cursor = Pick<NumberedRow, "seq" | "tbl" | "key">;
+
+/** Rest of a change of which the copy has the beginning; `from` is the point of the copy. */
+export interface Rest {
+  from: Point;
+  after: Cursor;
+}
+
+export interface Changes {
+  rows: NumberedRow[];
+  /** Point of the copy that has these rows; the former one if more of the same change follow. */
+  to: Point;
+  rest: Rest | null;
+  /** Those that one host has made. */
+  own: Point[];
+  /** Whether nothing follows. */
+  isLast: boolean;
+}
+
+/** The directory as this host's copy finds it. */
+export interface Head {
+  to: Point;
+  /** Null: the directory does not know the point of the copy. */
+  changes: Changes | null;
+}
+
+export type Reader = { cluster_id: string; host_id: string };
+
+const PAGE_ROWS = 500;
+/** Changes of a page, also those of which no row is left. */
+export const PAGE_CHANGES = 1_000;
+
 const NOTHING: Point = { seq: 0, change_id: "" };
 
-/** Of a copy that has what the directory lacks: one that no directory knows, so that the copy is compared again until it has all. */
-export const unsaid = ({ seq, change_id }: Point): Point => ({ seq, change_id: `unsaid ${change_id}` });
+export const isNothing = ({ seq }: Point) => seq === 0;
+export const isSame = (a: Point, b: Point) => a.seq === b.seq && a.change_id === b.change_id;
 
 export function pointOf(queries: Queries): Point {
   return queries.select({ seq: mirror.seq, change_id: mirror.change_id }).from(mirror).get() ?? NOTHING;
 }
 
-function setPoint(queries: Queries, { seq, change_id }: Point): void {
+export function setPoint(queries: Queries, { seq, change_id }: Point): void {
   const row = { only_one: 1, seq, change_id };
   queries.insert(mirror).values(row).onConflictDoUpdate({ target: mirror.only_one, set: row }).run();
 }
 
-const NEWS = `
-  WITH here AS (SELECT seq, cluster_id FROM roomd.cluster),
-       known AS (SELECT $1 = 0 OR EXISTS (SELECT FROM roomd.changes WHERE seq = $1 AND change_id = $2) AS is_known)
-  SELECT here.seq::float8 AS seq, here.cluster_id = $3 AS is_ours, known.is_known,
-         (SELECT change_id FROM roomd.changes WHERE changes.seq = here.seq) AS change_id,
-         (SELECT json_agg(json_build_array(changes.seq, change_id) ORDER BY changes.seq)
-            FROM roomd.changes WHERE known.is_known AND changes.seq > $1 AND host_id = $4) AS own,
-         (SELECT json_agg(json_build_array(tbl, key, "row"::text, rows.seq) ORDER BY rows.seq)
-            FROM roomd.rows
-           WHERE rows.seq > CASE WHEN known.is_known THEN $1 ELSE 0 END AND ("row" IS NOT NULL OR known.is_known)) AS rows
-    FROM here, known`;
+const HEAD = `
+  SELECT seq::float8 AS seq, cluster_id = $3 AS is_ours,
+         (SELECT change_id FROM roomd.changes WHERE changes.seq = cluster.seq) AS change_id,
+         EXISTS (SELECT FROM roomd.changes WHERE changes.seq = $1 AND change_id = $2) AS is_known
+    FROM roomd.cluster`;
+const CHANGES = `
+  SELECT seq::float8 AS seq, change_id, host_id = $3 AS is_own FROM roomd.changes
+   WHERE seq > $1 AND seq <= $2 ORDER BY changes.seq LIMIT $4`;
+const ROWS = `
+  SELECT tbl, key, "row"::text AS row, seq::float8 AS seq FROM roomd.rows
+   WHERE (rows.seq, tbl, key) > ($1, $2, $3) AND rows.seq <= $4 ORDER BY rows.seq, tbl, key LIMIT ${PAGE_ROWS}`;
 
-interface Said {
-  seq: number;
-  is_ours: boolean;
-  is_known: boolean;
-  change_id: string | null;
-  own: [seq: number, change_id: string][] | null;
-  rows: [tbl: string, key: string, row: string | null, seq: number][] | null;
-}
-
-/** Asks for what is newer, in one statement: all of it is of one moment. Throws where the database is another service's. */
-export async function newsSince(
+/**
+ * Reads the next page after a point. Rows that change between its statements belong to a later one. Throws if the database is the directory of
+ * another service.
+ */
+export async function readChanges(
   run: Run,
   from: Point,
-  { cluster_id, host_id }: { cluster_id: string; host_id: string },
-): Promise<News> {
-  const { rows } = await run(NEWS, [from.seq, from.change_id, cluster_id, host_id]);
-  const said = rows[0] as unknown as Said | undefined;
-  if (!said) throw new Error("the database is no directory of hosts: `roomd cluster init` makes it one");
-  if (!said.is_ours) throw anotherService();
-  return {
-    to: { seq: said.seq, change_id: said.change_id ?? "" },
-    rows: (said.rows ?? []).map(([tbl, key, row, seq]) => ({ tbl, key, row, seq })),
-    isWhole: !said.is_known,
-    own: (said.own ?? []).map(([seq, change_id]) => ({ seq, change_id })),
-  };
+  rest: Rest | null,
+  { cluster_id, host_id }: Reader,
+  mostChanges: number,
+): Promise<Head> {
+  const [head] = (await run(HEAD, [from.seq, from.change_id, cluster_id])).rows;
+  if (!head) throw new Error("the database is no directory of hosts: `roomd cluster init` makes it one");
+  if (head.is_ours !== true) throw anotherService();
+  const to = { seq: Number(head.seq), change_id: String(head.change_id ?? "") };
+  if (isSame(from, to)) return { to, changes: { rows: [], to, rest: null, own: [], isLast: true } };
+  if (head.is_known !== true || to.seq < from.seq) return { to, changes: null };
+  const changes = (await run(CHANGES, [from.seq, to.seq, host_id, mostChanges])).rows as unknown as (Point & {
+    is_own: boolean;
+  })[];
+  const end = changes.at(-1) ?? to;
+  const { seq, tbl, key } = rest && isSame(rest.from, from) ? rest.after : { seq: from.seq + 1, tbl: "", key: "" };
+  const rows = (await run(ROWS, [seq, tbl, key, end.seq])).rows as unknown as NumberedRow[];
+  const last = rows.length < PAGE_ROWS ? undefined : rows.at(-1);
+  if (last === undefined) return { to, changes: page(rows, end, changes, to) };
+  const ended = rows.filter((row) => row.seq < last.seq);
+  if (ended.length === 0) {
+    const more = { rest: { from, after: last }, isLast: false };
+    return { to, changes: { ...page(rows, last, changes, to), to: from, ...more } };
+  }
+  const before = changes.findLast((change) => change.seq < last.seq) ?? from;
+  return { to, changes: page(ended, before, changes, to) };
+}
+
+function page(
+  rows: NumberedRow[],
+  end: { seq: number; change_id?: string },
+  changes: readonly (Point & { is_own: boolean })[],
+  head: Point,
+): Changes {
+  const own = changes.filter(({ seq, is_own }) => is_own && seq <= end.seq);
+  const to = { seq: end.seq, change_id: end.change_id ?? "" };
+  return { rows, to, rest: null, own, isLast: end.seq === head.seq };
 }
 
 /** Its rows would take the place of all that this host has. */
@@ -89,30 +133,28 @@ function anotherService(): ServiceError {
   });
 }
 
-/**
- * The write that applies news which were read from a point on, null where there are none. It returns false, and writes nothing, if they are
- * applied already. `first` runs in the same commit, before.
- */
-export function bringing(
-  shared: SharedRows,
-  from: Point,
-  { to, rows, isWhole }: Pick<News, "to" | "isWhole"> & { rows: SharedRow[] },
-  first: (queries: Queries) => void = () => {},
-): ((queries: Queries) => boolean) | null {
-  if (to.seq <= from.seq && !isWhole) return null;
-  return (queries) => {
-    const at = pointOf(queries);
-    if (at.change_id !== from.change_id) return false;
-    first(queries);
-    shared.bring(isWhole ? withoutOthers(shared, rows) : rows);
-    setPoint(queries, to);
-    return true;
-  };
+const TABLE = `
+  SELECT max(key) AS last, json_agg(json_build_array(key, "row"::text)) FILTER (WHERE "row" IS NOT NULL AND seq <= $3) AS rows
+    FROM (SELECT key, "row", seq FROM roomd.rows WHERE tbl = $1 AND key > $2 ORDER BY key LIMIT ${PAGE_ROWS}) page`;
+
+/** The next rows of a table as of a change; those that have changed since follow with the changes. `last` is null after the last page. */
+export async function readTable(
+  run: Run,
+  tbl: string,
+  after: string,
+  { seq }: Point,
+): Promise<{ rows: SharedRow[]; last: string | null }> {
+  const [page] = (await run(TABLE, [tbl, after, seq])).rows;
+  const rows = (page?.rows ?? []) as [key: string, row: string][];
+  return { rows: rows.map(([key, row]) => ({ tbl, key, row })), last: (page?.last ?? null) as string | null };
 }
 
-/** All rows as they are to be, and that there are no others: the directory lost changes that were brought here, or forgot how to tell. */
-function withoutOthers(shared: SharedRows, rows: readonly SharedRow[]): SharedRow[] {
-  const named = new Set(rows.map(({ tbl, key }) => `${tbl} ${key}`));
-  const others = shared.all().filter(({ tbl, key }) => !named.has(`${tbl} ${key}`));
-  return [...others.map((other) => ({ ...other, row: null })), ...rows];
+/** Those of the keys of which the directory has no row. */
+export async function missingKeys(run: Run, tbl: string, keys: readonly string[]): Promise<string[]> {
+  const { rows } = await run(
+    `SELECT given.key FROM json_array_elements_text($2::json) AS given (key)
+      WHERE NOT EXISTS (SELECT FROM roomd.rows WHERE tbl = $1 AND rows.key = given.key AND "row" IS NOT NULL)`,
+    [tbl, JSON.stringify(keys)],
+  );
+  return rows.map(({ key }) => String(key));
 }

@@ -39,36 +39,35 @@ const OF_HOSTS: readonly string[] = ["placements", "org_use"];
 
 /**
  * The rows of a directory as they are to be here, and those of them that it is to have again. A host that is gone has no placements and uses
- * nothing: neither rows of it here nor those that the directory has again are kept. Outside of a transaction.
+ * nothing: neither rows of it here nor those that the directory has again are kept. Hosts come before these rows. Outside of a transaction.
  */
 export function withOneWay<R extends SharedRow>(
   shared: Pick<SharedRows, "read">,
   rows: readonly R[],
 ): { rows: R[]; again: R[] } {
   const again: R[] = [];
-  const gone = new Set<unknown>();
+  const known = new Map<unknown, boolean>();
+  const isGone = (hostId: unknown): boolean => {
+    const host = known.has(hostId) ? null : shared.read({ tbl: "hosts", key: JSON.stringify([hostId]) });
+    if (host !== null) known.set(hostId, parsed(host).state === "gone");
+    return known.get(hostId) ?? false;
+  };
   const merged = (row: R): R => {
     const kept = ONE_WAY[row.tbl];
     const here = kept && row.row !== null ? shared.read(row) : null;
     if (!kept || here === null || row.row === null) return row;
     const [there, own] = [parsed(row.row), parsed(here)];
     const fields = kept(own, there);
-    if (fields === null || gone.has(fields.host_id)) return row;
+    if (fields === null || isGone(fields.host_id)) return row;
     const whole = { ...row, row: JSON.stringify({ ...there, ...fields }) };
     again.push(whole);
     return whole;
   };
-  const hosts = new Map(rows.filter(({ tbl }) => tbl === "hosts").map((row) => [row, merged(row)]));
-  for (const { row } of hosts.values()) {
-    const { host_id, state } = row === null ? {} : parsed(row);
-    if (state === "gone") gone.add(host_id);
-  }
   const left = (row: R): R => {
-    if (gone.size === 0 || row.row === null || !OF_HOSTS.includes(row.tbl) || !gone.has(parsed(row.row).host_id))
-      return row;
+    if (row.row === null || !OF_HOSTS.includes(row.tbl) || !isGone(parsed(row.row).host_id)) return row;
     const none = { ...row, row: null };
     again.push(none);
     return none;
   };
-  return { rows: rows.map((row) => hosts.get(row) ?? left(merged(row))), again };
+  return { rows: rows.map((row) => left(merged(row))), again };
 }

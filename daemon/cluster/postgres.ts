@@ -37,18 +37,20 @@ import {
   usualRoomMib,
 } from "./placements.ts";
 import type { Recovered } from "./recovered.ts";
-import { Rounds } from "./rounds.ts";
-import { bringUp, CHANNEL, prune, whoFreed } from "./schema.ts";
+import { ROUND_MS, Rounds } from "./rounds.ts";
+import { bringUp, CHANNEL, forgetOld, whoFreed } from "./schema.ts";
 import { Since } from "./since.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
+import { countUnfit, someUnfit } from "./unfit.ts";
 
 /** How soon news are seen of which no hint came, and what is said of this host is compared with what is so. */
 const LOOK_MS = 1_000;
 /** How often what is long gone is forgotten, by each host. */
 const PRUNE_MS = 3_600_000;
-const PRUNE_WITHIN_MS = 60_000;
 const ASK_MS = 5_000;
 const BRING_UP_MS = 5_000;
+/** Rows that the operator is shown. */
+const MOST_NAMED = 20;
 
 export interface PostgresDeps {
   /** Of a PostgreSQL database. */
@@ -87,6 +89,8 @@ export interface Cluster extends Directory {
   askIsMember(): Promise<boolean>;
   /** How many servers there are, and the settings of the last one that was connected to; null: none was. */
   serverSettings(): { servers: number; settings: ServerSettings | null };
+  /** How many rows of the directory do not fit this host's tables, and some of them with the reason. */
+  unfitRows(): { rows: number; named: string[] };
   /** Of this host's audit. */
   anchors: AnchorStore;
   /** Since when a host is in its state; null: since before this one began to look. */
@@ -113,7 +117,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   /** An operator's command beside the daemon is none. */
   let isDaemon = false;
   const rounds = new Rounds({
-    ...{ database, shared, connections, member, tally, log, onNews },
+    ...{ database, shared, connections, member, tally, log, onNews, patienceMs: ROUND_MS },
     run: () => (isDaemon ? holder : null),
     recovered: (within, change) => isDaemon && recovered(within, change),
     putAgain: (within, change) => isDaemon && putAgain(within, change),
@@ -177,6 +181,9 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
   const forgetOldCalls = async () => {
     while (await connections.transaction(forgetCalls, ASK_MS));
+  };
+  const forgetAll = async () => {
+    while ((await connections.transaction(forgetOld, ASK_MS)) > 0);
   };
 
   return {
@@ -299,9 +306,9 @@ export function makePostgres(deps: PostgresDeps): Cluster {
         forgetOldCalls().catch((error: unknown) =>
           log.warn("failed to delete calls that are older than their replies", { error: describeError(error) }),
         );
-        connections
-          .transaction(prune, PRUNE_WITHIN_MS)
-          .catch((error: unknown) => log.warn("what is long gone not forgotten", { error: describeError(error) }));
+        forgetAll().catch((error: unknown) =>
+          log.warn("failed to forget old changes", { error: describeError(error) }),
+        );
       }, PRUNE_MS);
       looking = startInterval(() => {
         void rounds.pull();
@@ -328,6 +335,10 @@ export function makePostgres(deps: PostgresDeps): Cluster {
         return rows.length > 0;
       }, ASK_MS),
     serverSettings: () => ({ servers: addresses.length, settings: connections.settings }),
+    unfitRows: () => ({
+      rows: countUnfit(queries),
+      named: someUnfit(queries, MOST_NAMED).map(({ tbl, key, reason }) => `${tbl} ${key}: ${reason}`),
+    }),
     host: found,
     loadOf: (hostId) => leases.of(hostId)?.load ?? null,
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,

@@ -14,10 +14,10 @@ export interface Recovered {
   orgs: Map<string | null, Record<string, string[]>>;
 }
 
-/** `news` are the rows as they are to be: one that was changed again since belongs to that change. Called before they are brought. */
-export function recoveredOf(shared: SharedRows, { seq }: Point, news: readonly NumberedRow[]): Recovered {
+/** `rows` are those of the change: one that was changed again since belongs to that change. Called before they are brought. */
+export function recoveredOf(shared: SharedRows, { seq }: Point, rows: readonly NumberedRow[]): Recovered {
   const orgs: Recovered["orgs"] = new Map();
-  for (const row of news.filter((each) => each.seq === seq)) {
+  for (const row of rows) {
     const said = row.row ?? shared.read(row);
     const { org_id } = (said === null ? {} : JSON.parse(said)) as { org_id?: string | null };
     const tables = orgs.get(org_id ?? null) ?? {};

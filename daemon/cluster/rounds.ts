@@ -25,15 +25,37 @@ import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { DirectoryAway } from "./away.ts";
 import type { Connections, Run } from "./connections.ts";
+import { byChange, Copy } from "./copy.ts";
 import { type NamedCall, RoundCalls } from "./done-calls.ts";
 import { type Holder, holds, type Member } from "./holder.ts";
-import { bringing, type News, type NumberedRow, newsSince, type Point, pointOf, unsaid } from "./mirror.ts";
-import { withOneWay } from "./one-way.ts";
+import {
+  type Changes,
+  isNothing,
+  isSame,
+  type NumberedRow,
+  PAGE_CHANGES,
+  type Point,
+  pointOf,
+  type Rest,
+  readChanges,
+  setPoint,
+} from "./mirror.ts";
+import { lackingRows } from "./put-again.ts";
 import { type Recovered, recoveredOf } from "./recovered.ts";
 import { CHANNEL } from "./schema.ts";
+import { isUnfit, someUnfit } from "./unfit.ts";
+import { type Again, WholeComparison } from "./whole.ts";
 
-/** All of a round; a directory that takes longer is away. */
-const ROUND_MS = 5_000;
+/** All of a round, or of one page; a directory that takes longer is away. */
+export const ROUND_MS = 5_000;
+/** A copy that was up to date this long ago lacks little: the rest is read within the round. */
+const FRESH_MS = 2_000;
+const TRY_UNFIT_MS = 60_000;
+const MOST_LOGGED = 20;
+/** Rows that are inserted again by one change. */
+const MOST_AGAIN = 500;
+/** Changes of a page of which some may be recorded. */
+const FEW_CHANGES = 250;
 const MOST_CHANGES = 64;
 
 export interface RoundDeps {
@@ -42,6 +64,8 @@ export interface RoundDeps {
   connections: Connections;
   member: Member;
   log: Log;
+  /** For how long changes wait for a copy that is behind; absent: until it is not. */
+  patienceMs?: number;
   /** How rounds go; absent: an operator's command counts none. */
   tally?: Tally;
   /** Something that is shared was changed elsewhere. */
@@ -66,8 +90,6 @@ interface Change {
 interface Round {
   point: Point;
   rows: SharedRow[];
-  /** Of these the ones that the directory had lost. */
-  again: NumberedRow[];
   /** Whether the directory has it as a change: it has rows, or notes calls. */
   isChange: boolean;
   tried: Rehearsed<unknown>[];
@@ -90,13 +112,22 @@ export class Rounds {
   readonly #unknown = new Set<string>();
   /** Whether nothing was read yet: what this host changed since its copy was whole, it did before it ended. */
   #isFirst = true;
-  /** The directory does not have this host as a member: it puts nothing in. */
-  #isRefused = false;
   /** Of the round under way. */
   #calls: RoundCalls | null = null;
+  readonly #copy: Copy;
+  /** The comparison of the whole copy that is under way. */
+  #whole: WholeComparison | null = null;
+  /** Of the last page. */
+  #rest: Rest | null = null;
+  /** Whether more pages follow than there was time for. */
+  #isBehind = false;
+  /** Changes by which this process has inserted lost rows. */
+  readonly #putBack = new Set<string>();
+  #triedUnfitAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: RoundDeps) {
     this.#deps = deps;
+    this.#copy = new Copy(deps.database, deps.shared);
   }
 
   /**
@@ -170,19 +201,77 @@ export class Rounds {
   }
 
   async #pullOnce(): Promise<void> {
-    const { connections, database, log } = this.#deps;
-    const askedAt = monotonicMs();
     try {
-      const from = pointOf(database.queries);
-      const news = await connections.transaction((run) => newsSince(run, from, this.#deps.member), ROUND_MS);
-      const again = await this.#bring(from, news);
-      this.#wholeAt = askedAt;
-      if (again.length > 0) await this.#round([]);
+      await this.#catchUp();
     } catch (error) {
       this.#noteAway(error);
       if (!(error instanceof DirectoryAway))
-        log.error("the directory's changes not read", { error: describeError(error) });
+        this.#deps.log.error("the directory's changes not read", { error: describeError(error) });
     }
+    // The next changes do not wait for all of it.
+    if (this.#isBehind) this.#asking ??= Promise.withResolvers();
+  }
+
+  /** Has the copy be as the directory was at a moment from now on. Rejects with DirectoryAway if that takes long; then it is tried again. */
+  async #catchUp(): Promise<void> {
+    const { patienceMs = Number.POSITIVE_INFINITY } = this.#deps;
+    const until = monotonicMs() + patienceMs;
+    this.#isBehind = false;
+    try {
+      for (;;) {
+        const askedAt = monotonicMs();
+        if (await this.#readPage()) {
+          this.#wholeAt = askedAt;
+          this.#isFirst = false;
+          break;
+        }
+        if (monotonicMs() < until) continue;
+        this.#isBehind = true;
+        throw new DirectoryAway("timeout", `the copy of this host was not up to date within ${patienceMs} ms`);
+      }
+    } finally {
+      this.#tell();
+    }
+    await this.#tryUnfit();
+  }
+
+  /** Brings one page. Returns whether it is the last. */
+  async #readPage(): Promise<boolean> {
+    const { connections, log } = this.#deps;
+    const from = this.#copy.point;
+    if (this.#whole && !isSame(this.#whole.from, from)) this.#whole = null;
+    if (this.#whole === null) {
+      const { to, changes } = await connections.transaction((run) => this.#changesAfter(run, from), ROUND_MS);
+      if (changes) return (await this.#bring(from, changes)) && changes.isLast;
+      if (!isNothing(from))
+        log.warn("the directory knows another past than this host: the copy is compared with it", {
+          from: from.seq,
+          to: to.seq,
+        });
+      this.#whole = new WholeComparison(connections, this.#copy, from, to);
+    }
+    if (!(await this.#whole.next())) return false;
+    await this.#putAgain(this.#whole.again);
+    await this.#copy.reach(from, this.#whole.to);
+    this.#whole = null;
+    return false;
+  }
+
+  #changesAfter(run: Run, from: Point) {
+    const most = this.#isFirst || this.#unknown.size > 0 ? FEW_CHANGES : PAGE_CHANGES;
+    return readChanges(run, from, this.#rest, this.#deps.member, most);
+  }
+
+  /** Rows that did not fit may do so once others are here, or by another version of this program. */
+  async #tryUnfit(): Promise<void> {
+    const { log, onNews } = this.#deps;
+    const isNew = this.#copy.hasNewUnfit;
+    const isFirst = this.#triedUnfitAt === Number.NEGATIVE_INFINITY;
+    if (!isNew && monotonicMs() - this.#triedUnfitAt < TRY_UNFIT_MS) return;
+    this.#triedUnfitAt = monotonicMs();
+    if (await this.#copy.tryUnfit()) onNews();
+    const rows = isNew || isFirst ? someUnfit(this.#copy.queries, MOST_LOGGED) : [];
+    if (rows.length > 0) log.warn("rows of the directory do not fit this host's tables", { rows });
   }
 
   async #round(batch: readonly Change[]): Promise<void> {
@@ -191,13 +280,12 @@ export class Rounds {
     const askedAt = monotonicMs();
     let found: Round | null = null;
     try {
+      // What is read before is not read while all others wait.
+      if (this.staleMs > FRESH_MS) await this.#catchUp();
       await connections.transaction(async (run) => {
         await this.#lock(run);
         found = await this.#try(run, batch, change_id);
         if (found.isChange) await writeRows(run, found.point, found.rows, this.#deps.member.host_id);
-        // A host that is gone again is a member no more.
-        for (const { tbl, key } of found.again)
-          if (tbl === "hosts") await run("DELETE FROM roomd.leases WHERE host_id = $1::json ->> 0", [key]);
         for (const [index, { beside }] of batch.entries()) {
           const outcome = found.tried[index];
           if (beside && outcome && !("error" in outcome)) await beside(run);
@@ -248,8 +336,7 @@ export class Rounds {
       [cluster_id, host_id, incarnation],
     );
     const held = holder?.() ?? null;
-    this.#isRefused = !(rows[0]?.is_member === true && (held === null || (await holds(run, member, held))));
-    if (!this.#isRefused) return;
+    if (rows[0]?.is_member === true && (held === null || (await holds(run, member, held)))) return;
     throw new ServiceError("not_a_member", {
       detail: "This host is no member any more: it was removed, or another one runs on a copy of its data.",
     });
@@ -257,30 +344,28 @@ export class Rounds {
 
   async #try(run: Run, batch: readonly Change[], change_id: string): Promise<Round> {
     const { database } = this.#deps;
-    let at = pointOf(database.queries);
-    let again: NumberedRow[];
-    // Somebody beside this process may have brought some of it meanwhile.
+    // Another process with the same copy may bring some of it meanwhile.
     for (;;) {
-      const news = await newsSince(run, at, this.#deps.member);
-      again = await this.#bring(at, news);
-      const now = pointOf(database.queries);
-      const to = again.length > 0 ? unsaid(news.to) : news.to;
-      if (now.change_id === to.change_id && now.seq === to.seq) break;
-      at = now;
+      const from = this.#copy.point;
+      const { changes } = await this.#changesAfter(run, from);
+      if (!changes)
+        throw new DirectoryAway("terminated", "the directory was set back, and the copy is not compared yet");
+      if ((await this.#bring(from, changes)) && changes.isLast) break;
     }
+    this.#tell();
     const calls = new RoundCalls(this.#deps.member.host_id);
     for (;;) {
-      const { rows, tried } = this.#rehearse(batch, calls, again);
+      const { rows, tried } = this.#rehearse(batch, calls);
       if (!(await calls.note(run))) continue;
       const before = pointOf(database.queries);
       const isChange = rows.length > 0 || calls.hasAny;
-      return { point: isChange ? { seq: before.seq + 1, change_id } : before, rows, isChange, again, tried };
+      return { point: isChange ? { seq: before.seq + 1, change_id } : before, rows, isChange, tried };
     }
   }
 
-  #rehearse(batch: readonly Change[], calls: RoundCalls, again: readonly SharedRow[]): Pick<Round, "rows" | "tried"> {
+  #rehearse(batch: readonly Change[], calls: RoundCalls): Pick<Round, "rows" | "tried"> {
     const { database, shared } = this.#deps;
-    const rows = new Map<string, SharedRow>(again.map((row) => [`${row.tbl} ${row.key}`, row]));
+    const rows = new Map<string, SharedRow>();
     let changed: () => SharedRow[] = () => [];
     const works = batch.map(({ work }) => (queries: Queries) => {
       changed = shared.try();
@@ -290,7 +375,9 @@ export class Rounds {
     calls.beginTrial();
     this.#calls = calls;
     const tried = database.rehearse(works, () => {
-      for (const row of changed()) rows.set(`${row.tbl} ${row.key}`, row);
+      const written = changed();
+      if (isUnfit(database.queries, written)) throw unfitChange();
+      for (const row of written) rows.set(`${row.tbl} ${row.key}`, row);
       calls.endChange();
     });
     this.#calls = null;
@@ -313,39 +400,76 @@ export class Rounds {
     }
   }
 
-  /** Returns rows that the directory has lost: the next round inserts them. */
-  async #bring(from: Point, news: News): Promise<NumberedRow[]> {
-    const { database, shared, log } = this.#deps;
-    if (news.isWhole)
-      log.warn("the directory knows another past than this host: its copy is made anew", {
-        from: from.seq,
-        to: news.to.seq,
-      });
-    const { recovered } = this.#deps;
-    const lost = news.own.filter(({ change_id }) => this.#isFirst || this.#unknown.has(change_id));
-    const first = (queries: Queries) => {
-      for (const change of lost) recovered?.(queries, recoveredOf(shared, change, news.rows));
-    };
-    const kept = news.isWhole ? withOneWay(shared, news.rows) : { rows: news.rows, again: [] };
-    const again = this.#isRefused ? [] : kept.again;
-    const to = again.length > 0 ? unsaid(news.to) : news.to;
-    const work = bringing(shared, from, { ...news, rows: kept.rows, to }, first);
-    if (work) await database.commit(work);
-    this.#tell();
-    this.#isFirst = false;
-    for (const { change_id } of lost) this.#unknown.delete(change_id);
-    return again;
+  /** Returns false if another process has moved the copy. */
+  async #bring(from: Point, changes: Changes): Promise<boolean> {
+    const { shared, recovered } = this.#deps;
+    if (changes.rows.length > 0 || !isSame(from, changes.to)) {
+      const lost = changes.own.filter(({ change_id }) => this.#isLost(change_id));
+      const all = lost.length > 0 ? byChange(changes.rows) : new Map();
+      const first = (queries: Queries, piece: readonly NumberedRow[], isLast: boolean) => {
+        const rows = lost.length > 0 ? byChange(piece) : all;
+        for (const change of lost) {
+          const own = rows.get(change.seq) ?? (isLast && !all.has(change.seq) ? [] : null);
+          if (own) recovered?.(queries, recoveredOf(shared, change, own));
+        }
+      };
+      if (!(await this.#copy.bring(from, changes.rows, changes.to, first))) return false;
+      for (const { change_id } of lost) this.#unknown.delete(change_id);
+    }
+    this.#rest = changes.rest;
+    return true;
+  }
+
+  /** Whether a change of this host has left no record of it. */
+  #isLost(change_id: string): boolean {
+    return this.#unknown.has(change_id) || (this.#isFirst && !this.#putBack.has(change_id));
+  }
+
+  /** Inserts rows that the directory has lost. */
+  async #putAgain(again: Again[]): Promise<void> {
+    const { connections, database, shared, member } = this.#deps;
+    while (again.length > 0) {
+      const names = again.slice(0, MOST_AGAIN);
+      const point = { seq: 0, change_id: randomUUID() };
+      let rows: NumberedRow[] = [];
+      try {
+        rows = await connections.transaction(async (run) => {
+          await this.#lock(run);
+          const lacking = await lackingRows(run, shared, names);
+          if (lacking.length === 0) return [];
+          const [head] = (await run("SELECT seq FROM roomd.cluster")).rows;
+          point.seq = Number(head?.seq) + 1;
+          await writeRows(run, point, lacking, member.host_id);
+          // A host that is gone again is a member no more.
+          for (const { tbl, key } of lacking)
+            if (tbl === "hosts") await run("DELETE FROM roomd.leases WHERE host_id = $1::json ->> 0", [key]);
+          return lacking.map((row) => ({ ...row, seq: point.seq }));
+        }, ROUND_MS);
+      } catch (error) {
+        if (!(error instanceof ServiceError && error.code === "not_a_member")) throw error;
+        await this.#copy.keep(names.filter(({ isLacking }) => isLacking));
+      }
+      if (rows.length > 0) {
+        this.#putBack.add(point.change_id);
+        await database.commit((queries) => {
+          this.#deps.putAgain?.(queries, recoveredOf(shared, point, rows));
+          this.#copy.write(queries, rows);
+        });
+      }
+      again.splice(0, names.length);
+    }
   }
 
   /** The rows, and what of each change is this host's alone: all in one commit, where each can fail by itself. */
-  async #finish(batch: readonly Change[], { point, rows, isChange, again, tried }: Round): Promise<void> {
-    const { database, shared, log } = this.#deps;
-    const record = (queries: Queries) => {
-      if (again.length === 0) return;
-      const numbered = again.map((row) => ({ ...row, seq: point.seq }));
-      this.#deps.putAgain?.(queries, recoveredOf(shared, point, numbered));
+  async #finish(batch: readonly Change[], { point, rows, isChange, tried }: Round): Promise<void> {
+    const { database, log } = this.#deps;
+    const from = this.#copy.point;
+    const bring = (queries: Queries) => {
+      if (pointOf(queries).change_id !== from.change_id) return;
+      this.#copy.write(queries, rows);
+      setPoint(queries, point);
     };
-    const work = bringing(shared, pointOf(database.queries), { to: point, rows, isWhole: false }, record);
+    const work = isChange ? bring : null;
     const steps = tried.map((outcome) => ("error" in outcome ? [] : outcome.steps));
     const isNeeded = work !== null || steps.some((each) => each.length > 0);
     const works = [work ?? (() => {}), ...steps.map((each) => (queries: Queries) => runAll(each, queries))];
@@ -383,6 +507,13 @@ export class Rounds {
       cause: error,
     });
   }
+}
+
+function unfitChange(): ServiceError {
+  return new ServiceError("cluster_unavailable", {
+    detail: "A row that this changes does not fit the tables of this host: a newer version has written it.",
+    hint: "Ask another host, or upgrade this one.",
+  });
 }
 
 /** Writes what a change comes to, and that it is the last one. Within the transaction that has the lock. */

@@ -33,7 +33,8 @@ const STATEMENTS = [
      seq bigint NOT NULL,
      PRIMARY KEY (tbl, key)
    )`,
-  "CREATE INDEX IF NOT EXISTS rows_by_seq ON roomd.rows (seq)",
+  "CREATE INDEX IF NOT EXISTS rows_by_seq ON roomd.rows (seq, tbl, key)",
+  `CREATE INDEX IF NOT EXISTS rows_deleted ON roomd.rows (seq) WHERE "row" IS NULL`,
   // Nobody but the first has a room's name, whatever a host believes.
   `CREATE UNIQUE INDEX IF NOT EXISTS rows_room_names ON roomd.rows (("row" ->> 'org_id'), ("row" ->> 'room_id'))
      WHERE tbl = 'placements' AND "row" IS NOT NULL`,
@@ -132,12 +133,27 @@ export async function whoFreed(run: Run, roomUid: string): Promise<Freed | null>
   return freed === undefined ? null : { host_id: String(freed.host_id), isRemoval: freed.is_removal === true };
 }
 
-/** What is gone for so long is forgotten: a host that was away for longer gets all rows anew (mirror.ts). */
+/** Age at which deleted rows and changes are forgotten: a host that was away for longer compares its whole copy (whole.ts). */
 const FORGET_AFTER = "7 days";
+const FORGET_ROWS = 1_000;
 
-/** Forgets rows that are no more, and which changes there were, but for the last. Within a transaction. */
-export async function prune(run: Run): Promise<void> {
-  const old = `SELECT max(seq) FROM roomd.changes WHERE at < now() - interval '${FORGET_AFTER}'`;
-  await run(`DELETE FROM roomd.rows WHERE "row" IS NULL AND seq <= (${old})`);
-  await run(`DELETE FROM roomd.changes WHERE seq <= (${old}) AND seq < (SELECT seq FROM roomd.cluster)`);
+/**
+ * Forgets some old changes, the oldest first and never the last, and deleted rows from before the oldest one that is known: a host that
+ * continues from a known change has seen these. Returns how many were forgotten; 0 once all are. Within a transaction.
+ */
+export async function forgetOld(run: Run): Promise<number> {
+  const { rows } = await run(
+    `WITH oldest AS (SELECT seq, at FROM roomd.changes WHERE seq < (SELECT seq FROM roomd.cluster) ORDER BY seq LIMIT ${FORGET_ROWS}),
+          forgotten AS (DELETE FROM roomd.changes WHERE seq IN (SELECT seq FROM oldest WHERE at < now() - interval '${FORGET_AFTER}')
+                        RETURNING seq)
+     SELECT count(*)::int AS count FROM forgotten`,
+  );
+  const { rows: deleted } = await run(
+    `WITH old AS (SELECT tbl, key FROM roomd.rows WHERE "row" IS NULL AND seq < (SELECT min(seq) FROM roomd.changes)
+                   ORDER BY seq LIMIT ${FORGET_ROWS}),
+          forgotten AS (DELETE FROM roomd.rows USING old
+                         WHERE rows.tbl = old.tbl AND rows.key = old.key AND "row" IS NULL RETURNING rows.seq)
+     SELECT count(*)::int AS count FROM forgotten`,
+  );
+  return Number(rows[0]?.count) + Number(deleted[0]?.count);
 }

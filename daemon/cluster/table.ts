@@ -3,13 +3,22 @@ import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { type SharedTable, whole } from "../db/shared-rows.ts";
 
-/** Each is true for the service as a whole: rows of one are changed by the directory alone. */
+const granting = (name: string): SharedTable => ({ name, grantsAccess: true });
+
+/** Each is true for the service as a whole: rows of one are changed by the directory alone. Referenced tables come first. */
 export const SHARED_TABLES: readonly SharedTable[] = [
-  ...["hosts", "placements", "org_use", "orgs", "credit_grants", "api_keys", "ssh_keys"].map(whole),
-  ...["users", "memberships", "links", "sessions", "identities", "passkeys", "browsers", "departed_subjects"].map(
-    whole,
-  ),
-  ...["signup_grants", "signup_requests", "oauth_clients", "oauth_devices", "oauth_grants", "oauth_tokens"].map(whole),
+  ...["hosts", "placements", "org_use", "orgs", "credit_grants"].map(whole),
+  ...["api_keys", "ssh_keys", "users", "memberships", "links", "sessions", "identities", "passkeys"].map(granting),
+  ...["departed_subjects"].map(whole),
+  ...[
+    "browsers",
+    "signup_grants",
+    "signup_requests",
+    "oauth_clients",
+    "oauth_devices",
+    "oauth_grants",
+    "oauth_tokens",
+  ].map(granting),
   ...["billing_checkouts", "billing_customers", "billing_events", "webhooks"].map(whole),
   // What is spent is a row of each host's.
   { name: "credit_ledger", but: { column: "kind", is: "spend" } },
@@ -61,3 +70,15 @@ export const mirror = sqliteTable("mirror", {
   seq: integer().notNull(),
   change_id: text().notNull(),
 });
+
+/** Rows of the directory that the tables of this host refuse. */
+export const unfitRows = sqliteTable(
+  "unfit_rows",
+  {
+    tbl: text().notNull(),
+    key: text().notNull(),
+    row: text(),
+    reason: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.tbl, table.key] })],
+);

@@ -7,7 +7,8 @@
  *   bringing    rows are made what is said elsewhere
  */
 
-import { ServiceError } from "../core/service-error.ts";
+import { isDiskFailure, isDiskFull } from "../core/disk-failure.ts";
+import { describeError, ServiceError } from "../core/service-error.ts";
 import { noteOthersWrites, type Queries, rawQuery, rawStatement, rawValues } from "./client.ts";
 import { trialOf } from "./rehearsal.ts";
 
@@ -19,10 +20,17 @@ export interface SharedRow {
   row: string | null;
 }
 
+/** A row that its table refuses, and why. */
+export interface UnfitRow extends SharedRow {
+  reason: string;
+}
+
 /** Whose rows are shared, all but some. */
 export interface SharedTable {
   name: string;
   but?: { column: string; is: string };
+  /** Its rows grant access: if a row does not fit, its former version is removed. */
+  grantsAccess?: boolean;
 }
 
 export const whole = (name: string): SharedTable => ({ name });
@@ -35,11 +43,16 @@ interface Table {
   keys: readonly string[];
   /** Which of its rows are shared. */
   which: string;
+  grantsAccess: boolean;
+  /** Keys after one, or the first of all after the empty text. */
+  keysAfter(key: string, most: number): string[];
   /** The row of a key, in JSON. */
   read(key: string): string | null;
   remove(key: string): void;
 }
 
+/** Rows that wait for others of the same call, such as a key for its organization, fit in one of the next passes. */
+const MOST_PASSES = 4;
 const EVENTS = ["INSERT", "UPDATE", "DELETE"] as const;
 /** What a trigger of ours says where a shared row is changed past its one way. */
 const CLOSED = "a row that hosts share changes by the directory alone";
@@ -95,22 +108,42 @@ export class SharedRows {
     };
   }
 
-  /** Makes rows what they are said to be. Within a transaction; what of them a table does not know is left out. */
-  bring(rows: readonly SharedRow[]): void {
-    if (rows.length === 0) return;
+  /**
+   * Writes rows as they are given, each by itself, and returns those that their tables refuse: for a value that this version does not know, a name
+   * that another row has, an organization that is not here, or rows of this host that refer to a deleted one. The former version of a refused row
+   * stays, unless it grants access. Within a transaction; unknown tables and columns are left out.
+   */
+  bring(rows: readonly SharedRow[]): UnfitRow[] {
+    if (rows.length === 0) return [];
     noteOthersWrites(this.#queries);
     this.#setMode(["bringing"]);
-    // Rows name each other, and may trade what only one can have.
-    rawStatement(this.#queries, "PRAGMA defer_foreign_keys = ON")([]);
-    const known = rows.filter(({ tbl }) => this.#tables.has(tbl));
-    for (const { tbl, key } of known) this.#table(tbl).remove(key);
-    for (const { tbl, row } of known) if (row !== null) this.#insert(this.#table(tbl), row);
+    let unfit = rows.filter(({ tbl }) => this.#tables.has(tbl)).map((row): UnfitRow => ({ ...row, reason: "" }));
+    for (let pass = 0, before = Number.POSITIVE_INFINITY; pass < MOST_PASSES && unfit.length < before; pass++) {
+      before = unfit.length;
+      unfit = unfit.flatMap((row) => this.#put(row) ?? []);
+    }
+    unfit = this.#trade(unfit);
+    for (const { tbl, key, row } of unfit) {
+      const { grantsAccess, remove } = this.#table(tbl);
+      if (row !== null && grantsAccess) remove(key);
+    }
     this.#setMode(["closed"]);
+    return unfit;
   }
 
   /** A row as it is here; null: there is none. */
   read({ tbl, key }: Pick<SharedRow, "tbl" | "key">): string | null {
     return this.#tables.get(tbl)?.read(key) ?? null;
+  }
+
+  /** The shared tables; those that others refer to come first. */
+  get names(): string[] {
+    return [...this.#tables.keys()];
+  }
+
+  /** The next keys of a table's rows, in their order. */
+  keysAfter(tbl: string, after: string, most: number): string[] {
+    return this.#table(tbl).keysAfter(after, most);
   }
 
   /** All rows that there are. */
@@ -122,13 +155,43 @@ export class SharedRows {
     });
   }
 
+  /** Null if it fits. A statement that fails changes nothing. */
+  #put({ tbl, key, row }: SharedRow): UnfitRow | null {
+    const table = this.#table(tbl);
+    try {
+      if (row === null) table.remove(key);
+      else this.#insert(table, row);
+      return null;
+    } catch (error) {
+      if (isDiskFull(error) || isDiskFailure(error)) throw error;
+      return { tbl, key, row, reason: describeError(error) };
+    }
+  }
+
+  /** Rows that have each other's names: all are removed, and inserted again. References to them hold: their keys stay. */
+  #trade(unfit: UnfitRow[]): UnfitRow[] {
+    const isTrading = ({ tbl, key, row, reason }: UnfitRow) =>
+      row !== null && reason.includes("UNIQUE constraint") && this.#table(tbl).read(key) !== null;
+    const trading = unfit.filter(isTrading);
+    if (trading.length < 2) return unfit;
+    const run = (sql: string) => rawStatement(this.#queries, sql)([]);
+    run("SAVEPOINT trade");
+    run("PRAGMA defer_foreign_keys = ON");
+    for (const { tbl, key } of trading) this.#table(tbl).remove(key);
+    const isDone = trading.every((row) => this.#put(row) === null);
+    if (!isDone) run("ROLLBACK TO trade");
+    run("RELEASE trade");
+    run("PRAGMA defer_foreign_keys = OFF");
+    return isDone ? unfit.filter((row) => !trading.includes(row)) : unfit;
+  }
+
   #table(name: string): Table {
     const table = this.#tables.get(name);
     if (!table) throw new Error(`${name} is not shared`);
     return table;
   }
 
-  #watch({ name, but }: SharedTable): Table {
+  #watch({ name, but, grantsAccess = false }: SharedTable): Table {
     const queries = this.#queries;
     const info = rawQuery<{ name: string; pk: number }>(
       queries,
@@ -156,22 +219,34 @@ export class SharedRows {
     }
     const isIt = keys.map((key, index) => `${key} = json_extract(?1, '$[${index}]')`).join(" AND ");
     const read = rawValues(queries, `SELECT ${jsonOf(columns)} FROM main.${name} WHERE ${isIt}`);
+    const next = (condition: string) =>
+      rawValues(
+        queries,
+        `SELECT ${keyOf(keys, "")} FROM main.${name} WHERE ${which()} AND ${condition} ORDER BY ${keys.join(", ")} LIMIT ?2`,
+      );
+    const parts = keys.map((_, index) => `json_extract(?1, '$[${index}]')`).join(", ");
+    const [first, others] = [next("?1 = ''"), next(`(${keys.join(", ")}) > (${parts})`)];
     const remove = rawStatement(queries, `DELETE FROM main.${name} WHERE ${isIt}`);
     return {
       name,
       columns,
       keys,
       which: which(),
+      grantsAccess,
+      keysAfter: (key, most) => (key === "" ? first : others)([key, most]).map(([found]) => String(found)),
       read: (key) => (read([key])[0]?.[0] as string | undefined) ?? null,
       remove: (key) => remove([key]),
     };
   }
 
-  /** A row of a version that knows other columns has those that both know. */
-  #insert({ name, columns }: Table, row: string): void {
+  /** Inserts a row, or updates it. A row of a version that knows other columns has those that both know. */
+  #insert({ name, columns, keys }: Table, row: string): void {
     const said = JSON.parse(row) as Record<string, unknown>;
     const both = columns.filter((column) => column in said);
-    const statement = `INSERT INTO main.${name} (${both.join(", ")}) SELECT ${both.map((column) => `json_extract(?1, '$.${column}')`).join(", ")}`;
+    const updated = both.filter((column) => !keys.includes(column)).map((column) => `${column} = excluded.${column}`);
+    // Without the condition ON would belong to a join.
+    const statement = `INSERT INTO main.${name} (${both.join(", ")}) SELECT ${both.map((column) => `json_extract(?1, '$.${column}')`).join(", ")} WHERE true
+      ON CONFLICT (${keys.join(", ")}) DO ${updated.length > 0 ? `UPDATE SET ${updated.join(", ")}` : "NOTHING"}`;
     const insert = this.#inserts.get(statement) ?? rawStatement(this.#queries, statement);
     this.#inserts.set(statement, insert);
     insert([row]);

@@ -47,3 +47,13 @@ CREATE TABLE mirror (
   seq       INTEGER NOT NULL,
   change_id TEXT NOT NULL
 ) STRICT;
+
+-- Rows of the directory that the tables of this host refuse. They are tried again.
+CREATE TABLE unfit_rows (
+  tbl    TEXT NOT NULL,
+  key    TEXT NOT NULL,
+  -- As JSON; null: the directory has deleted it.
+  row    TEXT,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (tbl, key)
+) STRICT, WITHOUT ROWID;

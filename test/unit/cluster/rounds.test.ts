@@ -1,22 +1,18 @@
-import { randomUUID } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
 import { forgetCalls, type NamedCall } from "../../../daemon/cluster/done-calls.ts";
-import { bringing, newsSince, pointOf } from "../../../daemon/cluster/mirror.ts";
+import { pointOf } from "../../../daemon/cluster/mirror.ts";
 import { deletePlacement, insertPlacement, movePlacement, putHost } from "../../../daemon/cluster/placements.ts";
-import { Rounds } from "../../../daemon/cluster/rounds.ts";
-import { makeSchema, prune, whoFreed } from "../../../daemon/cluster/schema.ts";
+import { forgetOld, whoFreed } from "../../../daemon/cluster/schema.ts";
 import { hosts, orgUse, placements } from "../../../daemon/cluster/table.ts";
-import { makeLog } from "../../../daemon/core/log.ts";
-import { openConnection, type Queries } from "../../../daemon/db/client.ts";
-import { migrate } from "../../../daemon/db/migrate.ts";
+import type { Queries } from "../../../daemon/db/client.ts";
 import { locally } from "../../../daemon/db/rehearsal.ts";
-import { SharedRows, whole } from "../../../daemon/db/shared-rows.ts";
-import { makeDatabase } from "../../../daemon/db/transact.ts";
+import { whole } from "../../../daemon/db/shared-rows.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { Postgres } from "../../harness/postgres.ts";
+import { newDirectory, newPeer, type Peer } from "./peers.ts";
 
 let server: Postgres;
 
@@ -28,65 +24,10 @@ afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
 });
 
-beforeEach(async () => {
-  await server.sql("DROP SCHEMA IF EXISTS roomd CASCADE");
-  const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
-  await connections.transaction(async (run) => {
-    await makeSchema(run);
-    await run("INSERT INTO roomd.cluster (cluster_id, version, seq) VALUES ('c', 1, 0)");
-  }, 5000);
-  connections.close();
-});
+beforeEach(() => newDirectory(server));
 
-interface Peer {
-  rounds: Rounds;
-  queries: Queries;
-  news: number;
-  commits: number;
-  /** What it recorded that the directory had lost. */
-  putAgain: Record<string, Record<string, string[]>>[];
-  /** Brings what is new, as an operator's command beside the daemon does. */
-  beside(): Promise<void>;
-  close(): Promise<void>;
-}
-
-async function peer(host_id: string): Promise<Peer> {
-  const connection = openConnection(":memory:");
-  migrate(connection);
-  const database = makeDatabase(connection);
-  const shared = new SharedRows(database.queries, ["hosts", "org_use", "placements", "api_keys"].map(whole));
-  const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
-  const incarnation = randomUUID();
-  await connections.transaction(
-    (run) => run("INSERT INTO roomd.leases VALUES ($1, $2, '1', now(), '{}')", [host_id, incarnation]),
-    5000,
-  );
-  const made: Peer = {
-    queries: database.queries,
-    news: 0,
-    commits: 0,
-    putAgain: [],
-    rounds: new Rounds({
-      ...{ database, shared, connections, member: { cluster_id: "c", host_id, incarnation }, log: makeLog("error") },
-      onNews: () => made.news++,
-      putAgain: (_, { orgs }) => made.putAgain.push(Object.fromEntries(orgs)),
-    }),
-    beside: async () => {
-      const from = pointOf(database.queries);
-      const member = { cluster_id: "c", host_id, incarnation };
-      const news = await connections.transaction((run) => newsSince(run, from, member), 5000);
-      const work = bringing(shared, from, news);
-      if (work) await database.commit(work);
-    },
-    close: async () => {
-      await made.rounds.settle();
-      connections.close();
-      await database.close();
-    },
-  };
-  database.onCommit(() => made.commits++);
-  return made;
-}
+const peer = (host_id: string) =>
+  newPeer(server, host_id, { tables: ["hosts", "org_use", "placements", "api_keys"].map(whole) });
 
 const add = (org_id: string, host_id: string, rooms: number) => (queries: Queries) => {
   const row = { org_id, host_id, rooms, sandboxes: 0, memory_mib: 0, disk_gib: 0.5, used_micro: 0 };
@@ -213,7 +154,7 @@ describe("changes of what hosts share", () => {
     await a.rounds.change(add("two", "a", 1), true);
     await server.sql("UPDATE roomd.changes SET at = now() - interval '8 days' WHERE seq < 3");
     const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
-    for (let again = 0; again < 2; again++) await connections.transaction(prune, 5000);
+    for (let again = 0; again < 2; again++) await connections.transaction(forgetOld, 5000);
     connections.close();
     expect(await server.sql("SELECT count(*) FROM roomd.rows")).toBe("1");
     expect(await server.sql("SELECT string_agg(seq::text, ',') FROM roomd.changes")).toBe("3");

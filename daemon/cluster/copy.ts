@@ -1,0 +1,145 @@
+/**
+ * This host's copy of the rows that hosts share. They are written in pieces, each in a commit of its own: rows that do not fit are set aside
+ * (unfit.ts), and no failure concerns another write. A daemon and the operator's commands beside it have the same copy; the first to read
+ * changes brings them.
+ */
+import type { Queries } from "../db/client.ts";
+import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
+import type { LocalDatabase } from "../db/transact.ts";
+import { type NumberedRow, type Point, pointOf, setPoint } from "./mirror.ts";
+import { forgetUnfit, noteUnfit, unfitAfter } from "./unfit.ts";
+
+/** Written in one turn of the event loop, which takes some milliseconds. */
+const PIECE_ROWS = 100;
+
+export class Copy {
+  readonly shared: SharedRows;
+  readonly #database: LocalDatabase;
+  /** Whether rows were set aside since they were last tried again. */
+  hasNewUnfit = false;
+
+  constructor(database: LocalDatabase, shared: SharedRows) {
+    this.#database = database;
+    this.shared = shared;
+  }
+
+  get queries(): Queries {
+    return this.#database.queries;
+  }
+
+  get point(): Point {
+    return pointOf(this.queries);
+  }
+
+  /** Brings rows and moves the point. Returns false if another process has moved it. `first` runs in the commit of each piece, before. */
+  async bring<Row extends SharedRow & { seq?: number }>(
+    from: Point,
+    rows: readonly Row[],
+    to: Point,
+    first: (queries: Queries, piece: readonly Row[], isLast: boolean) => void = () => {},
+  ): Promise<boolean> {
+    const pieces = piecesOf(rows);
+    for (const [index, piece] of pieces.entries()) {
+      const isLast = index === pieces.length - 1;
+      const isBrought = await this.#commit((queries) => {
+        if (pointOf(queries).change_id !== from.change_id) return false;
+        first(queries, piece, isLast);
+        this.write(queries, piece);
+        if (isLast) setPoint(queries, to);
+        return true;
+      });
+      if (!isBrought) return false;
+    }
+    return true;
+  }
+
+  /** Writes rows, and sets aside those that do not fit. Within a commit. */
+  write(queries: Queries, rows: readonly SharedRow[]): void {
+    const unfit = this.shared.bring(rows);
+    noteUnfit(queries, rows, unfit);
+    if (unfit.length > 0) this.hasNewUnfit = true;
+  }
+
+  /** Sets aside the deletion of rows that stay. */
+  async keep(rows: readonly Pick<SharedRow, "tbl" | "key">[]): Promise<void> {
+    const reason = "the directory lacks it, and rows of this host refer to it";
+    await this.#commit((queries) => {
+      noteUnfit(
+        queries,
+        [],
+        rows.map(({ tbl, key }) => ({ tbl, key, row: null, reason })),
+      );
+    });
+  }
+
+  /** Moves the point. Returns false if another process has moved it. */
+  reach(from: Point, to: Point): Promise<boolean> {
+    return this.bring(from, [], to);
+  }
+
+  /** Removes rows that the directory lacks. Returns the keys of those that stay, since others refer to them. */
+  async remove(from: Point, tbl: string, keys: readonly string[]): Promise<string[]> {
+    const kept: string[] = [];
+    for (let at = 0; at < keys.length; at += PIECE_ROWS) {
+      const rows = keys.slice(at, at + PIECE_ROWS).map((key) => ({ tbl, key, row: null }));
+      const refused = await this.#commit((queries) =>
+        pointOf(queries).change_id === from.change_id ? this.shared.bring(rows) : [],
+      );
+      kept.push(...refused.map(({ key }) => key));
+    }
+    return kept;
+  }
+
+  /** All rows of the directory follow, and say anew what does not fit. */
+  async forgetUnfit(from: Point): Promise<void> {
+    await this.#commit((queries) => pointOf(queries).change_id === from.change_id && forgetUnfit(queries));
+  }
+
+  /** Tries rows that did not fit again. Returns whether one fits now. */
+  async tryUnfit(): Promise<boolean> {
+    this.hasNewUnfit = false;
+    let isAny = false;
+    let after = { tbl: "", key: "" };
+    for (;;) {
+      const rows = unfitAfter(this.queries, after, PIECE_ROWS);
+      const last = rows.at(-1);
+      if (last === undefined) return isAny;
+      const unfit = await this.#commit((queries) => {
+        const left = this.shared.bring(rows);
+        noteUnfit(queries, rows, left);
+        return left;
+      });
+      isAny ||= unfit.length < rows.length;
+      after = last;
+    }
+  }
+
+  async #commit<T>(work: (queries: Queries) => T): Promise<T> {
+    const [done] = await this.#database.commitTogether([work], true);
+    if (done?.status !== "fulfilled") throw done?.reason;
+    return done.value as T;
+  }
+}
+
+/** Rows of one change are together, as long as they are no more than two pieces. */
+function piecesOf<Row extends { seq?: number }>(rows: readonly Row[]): Row[][] {
+  const pieces: Row[][] = [[]];
+  for (const row of rows) {
+    const piece = pieces.at(-1) as Row[];
+    const isNext = piece.at(-1)?.seq !== row.seq || row.seq === undefined;
+    if (piece.length >= 2 * PIECE_ROWS || (piece.length >= PIECE_ROWS && isNext)) pieces.push([row]);
+    else piece.push(row);
+  }
+  return pieces;
+}
+
+/** Rows by the number of their change. */
+export function byChange(rows: readonly NumberedRow[]): Map<number, NumberedRow[]> {
+  const found = new Map<number, NumberedRow[]>();
+  for (const row of rows) {
+    const same = found.get(row.seq);
+    if (same) same.push(row);
+    else found.set(row.seq, [row]);
+  }
+  return found;
+}

@@ -1,0 +1,54 @@
+/** Rows of the directory that the tables of this host refuse: kept apart and counted until they fit. The rest of the copy goes on without them. */
+import { and, asc, count, eq, sql } from "drizzle-orm";
+import type { Queries } from "../db/client.ts";
+import type { SharedRow, UnfitRow } from "../db/shared-rows.ts";
+import { unfitRows } from "./table.ts";
+
+type Name = Pick<SharedRow, "tbl" | "key">;
+
+const isRow = ({ tbl, key }: Name) => and(eq(unfitRows.tbl, tbl), eq(unfitRows.key, key));
+
+/** Counted up to this number. */
+const MOST_COUNTED = 10_000;
+
+export function countUnfit(queries: Queries): number {
+  const some = queries.select({ tbl: unfitRows.tbl }).from(unfitRows).limit(MOST_COUNTED).as("some");
+  return queries.select({ count: count() }).from(some).get()?.count ?? 0;
+}
+
+/** Names of some of them, with their reasons. */
+export function someUnfit(queries: Queries, most: number): (Name & { reason: string })[] {
+  const { tbl, key, reason } = unfitRows;
+  return queries.select({ tbl, key, reason }).from(unfitRows).limit(most).all();
+}
+
+const isAny = (queries: Queries) => queries.select({ tbl: unfitRows.tbl }).from(unfitRows).limit(1).get() !== undefined;
+
+export function isUnfit(queries: Queries, rows: readonly Name[]): boolean {
+  return isAny(queries) && rows.some((row) => queries.select().from(unfitRows).where(isRow(row)).get() !== undefined);
+}
+
+/** Notes which of the rows that were brought do not fit. Within that transaction. */
+export function noteUnfit(queries: Queries, brought: readonly SharedRow[], unfit: readonly UnfitRow[]): void {
+  if (isAny(queries)) for (const row of brought) queries.delete(unfitRows).where(isRow(row)).run();
+  for (const { tbl, key, row, reason } of unfit) {
+    const value = { tbl, key, row, reason };
+    const target = [unfitRows.tbl, unfitRows.key];
+    queries.insert(unfitRows).values(value).onConflictDoUpdate({ target, set: value }).run();
+  }
+}
+
+export function forgetUnfit(queries: Queries): void {
+  queries.delete(unfitRows).run();
+}
+
+/** The next of them in the order of their names. */
+export function unfitAfter(queries: Queries, { tbl, key }: Name, most: number): SharedRow[] {
+  return queries
+    .select({ tbl: unfitRows.tbl, key: unfitRows.key, row: unfitRows.row })
+    .from(unfitRows)
+    .where(sql`(${unfitRows.tbl}, ${unfitRows.key}) > (${tbl}, ${key})`)
+    .orderBy(asc(unfitRows.tbl), asc(unfitRows.key))
+    .limit(most)
+    .all();
+}

@@ -1,0 +1,86 @@
+/**
+ * Comparison of this host's whole copy with the directory: for a host that joins, for one that was away for longer than changes are known, and for
+ * a directory that was set back. It goes in steps of one page, and continues after a failure where it was.
+ *
+ *   read     all rows of the directory, table by table, as of one change; ends and epochs that it lacks stay as they are here (one-way.ts)
+ *   remove   rows of the copy that the directory lacks, but for those that others refer to, such as the organization of a room
+ *   again    what stays is put into the directory again (put-again.ts)
+ *   done     the copy has the directory as of that change, and changes since follow in pages
+ */
+import type { Connections } from "./connections.ts";
+import type { Copy } from "./copy.ts";
+import { isNothing, missingKeys, type Point, readTable } from "./mirror.ts";
+import { withOneWay } from "./one-way.ts";
+import type { RowName } from "./put-again.ts";
+
+/** A row that the directory lacks, or of which it lacks an end. */
+export type Again = RowName & { isLacking: boolean };
+
+const PAGE_MS = 5_000;
+const PAGE_KEYS = 1_000;
+
+export class WholeComparison {
+  /** Point of the copy, which stays until all is done. */
+  readonly from: Point;
+  /** The change as of which the directory is read. */
+  readonly to: Point;
+  /** Rows that the directory is to have again. */
+  readonly again: Again[] = [];
+  readonly #connections: Connections;
+  readonly #copy: Copy;
+  /** Tables that are still to be read or compared, and the last key of the first that is done. */
+  readonly #toRead: string[];
+  readonly #toRemove: string[];
+  #after = "";
+  #isBegun = false;
+
+  constructor(connections: Connections, copy: Copy, from: Point, to: Point) {
+    this.#connections = connections;
+    this.#copy = copy;
+    this.from = from;
+    this.to = to;
+    this.#toRead = [...copy.shared.names];
+    // What refers to other rows goes first. A host that joins has nothing to remove.
+    this.#toRemove = isNothing(from) ? [] : [...copy.shared.names].reverse();
+  }
+
+  /** Returns whether all is compared. */
+  async next(): Promise<boolean> {
+    if (!this.#isBegun) await this.#copy.forgetUnfit(this.from);
+    this.#isBegun = true;
+    const [read] = this.#toRead;
+    if (read !== undefined) {
+      if (await this.#read(read)) this.#toRead.shift();
+      return false;
+    }
+    const [remove] = this.#toRemove;
+    if (remove !== undefined && (await this.#remove(remove))) this.#toRemove.shift();
+    return this.#toRemove.length === 0;
+  }
+
+  /** Returns whether the table is done. */
+  async #read(tbl: string): Promise<boolean> {
+    const { rows, last } = await this.#connections.transaction(
+      (run) => readTable(run, tbl, this.#after, this.to),
+      PAGE_MS,
+    );
+    const merged = withOneWay(this.#copy.shared, rows);
+    await this.#copy.bring(this.from, merged.rows, this.from);
+    this.again.push(...merged.again.map(({ key }) => ({ tbl, key, isLacking: false })));
+    this.#after = last ?? "";
+    return last === null;
+  }
+
+  async #remove(tbl: string): Promise<boolean> {
+    const keys = this.#copy.shared.keysAfter(tbl, this.#after, PAGE_KEYS);
+    if (keys.length === 0) {
+      this.#after = "";
+      return true;
+    }
+    const missing = await this.#connections.transaction((run) => missingKeys(run, tbl, keys), PAGE_MS);
+    const kept = await this.#copy.remove(this.from, tbl, missing);
+    this.again.push(...kept.map((key) => ({ tbl, key, isLacking: true })));
+    this.#after = keys.at(-1) ?? "";
+    return false;
+  }
+}

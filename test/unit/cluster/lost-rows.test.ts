@@ -1,0 +1,171 @@
+/** A directory that lacks rows of the copies, or has rows that a host cannot have: no host stops to follow it, and no other write fails. */
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { Postgres } from "../../harness/postgres.ts";
+import { Chance } from "../../harness/random.ts";
+import { copyOf, directoryOf, forgetPast, newDirectory, newPeer, orgsOf, type Peer } from "./peers.ts";
+
+let server: Postgres;
+
+beforeAll(async () => {
+  server = await Postgres.start({ settings: { fsync: "off" } });
+}, 60_000);
+afterAll(() => server?.[Symbol.asyncDispose]());
+beforeEach(() => newDirectory(server));
+
+const AT = "2026-01-01T00:00:00.000Z";
+
+const addRoom = (peer: Peer, org_id: string, room_id: string, state = "active") =>
+  peer.database.commit(() =>
+    peer.insert("rooms", { room_uid: `rom_${org_id}_${room_id}`, room_id, org_id, state, status_reason: "" }),
+  );
+const addOrg = (peer: Peer, org_id: string, name = org_id) => peer.insert("orgs", { org_id, name, plan: "free" });
+const addKey = (peer: Peer, key_id: string, org_id: string) =>
+  peer.insert("api_keys", { key_id, org_id, kind: "api", key_sha256: `hash ${key_id}`, created_at: AT });
+
+let written = 0;
+
+/** Pulls, with writes beside that are not about what hosts share; these must not fail. */
+async function pullAll(peers: readonly Peer[]): Promise<void> {
+  const pulls = Promise.all(peers.map(({ rounds }) => rounds.pull()));
+  let isOver = false;
+  void pulls.then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const name = `beside ${written++}`;
+    const write = ({ database, insert }: Peer) =>
+      database.commit(() => insert("room_former_events", { room_uid: name, id: 1 }));
+    await Promise.all(peers.map(write));
+  }
+  await pulls;
+}
+
+async function expectConverged(peers: readonly Peer[]): Promise<void> {
+  const directory = await directoryOf(server);
+  for (const peer of peers) {
+    expect(copyOf(peer)).toEqual(directory);
+    expect(peer.unfit()).toBe(0);
+  }
+}
+
+test("whichever rows vanish from the directory, each host has the same as it again, and its rooms their organizations", async () => {
+  const chance = new Chance();
+  console.log(`ROOMD_TEST_SEED=${chance.seed}`);
+  const peers = await Promise.all(["a", "b", "c"].map((host_id) => newPeer(server, host_id)));
+  const [a, b, c] = peers as [Peer, Peer, Peer];
+  await a.rounds.change(() => {
+    for (let n = 0; n < 8; n++) {
+      const org_id = `org_${n}`;
+      addOrg(a, org_id);
+      for (const key of ["x", "y"]) addKey(a, `key_${n}_${key}`, org_id);
+      a.insert("users", { user_id: `user_${n}`, email: `${n}@example.org` });
+      a.insert("memberships", { user_id: `user_${n}`, org_id, role: "admin" });
+      a.insert("webhooks", { webhook_id: `web_${n}`, org_id, secret_number: n });
+      a.insert("placements", { room_uid: `rom_${n}`, org_id, room_id: "r", host_id: "a", labels: "{}" });
+      a.insert("credit_grants", { org_id, granted: n });
+    }
+  }, true);
+  await pullAll(peers);
+  for (const [peer, org_id, state] of [
+    ...([0, 1, 2].map((n) => [a, `org_${n}`, "active"]) as [Peer, string, string][]),
+    ...([2, 3].map((n) => [b, `org_${n}`, "active"]) as [Peer, string, string][]),
+    [c, "org_4", "destroyed"] as [Peer, string, string],
+  ]) {
+    await addRoom(peer, org_id, "room", state);
+  }
+  for (let round = 0; round < 12; round++) {
+    const keys = JSON.parse(
+      await server.sql(`SELECT json_agg(json_build_array(tbl, key)) FROM roomd.rows WHERE "row" IS NOT NULL`),
+    ) as [string, string][];
+    const share = chance.next();
+    const lost = keys.filter(() => chance.next() < share);
+    const named = lost.map(([tbl, key]) => `('${tbl}', '${key}')`);
+    if (named.length > 0) await server.sql(`DELETE FROM roomd.rows WHERE (tbl, key) IN (${named.join()})`);
+    await forgetPast(server);
+    for (let again = 0; again < 3; again++) await pullAll(peers);
+    await expectConverged(peers);
+    expect(orgsOf(c)).toEqual(expect.arrayContaining([0, 1, 2, 3, 4].map((n) => `org_${n}`)));
+    const joined = await newPeer(server, `joined ${round}`);
+    await pullAll([joined]);
+    await expectConverged([joined]);
+    await joined.close();
+  }
+  expect([a, b, c].flatMap(({ putAgain }) => putAgain).length).toBeGreaterThan(0);
+  await Promise.all(peers.map((peer) => peer.close()));
+}, 60_000);
+
+test("an organization that is put in again has another name if its own was given away meanwhile", async () => {
+  const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
+  await a.rounds.change(() => addOrg(a, "org_a", "late"), true);
+  await addRoom(a, "org_a", "room");
+  await server.sql("DELETE FROM roomd.rows");
+  await forgetPast(server);
+  await b.rounds.change(() => addOrg(b, "org_b", "late"), true);
+  for (let again = 0; again < 2; again++) await pullAll([a, b]);
+  await expectConverged([a, b]);
+  const names = b.queries.all(sql`SELECT org_id, name FROM orgs ORDER BY org_id`);
+  expect(names).toEqual([
+    { org_id: "org_a", name: "late org_a" },
+    { org_id: "org_b", name: "late" },
+  ]);
+  expect(a.putAgain).toEqual([{ org_a: { orgs: ["org_a"] } }]);
+  await Promise.all([a.close(), b.close()]);
+});
+
+test("a host that is no member keeps the organizations of its rooms, and lists them", async () => {
+  const a = await newPeer(server, "a");
+  await a.rounds.change(() => ["org_a", "org_b"].map((org_id) => addOrg(a, org_id)), true);
+  await addRoom(a, "org_a", "room");
+  await server.sql("DELETE FROM roomd.rows; DELETE FROM roomd.leases");
+  await forgetPast(server);
+  await pullAll([a]);
+  expect([orgsOf(a), a.unfit(), await directoryOf(server)]).toEqual([["org_a"], 1, []]);
+  await a.close();
+});
+
+test("rows that do not fit are set aside until they do, and the rest of the directory is followed", async () => {
+  const a = await newPeer(server, "a");
+  await a.rounds.change(() => {
+    addOrg(a, "org_a");
+    addKey(a, "key_1", "org_a");
+    for (const host_id of ["a", "b"]) a.insert("hosts", { host_id, state: "active", labels: "{}" });
+  }, true);
+  const change = (seq: number, statements: string) =>
+    server.sql(`UPDATE roomd.cluster SET seq = ${seq}; INSERT INTO roomd.changes VALUES (${seq}, 'change ${seq}', 'b');
+      ${statements}`);
+  const set = (seq: number, key: string, fields: object) =>
+    `UPDATE roomd.rows SET seq = ${seq}, "row" = "row" || '${JSON.stringify(fields)}' WHERE key = '["${key}"]'`;
+  await change(
+    2,
+    `${set(2, "b", { state: "asleep" })}; ${set(2, "key_1", { kind: "later" })}; ${set(2, "org_a", { plan: "more" })};
+     INSERT INTO roomd.rows SELECT 'api_keys', '["key_2"]', "row" || '{"key_id": "key_2", "org_id": "org_none", "kind": "api",
+       "key_sha256": "other"}', 2 FROM roomd.rows WHERE key = '["key_1"]'`,
+  );
+  await pullAll([a]);
+  const seen = () => [
+    a.queries.all(sql`SELECT plan FROM orgs`),
+    a.queries.all(sql`SELECT state FROM hosts WHERE host_id = 'b'`),
+    a.queries.all(sql`SELECT key_id FROM api_keys ORDER BY key_id`),
+    a.unfit(),
+  ];
+  // A key by a value that is unknown lets in nobody; a host stays as it was known.
+  expect(seen()).toEqual([[{ plan: "more" }], [{ state: "active" }], [], 3]);
+  await expect(
+    a.rounds.change((queries) => void queries.run(sql`UPDATE hosts SET state = 'draining' WHERE host_id = 'b'`), true),
+  ).rejects.toMatchObject({ code: "cluster_unavailable" });
+  await a.rounds.change(() => addOrg(a, "org_b"), true);
+  await change(4, `${set(4, "b", { state: "draining" })}; ${set(4, "key_1", { kind: "api" })}`);
+  await pullAll([a]);
+  expect(seen()).toEqual([[{ plan: "more" }, { plan: "free" }], [{ state: "draining" }], [{ key_id: "key_1" }], 1]);
+  // The organization of a key may come after it: changes are read in the order in which rows changed last.
+  await change(
+    5,
+    `INSERT INTO roomd.rows SELECT tbl, '["org_none"]', "row" || '{"org_id": "org_none", "name": "none"}', 5
+       FROM roomd.rows WHERE key = '["org_a"]'; ${set(5, "key_2", { name: "again" })}`,
+  );
+  await pullAll([a]);
+  expect(seen()[2]).toEqual([{ key_id: "key_1" }, { key_id: "key_2" }]);
+  await expectConverged([a]);
+  await a.close();
+});

@@ -1,0 +1,116 @@
+/** A directory of many rows: a host joins, comes back after days and forgets in pieces, none of which takes long. */
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { pointOf } from "../../../daemon/cluster/mirror.ts";
+import { forgetOld } from "../../../daemon/cluster/schema.ts";
+import { shortOrLong } from "../../harness/guests.ts";
+import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
+import { Postgres } from "../../harness/postgres.ts";
+import { newDirectory, newPeer, type Peer, within } from "./peers.ts";
+
+const KEYS = shortOrLong("rows of a directory", 100_000, 2_000_000);
+const ORGS = 100;
+const CHANGES = 1_000;
+/** Rows of the largest change. */
+const MANY = 5_000;
+const MOST_TURN_MS = 20;
+
+let server: Postgres;
+let host: Peer;
+
+/** Rows of each change: the organizations were changed last, so that by changes keys come before them. */
+const FILL = `
+  INSERT INTO roomd.rows SELECT 'api_keys', json_build_array('key_' || i)::text, json_build_object('key_id', 'key_' || i,
+      'org_id', 'org_' || i % ${ORGS}, 'kind', 'api', 'name', 'a key of somebody', 'key_sha256', md5(i::text) || md5((i + 1)::text),
+      'key_prefix', 'key-1234', 'scopes', '["rooms:read"]', 'created_at', '2026-01-01T00:00:00.000Z', 'revoked_at', null,
+      'created_by_type', 'key', 'created_by_id', 'key_0', 'ended_with_maker', 0)::jsonb, 1 + i % ${CHANGES}
+    FROM generate_series(1, ${KEYS}) i;
+  INSERT INTO roomd.rows SELECT 'placements', json_build_array('rom_' || i)::text, NULL, 1 + i % ${CHANGES}
+    FROM generate_series(1, ${KEYS}) i;
+  INSERT INTO roomd.rows SELECT 'orgs', json_build_array('org_' || i)::text, json_build_object('org_id', 'org_' || i, 'name', 'org ' || i,
+      'plan', 'free', 'created_at', '2026-01-01T00:00:00.000Z', 'plan_by', 'operator')::jsonb, ${CHANGES}
+    FROM generate_series(0, ${ORGS - 1}) i;
+  INSERT INTO roomd.changes SELECT i, 'change ' || i, 'other', now() - interval '3 days' FROM generate_series(1, ${CHANGES}) i;
+  UPDATE roomd.cluster SET seq = ${CHANGES}; ANALYZE roomd.rows`;
+
+/** What happened in three days: half of the keys ended, a third is gone, and one change had many rows. */
+const THREE_DAYS = `
+  UPDATE roomd.rows SET seq = ${CHANGES} + seq, "row" = CASE WHEN right(key, 3) < '3' THEN NULL
+      ELSE "row" || '{"revoked_at": "2026-01-02T00:00:00.000Z"}' END
+    WHERE tbl = 'api_keys' AND right(key, 3) < '5';
+  UPDATE roomd.rows SET seq = ${CHANGES} + 7 WHERE key IN
+    (SELECT key FROM roomd.rows WHERE tbl = 'api_keys' AND seq <= ${CHANGES} ORDER BY key LIMIT ${MANY});
+  INSERT INTO roomd.changes SELECT ${CHANGES} + i, 'change ' || ${CHANGES} + i, 'other', now() FROM generate_series(1, ${CHANGES}) i;
+  UPDATE roomd.cluster SET seq = ${2 * CHANGES}; ANALYZE roomd.rows`;
+
+beforeAll(async () => {
+  server = await Postgres.start({ settings: { fsync: "off" } });
+  await newDirectory(server);
+  await server.sql(FILL);
+  host = await newPeer(server, "a");
+}, 600_000);
+afterAll(async () => {
+  await host?.close();
+  await server?.[Symbol.asyncDispose]();
+}, 60_000);
+
+const count = (condition: string) =>
+  host.queries.all<{ n: number }>(sql.raw(`SELECT count(*) AS n FROM api_keys WHERE ${condition}`))[0]?.n;
+const inDirectory = async (condition: string) =>
+  Number(
+    await server.sql(`SELECT count(*) FROM roomd.rows WHERE tbl = 'api_keys' AND "row" IS NOT NULL AND ${condition}`),
+  );
+
+async function measured(what: string, work: () => Promise<unknown>): Promise<void> {
+  const begun = performance.now();
+  const longest = await longestTurn(work);
+  console.log(`${what}: ${Math.round(performance.now() - begun)} ms, longest turn ${longest.toFixed(1)} ms`);
+  expect(longest).toBeLessThan(boundOf(MOST_TURN_MS));
+}
+
+test("a host joins a directory of many rows", async () => {
+  await measured(`${KEYS} rows and as many deleted ones`, () => host.rounds.pull());
+  expect([count("1"), host.unfit()]).toEqual([KEYS, 0]);
+  expect(pointOf(host.queries).seq).toBe(CHANGES);
+}, 600_000);
+
+test("a host comes back after three days page by page, and no change waits for all of them", async () => {
+  await server.sql(THREE_DAYS);
+  // Another process on the same copy brings what it can until then.
+  const impatient = host.impatient(100);
+  await expect(impatient.change(() => {}, true)).rejects.toMatchObject({ code: "cluster_unavailable" });
+  const { seq } = pointOf(host.queries);
+  expect(seq).toBeGreaterThan(CHANGES);
+  expect(seq).toBeLessThan(2 * CHANGES);
+  await measured(`three days from change ${seq} on`, async () => {
+    while (pointOf(host.queries).seq < 2 * CHANGES) await host.rounds.pull();
+  });
+  await impatient.settle();
+  expect(pointOf(host.queries).seq).toBe(2 * CHANGES);
+  expect(count("1")).toBe(await inDirectory("true"));
+  expect(count("revoked_at IS NOT NULL")).toBe(await inDirectory(`"row" ->> 'revoked_at' IS NOT NULL`));
+  expect(host.unfit()).toBe(0);
+}, 600_000);
+
+test("a directory that knows no change of the host's copy any more is compared with all of it", async () => {
+  await server.sql(`DELETE FROM roomd.rows WHERE tbl = 'api_keys' AND right(key, 3) = '9"]';
+    UPDATE roomd.changes SET change_id = change_id || ' again'`);
+  await measured("all rows compared", () => host.rounds.pull());
+  expect(count("1")).toBe(await inDirectory("true"));
+}, 600_000);
+
+test("old changes and deleted rows are forgotten in pieces", async () => {
+  await server.sql("UPDATE roomd.changes SET at = now() - interval '8 days' WHERE seq < 1500");
+  const kept = await server.sql(`SELECT count(*) FROM roomd.rows WHERE "row" IS NOT NULL OR seq >= 1500`);
+  const pieces: number[] = [];
+  await measured("old rows forgotten", async () => {
+    for (let forgotten = 1; forgotten > 0; pieces.push(forgotten)) {
+      await within(server, async (run) => {
+        forgotten = await forgetOld(run);
+      });
+    }
+  });
+  expect(Math.max(...pieces)).toBeLessThanOrEqual(2_000);
+  expect(await server.sql("SELECT count(*) FROM roomd.rows")).toBe(kept);
+  expect(await server.sql("SELECT min(seq) FROM roomd.changes")).toBe("1500");
+}, 600_000);

@@ -1,0 +1,117 @@
+/** Hosts of one service for tests of the directory: each has tables and rounds of its own, and all have one real PostgreSQL server. */
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { readAddresses } from "../../../daemon/cluster/address.ts";
+import { Connections, type Run } from "../../../daemon/cluster/connections.ts";
+import { Rounds } from "../../../daemon/cluster/rounds.ts";
+import { makeSchema } from "../../../daemon/cluster/schema.ts";
+import { SHARED_TABLES } from "../../../daemon/cluster/table.ts";
+import { countUnfit } from "../../../daemon/cluster/unfit.ts";
+import { makeLog } from "../../../daemon/core/log.ts";
+import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";
+import { migrate } from "../../../daemon/db/migrate.ts";
+import { SharedRows, type SharedTable } from "../../../daemon/db/shared-rows.ts";
+import { type LocalDatabase, makeDatabase } from "../../../daemon/db/transact.ts";
+import { insertRow } from "../../harness/insert-row.ts";
+import type { Postgres } from "../../harness/postgres.ts";
+
+export interface Peer {
+  rounds: Rounds;
+  queries: Queries;
+  database: LocalDatabase;
+  connection: Connection;
+  shared: SharedRows;
+  news: number;
+  commits: number;
+  /** What it recorded that the directory had lost. */
+  putAgain: Record<string, Record<string, string[]>>[];
+  unfit(): number;
+  /** Inserts a row that is this host's alone, or within a change one that is shared. */
+  insert(table: string, values: Record<string, string | number>): void;
+  /** Brings what is new, as an operator's command beside the daemon does. */
+  beside(): Promise<void>;
+  /** Rounds on the same copy whose changes wait for this long at most. */
+  impatient(patienceMs: number): Rounds;
+  close(): Promise<void>;
+}
+
+/** Makes an empty directory. */
+export async function newDirectory(server: Postgres): Promise<void> {
+  await server.sql("DROP SCHEMA IF EXISTS roomd CASCADE");
+  await within(server, async (run) => {
+    await makeSchema(run);
+    await run("INSERT INTO roomd.cluster (cluster_id, version, seq) VALUES ('c', 1, 0)");
+  });
+}
+
+export async function within(server: Postgres, work: (run: Run) => Promise<unknown>, ms = 5_000): Promise<void> {
+  const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
+  await connections.transaction(work, ms);
+  connections.close();
+}
+
+export async function newPeer(
+  server: Postgres,
+  host_id: string,
+  { tables = SHARED_TABLES, file = ":memory:" }: { tables?: readonly SharedTable[]; file?: string } = {},
+): Promise<Peer> {
+  const connection = openConnection(file);
+  migrate(connection);
+  const database = makeDatabase(connection);
+  const shared = new SharedRows(database.queries, tables);
+  const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
+  const incarnation = randomUUID();
+  await connections.transaction(
+    (run) => run("INSERT INTO roomd.leases VALUES ($1, $2, '1', now(), '{}')", [host_id, incarnation]),
+    5000,
+  );
+  const common = { database, shared, connections, member: { cluster_id: "c", host_id, incarnation } };
+  const made: Peer = {
+    queries: database.queries,
+    ...{ database, connection, shared },
+    news: 0,
+    commits: 0,
+    putAgain: [],
+    rounds: new Rounds({
+      ...{ ...common, log: makeLog("error") },
+      onNews: () => made.news++,
+      putAgain: (_, { orgs }) => made.putAgain.push(Object.fromEntries(orgs)),
+    }),
+    unfit: () => countUnfit(database.queries),
+    insert: (table, values) => insertRow(connection, database, table, values),
+    beside: () => new Rounds({ ...common, log: makeLog("error"), onNews: () => {} }).pull(),
+    impatient: (patienceMs) => new Rounds({ ...common, patienceMs, log: makeLog("error"), onNews: () => {} }),
+    close: async () => {
+      await made.rounds.settle();
+      connections.close();
+      await database.close();
+    },
+  };
+  database.onCommit(() => made.commits++);
+  return made;
+}
+
+/** Rows in a form that is the same for both databases. */
+const canonical = (tbl: string, key: string, row: string) => {
+  const columns = Object.entries(JSON.parse(row) as Record<string, unknown>).filter(([, value]) => value !== null);
+  return `${tbl} ${key} ${JSON.stringify(columns.sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+};
+
+export const copyOf = ({ shared }: Peer): string[] =>
+  shared
+    .all()
+    .map(({ tbl, key, row }) => canonical(tbl, key, String(row)))
+    .sort();
+
+export async function directoryOf(server: Postgres): Promise<string[]> {
+  const rows = await server.sql(`SELECT coalesce(json_agg(json_build_array(tbl, key, "row"::text)), '[]')
+    FROM roomd.rows WHERE "row" IS NOT NULL`);
+  return (JSON.parse(rows) as [string, string, string][]).map((row) => canonical(...row)).sort();
+}
+
+/** The directory is another one from here on, which knows no change by its name. */
+export const forgetPast = (server: Postgres) =>
+  server.sql("UPDATE roomd.changes SET change_id = gen_random_uuid()::text");
+
+export const orgsOf = ({ queries }: Peer): string[] =>
+  queries.all<{ org_id: string }>(sql`SELECT org_id FROM orgs ORDER BY org_id`).map(({ org_id }) => org_id);
