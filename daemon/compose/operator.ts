@@ -85,6 +85,10 @@ export async function openOperator(options: ComposeOptions) {
     // Whether a daemon has read the directory is the daemon's to know.
     return is_member === undefined ? null : { is_member, has_followed: true };
   };
+  const findDirectory = () => {
+    const shared = cluster as Cluster | null;
+    return shared && { ...shared.serverSettings(), unfit: shared.unfitRows() };
+  };
   const templateGroups = makeTemplateGroups(database);
   const registry = async () => templatesOn(options, await inspect(), templateGroups);
   return {
@@ -166,7 +170,7 @@ export async function openOperator(options: ComposeOptions) {
           anchors: await findAnchors(),
           clock: await findClock(),
           membership: await findMembership(),
-          directory: (cluster as Cluster | null)?.serverSettings() ?? null,
+          directory: findDirectory(),
           threads: null,
         },
       ),

@@ -136,7 +136,12 @@ export function composeService(base: Base, told: Told) {
     }),
     clock: () => (base.cluster ? { ahead_ms: base.cluster.clockAheadMs() } : null),
     membership: () => base.cluster && { is_member: base.cluster.isMember(), has_followed: base.cluster.hasFollowed() },
-    directory: () => base.cluster?.serverSettings() ?? null,
+    directory: () =>
+      base.cluster && {
+        ...base.cluster.serverSettings(),
+        // Rows of other organizations are not for each caller that sees the checks.
+        unfit: { rows: base.cluster.unfitRows().rows, named: [] },
+      },
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     // Each sandbox is looked at, for whoever asks for health or figures.
     capacity: sparingly(sandboxes.capacity),

@@ -77,6 +77,7 @@ export const CHECK_IDS = [
   "clock",
   "membership",
   "directory",
+  "directory_rows",
   "data_dir",
   "disk",
   "runtime_dir",
@@ -120,6 +121,8 @@ export interface DirectoryFindings {
   servers: number;
   /** Null: they were not read yet. */
   settings: { fsync: boolean; full_page_writes: boolean; synchronous_standby_names: string } | null;
+  /** Rows that the tables of this host refuse: how many, and the names of some where the caller may read them. */
+  unfit: { rows: number; named: readonly string[] };
 }
 
 /** Threads that read and compute for the event loop. */
@@ -217,6 +220,7 @@ export function runChecks(
     clockCheck(clock),
     membershipCheck(membership),
     directoryCheck(directory),
+    directoryRowsCheck(directory),
     dataDirCheck(paths.data, statfsSync(nearest(paths.data)).type),
     diskCheck(paths),
     runtimeCheck(paths),
@@ -517,6 +521,18 @@ function directoryCheck(directory: DirectoryFindings | null): Check {
     "directory",
     troubles.map(([message]) => message).join(" "),
     troubles.map(([, remedy]) => remedy).join(" "),
+  );
+}
+
+function directoryRowsCheck(directory: DirectoryFindings | null): Check {
+  if (!directory) return ok("directory_rows", "This host is by itself: it has no copy of shared rows.");
+  const { rows, named } = directory.unfit;
+  if (rows === 0) return ok("directory_rows", "All rows of the database that hosts share fit the tables of this host.");
+  const names = named.length > 0 ? ` ${named.join("; ")}.` : "";
+  return warn(
+    "directory_rows",
+    `${rows === 1 ? "A row" : `${rows} rows`} of the database that hosts share ${rows === 1 ? "does" : "do"} not fit the tables of this host, which continues without ${rows === 1 ? "it" : "them"}.${names}`,
+    "Upgrade this host if another one has a newer version: the rows are tried again each minute. `roomd doctor` and the log of this host name them.",
   );
 }
 

@@ -148,7 +148,8 @@ function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
   ];
 }
 
-function ofHosts({ hostStates, directoryAgeSeconds, betweenHosts, membership }: ServiceDeps): string[] {
+function ofHosts(deps: ServiceDeps): string[] {
+  const { hostStates, directoryAgeSeconds, betweenHosts, membership, directory } = deps;
   const states = hostStates();
   const known = HOST_STATES.filter((state) => state !== "gone");
   return [
@@ -172,6 +173,12 @@ function ofHosts({ hostStates, directoryAgeSeconds, betweenHosts, membership }: 
       "gauge",
       "Whether this host is a member of its service, or by itself: 1, else 0.",
       alone(membership()?.is_member === false ? 0 : 1),
+    ),
+    family(
+      "roomd_directory_rows_unfit",
+      "gauge",
+      "Rows of the database that hosts share which the tables of this host refuse, counted up to 10000.",
+      alone(directory()?.unfit.rows ?? 0),
     ),
     ...tallied(
       "roomd_directory_rounds",

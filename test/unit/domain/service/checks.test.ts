@@ -198,15 +198,36 @@ test("a database that hosts share is told of where it may lose what it has ackno
     const { status, message } = checks.find(({ id }) => id === "directory") ?? {};
     return [status, message];
   };
+  const unfit = { rows: 0, named: [] };
   const safe = { fsync: true, full_page_writes: true, synchronous_standby_names: "" };
-  expect(told({ servers: 1, settings: null })[0]).toBe("ok");
-  expect(told({ servers: 1, settings: safe })[0]).toBe("ok");
-  expect(told({ servers: 1, settings: { ...safe, fsync: false, full_page_writes: false } })).toEqual([
+  expect(told({ servers: 1, settings: null, unfit })[0]).toBe("ok");
+  expect(told({ servers: 1, settings: safe, unfit })[0]).toBe("ok");
+  expect(told({ servers: 1, settings: { ...safe, fsync: false, full_page_writes: false }, unfit })).toEqual([
     "warn",
     expect.stringContaining("fsync = off and full_page_writes = off"),
   ]);
-  expect(told({ servers: 3, settings: safe })).toEqual(["warn", expect.stringContaining("waits for no standby")]);
-  expect(told({ servers: 3, settings: { ...safe, synchronous_standby_names: "ANY 1 (*)" } })[0]).toBe("ok");
+  expect(told({ servers: 3, settings: safe, unfit })).toEqual([
+    "warn",
+    expect.stringContaining("waits for no standby"),
+  ]);
+  expect(told({ servers: 3, settings: { ...safe, synchronous_standby_names: "ANY 1 (*)" }, unfit })[0]).toBe("ok");
+});
+
+test("rows of the database that do not fit are counted, and named to the operator alone", () => {
+  const told = (unfit: DirectoryFindings["unfit"]) => {
+    const paths = makePaths({ data_dir: home, runtime_dir: home });
+    const none = { list: () => [] } as unknown as Templates;
+    const directory = { servers: 1, settings: null, unfit };
+    const checks = runChecks(FINDINGS, none, paths, NO_SANDBOXES, { ...NOTHING_SHARED, directory });
+    const { status, message } = checks.find(({ id }) => id === "directory_rows") ?? {};
+    return [status, message];
+  };
+  expect(told({ rows: 0, named: [] })[0]).toBe("ok");
+  expect(told({ rows: 1, named: [] })).toEqual(["warn", expect.stringContaining("A row of the database")]);
+  expect(told({ rows: 2, named: ["orgs a: why"] })).toEqual([
+    "warn",
+    expect.stringMatching(/^2 rows .* orgs a: why\.$/),
+  ]);
 });
 
 test("a clock that differs from the database's is told of, with which way and by how much", () => {
