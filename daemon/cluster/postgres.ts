@@ -12,10 +12,11 @@ import { SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
 import { makeAnchors } from "./anchors.ts";
-import { HostChoice, noSuchHost } from "./choose.ts";
+import { HostChoice } from "./choose.ts";
+import { claimRoom, ownerIn, refuseClaims } from "./claims.ts";
 import { askAheadMs } from "./clock-error.ts";
 import { Connections, type Listening, type Run, type ServerSettings } from "./connections.ts";
-import type { Directory, Host, OrgUse, Owner, WantedPlace } from "./directory.ts";
+import type { Directory, Host, OrgUse, WantedPlace } from "./directory.ts";
 import { forgetCalls } from "./done-calls.ts";
 import type { Holder, Member } from "./holder.ts";
 import { Leases, type Load } from "./leases.ts";
@@ -24,10 +25,8 @@ import {
   getHost,
   insertPlacement,
   listHosts,
-  movePlacement,
   orgPlacementsOn,
   placementOf,
-  placementOfRoom,
   prepareHostLookup,
   prepareOwnerLookup,
   preparePlacementLookup,
@@ -263,20 +262,9 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     },
 
     claim: (roomUid, epoch, to) =>
-      rounds.change((within) => {
-        const owner = ownerIn(within, roomUid);
-        if (owner?.host_id !== host_id || owner.epoch !== epoch) throw notOwned(owner);
-        const next = { host_id: to, epoch: epoch + 1 };
-        if (getHost(within, to)?.state !== "active") throw noSuchHost();
-        movePlacement(within, roomUid, next);
-        return next;
-      }, true),
+      rounds.change((within) => claimRoom(within, roomUid, { from: host_id, epoch, to }), true),
 
-    refuse: (roomUid, epoch) =>
-      rounds.change((within) => {
-        const owner = ownerIn(within, roomUid);
-        if (owner?.epoch === epoch) movePlacement(within, roomUid, { ...owner, epoch: epoch + 1 });
-      }, true),
+    refuse: (roomUid, epoch) => rounds.change((within) => refuseClaims(within, roomUid, epoch), true),
 
     doneBy: (within, call) => {
       // Once it is true it is noted already.
@@ -359,17 +347,6 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       connections.close();
     },
   };
-}
-
-function ownerIn(queries: Queries, roomUid: RoomUid): Owner | null {
-  const row = placementOfRoom(queries, roomUid);
-  return row ? { host_id: row.host_id, epoch: row.epoch } : null;
-}
-
-function notOwned(owner: Owner | null): ServiceError {
-  return new ServiceError("invalid_state", {
-    detail: `This host does not have the room as it did: ${owner ? `${owner.host_id} has it` : "nobody has it"}.`,
-  });
 }
 
 const together = (a: OrgUse, b: OrgUse): OrgUse => ({

@@ -226,12 +226,13 @@ export class Arrivals {
   async #settleNow(roomUid: RoomUid): Promise<"arrived" | "not ours"> {
     const { directory, hostId, database } = this.#deps;
     const about = this.#aboutOf(roomUid);
-    const isHere = () => getRoom(database.queries, roomUid)?.state === "active";
+    const row = getRoom(database.queries, roomUid);
     if (!about) {
       await this.#throwAway(roomUid);
-      return isHere() ? "arrived" : "not ours";
+      return row?.state === "active" ? "arrived" : "not ours";
     }
-    if (isHere()) {
+    // Files that could not be erased may outlive the room that was made of them.
+    if (row && (row.state === "active" || row.epoch > about.epoch)) {
       await this.#removeRemains(roomUid);
       return "arrived";
     }

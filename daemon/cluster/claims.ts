@@ -1,0 +1,38 @@
+/** Changes of a room's owner by its move, within a transaction of the directory: the claim for another host, and the refusal of further claims. */
+import type { RoomUid } from "../../shared/ids.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
+import { noSuchHost } from "./choose.ts";
+import type { Owner } from "./directory.ts";
+import { getHost, movePlacement, placementOfRoom } from "./placements.ts";
+
+export function ownerIn(queries: Queries, roomUid: RoomUid): Owner | null {
+  const row = placementOfRoom(queries, roomUid);
+  return row ? { host_id: row.host_id, epoch: row.epoch } : null;
+}
+
+/** Throws invalid_state if `from` does not own the room in that epoch, and validation_failed if `to` takes no rooms. */
+export function claimRoom(
+  within: Queries,
+  roomUid: RoomUid,
+  { from, epoch, to }: { from: string; epoch: number; to: string },
+): Owner {
+  const owner = ownerIn(within, roomUid);
+  if (owner?.host_id !== from || owner.epoch !== epoch) throw notOwned(owner);
+  if (getHost(within, to)?.state !== "active") throw noSuchHost();
+  const next = { host_id: to, epoch: epoch + 1 };
+  movePlacement(within, roomUid, next);
+  return next;
+}
+
+/** After this no claim by that epoch succeeds. */
+export function refuseClaims(within: Queries, roomUid: RoomUid, epoch: number): void {
+  const owner = ownerIn(within, roomUid);
+  if (owner?.epoch === epoch) movePlacement(within, roomUid, { ...owner, epoch: epoch + 1 });
+}
+
+function notOwned(owner: Owner | null): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `This host does not have the room as it did: ${owner ? `${owner.host_id} has it` : "nobody has it"}.`,
+  });
+}
