@@ -8,6 +8,7 @@ import type { TestDaemon } from "../harness/daemon.ts";
 import { shortOrLong, until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 import { type Asked, differencesOf, type Fate, sharedNames, wrongRooms } from "../harness/hosts-history.ts";
+import { databaseStrikes, hostStrikes } from "../harness/hosts-strikes.ts";
 import { Chance } from "../harness/random.ts";
 
 const RUN_MS = shortOrLong("milliseconds of the history of hosts", 10_000, 300_000);
@@ -82,44 +83,9 @@ class Client {
 
 /** One thing that fails, and is mended again. */
 async function strike(): Promise<string> {
-  const { postgres, hosts } = service;
-  const host = chance.pick(hosts);
-  const ms = chance.whole(100, 1_500);
-  const strikes: Record<string, () => Promise<unknown>> = {
-    "PostgreSQL is killed": async () => {
-      await postgres.kill();
-      await Bun.sleep(ms / 2);
-      await postgres.begin();
-    },
-    "sessions are ended": () => postgres.terminateSessions(),
-    "PostgreSQL is frozen": async () => {
-      postgres.freeze();
-      await Bun.sleep(ms);
-      postgres.thaw();
-    },
-    "host-3 is cut off": async () => {
-      await postgres.cut("second");
-      await Bun.sleep(ms);
-      await postgres.join();
-    },
-    "a host is killed": async () => {
-      await host.end("SIGKILL");
-      // Its port for hosts may have become another's for a moment.
-      await until("it runs again", () =>
-        host.serve().then(
-          () => true,
-          () => false,
-        ),
-      );
-    },
-    "a host is stopped": async () => {
-      process.kill(host.pid, "SIGSTOP");
-      await Bun.sleep(ms);
-      process.kill(host.pid, "SIGCONT");
-    },
-  };
+  const strikes = { ...databaseStrikes(service.postgres), ...hostStrikes(chance.pick(service.hosts)) };
   const [name, run] = chance.pick(Object.entries(strikes));
-  await run();
+  await run(chance.whole(100, 1_500));
   return name;
 }
 
