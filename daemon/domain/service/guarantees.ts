@@ -27,6 +27,8 @@ export const GUARANTEES = [
   "A checkpoint of a room is of one instant: all its sandboxes, its drive, messages, inboxes and barriers. Of a checkpoint that a crash cuts off nothing is left. A fork that it cuts off is there as a whole when the service has started again, or not at all; a restore is completed then, or has not begun.",
   `A webhook is sent each event that it wants at least once, as long as the audit keeps it, also over a crash: in order while its receiver takes them, and again where it does not, up to ${MAX_TRIES} times in more than 5 days. What is given up then, or deleted by the audit's retention first, is counted in failed_count and missed_count. It connects only to an address that was checked, and follows no redirect.`,
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
+  "With several hosts, a room that moves is on one host or on the other, with all that was acknowledged, whatever fails in between. Two hosts never answer for it in the same epoch.",
+  "With several hosts, a key that was revoked is refused by every host within a second, unless the host cannot reach the database that hosts share.",
 ];
 
 export const NON_GUARANTEES = [
@@ -66,5 +68,6 @@ export const NON_GUARANTEES = [
   "roomd does not look inside TLS. A server reached under an allowed name can forward to another one: by the Host inside TLS, an encrypted ClientHello, or as a proxy. Protocols other than TLS and HTTP/1 are held to name, address and port only.",
   "Every name resolves in a sandbox. A name that is not on the list is never looked up on the host; the connection to it is refused.",
   "Exposed ports speak HTTP/1.1 to the sandbox. Trailers and interim answers are dropped, a GET has no body, and each exchange has its own connection.",
+  "With several hosts, what a host acknowledged is lost with that host: if it is removed by force, or its data are set back. A failover of the database that hosts share may lose its last changes if it does not replicate synchronously.",
   "Pages under a port's path_url are isolated from each other and from the API by a sandbox policy: module scripts, storage and service workers do not work there. With a host name of its own (ports.domain) they do.",
 ];
