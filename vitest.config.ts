@@ -31,10 +31,11 @@ function guestFiles(): number {
 const OWN_PROCESS = [
   "test/unit/cli/reach.test.ts",
   "test/unit/compose/aside.test.ts",
+  "test/unit/core/content.test.ts",
   "test/unit/core/kept-file.test.ts",
   "test/unit/db/transact.test.ts",
   "test/unit/domain/barriers/space.test.ts",
-  "test/unit/domain/drive/content.test.ts",
+  "test/unit/domain/executions/stdin.test.ts",
   "test/unit/domain/rooms/durable.test.ts",
   "test/unit/domain/terminals/session.test.ts",
   "test/unit/edge/hosts/forward.test.ts",

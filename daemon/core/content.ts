@@ -10,7 +10,10 @@ export interface Content {
 export const PART_CHARACTERS = 256 * 1024;
 
 /** Null: the text is not padded base64. */
-export async function decodeContent({ text, encoding }: Content, pieces: PieceTurns): Promise<Uint8Array<ArrayBuffer> | null> {
+export async function decodeContent(
+  { text, encoding }: Content,
+  pieces: PieceTurns,
+): Promise<Uint8Array<ArrayBuffer> | null> {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, encoding));
   let filled = 0;
   for (let at = 0; at < text.length; ) {
