@@ -162,7 +162,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
             () => request.signal,
             () => walk.phase.is === "kept",
           );
-        const turn = begin.call(call.caller, operation.name, walk.rate?.isWithin ?? true);
+        const turn = begin.call(call.caller, operation.name, walk.rate?.isWithin ?? true, request.connection);
         if (turn) await turn;
         requireScope(call.caller, operation);
         deps.requireMember(operation);

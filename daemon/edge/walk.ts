@@ -17,6 +17,8 @@ export interface RoadRequest {
   source: Source;
   request_id: string;
   ip: string | null;
+  /** The client's connection; absent or null: it came by another host, or by no connection of its own. */
+  readonly connection?: string | null;
   /** Whether it comes from the host itself, with nobody between; absent: it does not. */
   readonly isFromHost?: boolean;
   /** It was forwarded by another host: whoever is asked now has what it is about, or nobody. */

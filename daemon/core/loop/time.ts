@@ -193,6 +193,11 @@ export class LoopTime {
     return this.#current?.owner === owner ? this.#deps.now() - this.#since : null;
   }
 
+  /** Whether a piece of this owner and label runs. */
+  isIn(owner: OwnerName, label: string): boolean {
+    return this.#current?.owner === owner && this.#current.label === label;
+  }
+
   /** Queued pieces by kind of owner. */
   get waiting(): Record<"org" | "net" | "host", number> {
     const waiting = { org: 0, net: 0, host: 0 };

@@ -22,6 +22,8 @@ import { type SocketData, upgrade } from "./websocket.ts";
 
 /** Who has sent a request: a client, or another host for one. */
 export interface Sender {
+  /** Its connection; absent or null: another host's, or one that is closed. */
+  connection?: string | null;
   /** The client's; null where that is not known. */
   address: string | null;
   hop?: 1;
@@ -36,6 +38,7 @@ export class Arrival {
   readonly url: URL;
   /** Whose request it is; null where that is not known. */
   readonly ip: string | null;
+  readonly connection: string | null;
   readonly hop: 1 | undefined;
   readonly source: Source;
   readonly sent_sha256: string | undefined;
@@ -47,6 +50,7 @@ export class Arrival {
     this.request = request;
     this.url = url;
     this.ip = sender.address;
+    this.connection = sender.connection ?? null;
     this.hop = sender.hop;
     this.source = sender.source ?? "rest";
     this.sent_sha256 = sender.sent_sha256;
@@ -92,6 +96,7 @@ export class HttpRequest implements RoadRequest {
   readonly recognise: (() => Caller) | undefined;
   readonly request_id: string;
   readonly ip: string | null;
+  readonly connection: string | null;
   readonly authorization: string | null;
   readonly token: string | null;
   readonly path: string;
@@ -113,6 +118,7 @@ export class HttpRequest implements RoadRequest {
     this.recognise = read.session ?? undefined;
     this.request_id = arrival.request_id;
     this.ip = arrival.ip;
+    this.connection = arrival.connection;
     this.authorization = read.authorization;
     this.token = read.token;
     this.path = read.path;

@@ -73,6 +73,7 @@ interface Asked {
   request: Request;
   url: URL;
   ip: string | null;
+  connection: string | null;
   request_id: string;
 }
 
@@ -101,7 +102,7 @@ function challengeOf({ challenge }: McpDeps, asked: URL, { status, code, details
 }
 
 async function answer({ mcp, road, aside }: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
-  const { request, url, ip, request_id } = asked;
+  const { request, url, ip, request_id, connection } = asked;
   const authorization = request.headers.get("authorization");
   const credentials = { authorization, source: "mcp", request_id, ip } as const;
   const caller = road.recognise(credentials);
@@ -117,7 +118,7 @@ async function answer({ mcp, road, aside }: McpDeps, options: HttpOptions, asked
   if (request.method !== "POST") throw new ServiceError("method_not_allowed");
   // Before its body is read, and also for a nonexistent tool, which has no operation to count.
   const { refusal, rate } = road.identify(credentials);
-  const turn = road.begin.call(caller, "mcp", rate?.isWithin ?? true);
+  const turn = road.begin.call(caller, "mcp", rate?.isWithin ?? true, connection);
   if (turn) await turn;
   if (refusal) throw refusal;
   const { message, bytes } = await readJsonMessage(request, MOST_MESSAGE_BYTES, aside);

@@ -100,7 +100,10 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
   const byLocalhost = isIPv4(options.hostname) && new URL(peopleUrl(options.url)).hostname === "localhost";
   // A client that asks localhost may come from either address of this host: it is one client, and one proxy.
   const peerOf = (peer: string | null) => (byLocalhost && peer === LOOPBACK_6 ? LOOPBACK_4 : peer);
-  const ofClient: SenderOf = (peer, headers) => ({ address: clientAddress(peerOf(peer), headers) });
+  const ofClient: SenderOf = (peer, headers, connection) => ({
+    address: clientAddress(peerOf(peer), headers),
+    connection,
+  });
   const listener = openListener({ ...options, byLocalhost }, options.tls && tlsOf(options.tls), (listen) =>
     serve(deps, options, { app, arrivals, senderOf: ofClient, peers: null }, listen),
   );
@@ -120,7 +123,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
 
 const LOOPBACK_4 = "127.0.0.1";
 
-type SenderOf = (peer: string | null, headers: Headers) => Sender;
+type SenderOf = (peer: string | null, headers: Headers, connection: string | null) => Sender;
 type App = ReturnType<typeof makeApp>;
 
 function makeApp(deps: HttpDeps, options: HttpOptions, arrivals: Arrivals, isEncrypted: boolean) {
@@ -203,11 +206,12 @@ function serve(
       const peer = server.requestIP(request);
       const address = peer?.address ?? null;
       // Requests that are pipelined on one connection would all be answered in one turn of the event loop.
-      const turn = deps.road.begin.request(address, String(peer?.port));
+      const connection = peer && `${peer.address} ${peer.port}`;
+      const turn = deps.road.begin.request(address, connection ?? "");
       if (turn) await turn;
       const url = URL.parse(request.url);
       if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
-      const sender = senderOf(address, request.headers);
+      const sender = senderOf(address, request.headers, connection);
       // Whoever waits for an answer, or reads a silent stream, is not idle.
       server.timeout(request, 0);
       const arrival = new Arrival(server, request, url, sender, requestIdOf(request));

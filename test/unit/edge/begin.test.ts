@@ -70,3 +70,40 @@ test("connections of a network take turns, and so do networks of one IPv6 site a
   expect(order.indexOf("192.0.2.7 1")).toBe(1);
   expect(order.indexOf("2001:db8::2 2")).toBe(2);
 });
+
+test("a connection of a known organization does not wait for all others of its network", async () => {
+  const begin = makeBegin();
+  begin.request("192.0.2.7", "known");
+  begin.call(callerOf("org_b", "key"), "me_get", true, "known");
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  const order: string[] = [];
+  const enter = (connection: string) =>
+    begin.request("192.0.2.7", connection)?.then(() => {
+      order.push(connection);
+      const until = performance.now() + 0.2;
+      while (performance.now() < until);
+    });
+  const others = () => Array.from({ length: 100 }, (_, n) => enter(`other ${n}`));
+  useTurn(begin);
+  await Promise.all([...others(), enter("known")]);
+  expect(order.indexOf("known")).toBeLessThanOrEqual(10);
+  // A request without a key has no organization.
+  order.length = 0;
+  useTurn(begin);
+  await Promise.all([...others(), enter("known")]);
+  expect(order.at(-1)).toBe("known");
+});
+
+test("the first call of a request that has queued as its organization's does not queue again, and the next does", async () => {
+  const begin = makeBegin();
+  const caller = callerOf("org_b", "key");
+  for (const connection of ["one", "two"]) {
+    begin.request("192.0.2.7", connection);
+    begin.call(caller, "me_get", true, connection);
+  }
+  useTurn(begin);
+  const [first] = ["one", "two"].map((connection) => begin.request("192.0.2.7", connection));
+  await first;
+  expect(begin.call(caller, "me_get", true, "one")).toBeNull();
+  expect(begin.call(caller, "me_get", true, "one")).not.toBeNull();
+});
