@@ -1,0 +1,35 @@
+/** The number of an organization's live rooms, which each room and sandbox that is made asks for. */
+import { expect, test } from "vitest";
+import { openConnection } from "../../../../daemon/db/client.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
+import { makeDatabase } from "../../../../daemon/db/transact.ts";
+import { countRooms } from "../../../../daemon/domain/rooms/index.ts";
+import { threadTime } from "../../../../daemon/host/thread-time.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { insertRow } from "../../../harness/insert-row.ts";
+import { boundOf } from "../../../harness/longest-turn.ts";
+
+const ORG = "org_1" as OrgId;
+/** As many as stay listed. */
+const ENDED = 10_000;
+const TIMES = 20;
+/** With a look at each room that has ended it takes 20 to 30. */
+const MOST_MS = 2;
+
+test("is found without a look at the rooms that have ended", async () => {
+  const connection = openConnection(":memory:");
+  migrate(connection);
+  const database = makeDatabase(connection);
+  connection.execute("PRAGMA foreign_keys = OFF");
+  for (let n = 0; n < ENDED + 3; n++) {
+    const room = { room_uid: `rom_${n}`, room_id: `r${n}`, org_id: ORG, labels: "x".repeat(2_000) };
+    insertRow(connection, database, "rooms", { ...room, state: n < ENDED ? "destroyed" : "active" });
+  }
+  expect(countRooms(database.queries, ORG)).toBe(3);
+  const before = threadTime();
+  for (let n = 0; n < TIMES; n++) countRooms(database.queries, ORG);
+  const ms = (threadTime() - before) / TIMES;
+  console.log(`${ms.toFixed(2)} ms`);
+  expect(ms).toBeLessThan(boundOf(MOST_MS));
+  await database.close();
+});
