@@ -57,6 +57,8 @@ const MOST_AGAIN = 500;
 /** Changes of a page of which some may be recorded. */
 const FEW_CHANGES = 250;
 const MOST_CHANGES = 64;
+/** Time in which they are tried, and once more in which they are made here: each is one turn of the event loop. */
+const TRY_MS = 8;
 
 export interface RoundDeps {
   database: LocalDatabase;
@@ -274,8 +276,9 @@ export class Rounds {
     if (rows.length > 0) log.warn("rows of the directory do not fit this host's tables", { rows });
   }
 
-  async #round(batch: readonly Change[]): Promise<void> {
+  async #round(asked: readonly Change[]): Promise<void> {
     const { connections } = this.#deps;
+    let batch = asked;
     const change_id = randomUUID();
     const askedAt = monotonicMs();
     let found: Round | null = null;
@@ -285,6 +288,9 @@ export class Rounds {
       await connections.transaction(async (run) => {
         await this.#lock(run);
         found = await this.#try(run, batch, change_id);
+        // The others are the next round.
+        batch = asked.slice(0, found.tried.length);
+        this.#waiting.unshift(...asked.slice(found.tried.length));
         if (found.isChange) await writeRows(run, found.point, found.rows, this.#deps.member.host_id);
         for (const [index, { beside }] of batch.entries()) {
           const outcome = found.tried[index];
@@ -372,14 +378,15 @@ export class Rounds {
       calls.beginChange();
       return work(queries);
     });
-    calls.beginTrial();
-    this.#calls = calls;
-    const tried = database.rehearse(works, () => {
+    const note = () => {
       const written = changed();
       if (isUnfit(database.queries, written)) throw unfitChange();
       for (const row of written) rows.set(`${row.tbl} ${row.key}`, row);
       calls.endChange();
-    });
+    };
+    calls.beginTrial();
+    this.#calls = calls;
+    const tried = database.rehearse(works, note, TRY_MS);
     this.#calls = null;
     return { rows: [...rows.values()], tried };
   }

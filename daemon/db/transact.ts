@@ -61,11 +61,12 @@ export interface Database {
   commitWithin<T>(ms: number, work: (queries: Queries) => T, isOfReads?: boolean): Promise<T>;
   /**
    * Finds out what works would come to, one after another, and takes back all that they did: `seen` is called after each that went well,
-   * before that. Outside of a transaction.
+   * before that. Works after `mostMs` are left out. Outside of a transaction.
    */
   rehearse<T>(
     works: readonly ((queries: Queries) => T)[],
     seen: (queries: Queries, index: number) => void,
+    mostMs?: number,
   ): Rehearsed<T>[];
   /**
    * Reads one moment in as many turns of the event loop as it takes: all that was written before the call, and nothing of what comes meanwhile.
@@ -315,11 +316,17 @@ export function makeDatabase(
       early.push(write);
       return result as Promise<T>;
     },
-    rehearse: (works, seen) => {
+    rehearse: (works, seen, mostMs = Number.POSITIVE_INFINITY) => {
       memory.open();
       try {
         connection.step("BEGIN IMMEDIATE");
-        return works.map((work, index) => rehearseOne(connection, memory, work, (queries) => seen(queries, index)));
+        const until = monotonicMs() + mostMs;
+        const tried: Rehearsed<ReturnType<(typeof works)[number]>>[] = [];
+        for (const [index, work] of works.entries()) {
+          if (index > 0 && monotonicMs() > until) break;
+          tried.push(rehearseOne(connection, memory, work, (queries) => seen(queries, index)));
+        }
+        return tried;
       } finally {
         // SQLite may have rolled back by itself, as it does on a full disk.
         if (connection.isInTransaction()) connection.step("ROLLBACK");

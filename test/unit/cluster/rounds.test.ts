@@ -69,6 +69,21 @@ describe("changes of what hosts share", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
+  test("that take long are true in several rounds, in their order, and none is lost", async () => {
+    const a = await peer("a");
+    const slow = (org_id: string) => (queries: Queries) => {
+      const until = performance.now() + 3;
+      while (performance.now() < until);
+      return add(org_id, "a", queries.select().from(orgUse).all().length)(queries);
+    };
+    const counts = await Promise.all(Array.from({ length: 20 }, (_, n) => a.rounds.change(slow(`org ${n}`), true)));
+    expect(counts).toEqual(Array.from({ length: 20 }, (_, n) => n));
+    expect(all(a)).toHaveLength(20);
+    // Of 8 ms each, and one change more.
+    expect(Number(await server.sql("SELECT seq FROM roomd.cluster"))).toBeGreaterThanOrEqual(5);
+    await a.close();
+  });
+
   test("what is a host's alone is done once, where the change was asked for", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     const done: string[] = [];
