@@ -95,7 +95,14 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     });
     // Its errors are ssh2's to hear, once that has it.
     socket.on("error", () => {});
-    ssh.injectSocket(socket);
+    // A thousand that connect together would all be greeted in one turn of the event loop.
+    const greet = () => {
+      if (!socket.destroyed) ssh.injectSocket(socket);
+    };
+    const ip = socket.remoteAddress ?? null;
+    const turn = deps.road.begin.request(ip, `ssh ${ip} ${socket.remotePort}`);
+    if (turn) void turn.then(greet);
+    else greet();
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
