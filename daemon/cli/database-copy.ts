@@ -56,7 +56,7 @@ async function copyFile(
 ): Promise<void> {
   const into = openSync(to, "wx", 0o600);
   try {
-    // Before the blocks are shared the kernel writes what it has not written yet, with the file locked.
+    // Before the kernel shares blocks it writes the dirty pages, with the file locked.
     fdatasyncSync(from);
     if (shareBlocks(from, into)) return;
     const bytes = size();
@@ -86,7 +86,7 @@ function syncFile(path: string): void {
   }
 }
 
-/** The service needs what it keeps free while it adds. */
+/** limits.disk_free_mib stays free: with less the service adds nothing. */
 function requireSpace(directory: string, bytes: number, freeMib: number): void {
   const { bavail, blocks, bsize } = statfsSync(directory);
   const needed = bytes + Math.min(freeMib * MIB, blocks * bsize * MOST_FREE_SHARE);

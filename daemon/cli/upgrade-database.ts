@@ -14,7 +14,7 @@ type Places = Pick<Paths, "database" | "before_upgrade">;
 
 const copyIn = (directory: string, { database }: Places) => join(directory, basename(database));
 
-/** If this roomd would change it. Throws what copyDatabase throws, as without space. */
+/** If this roomd would change it. Throws errors of copyDatabase, as without space. */
 export async function keepDatabase(paths: Places, bounds: CopyBounds): Promise<void> {
   const { database, before_upgrade } = paths;
   // What an interrupted upgrade has left is older, and the one to keep: no service was ready since.

@@ -1,4 +1,4 @@
-/** Copies of the database: what keeps file and log together while they are copied, and what a copy needs before it takes the database's place. */
+/** Copies of the database: a hold on the log while file and log are copied, the check of a copy, and its migration before it replaces the database. */
 import { existsSync, statSync } from "node:fs";
 import { openConnection, type Queries, quickCheck, rawQuery } from "./client.ts";
 import { lengthOf } from "./log-frames.ts";
@@ -62,7 +62,7 @@ export function readDatabase<T>(file: string, work: (queries: Queries) => T): T 
   }
 }
 
-/** Brings a copy to what this roomd knows, and does what has to be done before a daemon starts on it. The file alone has all of it then. */
+/** Migrates a copy, and does the work that must come before a daemon starts on it. The file alone has all of it then. */
 export async function changeCopy<T>(copy: string, work: (database: Database) => Promise<T>): Promise<T> {
   const connection = openConnection(copy);
   try {

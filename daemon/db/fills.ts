@@ -67,7 +67,7 @@ function fillPiece(queries: Queries, { name, table, key, change }: Fill, rows: n
   return end === undefined;
 }
 
-/** Continues all fills that are not over, one after another, until they are or the signal is aborted. Throws what commits throw. */
+/** Continues all fills that are not over, one after another, until they are or the signal is aborted. Throws errors of commits. */
 export async function runFills(database: Database, all: readonly Fill[], signal: AbortSignal): Promise<void> {
   const left = new Set(
     rawQuery<{ name: string }>(database.queries, "SELECT name FROM fills")([]).map(({ name }) => name),

@@ -42,7 +42,7 @@ export interface Migration {
 /** The initial schema, then each later migration; they run in this order. */
 export const MIGRATIONS: readonly Migration[] = [{ sql: INITIAL }];
 
-/** Time in which the service manager gets the next message of a start that takes longer: at least, and for what a step may read of the database. */
+/** Time until the service manager gets the next message of a start that takes longer: the shortest, and for each MiB that a step may read. */
 const LONGER_MS = 60_000;
 const LONGER_MS_A_MIB = 100;
 const MIB = 1024 ** 2;
@@ -119,7 +119,7 @@ function fillsNeeded({ after = [] }: Migration, migrations: readonly Migration[]
   });
 }
 
-/** Calls `work` at most a few times in the time that it asks for. */
+/** Calls `work` at most four times in the time until the next message is due. */
 function sparsely(work: () => void): () => void {
   let dueAt = 0;
   return () => {

@@ -6,7 +6,7 @@ import { statSync } from "node:fs";
 import { rawQuery } from "./client.ts";
 import type { Database } from "./transact.ts";
 
-/** Free pages that stay for what is written next: at least so many, and this share of the file. */
+/** Free pages that stay for later writes: at least so many, and this share of the file. */
 const KEPT_PAGES = 512;
 const KEPT_SHARE = 1 / 32;
 /** Pages of one commit: a millisecond or two. */
@@ -16,7 +16,7 @@ const INCREMENTAL = 2;
 
 /**
  * Shrinks the file while more than twice of what stays free is free. To be called again and again: what cannot be cut off just now is the
- * next time. Throws what commits throw.
+ * next time. Throws errors of commits.
  */
 export async function shrink(database: Database): Promise<void> {
   const { queries } = database;

@@ -22,7 +22,7 @@ export interface ServiceManager {
   ready(): void;
   /** The service is being stopped. Nothing is said any more but that it takes longer. */
   stopping(): void;
-  /** Its start or end takes longer: so much from now, unless it is told again. */
+  /** Extends the time to start or stop to this much from now. */
   extend(ms: number): void;
   /** What the service does now, on its way to its start or its end, takes longer than that may: until what is returned is called. */
   takesLonger(): () => void;

@@ -1,4 +1,4 @@
-/** Small disks of their own for a daemon's directories, which a test fills and empties, and one that can share blocks. */
+/** Small disks of their own for a daemon's directories: full ones, and XFS with shared blocks. */
 import { spawnSync } from "node:child_process";
 import {
   closeSync,

@@ -1,4 +1,4 @@
-/** A copy of a database that another process writes to: what it has, what it takes, and what is left of one that is given up. */
+/** Copies of a database that another process writes to: their rows, their space, and the remains of a failed copy. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -37,7 +37,7 @@ const logBytes = () => statSync(`${file}-wal`).size;
 const numbersIn = (path: string) =>
   readDatabase(path, (queries) => queries.all<{ n: number }>(sql`SELECT n FROM t ORDER BY n`).map(({ n }) => n));
 
-/** Every row up to the newest one that the copy has, and all that were acknowledged before. */
+/** The copy has no gap, and all rows that were acknowledged before. */
 function expectWhole(acknowledged: number): void {
   expect(readdirSync(join(copy, ".."))).toEqual(["roomd.db"]);
   checkCopy(copy);

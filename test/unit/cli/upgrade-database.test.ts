@@ -1,5 +1,4 @@
 /** The copy of the database by which an upgrade goes back: kept where the database would change, and put back as it was. */
-<<<<<<< HEAD
 import { execFileSync } from "node:child_process";
 import {
   closeSync,
@@ -7,28 +6,24 @@ import {
   existsSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeSync,
 } from "node:fs";
-=======
-import { existsSync, mkdtempSync, readdirSync, rmSync, truncateSync } from "node:fs";
->>>>>>> 48b62264 (backup: copy the database's file and log instead of VACUUM INTO)
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { forgetDatabase, keepDatabase, putDatabaseBack } from "../../../daemon/cli/upgrade-database.ts";
 import { openConnection } from "../../../daemon/db/client.ts";
 import { latestVersion } from "../../../daemon/db/migrate.ts";
-<<<<<<< HEAD
 import { Chance } from "../../harness/random.ts";
 import { RecordedDisk, recorder, snapshotOf } from "../../harness/recorded-disk.ts";
-=======
 import { whyNoSharing } from "../../harness/small-disk.ts";
 
 const BOUNDS = { "backup.log_mib": 1024, "limits.disk_free_mib": 1 };
->>>>>>> 48b62264 (backup: copy the database's file and log instead of VACUUM INTO)
 
 let data: string;
 let paths: { database: string; before_upgrade: string };
@@ -94,22 +89,16 @@ test("a copy that an interrupted upgrade has left is kept, and a database that w
   expect(existsSync(paths.before_upgrade)).toBe(false);
 });
 
-test("a loss of power while it is put back leaves one of both databases, and the next attempt puts it back", () => {
+test("a loss of power while it is put back leaves one of both databases, and the next attempt puts it back", async () => {
   const former = [{ n: 1 }, { n: 2 }];
   const present = [{ n: 1 }, { n: 3 }];
-  keepDatabase(paths);
-  const kept = join(paths.before_upgrade, "roomd.db");
   const aside = join(data, "aside.db");
-  const copyLog = (database: string) => {
-    for (const end of ["", "-wal"]) copyFileSync(`${paths.database}${end}`, `${database}${end}`);
-  };
-  // As an earlier version copies it, with its log.
   const writer = openConnection(paths.database);
   writer.execute("INSERT INTO t VALUES (2)");
-  copyLog(kept);
+  await keepDatabase(paths, BOUNDS);
   // The new version has ended while it wrote its log into the file.
   writer.execute("UPDATE t SET n = 3 WHERE n = 2");
-  copyLog(aside);
+  for (const end of ["", "-wal"]) copyFileSync(`${paths.database}${end}`, `${aside}${end}`);
   writer.close();
   for (const end of ["", "-wal"]) renameSync(`${aside}${end}`, `${paths.database}${end}`);
   const opened = openSync(paths.database, "r+");

@@ -47,7 +47,7 @@ test("what is committed comes into the file, and the log begins anew", async () 
   for (let count = 0; count < 3000; count++) await write(database);
   const before = statSync(`${file}-wal`).size;
   for (let count = 0; count < 2000; count++) await write(database);
-  // By what came while the thread was at it.
+  // Growth during the last checkpoint of the thread.
   expect(statSync(`${file}-wal`).size).toBeLessThan(before + 1024 ** 2);
   await database.close();
 });

@@ -69,7 +69,7 @@ test("a change that is only in the copy's log is an error: the copy alone takes 
   const copy = join(directory, "changed.db");
   const reader = openConnection(copy, { alone: false });
   const change = changeCopy(copy, async ({ commit, queries }) => {
-    // A log that somebody still reads cannot be written out, as it cannot on a full disk.
+    // A log with a reader cannot be written into the file, as it cannot on a full disk.
     reader.execute("BEGIN");
     reader.queries.all(sql`SELECT * FROM sqlite_schema`);
     queries.run(sql`PRAGMA busy_timeout = 0`);

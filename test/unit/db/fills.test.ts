@@ -97,7 +97,7 @@ test("a fill that is killed at any piece continues after the last one that was c
   const progress = () =>
     JSON.stringify([
       watcher.queries.all(sql`SELECT * FROM fills`),
-      // Rows of the table that grows, and of the one that shrinks.
+      // Rows of the growing table, and of the shrinking table.
       watcher.queries.all(sql`SELECT (SELECT count(*) FROM agents_next), (SELECT count(*) FROM agents)`),
     ]);
   let kills = 0;

@@ -1,4 +1,4 @@
-/** What was deleted is given back to the disk. */
+/** Space of deleted rows returns to the disk. */
 import { Database as Sqlite } from "bun:sqlite";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
