@@ -7,6 +7,7 @@ import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { type NumberedRow, type Point, pointOf, setPoint } from "./mirror.ts";
+import { noteEndedKeys } from "./tombstones.ts";
 import { forgetUnfit, noteUnfit, unfitAfter } from "./unfit.ts";
 
 /** Written in one turn of the event loop, which takes some milliseconds. */
@@ -55,6 +56,7 @@ export class Copy {
 
   /** Writes rows, and sets aside those that do not fit. Within a commit. */
   write(queries: Queries, rows: readonly SharedRow[]): void {
+    noteEndedKeys(queries, this.shared, rows);
     const unfit = this.shared.bring(rows);
     noteUnfit(queries, rows, unfit);
     if (unfit.length > 0) this.hasNewUnfit = true;
@@ -82,9 +84,11 @@ export class Copy {
     const kept: string[] = [];
     for (let at = 0; at < keys.length; at += PIECE_ROWS) {
       const rows = keys.slice(at, at + PIECE_ROWS).map((key) => ({ tbl, key, row: null }));
-      const refused = await this.#commit((queries) =>
-        pointOf(queries).change_id === from.change_id ? this.shared.bring(rows) : [],
-      );
+      const refused = await this.#commit((queries) => {
+        if (pointOf(queries).change_id !== from.change_id) return [];
+        noteEndedKeys(queries, this.shared, rows);
+        return this.shared.bring(rows);
+      });
       kept.push(...refused.map(({ key }) => key));
     }
     return kept;

@@ -3,7 +3,9 @@
  * that has them keeps them, and they are put into the directory again.
  */
 import { parseJson } from "../core/json.ts";
+import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
+import { endedKeysOf } from "./tombstones.ts";
 
 type Row = Record<string, unknown>;
 
@@ -42,6 +44,7 @@ const OF_HOSTS: readonly string[] = ["placements", "org_use"];
  * nothing: neither rows of it here nor those that the directory has again are kept. Hosts come before these rows. Outside of a transaction.
  */
 export function withOneWay<R extends SharedRow>(
+  queries: Queries,
   shared: Pick<SharedRows, "read">,
   rows: readonly R[],
 ): { rows: R[]; again: R[] } {
@@ -63,8 +66,11 @@ export function withOneWay<R extends SharedRow>(
     again.push(whole);
     return whole;
   };
+  const ended = new Set(endedKeysOf(queries, rows));
+  const isOver = (row: R): boolean =>
+    ended.has(row) || (row.row !== null && OF_HOSTS.includes(row.tbl) && isGone(parsed(row.row).host_id));
   const left = (row: R): R => {
-    if (row.row === null || !OF_HOSTS.includes(row.tbl) || !isGone(parsed(row.row).host_id)) return row;
+    if (!isOver(row)) return row;
     const none = { ...row, row: null };
     again.push(none);
     return none;

@@ -3,14 +3,19 @@
  * as the organization of a room.
  */
 import { parseJson } from "../core/json.ts";
-import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
+import type { SharedRow } from "../db/shared-rows.ts";
 import type { Run } from "./connections.ts";
+import type { Copy } from "./copy.ts";
 import { withOneWay } from "./one-way.ts";
 
 export type RowName = Pick<SharedRow, "tbl" | "key">;
 
 /** Those of the rows that the directory still lacks, as it is to have them. Within the transaction that has its lock. */
-export async function lackingRows(run: Run, shared: SharedRows, names: readonly RowName[]): Promise<SharedRow[]> {
+export async function lackingRows(
+  run: Run,
+  { queries, shared }: Copy,
+  names: readonly RowName[],
+): Promise<SharedRow[]> {
   const { rows } = await run(
     `SELECT tbl, key, "row"::text AS row FROM roomd.rows
        JOIN json_to_recordset($1::json) AS given (tbl text, key text) USING (tbl, key) WHERE "row" IS NOT NULL`,
@@ -22,7 +27,7 @@ export async function lackingRows(run: Run, shared: SharedRows, names: readonly 
     const row = known.has(`${tbl} ${key}`) ? null : shared.read({ tbl, key });
     return row === null ? [] : [{ tbl, key, row }];
   });
-  return [...withOneWay(shared, found).again, ...(await withFreeNames(run, lacking))];
+  return [...withOneWay(queries, shared, found).again, ...(await withFreeNames(run, lacking))];
 }
 
 /** Another organization may have got the name since. */

@@ -442,7 +442,7 @@ export class Rounds {
       try {
         rows = await connections.transaction(async (run) => {
           await this.#lock(run);
-          const lacking = await lackingRows(run, shared, names);
+          const lacking = await lackingRows(run, this.#copy, names);
           if (lacking.length === 0) return [];
           const [head] = (await run("SELECT seq FROM roomd.cluster")).rows;
           point.seq = Number(head?.seq) + 1;

@@ -71,6 +71,12 @@ export const mirror = sqliteTable("mirror", {
   change_id: text().notNull(),
 });
 
+/** API keys that had ended when the directory removed them. */
+export const endedKeys = sqliteTable("ended_keys", {
+  key_id: text().primaryKey(),
+  key_sha256: text().notNull(),
+});
+
 /** Rows of the directory that the tables of this host refuse. */
 export const unfitRows = sqliteTable(
   "unfit_rows",

@@ -64,7 +64,7 @@ export class WholeComparison {
       (run) => readTable(run, tbl, this.#after, this.to),
       PAGE_MS,
     );
-    const merged = withOneWay(this.#copy.shared, rows);
+    const merged = withOneWay(this.#copy.queries, this.#copy.shared, rows);
     await this.#copy.bring(this.from, merged.rows, this.from);
     this.again.push(...merged.again.map(({ key }) => ({ tbl, key, isLacking: false })));
     this.#after = last ?? "";

@@ -48,6 +48,12 @@ CREATE TABLE mirror (
   change_id TEXT NOT NULL
 ) STRICT;
 
+-- API keys that had ended when the directory removed them.
+CREATE TABLE ended_keys (
+  key_id     TEXT NOT NULL PRIMARY KEY,
+  key_sha256 TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Rows of the directory that the tables of this host refuse. They are tried again.
 CREATE TABLE unfit_rows (
   tbl    TEXT NOT NULL,

@@ -28,6 +28,10 @@ CREATE INDEX api_keys_by_org ON api_keys (org_id, key_id);
 CREATE INDEX api_keys_by_first ON api_keys (first_key_id);
 CREATE INDEX api_keys_by_maker ON api_keys (created_by_id);
 
+-- Ended keys by their end, to be removed after a while.
+CREATE INDEX api_keys_ended ON api_keys (min(ifnull(revoked_at, '9'), ifnull(expires_at, '9')), key_id)
+  WHERE kind = 'api' AND (revoked_at IS NOT NULL OR expires_at IS NOT NULL);
+
 -- Valid keys are counted whenever a key is made; ended keys may be many more.
 CREATE INDEX api_keys_open ON api_keys (org_id, expires_at, revoked_at) WHERE revoked_at IS NULL;
 CREATE INDEX api_keys_granted ON api_keys (org_id, created_by_id) WHERE kind = 'oauth' AND revoked_at IS NULL;

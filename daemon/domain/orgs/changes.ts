@@ -26,6 +26,7 @@ import {
   lineOf,
   listEveryOrg,
   prepareUse,
+  removeEndedKeys,
   revokeKeys,
 } from "./store.ts";
 import type { KeyRow, NewOrgRow, OrgRow, SshKeyRow } from "./table.ts";
@@ -135,6 +136,8 @@ export function makeOrgChanges(database: Database, { requireMaker, endMade, isAn
         if (!removed) throw new ServiceError("key_not_found", { detail: `There is no public key ${sshKeyId}.` });
         return within(queries, removed);
       }),
+
+    dropKeys: (ids, before) => database.commit((queries) => removeEndedKeys(queries, ids, before), false),
 
     noteUses: (uses) =>
       database.commit(() => {

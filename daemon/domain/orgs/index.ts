@@ -6,6 +6,7 @@ import { type Bound, boundTo, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { makeOrgCreate } from "./create.ts";
 import type { OrgDeps } from "./deps.ts";
+import { startDropping } from "./ended-keys.ts";
 import { makeKeyVerbs } from "./key-verbs.ts";
 import { type Authenticate, makeAuthenticate, makeCallerOfGrant, makeIsCurrent } from "./keys.ts";
 import { LastUsed } from "./last-used.ts";
@@ -90,6 +91,7 @@ export function makeOrgs({
 }: OrgDeps): Orgs {
   const { queries } = database;
   const lastUsed = new LastUsed(changes, log, { isShared });
+  const stopDropping = startDropping(queries, changes, log);
   const holds = new Holds();
   const isCurrent = makeIsCurrent(queries);
   const find: Orgs["find"] = (caller, orgId) => {
@@ -134,6 +136,9 @@ export function makeOrgs({
       isCurrent: (id) => isCurrentSshKey(queries, id),
     },
     find,
-    stop: () => lastUsed.settle(),
+    stop: () => {
+      stopDropping();
+      return lastUsed.settle();
+    },
   };
 }

@@ -3,7 +3,7 @@ import { and, count, desc, eq, gt, isNotNull, isNull, lt, lte, ne, or, type SQL,
 import type { Scope } from "../../../shared/api/contract.ts";
 import { newId, ulidFrom } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import type { Queries } from "../../db/client.ts";
+import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import { apiKeys, type KeyRow, type NewOrgRow, type OrgRow, orgs } from "./table.ts";
 
@@ -186,6 +186,44 @@ export function revokeKeys(queries: Queries, orgId: OrgRow["org_id"], at: string
 export function deleteKeys(queries: Queries, orgId: OrgRow["org_id"]): void {
   callers.forget(queries);
   queries.delete(apiKeys).where(eq(apiKeys.org_id, orgId)).run();
+}
+
+/** A key by its end, in the order of the index. */
+interface KeyEnd {
+  ends_at: string;
+  key_id: KeyRow["key_id"];
+}
+
+export const FIRST_END = { ends_at: "", key_id: "" as KeyRow["key_id"] };
+
+/** In the words of the index. */
+const ENDS_AT = "min(ifnull(revoked_at, '9'), ifnull(expires_at, '9'))";
+const HAS_END = "kind = 'api' AND (revoked_at IS NOT NULL OR expires_at IS NOT NULL)";
+/** No key of its line is good, or was after a moment, and none that it has made is there. */
+const IS_FREE = `NOT EXISTS (SELECT 1 FROM api_keys AS line
+    WHERE (line.key_id = ifnull(own.first_key_id, own.key_id) OR line.first_key_id = ifnull(own.first_key_id, own.key_id))
+      AND min(ifnull(line.revoked_at, '9'), ifnull(line.expires_at, '9')) >= ?1)
+  AND NOT EXISTS (SELECT 1 FROM api_keys AS made WHERE made.created_by_id = own.key_id)`;
+
+const endedAfter = preparedBy((queries) =>
+  rawQuery<KeyEnd & { is_free: 0 | 1 }>(
+    queries,
+    `SELECT key_id, ${ENDS_AT} AS ends_at, ${IS_FREE} AS is_free FROM api_keys AS own
+      WHERE ${HAS_END} AND ${ENDS_AT} < ?1 AND (${ENDS_AT}, key_id) > (?2, ?3) ORDER BY ${ENDS_AT}, key_id LIMIT ?4`,
+  ),
+);
+
+/** API keys that ended before a moment, the next ones after one, and whether nothing needs them any more. */
+export function endedKeysAfter(queries: Queries, { ends_at, key_id }: KeyEnd, before: string, most: number) {
+  return endedAfter(queries)([before, ends_at, key_id, most]);
+}
+
+/** Removes those of the keys that nothing needs any more. Within a transaction. */
+export function removeEndedKeys(queries: Queries, ids: readonly KeyRow["key_id"][], before: string): void {
+  callers.forget(queries);
+  const isOne = "key_id IN (SELECT value FROM json_each(?2))";
+  const statement = `DELETE FROM api_keys AS own WHERE ${isOne} AND ${HAS_END} AND ${ENDS_AT} < ?1 AND ${IS_FREE}`;
+  rawStatement(queries, statement)([before, JSON.stringify(ids)]);
 }
 
 /** What a request has to know of the key that it comes with. */

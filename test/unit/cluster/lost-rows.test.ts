@@ -113,6 +113,37 @@ test("an organization that is put in again has another name if its own was given
   await Promise.all([a.close(), b.close()]);
 });
 
+test("a key that had ended when it was removed does not come back with a directory that was set back", async () => {
+  const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
+  await a.rounds.change(() => {
+    addOrg(a, "org_a");
+    for (const key_id of ["ended", "expired", "good"]) addKey(a, key_id, "org_a");
+  }, true);
+  await server.sql("CREATE TABLE roomd.before AS TABLE roomd.rows");
+  await a.rounds.change((queries) => {
+    queries.run(sql`UPDATE api_keys SET revoked_at = ${AT} WHERE key_id = 'ended'`);
+    queries.run(sql`UPDATE api_keys SET expires_at = ${AT} WHERE key_id = 'expired'`);
+  }, true);
+  await pullAll([a, b]);
+  await a.rounds.change((queries) => void queries.run(sql`DELETE FROM api_keys`), true);
+  await pullAll([a, b]);
+  const tombstones = b.queries.all(sql`SELECT * FROM ended_keys ORDER BY key_id`);
+  expect(tombstones).toEqual(["ended", "expired"].map((key_id) => ({ key_id, key_sha256: `hash ${key_id}` })));
+  await server.sql(
+    "DELETE FROM roomd.rows; INSERT INTO roomd.rows SELECT * FROM roomd.before; DROP TABLE roomd.before",
+  );
+  await forgetPast(server);
+  await pullAll([b]);
+  await pullAll([a, b]);
+  await expectConverged([a, b]);
+  expect(a.queries.all(sql`SELECT key_id FROM api_keys`)).toEqual([{ key_id: "good" }]);
+  expect(b.putAgain).toHaveLength(1);
+  const joined = await newPeer(server, "c");
+  await pullAll([joined]);
+  await expectConverged([joined]);
+  await Promise.all([a, b, joined].map((peer) => peer.close()));
+});
+
 test("a host that is no member keeps the organizations of its rooms, and lists them", async () => {
   const a = await newPeer(server, "a");
   await a.rounds.change(() => ["org_a", "org_b"].map((org_id) => addOrg(a, org_id)), true);

@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { pointOf } from "../../../daemon/cluster/mirror.ts";
 import { forgetOld } from "../../../daemon/cluster/schema.ts";
-import { shortOrLong } from "../../harness/guests.ts";
+import { LONG, shortOrLong } from "../../harness/guests.ts";
 import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
 import { Postgres } from "../../harness/postgres.ts";
 import { newDirectory, newPeer, type Peer, within } from "./peers.ts";
@@ -77,7 +77,7 @@ test("a host joins a directory of many rows", async () => {
 test("a host comes back after three days page by page, and no change waits for all of them", async () => {
   await server.sql(THREE_DAYS);
   // Another process on the same copy brings what it can until then.
-  const impatient = host.impatient(100);
+  const impatient = host.impatient(LONG ? 5_000 : 100);
   await expect(impatient.change(() => {}, true)).rejects.toMatchObject({ code: "cluster_unavailable" });
   const { seq } = pointOf(host.queries);
   expect(seq).toBeGreaterThan(CHANGES);
