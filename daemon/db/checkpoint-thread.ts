@@ -15,8 +15,9 @@ self.onmessage = ({ data: { places, file } }: MessageEvent<{ places: Int32Array;
   try {
     const database = new Database(file, { create: false, readwrite: true });
     database.run("PRAGMA busy_timeout = 5000");
-    // The log is synced before it is written into the file, and the file before the log restarts.
-    database.run("PRAGMA synchronous = NORMAL");
+    // The log is synced before it is written into the file, and the file before the log restarts. So is the write that restarts it before
+    // others commit: a loss of power takes one commit at most.
+    database.run("PRAGMA synchronous = FULL");
     database.run("PRAGMA wal_autocheckpoint = 0");
     database.run(`PRAGMA journal_size_limit = ${LOG_BYTES}`);
     // Never closed: that would release all locks that this process has of the file (POSIX, fcntl).
@@ -42,7 +43,7 @@ function work(database: Database, file: string, places: Int32Array, written: num
     let isWhole = false;
     unlessFull(() => {
       const { log, checkpointed } = checkpoint.get() ?? { log: 0, checkpointed: -1 };
-      isWhole = log === checkpointed;
+      isWhole = log > 0 && log === checkpointed;
     }, file);
     // SQLite syncs only after the last page of the log. Of a sync that fails for space, too, pages may be lost.
     fdatasyncSync(written);
