@@ -148,6 +148,8 @@ describe("a host that was removed, and still runs", { timeout: 60_000 }, () => {
       [201].includes((await one.api("POST", "/v1/rooms", { room_id: "taken", host: "host-1" })).status),
     );
     await until("host-2 knows it", async () => (await checkOf(two, "membership")) === "fail");
+    // The name was taken by a later change.
+    await until("host-2 knows the other room", async () => (await two.api("GET", "/v1/rooms/taken")).status === 503);
     for (const asked of [
       () => post(two, "taken", "to nobody"),
       () => post(two, "free", "to nobody"),
