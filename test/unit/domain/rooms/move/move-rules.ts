@@ -1,8 +1,9 @@
 /**
  * Rules of a room's move: the decisions of daemon/domain/rooms/move, daemon/cluster/own.ts and placements.ts as functions of what a host knows.
- * move-rules.test.ts compares each with the code, in every situation that the search of the model reaches.
+ * model.test.ts compares each with the code, in every situation that the search of the model reaches.
  */
 import { withOneWay } from "../../../../../daemon/cluster/one-way.ts";
+import type { Queries } from "../../../../../daemon/db/client.ts";
 import { makeOwnership } from "../../../../../daemon/domain/rooms/ownership.ts";
 import type { RoomUid } from "../../../../../shared/ids.ts";
 
@@ -51,28 +52,31 @@ export type Order = readonly ("note" | "send" | "intend" | "claim" | "ask" | "re
 const owned = (host: HostId, epoch: number): Owner => ({ host, epoch, contestedBy: null });
 const placement = ({ host, epoch, contestedBy }: Owner) => ({ host_id: host, epoch, contested_by: contestedBy });
 
-/** one-way.ts itself. */
+/** one-way.ts itself: hosts are brought into the copy before placements are compared (whole.ts). */
 function merge(copy: Copy, directory: Copy): Copy {
-  const here = new Map(rowsOf(copy).map(({ key, row }) => [key, row]));
-  const { rows } = withOneWay({ read: ({ key }) => here.get(key) ?? null }, rowsOf(directory));
-  const merged = rows.map(({ tbl, row }) => ({ tbl, row: row === null ? null : JSON.parse(row) }));
-  const placed = merged.find(({ tbl }) => tbl === "placements")?.row;
-  const gone = merged.find(({ row }) => row?.state === "gone")?.row.host_id ?? null;
-  return {
-    owner: placed ? { host: placed.host_id, epoch: placed.epoch, contestedBy: placed.contested_by } : null,
-    gone,
-  };
+  const here = new Map(rowsOf(copy).map(({ tbl, key, row }) => [`${tbl} ${key}`, row]));
+  const read = ({ tbl, key }: { tbl: string; key: string }) => here.get(`${tbl} ${key}`) ?? null;
+  for (const table of ["hosts", "placements"]) {
+    const there = rowsOf(directory).filter(({ tbl }) => tbl === table);
+    // It asks the database of API keys only.
+    const { rows } = withOneWay({} as Queries, { read }, there);
+    for (const name of [...here.keys()]) if (name.startsWith(table)) here.delete(name);
+    for (const { tbl, key, row } of rows) if (row !== null) here.set(`${tbl} ${key}`, row);
+  }
+  const merged = [...here.values()].map((row) => JSON.parse(row));
+  const placed = merged.find((row) => "epoch" in row);
+  const gone = merged.find(({ state }) => state === "gone")?.host_id ?? null;
+  const owner = placed && { host: placed.host_id, epoch: placed.epoch, contestedBy: placed.contested_by };
+  return { owner: owner ?? null, gone };
 }
 
 function rowsOf({ owner, gone }: Copy) {
-  const hosts = HOSTS.map((host_id) => ({
-    tbl: "hosts",
-    host_id,
-    state: host_id === gone ? "gone" : "active",
-    joined_at: "",
-  }));
-  const rows = [...hosts, ...(owner ? [{ tbl: "placements", ...placement(owner) }] : [])];
-  return rows.map(({ tbl, ...row }) => ({ tbl, key: tbl === "hosts" ? row.host_id : "", row: JSON.stringify(row) }));
+  const hosts = HOSTS.map((host_id) => {
+    const row = { host_id, state: host_id === gone ? "gone" : "active", joined_at: "" };
+    return { tbl: "hosts", key: JSON.stringify([host_id]), row: JSON.stringify(row) };
+  });
+  if (!owner) return hosts;
+  return [...hosts, { tbl: "placements", key: JSON.stringify(["rom_1"]), row: JSON.stringify(placement(owner)) }];
 }
 
 /** ownership.ts itself. */

@@ -7,9 +7,10 @@ import type { Host, Owner as PlacedOwner } from "../../../../../daemon/cluster/d
 import { differences, type Sources } from "../../../../../daemon/cluster/own.ts";
 import { insertPlacement, placementOfRoom, putHost } from "../../../../../daemon/cluster/placements.ts";
 import { makeLog } from "../../../../../daemon/core/log.ts";
+import type { Steps } from "../../../../../daemon/core/loop/index.ts";
 import { makePaths } from "../../../../../daemon/core/paths.ts";
 import { ServiceError } from "../../../../../daemon/core/service-error.ts";
-import { openConnection } from "../../../../../daemon/db/client.ts";
+import { type Connection, openConnection } from "../../../../../daemon/db/client.ts";
 import { migrate } from "../../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../../daemon/db/transact.ts";
 import { insertOrg } from "../../../../../daemon/domain/orgs/store.ts";
@@ -46,11 +47,13 @@ const hostOf = (host_id: HostId, state: Host["state"] = "active"): Host => ({
 class Fixture implements AsyncDisposable {
   readonly home = mkdtempSync(join(tmpdir(), "roomd-rules-"));
   readonly paths = makePaths({ data_dir: this.home, runtime_dir: this.home });
-  readonly #connection = openConnection(":memory:");
+  readonly #connection: Connection;
   readonly database: Database;
   readonly calls: string[] = [];
 
-  constructor() {
+  /** `hasFile`: what reads a snapshot of the database opens it once more. */
+  constructor({ hasFile = false } = {}) {
+    this.#connection = openConnection(hasFile ? join(this.home, "roomd.db") : ":memory:");
     migrate(this.#connection);
     this.database = makeDatabase(this.#connection);
     insertOrg(this.queries, { org_id: ORG, name: "o", plan: "free", created_at: AT });
@@ -144,7 +147,7 @@ class Fixture implements AsyncDisposable {
       },
       branch: {
         sandboxes: { requireBytes: async () => {}, use: (_: unknown, work: () => Promise<unknown>) => work() },
-        nouns: Object.fromEntries(["agents", "fabric", "barriers"].map((name) => [name, { take: () => null }])),
+        nouns: Object.fromEntries(["agents", "fabric", "barriers"].map((name) => [name, { take: takesNothing }])),
         calls: () => ({ takeRoom: () => null }),
       },
       ...{
@@ -194,6 +197,10 @@ const reaches = async (work: () => Promise<unknown>): Promise<boolean> => {
     throw error;
   }
 };
+function* takesNothing(): Steps<null> {
+  yield* [];
+  return null;
+}
 const reached = (): never => {
   throw new Reached();
 };
@@ -355,7 +362,7 @@ export const REAL: Real = {
 
 /** What departRoom asks of others, each with the state of its row then. */
 export async function orderOfDeparture(): Promise<string[]> {
-  await using fixture = new Fixture();
+  await using fixture = new Fixture({ hasFile: true });
   const row = fixture.row("host-1", 1);
   mkdirSync(fixture.paths.drive(ROOM), { recursive: true });
   const { calls } = fixture;
