@@ -3,15 +3,28 @@
  *
  *   backup.json, audit-heads   what it is; heads that were written down before, so that the copy of the audit has all of them
  *   roomd.db                   the database as it was at one moment
+ *   audit                      closed days of the audit that it names; one to an object store has none, since they are there already
  *   the rest of data_dir       drives, kept drives, secrets; read after that moment, so that every room of the database is there
  *   backup-end.json            rooms that ended meanwhile; without it the archive was cut off
  */
-import { copyFileSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { now } from "../core/clock.ts";
-import type { Paths } from "../core/paths.ts";
+import { AUDIT_DAYS, type Paths } from "../core/paths.ts";
+import { errnoOf } from "../core/service-error.ts";
 import { checkCopy, readDatabase } from "../db/copy.ts";
+import { closedFiles } from "../domain/audit/days/store.ts";
 import type { EndedRoom } from "../domain/rooms/index.ts";
 import { type Missed, type Part, writeArchive } from "../host/archive.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
@@ -83,27 +96,79 @@ function lock(paths: Paths): () => void {
   }
 }
 
-export type Made = { changed: boolean; missed: Missed } & BackupFacts;
+/** A closed day of the audit, as the copy of the database names it. */
+interface CopiedDay {
+  name: string;
+  sha256: string;
+  file: string;
+}
 
-export async function backUp(paths: Paths, bounds: CopyBounds, to: number, onCopied: () => void): Promise<Made> {
+/** The database as it was at one moment, and the files that it names. */
+export interface Copied {
+  facts: BackupFacts;
+  days: CopiedDay[];
+  /** Names of those whose files are missing, or have another size. */
+  missing: string[];
+  purged: { name: string; sha256: string; removed_at: string }[];
+}
+
+/** Puts a copy of the database where the backup is put together, with further names of the files of closed days: they may be purged meanwhile. */
+export async function copyService(paths: Paths, bounds: CopyBounds): Promise<Copied> {
   const facts: BackupFacts = { roomd: `${VERSION} (${COMMIT})`, made_at: now() };
-  const write = (name: string, value: object) =>
-    writeFileSync(join(paths.backup, name), `${JSON.stringify(value)}\n`, { mode: 0o600 });
-  write(BACKUP_FACTS, facts);
+  writeFact(paths, BACKUP_FACTS, facts);
   for (const heads of [`${paths.audit_heads}.1`, paths.audit_heads]) {
     if (existsSync(heads)) copyFileSync(heads, join(paths.backup, basename(heads)));
   }
-  const copy = join(paths.backup, basename(paths.database));
-  await copyDatabase(paths.database, copy, bounds);
-  checkCopy(copy);
-  onCopied();
-  const copied: Part = { directory: paths.backup, names: readdirSync(paths.backup) };
-  const written = await writeArchive([copied, whatIsKept(paths)], to, guestsOwn(paths));
+  await copyDatabase(paths.database, copyOf(paths), bounds);
+  checkCopy(copyOf(paths));
+  const copied: Copied = { facts, days: [], missing: [], purged: [] };
+  const to = join(paths.backup, AUDIT_DAYS);
+  mkdirSync(to, { mode: 0o700 });
+  for (const { name, sha256, size_bytes, removed_at } of readDatabase(copyOf(paths), closedFiles)) {
+    const file = join(to, name);
+    if (removed_at !== null) copied.purged.push({ name, sha256, removed_at });
+    else if (linked(join(paths.audit_days, name), file, size_bytes)) copied.days.push({ name, sha256, file });
+    else copied.missing.push(name);
+  }
+  return copied;
+}
+
+const copyOf = (paths: Paths) => join(paths.backup, basename(paths.database));
+
+const writeFact = (paths: Paths, name: string, value: object) =>
+  writeFileSync(join(paths.backup, name), `${JSON.stringify(value)}\n`, { mode: 0o600 });
+
+/** False where there is no such file of that size. */
+function linked(from: string, to: string, sizeBytes: number): boolean {
+  if (statSync(from, { throwIfNoEntry: false })?.size !== sizeBytes) return false;
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    // It is on a file system of its own.
+    if (errnoOf(error) !== "EXDEV") throw error;
+    copyFileSync(from, to);
+  }
+  return true;
+}
+
+export type Made = { changed: boolean; missed: Missed; days_missing: string[] } & BackupFacts;
+
+/** Writes the archive of what was copied, and of the rest. */
+export async function backUp(
+  paths: Paths,
+  to: number,
+  { facts, missing }: Copied,
+  { withDays }: { withDays: boolean },
+): Promise<Made> {
+  const names = readdirSync(paths.backup).filter((name) => withDays || name !== AUDIT_DAYS);
+  const written = await writeArchive([{ directory: paths.backup, names }, whatIsKept(paths)], to, guestsOwn(paths));
   const { roomsEndedSince } = await import("../domain/rooms/index.ts");
-  const rooms_ended = readDatabase(copy, (then) => readDatabase(paths.database, (now) => roomsEndedSince(then, now)));
-  write(BACKUP_END, { rooms_ended } satisfies BackupEnd);
+  const rooms_ended = readDatabase(copyOf(paths), (then) =>
+    readDatabase(paths.database, (now) => roomsEndedSince(then, now)),
+  );
+  writeFact(paths, BACKUP_END, { rooms_ended } satisfies BackupEnd);
   await writeArchive([{ directory: paths.backup, names: [BACKUP_END] }], to);
-  return { ...facts, ...written };
+  return { ...facts, ...written, days_missing: missing };
 }
 
 /** Drives of rooms first: one that is put away meanwhile is then among the kept ones, which are last, or at both places. */
@@ -138,6 +203,7 @@ function isLeftOut(paths: Paths, name: string): boolean {
     `${paths.database}-shm`,
     paths.audit_heads,
     `${paths.audit_heads}.1`,
+    paths.audit_days,
   ];
   return (
     name.endsWith(".lock") || name.endsWith(".log") || [...made, ...copied].some((path) => basename(path) === name)

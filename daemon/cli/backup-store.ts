@@ -2,6 +2,7 @@
 import type { Config } from "../core/config.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Paths } from "../core/paths.ts";
+import { describeError } from "../core/service-error.ts";
 import { DamagedCopy } from "../db/copy.ts";
 import {
   afterwards,
@@ -9,15 +10,17 @@ import {
   listStored,
   planBackups,
   readBackupState,
+  retireDays,
   type S3Plan,
   StoreError,
+  sendDays,
   upload,
   urlOf,
   WrongPassphrase,
   writeBackupState,
 } from "../domain/backups/index.ts";
 import { readWhile } from "../host/pipe.ts";
-import { backUp, type Made, oneAtATime, requireService } from "./backup-archive.ts";
+import { backUp, copyService, type Made, oneAtATime, requireService } from "./backup-archive.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { type ConfigOption, readConfiguration } from "./operator.ts";
 import { bytesText, type JsonOption, showValue, table } from "./output.ts";
@@ -35,8 +38,11 @@ interface Asked {
   onStage(stage: string): void;
 }
 
+/** `days_sent`: closed days of the audit that were not in the store before. */
+type StoredBackup = Uploaded & Pick<Made, "changed" | "missed" | "days_missing"> & { days_sent: number };
+
 /** Throws CliError: what is wrong, and what to do. */
-export async function backupToStore(asked: Asked): Promise<Uploaded & Pick<Made, "changed" | "missed">> {
+export async function backupToStore(asked: Asked): Promise<StoredBackup> {
   const { config, paths, record, plan, onStage } = asked;
   requireService(paths);
   const to = urlOf(plan, "");
@@ -45,15 +51,25 @@ export async function backupToStore(asked: Asked): Promise<Uploaded & Pick<Made,
   try {
     const stored = await oneAtATime(paths, async () => {
       let made: Made | null = null;
+      const hostId = hostIdOf(config, paths.host_id);
+      const copied = await copyService(paths, config);
+      onStage("sending closed days of the audit");
+      const { sent: days_sent, damaged } = await sendDays(plan, hostId, copied.days);
+      onStage("sending the backup");
       const source = readWhile(async (file) => {
-        made = await backUp(paths, config, file, () => onStage("sending the backup"));
+        made = await backUp(paths, file, copied, { withDays: false });
       });
-      const uploaded = await upload(plan, source, { hostId: hostIdOf(config, paths.host_id), onStage });
-      const { changed, missed } = made as unknown as Made;
-      return { ...uploaded, changed, missed };
+      const uploaded = await upload(plan, source, { hostId, onStage });
+      const { changed, missed, days_missing } = made as unknown as Made;
+      const undeleted = await retireDays(plan, hostId, copied.purged).then(
+        () => uploaded.undeleted,
+        (error: unknown) => uploaded.undeleted ?? describeError(error),
+      );
+      return { ...uploaded, undeleted, changed, missed, days_sent, days_missing: [...days_missing, ...damaged] };
     });
-    const { name, size_bytes, is_read_back, deleted, undeleted } = stored;
-    await record("backup.stored", { to, name, size_bytes, is_read_back, deleted, undeleted });
+    const { name, size_bytes, is_read_back, deleted, undeleted, days_sent, days_missing } = stored;
+    const told = { is_read_back, deleted, undeleted, days_sent, days_missing };
+    await record("backup.stored", { to, name, size_bytes, ...told });
     remember(paths.backup_state, { stored: { name, size_bytes } });
     return stored;
   } catch (error) {

@@ -6,7 +6,7 @@ import { syncDirectory } from "../core/kept-file.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { urlOf } from "../domain/backups/index.ts";
 import type { Missed } from "../host/archive.ts";
-import { backUp, oneAtATime, requireService } from "./backup-archive.ts";
+import { backUp, copyService, oneAtATime, requireService } from "./backup-archive.ts";
 import { backupToStore, listBackups, type Recording, requirePlan } from "./backup-store.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command } from "./command.ts";
@@ -59,13 +59,14 @@ async function sendToStore(options: JsonOption & ConfigOption): Promise<void> {
   const { config, paths } = ownConfiguration(options);
   const plan = requirePlan(config);
   const record: Recording = (event, details) => withOperator(options, (operator) => operator.record(event, details));
-  const { missed, changed, ...made } = await withProgress("copying the database", (progress) =>
+  const { missed, changed, days_missing, ...made } = await withProgress("copying the database", (progress) =>
     backupToStore({ config, paths, record, plan, onStage: (stage) => progress.say(stage) }),
   );
   await tellOfGuests(changed, missed);
+  await tellOfDays(days_missing);
   const { name, size_bytes, bytes, deleted, undeleted, is_read_back } = made;
   const url = urlOf(plan, name);
-  await showValue({ url, ...made, missed }, options, () => [
+  await showValue({ url, ...made, days_missing, missed }, options, () => [
     `wrote ${url}, ${bytesText(size_bytes)} (${bytesText(bytes)} before it was encrypted)`,
     ...(is_read_back ? ["read it back: it is whole"] : []),
     ...(deleted.length > 0 ? [`deleted ${counted(deleted.length, "older backup")}`] : []),
@@ -79,9 +80,16 @@ async function writeToFile(file: string, options: JsonOption & ConfigOption): Pr
   requireService(paths);
   await withOperator(options, (operator) => operator.record("backup.begun", { file }));
   const { changed, missed, size_bytes, ...facts } = await withProgress("copying the database", (progress) =>
-    oneAtATime(paths, () => writeTo(file, (to) => backUp(paths, config, to, () => progress.say("archiving drives")))),
+    oneAtATime(paths, () =>
+      writeTo(file, async (to) => {
+        const copied = await copyService(paths, config);
+        progress.say("archiving drives");
+        return await backUp(paths, to, copied, { withDays: true });
+      }),
+    ),
   );
   await tellOfGuests(changed, missed);
+  await tellOfDays(facts.days_missing);
   if (file === STANDARD_STREAM) return;
   const made = { file: resolve(file), size_bytes, ...facts, missed };
   await showValue(made, options, () => [`wrote ${file}, ${bytesText(size_bytes)}`]);
@@ -92,6 +100,11 @@ async function tellOfGuests(changed: boolean, missed: Missed): Promise<void> {
     await say("roomd: files of drives changed while they were read; the backup has each as it was at that moment");
   const told = missedLines(missed, "could not be read and are not in the backup");
   if (told.length > 0) await say(...told.map((line) => `roomd: ${line}`));
+}
+
+async function tellOfDays(missing: readonly string[]): Promise<void> {
+  if (missing.length === 0) return;
+  await say(`roomd: closed days of the audit are missing or damaged, and not in the backup: ${missing.join(", ")}`);
 }
 
 /** A file has its name once it is whole and on disk. */

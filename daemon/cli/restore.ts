@@ -19,8 +19,9 @@ import type { Config } from "../core/config.ts";
 import { syncDirectory } from "../core/kept-file.ts";
 import { makePaths, type Paths } from "../core/paths.ts";
 import { errnoOf } from "../core/service-error.ts";
-import { changeCopy, whyUnusable } from "../db/copy.ts";
-import { download, readUrl } from "../domain/backups/index.ts";
+import { changeCopy, readDatabase, whyUnusable } from "../db/copy.ts";
+import { closedFiles } from "../domain/audit/days/store.ts";
+import { download, fetchDay, readName, readUrl } from "../domain/backups/index.ts";
 import { type Missed, unpackArchive } from "../host/archive.ts";
 import { syncFileSystem } from "../host/files/clone.ts";
 import { isMountPoint } from "../host/files/mount-point.ts";
@@ -108,6 +109,8 @@ interface Source {
   name: string;
   /** Has `work` read it from an open file. */
   reading<T>(work: (from: number) => Promise<T>): Promise<T>;
+  /** Writes a closed day of the audit that is not in it into a file, where there is one. */
+  fetchDay(day: { name: string; sha256: string }, to: string): Promise<void>;
 }
 
 function sourceOf(config: Config, file: string | undefined, url: string | undefined): Source {
@@ -127,6 +130,7 @@ function inFile(name: string): Source {
         if (from !== INPUT) closeSync(from);
       }
     },
+    fetchDay: async () => {},
   };
 }
 
@@ -153,10 +157,18 @@ function inStore(config: Config, name: string): Source {
         throw toldOf(broken ?? error);
       }
     },
+    fetchDay: async (day, to) => {
+      const hostId = readName(object.key.slice(object.key.lastIndexOf("/") + 1))?.host_id;
+      if (hostId === undefined) return;
+      await fetchDay(plan, { bucket: object.bucket, hostId, day, to }).catch((error: unknown) => {
+        throw toldOf(error);
+      });
+    },
   };
 }
 
-async function restore(paths: Paths, { name: file, reading }: Source, options: ConfigOption): Promise<Restored> {
+async function restore(paths: Paths, source: Source, options: ConfigOption): Promise<Restored> {
+  const { name: file, reading } = source;
   await requireNothing(paths, options);
   crossedDirectory(paths.data);
   const unlock = takeLocks(paths);
@@ -177,6 +189,7 @@ async function restore(paths: Paths, { name: file, reading }: Source, options: C
     if (!end) throw new CliError(`${file} is incomplete: its end is missing.`);
     const why = whyUnusable(unpacked.database);
     if (why !== null) throw new CliError(`${file} cannot be restored. ${why}`);
+    await fetchDays(source, unpacked);
     const { settleRooms } = await import("../domain/rooms/index.ts");
     const rooms_ended = await changeCopy(unpacked.database, (database) =>
       settleRooms(database, unpacked, end.rooms_ended),
@@ -192,6 +205,15 @@ async function restore(paths: Paths, { name: file, reading }: Source, options: C
   } finally {
     rmSync(paths.backup, { recursive: true, force: true });
     unlock();
+  }
+}
+
+/** What the database names and the archive has not. One that cannot be found makes the audit a broken one, which is told in the end. */
+async function fetchDays(source: Source, unpacked: Paths): Promise<void> {
+  mkdirSync(unpacked.audit_days, { recursive: true, mode: 0o700 });
+  for (const { name, sha256, removed_at } of readDatabase(unpacked.database, closedFiles)) {
+    const to = join(unpacked.audit_days, name);
+    if (removed_at === null && !existsSync(to)) await source.fetchDay({ name, sha256 }, to);
   }
 }
 

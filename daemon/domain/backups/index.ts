@@ -10,8 +10,9 @@ import { repeat } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { BackupsDeps, S3Plan, Stored } from "./deps.ts";
 
+export { fetchDay, retireDays, sendDays } from "./days.ts";
 export { planBackups, type S3Plan, type Stored } from "./deps.ts";
-export { readUrl, urlOf } from "./names.ts";
+export { readName, readUrl, urlOf } from "./names.ts";
 export { BrokenBackup, WrongPassphrase } from "./seal.ts";
 export { StoreError } from "./store.ts";
 export { download, listStored, upload } from "./upload.ts";

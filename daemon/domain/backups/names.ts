@@ -22,6 +22,9 @@ export function readName(name: string): Named | null {
 
 export const keyOf = ({ prefix }: Pick<S3Plan, "prefix">, name: string): string => `${prefix}${name}`;
 
+/** Of the closed days of a host's audit. */
+export const daysPrefix = ({ prefix }: Pick<S3Plan, "prefix">, hostId: string): string => `${prefix}audit/${hostId}/`;
+
 /** Of a key below the prefix; null for others. */
 export function nameIn({ prefix }: Pick<S3Plan, "prefix">, key: string): string | null {
   return key.startsWith(prefix) && !key.slice(prefix.length).includes("/") ? key.slice(prefix.length) : null;

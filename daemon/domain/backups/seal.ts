@@ -20,6 +20,8 @@ const KEY_BYTES = 32;
 export const HEADER_BYTES = MAGIC.length + 1 + SALT_BYTES + CHECK_BYTES;
 export const PIECE_BYTES = 64 * 1024;
 const TAG_BYTES = 16;
+/** Of no key: 16 bytes that are not random. */
+const MARK_SALT = Buffer.from("roomd-passphrase");
 /** scrypt takes 64 MiB for a moment. */
 const COST = 16;
 /** What somebody else wrote must not take all memory. */
@@ -36,6 +38,12 @@ export class WrongPassphrase extends Error {
 /** It is not, or not any more, what was written. */
 export class BrokenBackup extends Error {
   override name = "BrokenBackup";
+}
+
+/** A mark of the passphrase that tells whether two are the same, and takes as long to guess from as from what is sealed. */
+export async function markOf(passphrase: string): Promise<string> {
+  const { check } = await keyOf(passphrase, MARK_SALT, COST);
+  return check.toString("hex");
 }
 
 /** Yields what the source yields, encrypted. */

@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import { wallMs } from "../../core/clock.ts";
 import type { S3Plan, Stored } from "./deps.ts";
-import { keyOf, nameIn, nameOf, readName } from "./names.ts";
+import { daysPrefix, keyOf, nameIn, nameOf, readName } from "./names.ts";
 import { piecesOf } from "./pieces.ts";
 import { BrokenBackup, opened, sealed } from "./seal.ts";
 import { ObjectStore } from "./store.ts";
@@ -61,7 +61,8 @@ export async function upload(plan: S3Plan, source: AsyncIterable<Uint8Array>, ho
 /** Of a process that was killed: its parts would be paid for until somebody finds them. */
 async function abandonLeft(plan: S3Plan, store: ObjectStore, hostId: string): Promise<void> {
   for (const { key, upload_id } of await store.unfinished(plan.prefix)) {
-    if (readName(nameIn(plan, key) ?? "")?.host_id === hostId) await store.abandon(key, upload_id);
+    const isOwn = readName(nameIn(plan, key) ?? "")?.host_id === hostId || key.startsWith(daysPrefix(plan, hostId));
+    if (isOwn) await store.abandon(key, upload_id);
   }
 }
 
@@ -71,7 +72,8 @@ interface Sent {
   sha256: string;
 }
 
-async function send(
+/** Sends a stream and has it become the object of this key. `last` is used where the signal was given. */
+export async function send(
   store: ObjectStore,
   last: ObjectStore,
   key: string,
@@ -108,8 +110,8 @@ export function partBytes(number: number): number {
   return (number < 1000 ? 16 : number < 2000 ? 64 : 256) * MIB;
 }
 
-/** Throws BrokenBackup. */
-async function prove(plan: S3Plan, store: ObjectStore, key: string, sent: Sent): Promise<void> {
+/** Reads an object back. Throws BrokenBackup. */
+export async function prove(plan: S3Plan, store: ObjectStore, key: string, sent: Pick<Sent, "sha256">): Promise<void> {
   const digest = createHash("sha256");
   for await (const chunk of opened(store.read(key), plan.passphrase)) digest.update(chunk);
   if (digest.digest("hex") !== sent.sha256) throw new BrokenBackup("what the object store has is not what was sent");

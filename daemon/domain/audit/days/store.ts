@@ -76,6 +76,9 @@ export function* filesOf(queries: Queries): Generator<File, void> {
   }
 }
 
+/** All of them. */
+export const closedFiles = (queries: Queries): File[] => [...filesOf(queries)];
+
 /** Whether it was recorded before a moment that the file of this name is removed. */
 export const wasRemovedBefore = (queries: Queries, name: string, moment: string): boolean =>
   statementsOf(queries).removed([name, moment]).length > 0;

@@ -1,5 +1,9 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { fetchDay, retireDays, sendDays } from "../../../../daemon/domain/backups/days.ts";
 import type { S3Plan } from "../../../../daemon/domain/backups/deps.ts";
 import { afterwards, dueAt } from "../../../../daemon/domain/backups/index.ts";
 import { download, listStored, upload } from "../../../../daemon/domain/backups/upload.ts";
@@ -67,6 +71,62 @@ test("a part whose connection is cut is sent again", async () => {
   expect([server.objects.size, cuts]).toEqual([1, 3]);
 });
 
+test("closed days of the audit are sent once, come back, and go once no backup names them", async () => {
+  const home = mkdtempSync(join(tmpdir(), "roomd-days-"));
+  try {
+    const day = (name: string) => {
+      const bytes = randomBytes(200_000);
+      writeFileSync(join(home, name), bytes);
+      return { name, sha256: createHash("sha256").update(bytes).digest("hex"), file: join(home, name) };
+    };
+    const days = ["2026-11-01.db", "2026-11-02.db"].map(day);
+    const [first] = days as [(typeof days)[0]];
+    expect(await sendDays(plan, "host-1", days)).toEqual({ sent: 2, damaged: [] });
+    expect(await sendDays(plan, "host-1", [...days, day("2026-11-03.db")])).toEqual({ sent: 1, damaged: [] });
+    const keys = [...server.objects.keys()];
+    expect(keys.every((key) => key.startsWith("roomd/audit/host-1/"))).toBe(true);
+    // Another host has days of its own, and another passphrase opens none of these.
+    expect(await sendDays(plan, "host-12", days)).toEqual({ sent: 2, damaged: [] });
+    expect(await sendDays({ ...plan, passphrase: "another one of the tests" }, "host-1", days)).toMatchObject({
+      sent: 2,
+    });
+    const to = join(home, "back");
+    const from = { bucket: STORE.bucket, hostId: "host-1" };
+    await fetchDay(plan, { ...from, day: first, to });
+    expect(readFileSync(to).equals(readFileSync(first.file))).toBe(true);
+    await expect(fetchDay(plan, { ...from, day: { ...first, name: "2026-10-01.db" }, to: `${to}-2` })).rejects.toThrow(
+      "no such backup",
+    );
+    // A backup from before it was purged names it.
+    const purged = [{ ...first, removed_at: at(4).toISOString() }];
+    for (const made of [3, 5]) await send(Buffer.of(1), made);
+    const ofFirst = () =>
+      [...server.objects.keys()].filter((key) => key.includes("host-1/") && key.includes(first.name));
+    await retireDays(plan, "host-1", purged);
+    expect(ofFirst()).toHaveLength(2);
+    await send(Buffer.of(1), 6);
+    await retireDays(plan, "host-1", purged);
+    expect(ofFirst()).toEqual([]);
+    expect([...server.objects.keys()].filter((key) => key.includes("/audit/"))).toHaveLength(5);
+    expect((await listStored(plan)).map(({ name }) => name)).toHaveLength(2);
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+});
+
+test("a closed day whose file is not what it was is no object", async () => {
+  const home = mkdtempSync(join(tmpdir(), "roomd-days-"));
+  try {
+    const file = join(home, "2026-11-01.db");
+    writeFileSync(file, "changed");
+    const days = [{ name: "2026-11-01.db", sha256: "0".repeat(64), file }];
+    expect(await sendDays(plan, "host-1", days)).toEqual({ sent: 0, damaged: ["2026-11-01.db"] });
+    expect(server.objects.size).toBe(0);
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+});
+
 test("an object that does not come back as it was sent is no backup, and costs no older one", async () => {
   for (const day of [1, 2]) await send(Buffer.of(1), day);
   server.fault = (method, _, { objects }) => {
@@ -80,11 +140,12 @@ test("an object that does not come back as it was sent is no backup, and costs n
 });
 
 test("what a process that was killed has left is abandoned by the next, and no other host's", async () => {
-  for (const [id, host] of [
-    ["a", "host-1"],
-    ["b", "host-12"],
+  for (const [id, key] of [
+    ["a", "host-1-20261101T000000000Z.roomd"],
+    ["b", "host-12-20261101T000000000Z.roomd"],
+    ["c", "audit/host-1/0/2026-11-01.db-0"],
   ] as const)
-    server.uploads.set(id, { key: `roomd/${host}-20261101T000000000Z.roomd`, parts: new Map() });
+    server.uploads.set(id, { key: `roomd/${key}`, parts: new Map() });
   await send(Buffer.of(1), 2);
   expect([...server.uploads.keys()]).toEqual(["b"]);
 });
