@@ -1,4 +1,4 @@
-/** Databases in files that never change, beside a connection's own: opened when they are read, closed when they were not for a while. */
+/** Databases in files that never change, beside a connection's own: opened when they are read, and closed again after a while. */
 import { join } from "node:path";
 import { monotonicMs, startTimer } from "../core/clock.ts";
 import { causesOf, describeError, errnoOf } from "../core/service-error.ts";
@@ -6,8 +6,8 @@ import { directoryOf, openUnchanging, preparedBy, type Queries, type Unchanging 
 
 /** Open files of a connection. */
 const MAX_OPEN = 32;
-/** A file that was removed takes space for as long as it is open. */
-const UNUSED_MS = 30_000;
+/** A file that was removed takes space for as long as it is open, and one that was replaced is not seen. */
+const OPEN_MS = 30_000;
 
 /** A file that is missing, or is no database. */
 class LostFile extends Error {
@@ -23,7 +23,7 @@ export function isLost(error: unknown): boolean {
 class ClosedFiles {
   readonly #directory: string;
   /** The one that was used last is the last. */
-  readonly #open = new Map<string, Unchanging & { usedAtMs: number }>();
+  readonly #open = new Map<string, Unchanging & { openedAtMs: number }>();
   #timer: Timer | null = null;
 
   constructor(directory: string) {
@@ -31,15 +31,15 @@ class ClosedFiles {
   }
 
   get(path: string): Queries {
-    const file = this.#open.get(path) ?? { ...this.#opened(path), usedAtMs: 0 };
+    this.#closeOld();
+    const file = this.#open.get(path) ?? { ...this.#opened(path), openedAtMs: monotonicMs() };
     this.#open.delete(path);
     this.#open.set(path, file);
-    file.usedAtMs = monotonicMs();
     for (const [oldest] of this.#open) {
       if (this.#open.size <= MAX_OPEN) break;
       this.#close(oldest);
     }
-    this.#timer ??= startTimer(() => this.#sweep(), UNUSED_MS).unref();
+    this.#expectOld();
     return file.queries;
   }
 
@@ -51,10 +51,16 @@ class ClosedFiles {
     }
   }
 
-  #sweep(): void {
-    this.#timer = null;
-    for (const [path, { usedAtMs }] of this.#open) if (monotonicMs() - usedAtMs >= UNUSED_MS) this.#close(path);
-    if (this.#open.size > 0) this.#timer = startTimer(() => this.#sweep(), UNUSED_MS).unref();
+  #expectOld(): void {
+    this.#timer ??= startTimer(() => {
+      this.#timer = null;
+      this.#closeOld();
+      if (this.#open.size > 0) this.#expectOld();
+    }, OPEN_MS).unref();
+  }
+
+  #closeOld(): void {
+    for (const [path, { openedAtMs }] of this.#open) if (monotonicMs() - openedAtMs >= OPEN_MS) this.#close(path);
   }
 
   #close(path: string): void {

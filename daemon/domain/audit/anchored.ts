@@ -12,22 +12,28 @@ import { walkOf } from "./walks.ts";
 /** A millisecond or two of work; then others have their turn. */
 const AT_ONCE = 200;
 
-/** The verdict on a chain with what its anchors say. Rejects where they cannot be read. */
+/** The verdict on a chain with what its anchors after the record `compared` say. Rejects where they cannot be read. */
 export async function withAnchors(
   queries: Queries,
   anchors: AnchorStore,
   orgKey: ChainKey,
   verdict: Verdict,
+  compared: number,
 ): Promise<Verdict> {
-  const broken = await firstLost(queries, anchors, orgKey);
+  const broken = await firstLost(queries, anchors, orgKey, compared);
   if (broken === null || (verdict.broken_at !== null && verdict.broken_at <= broken)) return verdict;
   return { ...verdict, ok: false, from_seq: verdict.from_seq || 1, broken_at: broken };
 }
 
 /** The first record that was anchored and is not there as it was; null: all are. */
-async function firstLost(queries: Queries, anchors: AnchorStore, orgKey: ChainKey): Promise<number | null> {
+async function firstLost(
+  queries: Queries,
+  anchors: AnchorStore,
+  orgKey: ChainKey,
+  compared: number,
+): Promise<number | null> {
   const walk = walkOf(orgKey);
-  for (let after = (chainStart(queries, orgKey)?.seq ?? 1) - 1; ; ) {
+  for (let after = Math.max((chainStart(queries, orgKey)?.seq ?? 1) - 1, compared); ; ) {
     const some = await anchors.after(orgOfChain(orgKey), after, AT_ONCE);
     await walk.turn();
     const lost = some.find((anchor) => isLost(queries, orgKey, anchor));

@@ -67,6 +67,14 @@ export interface Known {
   isStretch?: boolean;
   /** Hashes by seq that were written down elsewhere when the records were made. */
   witnessed?: ReadonlyMap<number, string>;
+  /** An earlier check of the same chain, which this one goes on from. */
+  walked?: Walked | null;
+}
+
+/** How far a check has come: the last record that it took, and the last purge that those before tell of. */
+export interface Walked {
+  last: Head;
+  purged: Head | null;
 }
 
 /** The event of the record that a purge leaves; its details are a Head. */
@@ -84,7 +92,12 @@ export class ChainCheck {
   constructor(known: Known) {
     this.#known = known;
     this.#begin = known.start ?? { seq: 0, hash: GENESIS };
-    this.#last = this.#begin;
+    this.#last = known.walked?.last ?? this.#begin;
+    this.#purged = known.walked?.purged ?? null;
+  }
+
+  get walked(): Walked {
+    return { last: this.#last, purged: this.#purged };
   }
 
   /** Whether the chain is whole up to this record. */

@@ -2,8 +2,9 @@
 import type { Steps } from "../../core/loop/steps.ts";
 import type { Queries } from "../../db/client.ts";
 import { isLost } from "../../db/closed-files.ts";
-import { ChainCheck, type Known, type Verdict } from "./chain.ts";
+import { ChainCheck, type Known, type Verdict, type Walked } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
+import { closedUpTo } from "./days/parts.ts";
 import { chainEnd, chainRecords, chainStart } from "./rows.ts";
 import { type Scan, scanAudit } from "./scan.ts";
 import type { AuditRow } from "./table.ts";
@@ -11,15 +12,34 @@ import type { AuditRow } from "./table.ts";
 /** Records of a step. */
 const AT_ONCE = 100;
 
-/** Of a whole chain. */
-export function* checkChain(queries: Queries, orgKey: ChainKey, witnessed?: Known["witnessed"]): Steps<Verdict> {
+export interface Checked {
+  verdict: Verdict;
+  /** How far closed days go, if the chain is whole up to there. */
+  closed: Walked | null;
+}
+
+/** Of a whole chain; `walked` is what an earlier check has found of its closed days. */
+export function* checkChain(
+  queries: Queries,
+  orgKey: ChainKey,
+  { witnessed, walked = null }: Pick<Known, "witnessed" | "walked"> = {},
+): Steps<Checked> {
   for (;;) {
+    const upTo = closedUpTo(queries, orgKey);
     const start = chainStart(queries, orgKey);
     // The head is read first: what is added meanwhile comes after it.
     const head = chainEnd(queries, orgKey);
-    const verdict = yield* walk(queries, orgKey, new ChainCheck({ start, head, ...(witnessed && { witnessed }) }));
+    const known = walked && walked.last.seq >= (start?.seq ?? 0) ? walked : null;
+    const check = new ChainCheck({ start, head, walked: known, ...(witnessed && { witnessed }) });
+    let closed = known?.last.seq === upTo ? known : null;
+    const verdict = yield* walk(queries, orgKey, check, {
+      from: known?.last.seq,
+      onTaken: ({ seq }) => {
+        if (seq === upTo) closed = check.walked;
+      },
+    });
     // Records that were to be looked at may have been purged meanwhile.
-    if (verdict.ok || chainStart(queries, orgKey)?.seq === start?.seq) return verdict;
+    if (verdict.ok || chainStart(queries, orgKey)?.seq === start?.seq) return { verdict, closed };
   }
 }
 
@@ -35,13 +55,8 @@ export function* checkRoom(queries: Queries, org_id: string, room_uid: string): 
     const last = yield* firstOf(queries, { org_id, room_uid, order: "desc" });
     if (!first || !last) return { ok: true, from_seq: 0, to_seq: 0, broken_at: null };
     const start = { seq: first.seq - 1, hash: first.prev_hash };
-    const verdict = yield* walk(
-      queries,
-      orgKey,
-      new ChainCheck({ start, head: last, isStretch: true }),
-      start.seq,
-      last.seq,
-    );
+    const check = new ChainCheck({ start, head: last, isStretch: true });
+    const verdict = yield* walk(queries, orgKey, check, { from: start.seq, to: last.seq });
     if (verdict.ok || chainStart(queries, orgKey)?.seq === purged) return verdict;
   }
 }
@@ -55,16 +70,26 @@ function* firstOf(queries: Queries, scan: Scan): Steps<AuditRow | undefined> {
   return undefined;
 }
 
+interface Stretch {
+  /** Exclusive. */
+  from?: number | undefined;
+  to?: number;
+  onTaken?(row: AuditRow): void;
+}
+
 function* walk(
   queries: Queries,
   orgKey: ChainKey,
   check: ChainCheck,
-  from = 0,
-  to = Number.POSITIVE_INFINITY,
+  { from = 0, to = Number.POSITIVE_INFINITY, onTaken }: Stretch,
 ): Steps<Verdict> {
   for (let after = from; ; ) {
     const rows = after < to ? recordsOf(queries, orgKey, after, Math.min(AT_ONCE, to - after)) : [];
-    if (rows.length === 0 || !rows.every((row) => check.take(row))) return check.end();
+    if (rows.length === 0) return check.end();
+    for (const row of rows) {
+      if (!check.take(row)) return check.end();
+      onTaken?.(row);
+    }
     after = rows.at(-1)?.seq ?? after;
     yield;
   }

@@ -2,9 +2,9 @@
 import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { Lines, Read } from "../../db/readers/read.ts";
-import type { Verdict } from "./chain.ts";
+import type { Walked } from "./chain.ts";
 import { chainKey } from "./chain-key.ts";
-import { checkChain, checkRoom } from "./check.ts";
+import { type Checked, checkChain, checkRoom } from "./check.ts";
 import { type LinesInput, linesOfRecords, type PageInput, pageOfRecords } from "./pages.ts";
 import { listPart } from "./rows.ts";
 import type { Scan } from "./scan.ts";
@@ -35,12 +35,15 @@ export const readSummary: Read<{ scan: Scan; about: string }, Summary> = {
 };
 
 /** Of an organization's chain, or from a room's first record to its last. */
-export const readVerdict: Read<{ org_id: string; room_uid: string | null }, Verdict> = {
+export const readVerdict: Read<{ org_id: string; room_uid: string | null; walked: Walked | null }, Checked> = {
   name: "audit.verify",
   isOfRecords: true,
-  *run(queries, { org_id, room_uid }) {
-    const check = room_uid === null ? checkChain(queries, chainKey(org_id)) : checkRoom(queries, org_id, room_uid);
-    yield JSON.stringify(yield* check);
+  *run(queries, { org_id, room_uid, walked }) {
+    const checked: Checked =
+      room_uid === null
+        ? yield* checkChain(queries, chainKey(org_id), { walked })
+        : { verdict: yield* checkRoom(queries, org_id, room_uid), closed: null };
+    yield JSON.stringify(checked);
   },
 };
 

@@ -4,6 +4,7 @@ import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
 import { READING_WORDS } from "../../../shared/audit-reads.ts";
 import type { Selection } from "../../../shared/timeline/selection.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
+import { isLost } from "../../db/closed-files.ts";
 import type { Head } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import { partOf, shareOf } from "./days/parts.ts";
@@ -25,10 +26,15 @@ const hashesOf = preparedBy((queries: Queries) =>
   rawQuery<{ hash: string }>(queries, "SELECT hash FROM audit WHERE org_key = ? AND seq = ?"),
 );
 
-/** The hash of one record; undefined where there is none. Throws LostFile. */
+/** The hash of one record; undefined where there is none, or its closed day is lost. */
 export function hashAt(queries: Queries, orgKey: ChainKey, seq: number): string | undefined {
-  const part = partOf(queries, orgKey, { order: "asc", from: seq - 1 });
-  return part && part.after < seq ? hashesOf(part.queries)([orgKey, seq])[0]?.hash : undefined;
+  try {
+    const part = partOf(queries, orgKey, { order: "asc", from: seq - 1 });
+    return part && part.after < seq ? hashesOf(part.queries)([orgKey, seq])[0]?.hash : undefined;
+  } catch (error) {
+    if (!isLost(error)) throw error;
+    return undefined;
+  }
 }
 
 export interface AuditFilter {

@@ -138,7 +138,9 @@ export function countRecords(queries: Queries): number {
 }
 
 /** A room's newest records, in stretches of a scan: some 20,000. */
-const MAX_STRETCHES = 8;
+const MAX_FULL_STRETCHES = 8;
+/** Some milliseconds' work, where most of them have few. */
+const MAX_STRETCHES = 30;
 
 /**
  * What was recorded, with success, of these executions of a sandbox, oldest first. Records that are older than the begin of all of them are not
@@ -152,9 +154,9 @@ export function executionRecords(
   const found: (AuditRecord & { exec_id: string })[] = [];
   const wanted = new Set(execIds);
   const exec_id = sql<string>`json_extract(${audit.details}, '$.exec_id')`;
-  let full = 0;
+  let [looked, full] = [0, 0];
   for (const stretch of stretches(queries, { org_id, room_uid, order: "desc" })) {
-    if (wanted.size === 0 || full >= MAX_STRETCHES) break;
+    if (wanted.size === 0 || full >= MAX_FULL_STRETCHES || looked++ >= MAX_STRETCHES) break;
     const rows = stretch.queries
       .select()
       .from(audit)

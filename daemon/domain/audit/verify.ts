@@ -6,9 +6,10 @@ import { inPieces } from "../../core/loop/steps.ts";
 import { type Bound, bind, boundTo, type Caller, parsed } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { withAnchors } from "./anchored.ts";
-import type { Known, Verdict } from "./chain.ts";
+import type { Known, Verdict, Walked } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import { checkChain } from "./check.ts";
+import { VerifiedDays } from "./days/verified.ts";
 import type { AuditDeps } from "./deps.ts";
 import { type AuditedRoom, findRoom } from "./find.ts";
 import { readVerdict } from "./reads.ts";
@@ -27,15 +28,24 @@ export function makeVerify(deps: AuditDeps): Bound[] {
     underWay.set(name, verdict);
     return await verdict;
   };
-  const check = async (org_id: string, room_uid: string | null) => {
+  const days = new VerifiedDays(queries);
+  const check = async (org_id: string, room_uid: string | null, walked: Walked | null) => {
     // Several callers may wait for it: it does not end with one of them.
     const by = { owner: ownerOf(org_id), signal: new AbortController().signal };
-    return parsed(await deps.reads.read(readVerdict, { org_id, room_uid }, by));
+    return parsed(await deps.reads.read(readVerdict, { org_id, room_uid, walked }, by));
   };
   const verify = (orgId: string) =>
-    together(orgId, async () => anchored(queries, chainKey(orgId), anchors, await check(orgId, null)));
+    together(orgId, async () => {
+      const key = chainKey(orgId);
+      const files = await days.filesOf(key);
+      const walked = days.verified(key, files);
+      const { verdict, closed } = await check(orgId, null, walked);
+      const looked = await anchored(queries, key, anchors, verdict, walked?.last.seq);
+      if (looked.ok && !looked.warnings && closed) days.note(key, closed, files);
+      return looked;
+    });
   const verifyOwn = ({ org_id }: Caller, { room_uid }: AuditedRoom) =>
-    together(`${org_id} ${room_uid}`, () => check(org_id, room_uid));
+    together(`${org_id} ${room_uid}`, async () => (await check(org_id, room_uid, null)).verdict);
   return [
     bind(orgAuditVerify, {
       find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
@@ -70,10 +80,12 @@ async function anchored(
   orgKey: ChainKey,
   anchors: AnchorStore | null,
   verdict: Verdict,
+  /** Up to this record an earlier look has compared them. */
+  compared = 0,
 ): Promise<Looked> {
   if (!anchors) return verdict;
   try {
-    return await withAnchors(queries, anchors, orgKey, verdict);
+    return await withAnchors(queries, anchors, orgKey, verdict, compared);
   } catch {
     return { ...verdict, warnings: [NOT_COMPARED] };
   }
@@ -85,5 +97,5 @@ export async function verifyAudit(
   orgKey: ChainKey,
   witnessed?: Known["witnessed"],
 ): Promise<Verdict> {
-  return await inPieces(checkChain(queries, orgKey, witnessed), walkOf(orgKey));
+  return (await inPieces(checkChain(queries, orgKey, witnessed ? { witnessed } : {}), walkOf(orgKey))).verdict;
 }

@@ -5,8 +5,9 @@
  *   seq    start      stretch         stretch       closed       head
  *           │ 2026-11-27.db │ 2026-11-28.db │ table audit │
  */
+import { join } from "node:path";
 import { AUDIT_DAYS } from "../../../core/paths.ts";
-import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
+import { directoryOf, preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
 import { closedFile } from "../../../db/closed-files.ts";
 import type { ChainKey } from "../chain-key.ts";
 
@@ -45,6 +46,7 @@ const WITHIN = "AND s.last_at >= ? AND s.first_at <= ? ORDER BY s.last_seq";
 const statementsOf = preparedBy((queries: Queries) => ({
   asc: rawQuery<Stretch>(queries, `${STRETCHES} AND s.last_seq > ? ${WITHIN} LIMIT 1`),
   desc: rawQuery<Stretch>(queries, `${STRETCHES} AND s.first_seq < ? ${WITHIN} DESC LIMIT 1`),
+  all: rawQuery<Stretch>(queries, `${STRETCHES} ORDER BY s.last_seq`),
   last: rawQuery<Stretch>(queries, `${STRETCHES} ORDER BY s.last_seq DESC LIMIT 1`),
   start: rawQuery<{ seq: number }>(queries, "SELECT seq FROM audit_starts WHERE org_key = ?"),
   at: rawQuery<{ at: string }>(queries, "SELECT at FROM audit WHERE org_key = ? AND seq = ?"),
@@ -62,6 +64,12 @@ export function lastBefore(queries: Queries, key: ChainKey, seq: number, moment:
     else after = middle;
   }
   return before;
+}
+
+/** Closed days that have records of a chain, in their order: the paths of their files, and the seq of the last record. */
+export function stretchesOf(queries: Queries, key: ChainKey): { path: string; last: number }[] {
+  const rows = statementsOf(queries).all([key]);
+  return rows.map(({ name, last_seq }) => ({ path: join(directoryOf(queries), AUDIT_DAYS, name), last: last_seq }));
 }
 
 /** Each closed day in turn, with the records of all chains. Throws LostFile. */
