@@ -14,7 +14,8 @@ import { inboxBell } from "./bells.ts";
 import { type DeliveryChange, dueDeliveries, nextDue, setDelivery } from "./store.ts";
 import type { DeliveryRow } from "./table.ts";
 
-const MOST_AT_ONCE = 1000;
+/** Of one commit: 2 ms. */
+const MOST_AT_ONCE = 256;
 /** After a failure, and however far away the next is. */
 const LONGEST_MS = 60_000;
 

@@ -81,6 +81,11 @@ function prepare(queries: Queries) {
         ),
       )
       .prepare(),
+    change: rawStatement(
+      queries,
+      `UPDATE deliveries SET state = ?, due_at_ms = ?, awaited = iif(?, 0, awaited)
+       WHERE room_uid = ? AND agent_id = ? AND seq = ? AND state IN ('queued', 'delivered')`,
+    ),
     unread: queries
       .select({ seq: deliveries.seq })
       .from(deliveries)
@@ -287,19 +292,9 @@ export function nextDue(queries: Queries): number | null {
 /** What becomes of a delivery; one that nobody can reply to any more is not awaited. */
 export type DeliveryChange = Pick<DeliveryRow, "state" | "due_at_ms"> & { awaited?: false };
 
-export function setDelivery(queries: Queries, place: Place, change: DeliveryChange): void {
-  queries
-    .update(deliveries)
-    .set(change)
-    .where(
-      and(
-        eq(deliveries.room_uid, place.room_uid),
-        eq(deliveries.agent_id, place.agent_id),
-        eq(deliveries.seq, place.seq),
-        OPEN,
-      ),
-    )
-    .run();
+export function setDelivery(queries: Queries, { room_uid, agent_id, seq }: Place, change: DeliveryChange): void {
+  const { state, due_at_ms, awaited } = change;
+  statementsOf(queries).change([state, due_at_ms, awaited === false ? 1 : 0, room_uid, agent_id, seq]);
 }
 
 /** Removes some deliveries of a room, and once there are none some of its messages; false when nothing is left. */

@@ -5,12 +5,15 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { loopTime } from "../../../daemon/core/loop/index.ts";
+import { until } from "../../harness/guests.ts";
 import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
 import { Rooms } from "../domain/fabric/rooms-fixture.ts";
 
 const MOST_MS = 150;
 /** Where thousands of waits begin, and end, in one process. */
 const MOST_OF_MANY_MS = 300;
+/** In one commit, with a statement prepared for each, they take 60 and more. */
+const MOST_OF_DUE_MS = 20;
 const PAYLOAD = "x".repeat(60_000);
 const WARM_UP = 40;
 
@@ -92,4 +95,25 @@ test("an agent has 128 waits for messages at most", async () => {
   expect(await rooms.codeOf("r", "a", "agent_wait", { agent_id: "a", wait_ms: 500 })).toBe("quota_exceeded");
   await Promise.all(waits);
   expect(await rooms.codeOf("r", "a", "agent_wait", { agent_id: "a", wait_ms: 1 })).toBe("none");
+});
+
+test("1,000 messages expire together", async () => {
+  const rooms = new Rooms();
+  const agents = Array.from({ length: 10 }, (_, n) => `a${n}`);
+  for (const agent_id of agents) await rooms.call("r", agent_id, "agent_subscribe", { agent_id, topics: [] });
+  const send = async (count: number) => {
+    for (let sent = 0; sent < count; sent += 100) {
+      const to = (n: number) => ({ source: "a0", destination: agents[n % agents.length], payload: n, ttl_ms: 3_000 });
+      await rooms.call("r", "*", "message_send_many", { messages: Array.from({ length: 100 }, (_, n) => to(n)) });
+    }
+  };
+  const expired = () => rooms.database.queries.all(sql`SELECT seq FROM deliveries WHERE state = 'expired'`).length;
+  // Compiled before it is measured.
+  await send(200);
+  await until("the first have expired", () => expired() === 200);
+  await send(1_000);
+  const longest = await longestTurn(() => until("all have expired", () => expired() === 1_200));
+  console.log(`longest turn: ${longest.toFixed(1)} ms`);
+  expect(longest).toBeLessThan(boundOf(MOST_OF_DUE_MS));
+  await rooms[Symbol.asyncDispose]();
 });
