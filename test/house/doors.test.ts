@@ -21,7 +21,6 @@ const CHARGED_BY: Record<string, string | null> = {
   "daemon/domain/egress/tunnels.ts": null,
   "daemon/edge/hosts/connection.ts": null,
   "daemon/edge/listener.ts": "daemon/edge/http/server.ts",
-  "daemon/edge/ssh/server.ts": null,
   "daemon/host/confine/bus.ts": null,
   "daemon/host/fetch-relay.ts": null,
   "daemon/host/files/drive-copier.ts": null,
