@@ -159,7 +159,7 @@ test("a sync of a day that fails ends the service with status 74, and the next s
   const day = query<{ at: string }>(daemon, "SELECT min(at) AS at FROM audit")[0]?.at.slice(0, 10);
   const part = join(daemon.dataDir, "audit", `${day}.db.part`);
   const recording = join(daemon.dataDir, "recording");
-  daemon.env.DISK_RECORDER = recorder({ to: recording, paths: [part], inject: "fsync,fdatasync:error=EIO:when=1" });
+  daemon.env.DISK_RECORDER = recorder({ to: recording, paths: [part], inject: ["fsync,fdatasync:error=EIO:when=1"] });
   // It may have answered that it is ready before.
   await daemon.serve().catch((error: Error) => expect(error.message).toContain("the daemon ended (74)"));
   delete daemon.env.DISK_RECORDER;
@@ -179,7 +179,11 @@ test("a day for which there is no space waits, and the service goes on", { timeo
   const day = query<{ at: string }>(daemon, "SELECT min(at) AS at FROM audit")[0]?.at.slice(0, 10);
   const part = join(daemon.dataDir, "audit", `${day}.db.part`);
   const recording = join(daemon.dataDir, "recording");
-  daemon.env.DISK_RECORDER = recorder({ to: recording, paths: [part], inject: "fsync,fdatasync:error=ENOSPC:when=1+" });
+  daemon.env.DISK_RECORDER = recorder({
+    to: recording,
+    paths: [part],
+    inject: ["fsync,fdatasync:error=ENOSPC:when=1+"],
+  });
   await daemon.serve();
   delete daemon.env.DISK_RECORDER;
   await until("it has failed", () => (daemon.log.includes("failed to close a day") ? true : null));

@@ -9,6 +9,7 @@ import { openConnection } from "../../../daemon/db/client.ts";
 import { verifyAll } from "../../../daemon/domain/audit/verify-all.ts";
 import { Days } from "../domain/audit/days/days-fixture.ts";
 
+const BOUNDS = { "backup.log_mib": 1024, "limits.disk_free_mib": 1 };
 const NAMES = ["2026-01-01.db", "2026-01-02.db", "2026-01-03.db"];
 
 async function archived(days: Days, meanwhile: () => void, withDays: boolean) {
@@ -18,7 +19,7 @@ async function archived(days: Days, meanwhile: () => void, withDays: boolean) {
   mkdirSync(out);
   const to = openSync(join(out, "backup.tar"), "w");
   const made = await oneAtATime(paths, async () => {
-    const copied = copyService(paths);
+    const copied = await copyService(paths, BOUNDS);
     meanwhile();
     return await backUp(paths, to, copied, { withDays });
   });
