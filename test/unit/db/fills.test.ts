@@ -122,7 +122,7 @@ test("a fill that is killed at any piece continues after the last one that was c
 });
 
 test("each piece is a commit, and a stop ends it after the one under way", async () => {
-  const agents = 800;
+  const agents = 300;
   madeOld(agents);
   expand();
   for (let stops = 0; fillsLeft().length > 0; stops++) {
