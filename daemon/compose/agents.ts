@@ -71,10 +71,8 @@ export function composeAgents({ config, log, database, reads, finder, tracing }:
         bells.end(room_uid, new ServiceError("room_destroying", { detail: `Room ${room_id} is being destroyed.` })),
       forget: async (roomUid: RoomUid) => {
         await fabric.forget(roomUid);
-        await database.commit((queries) => {
-          agents.forget(queries, [roomUid]);
-          barriers.forget(queries, [roomUid]);
-        });
+        await barriers.forget(roomUid);
+        await database.commit((queries) => agents.forget(queries, [roomUid]));
       },
     },
     /** While a room moves. */

@@ -4,7 +4,6 @@ import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 import type { Bound } from "../../core/operation.ts";
-import type { Queries } from "../../db/client.ts";
 import { makeArrive } from "./arrive.ts";
 import { makeBranch } from "./branch.ts";
 import type { BarrierDeps } from "./deps.ts";
@@ -13,7 +12,7 @@ import { makeGet } from "./get.ts";
 import { Meetings } from "./meetings.ts";
 import { MissingParticipants } from "./missing.ts";
 import { BarrierSpace } from "./space.ts";
-import { breakBarriers, forgetBarriers, isWaitingFor, openNames, waitedFor, waitedForIn } from "./store.ts";
+import { breakBarriers, isWaitingFor, openNames, removeSome, waitedFor, waitedForIn } from "./store.ts";
 
 export { missingOf } from "./state.ts";
 export { findBarrier, openBarriers } from "./store.ts";
@@ -59,10 +58,10 @@ export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "missing" | "
       const gone = waitedFor(database.queries).filter((each) => deps.agents.isGone(each.room_uid, each.agent_id));
       for (const { room_uid, agent_id } of gone) await agentGone(room_uid, agent_id);
     },
-    /** Within a transaction: the rooms are gone. */
-    forget: (queries: Queries, roomUids: readonly RoomUid[]) => {
-      forgetBarriers(queries, roomUids);
-      for (const roomUid of roomUids) deps.space.forget(roomUid);
+    /** Removes all barriers of a destroyed room, some in each commit. */
+    forget: async (roomUid: RoomUid): Promise<void> => {
+      while (await database.commit((queries) => removeSome(queries, roomUid))) {}
+      deps.space.forget(roomUid);
     },
   };
 }

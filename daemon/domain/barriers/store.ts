@@ -238,9 +238,12 @@ export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId:
   return removed.reduce((sum, row) => sum + bytesOf(row), 0);
 }
 
-export function forgetBarriers(queries: Queries, roomUids: readonly RoomUid[]): void {
-  queries
-    .delete(barriers)
-    .where(inArray(barriers.room_uid, [...roomUids]))
-    .run();
+/** In one commit: each generation may have 64 KiB of names. */
+const MOST_REMOVED = 256;
+
+/** Removes some generations of a room; false when none is left. Bounded by MOST_REMOVED. */
+export function removeSome(queries: Queries, roomUid: RoomUid): boolean {
+  const key = sql`room_uid, barrier_id, generation`;
+  const some = sql`SELECT ${key} FROM ${barriers} WHERE room_uid = ${roomUid} LIMIT ${MOST_REMOVED}`;
+  return queries.all(sql`DELETE FROM ${barriers} WHERE (${key}) IN (${some}) RETURNING generation`).length > 0;
 }

@@ -137,10 +137,8 @@ export class Rooms {
   /** Removes all rows of a room. */
   async forget(room: string): Promise<void> {
     await this.fabric.forget(uidOf(room));
-    await this.database.commit((queries) => {
-      this.barriers.forget(queries, [uidOf(room)]);
-      this.agents.forget(queries, [uidOf(room)]);
-    });
+    await this.barriers.forget(uidOf(room));
+    await this.database.commit((queries) => this.agents.forget(queries, [uidOf(room)]));
   }
 
   async replace(room: string, state: State, pausedMs = 0): Promise<void> {
