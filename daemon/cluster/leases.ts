@@ -48,14 +48,15 @@ export interface Lease {
 
 /**
  * With the number of the last beat that was acknowledged as $8, null for a daemon that starts, and its value, and the one that was attempted
- * since, as $9. A number that is lower than the acknowledged one is of a directory that was set back.
+ * since, as $9. A number that is lower than the acknowledged one is of a directory that was set back. Numbers increase with the database's time: counted from
+ * the previous one alone, a number of a directory that was set back could be one that another daemon has had before, in changes that were lost.
  */
 const IS_MINE = `CASE WHEN $8::bigint IS NULL THEN ${MAY_TAKE} ELSE beat < $8 OR (run = $3 AND beat_id = ANY($9::text[])) END`;
 
 const BEAT = `
   WITH mine AS (
     UPDATE roomd.leases SET run = $3, place = $4, version = $5, load = $6::json, lease_until = now() + make_interval(secs => $7),
-           beat = GREATEST(beat, $8) + 1, beat_id = $10
+           beat = GREATEST(beat + 1, $8 + 1, ${DATABASE_MS}::bigint), beat_id = $10
      WHERE host_id = $1 AND incarnation = $2 AND ${IS_MINE} RETURNING beat)
   SELECT host_id, version, lease_until > now() OR host_id = $1 AS is_alive, load, ${DATABASE_MS} AS database_ms,
          to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS alive_until,
