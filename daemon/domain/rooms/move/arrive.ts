@@ -17,6 +17,7 @@ import { Deadlines } from "../../../core/deadlines.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { Paths } from "../../../core/paths.ts";
 import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
+import { violatesUnique } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
@@ -215,7 +216,8 @@ export class Arrivals {
       ],
       () => {},
     );
-    if (tried && "error" in tried) throw tried.error;
+    if (!tried || !("error" in tried)) return;
+    throw violatesUnique(tried.error, "rooms.room_id") ? nameTaken(about.room.room_id) : tried.error;
   }
 
   #aboutOf(roomUid: RoomUid): About | null {
@@ -334,6 +336,13 @@ async function writeWhole(path: string, about: About): Promise<void> {
     await file.close();
   }
   await rename(temporary, path);
+}
+
+/** By a room that the directory does not have under its name: it forgot it, or the host was set back. */
+function nameTaken(room_id: string): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `The other host has a room ${room_id} already, whose name the directory gave to this one.`,
+  });
 }
 
 function busy(): ServiceError {
