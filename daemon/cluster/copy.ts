@@ -54,7 +54,7 @@ export class Copy {
     return true;
   }
 
-  /** Writes rows, and sets aside those that do not fit. Within a commit. */
+  /** Writes rows, and sets aside the unfit ones. Within a commit. */
   write(queries: Queries, rows: readonly SharedRow[]): void {
     noteEndedKeys(queries, this.shared, rows);
     const unfit = this.shared.bring(rows);
@@ -79,7 +79,7 @@ export class Copy {
     return this.bring(from, [], to);
   }
 
-  /** Removes rows that the directory lacks. Returns the keys of those that stay, since others refer to them. */
+  /** Removes rows that the directory lacks. Returns the keys of rows that stay, since others refer to them. */
   async remove(from: Point, tbl: string, keys: readonly string[]): Promise<string[]> {
     const kept: string[] = [];
     for (let at = 0; at < keys.length; at += PIECE_ROWS) {
@@ -94,7 +94,7 @@ export class Copy {
     return kept;
   }
 
-  /** All rows of the directory follow, and say anew what does not fit. */
+  /** All rows of the directory follow; the unfit among them are noted again. */
   async forgetUnfit(from: Point): Promise<void> {
     await this.#commit((queries) => pointOf(queries).change_id === from.change_id && forgetUnfit(queries));
   }

@@ -1,8 +1,8 @@
 /**
- * Reading of the directory: the point up to which this host's copy has it, and what follows, in pages of bounded size.
+ * Reading of the directory: the point up to which this host's copy has it, and the changes that follow, in pages of bounded size.
  *
  *   known point    the changes after it, page by page: each page moves the point
- *   any other      all rows table by table, as for a host that joins, or one that knows changes which the directory lost (whole.ts)
+ *   any other      all rows table by table, as for a host that joins, or has a copy of changes that the directory lost (whole.ts)
  */
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
@@ -35,7 +35,7 @@ export interface Changes {
   /** Point of the copy that has these rows; the former one if more of the same change follow. */
   to: Point;
   rest: Rest | null;
-  /** Those that one host has made. */
+  /** Changes that one host has made. */
   own: Point[];
   /** Whether nothing follows. */
   isLast: boolean;
@@ -137,7 +137,7 @@ const TABLE = `
   SELECT max(key) AS last, json_agg(json_build_array(key, "row"::text)) FILTER (WHERE "row" IS NOT NULL AND seq <= $3) AS rows
     FROM (SELECT key, "row", seq FROM roomd.rows WHERE tbl = $1 AND key > $2 ORDER BY key LIMIT ${PAGE_ROWS}) page`;
 
-/** The next rows of a table as of a change; those that have changed since follow with the changes. `last` is null after the last page. */
+/** The next rows of a table as of a change; rows that have changed since follow with the changes. `last` is null after the last page. */
 export async function readTable(
   run: Run,
   tbl: string,
@@ -149,7 +149,7 @@ export async function readTable(
   return { rows: rows.map(([key, row]) => ({ tbl, key, row })), last: (page?.last ?? null) as string | null };
 }
 
-/** Those of the keys of which the directory has no row. */
+/** Keys without a row in the directory. */
 export async function missingKeys(run: Run, tbl: string, keys: readonly string[]): Promise<string[]> {
   const { rows } = await run(
     `SELECT given.key FROM json_array_elements_text($2::json) AS given (key)

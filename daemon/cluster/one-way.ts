@@ -41,7 +41,7 @@ const OF_HOSTS: readonly string[] = ["placements", "org_use"];
 
 /**
  * The rows of a directory as they are to be here, and those of them that it is to have again. A host that is gone has no placements and uses
- * nothing: neither rows of it here nor those that the directory has again are kept. Hosts come before these rows. Outside of a transaction.
+ * nothing: neither its rows here nor rows that the directory has again are kept. Hosts come before these rows. Outside of a transaction.
  */
 export function withOneWay<R extends SharedRow>(
   queries: Queries,

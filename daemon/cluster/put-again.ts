@@ -1,5 +1,5 @@
 /**
- * Rows that a directory which was set back is to have again: ends, revocations and epochs (one-way.ts), and what rows of this host refer to, such
+ * Rows that a directory which was set back is to have again: ends, revocations and epochs (one-way.ts), and rows to which this host refers, such
  * as the organization of a room.
  */
 import { parseJson } from "../core/json.ts";
@@ -10,7 +10,7 @@ import { withOneWay } from "./one-way.ts";
 
 export type RowName = Pick<SharedRow, "tbl" | "key">;
 
-/** Those of the rows that the directory still lacks, as it is to have them. Within the transaction that has its lock. */
+/** Rows that the directory still lacks, as it is to have them. Within the transaction that has its lock. */
 export async function lackingRows(
   run: Run,
   { queries, shared }: Copy,

@@ -80,6 +80,14 @@ export interface RoundDeps {
   putAgain?(queries: Queries, change: Recovered): void;
 }
 
+/** Found within a round: the copy is compared with the whole directory first. */
+class AnotherPast extends Error {
+  override name = "AnotherPast";
+}
+const MOST_ATTEMPTS = 3;
+const asAway = (error: unknown) =>
+  error instanceof AnotherPast ? new DirectoryAway("terminated", error.message) : error;
+
 interface Change {
   work(queries: Queries): unknown;
   vital: boolean;
@@ -276,15 +284,15 @@ export class Rounds {
     if (rows.length > 0) log.warn("rows of the directory do not fit this host's tables", { rows });
   }
 
-  async #round(asked: readonly Change[]): Promise<void> {
+  async #round(asked: readonly Change[], attempt = 1): Promise<void> {
     const { connections } = this.#deps;
     let batch = asked;
     const change_id = randomUUID();
     const askedAt = monotonicMs();
     let found: Round | null = null;
     try {
-      // What is read before is not read while all others wait.
-      if (this.staleMs > FRESH_MS) await this.#catchUp();
+      // Changes that are read before the lock are not read while all others wait.
+      if (attempt > 1 || this.staleMs > FRESH_MS) await this.#catchUp();
       await connections.transaction(async (run) => {
         await this.#lock(run);
         found = await this.#try(run, batch, change_id);
@@ -299,9 +307,10 @@ export class Rounds {
         await faultPoint("round.written");
       }, ROUND_MS);
     } catch (error) {
+      if (error instanceof AnotherPast && attempt < MOST_ATTEMPTS) return await this.#round(asked, attempt + 1);
       if (!(found && (await this.#isTrue(error, change_id)))) {
         this.#deps.tally?.note(false, askedAt);
-        return await this.#failed(batch, error);
+        return await this.#failed(batch, asAway(error));
       }
     }
     this.#deps.tally?.note(true, askedAt);
@@ -354,8 +363,7 @@ export class Rounds {
     for (;;) {
       const from = this.#copy.point;
       const { changes } = await this.#changesAfter(run, from);
-      if (!changes)
-        throw new DirectoryAway("terminated", "the directory was set back, and the copy is not compared yet");
+      if (!changes) throw new AnotherPast("the directory does not know the point of this host's copy");
       if ((await this.#bring(from, changes)) && changes.isLast) break;
     }
     this.#tell();

@@ -138,7 +138,7 @@ const FORGET_AFTER = "7 days";
 const FORGET_ROWS = 1_000;
 
 /**
- * Forgets some old changes, the oldest first and never the last, and deleted rows from before the oldest one that is known: a host that
+ * Forgets some old changes, the oldest first and never the last, and deleted rows from before the oldest known one: a host that
  * continues from a known change has seen these. Returns how many were forgotten; 0 once all are. Within a transaction.
  */
 export async function forgetOld(run: Run): Promise<number> {

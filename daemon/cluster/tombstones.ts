@@ -29,7 +29,7 @@ export function noteEndedKeys(queries: Queries, shared: SharedRows, rows: readon
   }
 }
 
-/** Those of the directory's rows that are keys which have ended and were removed. */
+/** Rows of the directory for keys that have ended and were removed here. */
 export function endedKeysOf<R extends SharedRow>(queries: Queries, rows: readonly R[]): R[] {
   const keys = rows.filter(({ tbl, row }) => tbl === KEYS && row !== null);
   if (keys.length === 0) return [];

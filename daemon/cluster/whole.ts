@@ -1,10 +1,10 @@
 /**
- * Comparison of this host's whole copy with the directory: for a host that joins, for one that was away for longer than changes are known, and for
- * a directory that was set back. It goes in steps of one page, and continues after a failure where it was.
+ * Comparison of this host's whole copy with the directory: for a host that joins or was away for longer than changes are known, and for
+ * a directory that was set back. It goes in steps of one page, and continues after a failure.
  *
  *   read     all rows of the directory, table by table, as of one change; ends and epochs that it lacks stay as they are here (one-way.ts)
- *   remove   rows of the copy that the directory lacks, but for those that others refer to, such as the organization of a room
- *   again    what stays is put into the directory again (put-again.ts)
+ *   remove   rows of the copy that the directory lacks, but for rows that others refer to, such as the organization of a room
+ *   again    the rows that stay are put into the directory again (put-again.ts)
  *   done     the copy has the directory as of that change, and changes since follow in pages
  */
 import type { Connections } from "./connections.ts";
@@ -40,7 +40,7 @@ export class WholeComparison {
     this.from = from;
     this.to = to;
     this.#toRead = [...copy.shared.names];
-    // What refers to other rows goes first. A host that joins has nothing to remove.
+    // Referencing rows go first. A host that joins has nothing to remove.
     this.#toRemove = isNothing(from) ? [] : [...copy.shared.names].reverse();
   }
 

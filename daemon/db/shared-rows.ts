@@ -109,7 +109,7 @@ export class SharedRows {
   }
 
   /**
-   * Writes rows as they are given, each by itself, and returns those that their tables refuse: for a value that this version does not know, a name
+   * Writes rows as they are given, each by itself, and returns the rows that their tables refuse: for a value that this version does not know, a name
    * that another row has, an organization that is not here, or rows of this host that refer to a deleted one. The former version of a refused row
    * stays, unless it grants access. Within a transaction; unknown tables and columns are left out.
    */
@@ -136,7 +136,7 @@ export class SharedRows {
     return this.#tables.get(tbl)?.read(key) ?? null;
   }
 
-  /** The shared tables; those that others refer to come first. */
+  /** The shared tables; referenced tables come first. */
   get names(): string[] {
     return [...this.#tables.keys()];
   }
@@ -239,7 +239,7 @@ export class SharedRows {
     };
   }
 
-  /** Inserts a row, or updates it. A row of a version that knows other columns has those that both know. */
+  /** Inserts a row, or updates it. A row of another version has the columns that both versions know. */
   #insert({ name, columns, keys }: Table, row: string): void {
     const said = JSON.parse(row) as Record<string, unknown>;
     const both = columns.filter((column) => column in said);

@@ -1,7 +1,7 @@
 /**
  * Removal of API keys 30 days after their end: an organization makes up to 20,000 a day, and each host has a copy of all. Records of the audit have
- * their names. A key stays while a key of its line is good or ended less long ago, and while keys are there that it has made: what these lines
- * have made ends with them. It leaves a tombstone on the hosts of a service (cluster/tombstones.ts).
+ * their names. A key stays while a key of its line is good or ended less long ago, and while keys are there that it has made: the things made by these
+ * lines end with them. It leaves a tombstone on the hosts of a service (cluster/tombstones.ts).
  */
 import { at, wallMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
@@ -19,7 +19,7 @@ const MOST_KEYS = 200;
 
 type Changes = Pick<OrgChanges, "dropKeys">;
 
-/** Removes those that may go, page by page. */
+/** Removes the keys that may go, page by page. */
 export async function dropEndedKeys(queries: Queries, changes: Changes): Promise<void> {
   const before = at(wallMs() - KEPT_MS);
   const pieces = new Pieces(loopTime, "host", "orgs.ended_keys");
@@ -35,7 +35,7 @@ export async function dropEndedKeys(queries: Queries, changes: Changes): Promise
   }
 }
 
-/** Returns what ends it. */
+/** Returns the function that stops it. */
 export function startDropping(queries: Queries, changes: Changes, log: Log): () => void {
   let isDropping = false;
   const drop = async () => {

@@ -70,7 +70,7 @@ export interface OrgChanges {
   addSshKey<T>(key: SshKeyRow, within: Within<SshKeyRow, T>): Promise<T>;
   /** Throws key_not_found. */
   removeSshKey<T>(orgId: OrgId, sshKeyId: string, within: Within<SshKeyRow, T>): Promise<T>;
-  /** Removes those of the keys that ended before a moment, and that nothing needs any more. */
+  /** Removes the given keys, but for any that ended later or is still needed. */
   dropKeys(ids: readonly KeyId[], before: string): Promise<void>;
   /** Writes when keys were last used; a crash may lose it. */
   noteUses(uses: readonly KeyUse[]): Promise<void>;

@@ -218,7 +218,7 @@ export function endedKeysAfter(queries: Queries, { ends_at, key_id }: KeyEnd, be
   return endedAfter(queries)([before, ends_at, key_id, most]);
 }
 
-/** Removes those of the keys that nothing needs any more. Within a transaction. */
+/** Removes the given keys, but for any that is still needed. Within a transaction. */
 export function removeEndedKeys(queries: Queries, ids: readonly KeyRow["key_id"][], before: string): void {
   callers.forget(queries);
   const isOne = "key_id IN (SELECT value FROM json_each(?2))";

@@ -121,7 +121,7 @@ export interface DirectoryFindings {
   servers: number;
   /** Null: they were not read yet. */
   settings: { fsync: boolean; full_page_writes: boolean; synchronous_standby_names: string } | null;
-  /** Rows that the tables of this host refuse: how many, and the names of some where the caller may read them. */
+  /** Rows that the tables of this host refuse: how many, and the names of some if the caller may read them. */
   unfit: { rows: number; named: readonly string[] };
 }
 

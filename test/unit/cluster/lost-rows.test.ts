@@ -25,7 +25,7 @@ const addKey = (peer: Peer, key_id: string, org_id: string) =>
 
 let written = 0;
 
-/** Pulls, with writes beside that are not about what hosts share; these must not fail. */
+/** Pulls, with writes of local rows at the same time; these must not fail. */
 async function pullAll(peers: readonly Peer[]): Promise<void> {
   const pulls = Promise.all(peers.map(({ rounds }) => rounds.pull()));
   let isOver = false;

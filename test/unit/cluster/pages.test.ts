@@ -33,7 +33,7 @@ const FILL = `
   INSERT INTO roomd.changes SELECT i, 'change ' || i, 'other', now() - interval '3 days' FROM generate_series(1, ${CHANGES}) i;
   UPDATE roomd.cluster SET seq = ${CHANGES}; ANALYZE roomd.rows`;
 
-/** What happened in three days: half of the keys ended, a third is gone, and one change had many rows. */
+/** Changes of three days: half of the keys ended, a third is gone, and one change had many rows. */
 const THREE_DAYS = `
   UPDATE roomd.rows SET seq = ${CHANGES} + seq, "row" = CASE WHEN right(key, 3) < '3' THEN NULL
       ELSE "row" || '{"revoked_at": "2026-01-02T00:00:00.000Z"}' END
@@ -76,7 +76,7 @@ test("a host joins a directory of many rows", async () => {
 
 test("a host comes back after three days page by page, and no change waits for all of them", async () => {
   await server.sql(THREE_DAYS);
-  // Another process on the same copy brings what it can until then.
+  // Another process on the same copy brings some pages until then.
   const impatient = host.impatient(LONG ? 5_000 : 100);
   await expect(impatient.change(() => {}, true)).rejects.toMatchObject({ code: "cluster_unavailable" });
   const { seq } = pointOf(host.queries);

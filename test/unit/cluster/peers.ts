@@ -23,12 +23,12 @@ export interface Peer {
   shared: SharedRows;
   news: number;
   commits: number;
-  /** What it recorded that the directory had lost. */
+  /** Records of rows that the directory had lost. */
   putAgain: Record<string, Record<string, string[]>>[];
   unfit(): number;
-  /** Inserts a row that is this host's alone, or within a change one that is shared. */
+  /** Inserts a local row, or within a change a shared row. */
   insert(table: string, values: Record<string, string | number>): void;
-  /** Brings what is new, as an operator's command beside the daemon does. */
+  /** Brings new changes, as an operator's command beside the daemon does. */
   beside(): Promise<void>;
   /** Rounds on the same copy whose changes wait for this long at most. */
   impatient(patienceMs: number): Rounds;

@@ -1,4 +1,4 @@
-/** Ended API keys are removed after 30 days, in pieces, but for those that another key depends on. */
+/** Ended API keys are removed after 30 days, in pieces, but for keys that another one depends on. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { MAKER_RULES } from "../../../../daemon/compose/made.ts";
@@ -29,7 +29,7 @@ const left = () =>
     .all<{ key_id: string }>(sql`SELECT key_id FROM api_keys ORDER BY key_id`)
     .map(({ key_id }) => key_id);
 
-test("keys whose line has ended 30 days ago go, and those that another key depends on stay", async () => {
+test("keys whose line has ended 30 days ago go, and keys that another one depends on stay", async () => {
   const [old, late] = [daysAgo(31), daysAgo(29)];
   addKey("good");
   addKey("to expire", { expires_at: daysAgo(-1) });
@@ -58,7 +58,7 @@ test("many go in pieces, also beside many that stay", async () => {
   connection.execute("UPDATE api_keys SET expires_at = NULL WHERE substr(key_id, -1) IN ('1', '3')");
   const longest = await longestTurn(() => drop());
   expect(longest).toBeLessThan(boundOf(20));
-  // Of each pair the one that was made is first.
+  // Of each pair the made key goes first.
   await drop();
   expect(left()).toHaveLength(8_000);
 }, 60_000);
