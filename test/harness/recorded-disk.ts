@@ -332,11 +332,10 @@ export class RecordedDisk {
     return entry instanceof Inode ? entry.changes.length : 0;
   }
 
-  /** The least that is left of a file if power is lost at the end of the recording: no write that was not synced. */
-  leastOf(path: string): Buffer {
+  /** The least that is left of a file if power is lost at the end of the recording: no write that was not synced. Null if it was removed. */
+  leastOf(path: string): Buffer | null {
     const entry = this.#names.get(path);
-    if (!(entry instanceof Inode)) throw new Error(`there is no file ${path}`);
-    return contentsAfter(entry, this.length, 0, new Chance(0));
+    return entry instanceof Inode ? contentsAfter(entry, this.length, 0, new Chance(0)) : null;
   }
 
   /** Writes what is left of the disk if power is lost after this change. */
