@@ -1,9 +1,10 @@
 /** Changes of a room's owner by its move, within a transaction of the directory: the claim for another host, and the refusal of further claims. */
-import type { RoomUid } from "../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { noSuchHost } from "./choose.ts";
-import type { Owner } from "./directory.ts";
+import type { HostUse, Owner } from "./directory.ts";
+import { givePlacement } from "./moved-use.ts";
 import { getHost, movePlacement, placementOfRoom } from "./placements.ts";
 
 export function ownerIn(queries: Queries, roomUid: RoomUid): Owner | null {
@@ -11,17 +12,22 @@ export function ownerIn(queries: Queries, roomUid: RoomUid): Owner | null {
   return row ? { host_id: row.host_id, epoch: row.epoch } : null;
 }
 
-/** Throws invalid_state if `from` does not own the room in that epoch, and validation_failed if `to` takes no rooms. */
+/**
+ * Gives the room to another host, with its use if `used` counts it on this one. Throws invalid_state if `from` does not own the room in that epoch, and
+ * validation_failed if `to` takes no rooms.
+ */
 export function claimRoom(
   within: Queries,
   roomUid: RoomUid,
   { from, epoch, to }: { from: string; epoch: number; to: string },
+  used?: (queries: Queries, orgId: OrgId) => HostUse,
 ): Owner {
-  const owner = ownerIn(within, roomUid);
-  if (owner?.host_id !== from || owner.epoch !== epoch) throw notOwned(owner);
+  const placed = placementOfRoom(within, roomUid);
+  if (placed?.host_id !== from || placed.epoch !== epoch) throw notOwned(ownerIn(within, roomUid));
   if (getHost(within, to)?.state !== "active") throw noSuchHost();
   const next = { host_id: to, epoch: epoch + 1 };
-  movePlacement(within, roomUid, next);
+  if (used) givePlacement(within, placed, next, used);
+  else movePlacement(within, roomUid, next);
   return next;
 }
 

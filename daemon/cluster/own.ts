@@ -10,6 +10,7 @@ import type { Load } from "./leases.ts";
 import {
   contestPlacement,
   deletePlacement,
+  endMovedUse,
   getHost,
   insertPlacement,
   movePlacement,
@@ -23,7 +24,7 @@ import type { HostRow } from "./table.ts";
 export interface Sources {
   certificate: string;
   load(): Load;
-  /** What an organization has here just now. */
+  /** What an organization has here just now, by the placements of rooms that move. */
   used(queries: Queries, orgId: OrgId): HostUse;
   /** The same of all organizations; absent: one has neither rooms nor sandboxes here, and has used no credits. */
   allUsed(queries: Queries): ReadonlyMap<OrgId, HostUse>;
@@ -31,6 +32,8 @@ export interface Sources {
   misplaced(queries: Queries, hostId: string): MisplacedRoom[];
   /** Rooms that the directory has placed here, and that it does not have. */
   placedWithoutRoom(queries: Queries, hostId: string): RoomUid[];
+  /** Rooms that came to this host with a use in their placement, and have their rows here. */
+  arrived(queries: Queries, hostId: string): RoomUid[];
   /** Rooms that come from other hosts, and have no rows here yet. */
   arriving(): ReadonlySet<string>;
   /** Rooms that may be another host's by now: where the directory knows of no host, they have ended there. */
@@ -87,6 +90,7 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
         (within: Queries) =>
           contestPlacement(within, room_uid, host_id),
     ),
+    ...sources.arrived(queries, host_id).map((roomUid) => (within: Queries) => endMovedUse(within, roomUid)),
     ...outdated.map((org_id) => (within: Queries) => setUse(within, org_id, host_id, sources.used(within, org_id))),
   ];
 }

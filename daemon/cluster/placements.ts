@@ -3,7 +3,7 @@ import { and, eq, ne, sql, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
 import { Remembered } from "../db/remembered.ts";
-import type { HostUse, Owner } from "./directory.ts";
+import type { HostUse, OrgUse, Owner } from "./directory.ts";
 import { type HostRow, hosts, type NewPlacementRow, orgUse, type PlacementRow, placements } from "./table.ts";
 
 export function insertPlacement(queries: Queries, row: NewPlacementRow): void {
@@ -46,9 +46,14 @@ export function prepareOwnerLookup(queries: Queries): (roomUid: RoomUid) => Owne
   return (room_uid) => owners.get(queries, room_uid, () => statement.get({ room_uid })) ?? null;
 }
 
-/** Changes the host or the epoch of a room, so that no other host has it in that epoch. */
-export function movePlacement(queries: Queries, roomUid: RoomUid, { host_id, epoch }: Owner): void {
-  const owner = { host_id, epoch, contested_by: null };
+/** Changes the host or the epoch of a room, so that no other host has it in that epoch. `moved_use`: of a room that the host has no rows of yet. */
+export function movePlacement(
+  queries: Queries,
+  roomUid: RoomUid,
+  { host_id, epoch }: Owner,
+  moved_use: OrgUse | null = null,
+): void {
+  const owner = { host_id, epoch, contested_by: null, moved_use };
   queries.update(placements).set(owner).where(eq(placements.room_uid, roomUid)).run();
 }
 
@@ -100,6 +105,20 @@ export function setUse(queries: Queries, org_id: OrgId, host_id: string, use: Ho
 
 export function usesOf(queries: Queries, hostId: string) {
   return queries.select().from(orgUse).where(eq(orgUse.host_id, hostId)).all();
+}
+
+/** What an organization has on a host, as that said last. */
+export function useOn(queries: Queries, orgId: OrgId, hostId: string): HostUse {
+  const isIt = and(eq(orgUse.org_id, orgId), eq(orgUse.host_id, hostId));
+  const found = queries.select().from(orgUse).where(isIt).get();
+  if (!found) return { rooms: 0, sandboxes: 0, memory_mib: 0, disk_gib: 0, used_micro: 0 };
+  const { org_id: _, host_id: __, ...use } = found;
+  return use;
+}
+
+/** The host has the rows of rooms that came to it. */
+export function endMovedUse(queries: Queries, roomUid: RoomUid): void {
+  queries.update(placements).set({ moved_use: null }).where(eq(placements.room_uid, roomUid)).run();
 }
 
 /** What an organization has used of its credits on all hosts, as they said last, in millionths of one. */

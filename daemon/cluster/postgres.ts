@@ -16,10 +16,11 @@ import { HostChoice } from "./choose.ts";
 import { claimRoom, ownerIn, refuseClaims } from "./claims.ts";
 import { askAheadMs } from "./clock-error.ts";
 import { Connections, type Listening, type Run, type ServerSettings } from "./connections.ts";
-import type { Directory, Host, OrgUse, WantedPlace } from "./directory.ts";
+import type { Directory, Host, WantedPlace } from "./directory.ts";
 import { forgetCalls } from "./done-calls.ts";
 import type { Holder, Member } from "./holder.ts";
 import { Leases, type Load } from "./leases.ts";
+import { addUse } from "./moved-use.ts";
 import { differences, type LostName, lostNames, type Self, type Sources } from "./own.ts";
 import {
   getHost,
@@ -244,7 +245,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
     withOthers: (within, orgId, here) => {
       if (trialOf(within) && sources) setUse(within, orgId, host_id, { ...sources.used(within, orgId), ...here });
-      return together(here, useBut(within, orgId, host_id));
+      return addUse(here, useBut(within, orgId, host_id));
     },
 
     usedElsewhere: (within, orgId) => useBut(within, orgId, host_id).used_micro,
@@ -262,7 +263,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     },
 
     claim: (roomUid, epoch, to) =>
-      rounds.change((within) => claimRoom(within, roomUid, { from: host_id, epoch, to }), true),
+      rounds.change((within) => claimRoom(within, roomUid, { from: host_id, epoch, to }, sources?.used), true),
 
     refuse: (roomUid, epoch) => rounds.change((within) => refuseClaims(within, roomUid, epoch), true),
 
@@ -348,10 +349,3 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     },
   };
 }
-
-const together = (a: OrgUse, b: OrgUse): OrgUse => ({
-  rooms: a.rooms + b.rooms,
-  sandboxes: a.sandboxes + b.sandboxes,
-  memory_mib: a.memory_mib + b.memory_mib,
-  disk_gib: a.disk_gib + b.disk_gib,
-});

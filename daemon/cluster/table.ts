@@ -2,6 +2,7 @@
 import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { type SharedTable, whole } from "../db/shared-rows.ts";
+import type { OrgUse } from "./directory.ts";
 
 const granting = (name: string): SharedTable => ({ name, grantsAccess: true });
 
@@ -46,6 +47,8 @@ export const placements = sqliteTable("placements", {
   created_at: text().notNull(),
   /** Another host that has the room in the same epoch. */
   contested_by: text(),
+  /** Use of a room that comes from another host; null once the host has its rows. */
+  moved_use: text({ mode: "json" }).$type<OrgUse>(),
 });
 
 export type PlacementRow = typeof placements.$inferSelect;

@@ -178,6 +178,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   await followOthers(
     base,
     sandboxes,
+    orgs.held,
     () => reached.gateway && { host: reached.gateway.host, port: reached.gateway.port },
   );
   const answering = Promise.withResolvers<void>();

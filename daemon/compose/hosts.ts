@@ -6,6 +6,7 @@ import { VERSION } from "../../shared/version.ts";
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { Load } from "../cluster/leases.ts";
 import {
+  arrivedRooms,
   arrivingRooms,
   countAllRooms,
   leavingRooms,
@@ -14,7 +15,7 @@ import {
 } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
-import { allHeldHere, heldHere } from "./orgs.ts";
+import type { Held } from "./held.ts";
 
 type Measured = Pick<Sandboxes, "figures" | "capacity">;
 
@@ -37,6 +38,7 @@ function loadOf({ database, templates, disk }: Base, sandboxes: Measured): Omit<
 export async function followOthers(
   base: Base,
   sandboxes: Measured,
+  held: Held,
   gateway: () => NonNullable<Load["ssh"]> | null,
 ): Promise<void> {
   const { cluster, paths } = base;
@@ -44,10 +46,11 @@ export async function followOthers(
     certificate: (await loadHostCertificate(paths.cluster)).cert,
     misplaced: misplacedRooms,
     placedWithoutRoom,
+    arrived: arrivedRooms,
     arriving: () => arrivingRooms(paths),
     leaving: () => leavingRooms(base.database.queries),
-    used: heldHere,
-    allUsed: allHeldHere,
+    used: held.of,
+    allUsed: held.all,
     load: () => ({ ...loadOf(base, sandboxes), ssh: gateway() }),
   });
 }

@@ -1,29 +1,18 @@
 /** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
-import type { HostUse } from "../cluster/directory.ts";
 import { hasPlacements } from "../cluster/placements.ts";
 import type { Config } from "../core/config.ts";
-import type { Queries } from "../db/client.ts";
 import { Outbox, planMail } from "../domain/mail/index.ts";
-import {
-  Credits,
-  getCredits,
-  Meter,
-  makeOrgChanges,
-  makeOrgs,
-  makeQuota,
-  type Plans,
-  pricesOf,
-  usedCredits,
-} from "../domain/orgs/index.ts";
-import { countRooms, countRoomsByOrg, orgsLeftBehind } from "../domain/rooms/index.ts";
-import { NO_SANDBOXES, orgCids, orgSandboxes, sandboxesByOrg } from "../domain/sandboxes/index.ts";
+import { Credits, Meter, makeOrgChanges, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
+import { countRooms, orgsLeftBehind } from "../domain/rooms/index.ts";
+import { orgCids } from "../domain/sandboxes/index.ts";
 import { templateMib } from "../domain/templates/org-disk.ts";
 import { makeUsers, planSignUp, planUpstream, Upstream } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import type { Hold } from "../edge/tenure.ts";
 import { isTrustworthy } from "../edge/web/headers.ts";
 import type { Base } from "./base.ts";
+import { makeHeld } from "./held.ts";
 import { MAKER_RULES } from "./made.ts";
 import { PERSONAL } from "./personal.ts";
 
@@ -42,17 +31,18 @@ interface Later {
 }
 
 export function composeOrgs(
-  { config, log, paths, database, reads, cluster, directory, finder }: Base,
+  { config, log, paths, database, reads, cluster, directory, hostId, finder }: Base,
   plans: Plans,
   later: Later,
 ) {
   const { queries } = database;
   const prices = pricesOf(config);
   const graceSeconds = config["billing.grace"];
+  const held = makeHeld(cluster ? hostId : null);
   const quota = makeQuota({
     queries,
     plans,
-    held: (within, orgId) => directory.withOthers(within, orgId, heldHere(within, orgId)),
+    held: (within, orgId) => directory.withOthers(within, orgId, held.of(within, orgId)),
     driveUsed: later.driveUsed,
     templateMib: (orgId) => templateMib(paths, orgId),
   });
@@ -116,25 +106,7 @@ export function composeOrgs(
     relink: (within, linkId) => users.links.relink(within, linkId),
   });
   const hold: Hold = (held, cut) => (typeof held === "string" ? orgs.holdKey(held, cut) : users.hold(held, cut));
-  return { outbox, orgs, users, hold, changes, quota, meter, credits, prices, graceSeconds };
-}
-
-/** What an organization has on this host, and has used of its credits. */
-export function heldHere(queries: Queries, orgId: OrgId): HostUse {
-  const { used_micro } = getCredits(queries, orgId);
-  const { hibernated_rooms, ...held } = orgSandboxes(queries, orgId);
-  return { rooms: countRooms(queries, orgId) - hibernated_rooms, ...held, used_micro };
-}
-
-/** The same of all organizations that have rooms or sandboxes here, or have used credits. */
-export function allHeldHere(queries: Queries): Map<OrgId, HostUse> {
-  const [rooms, sandboxes, credits] = [countRoomsByOrg(queries), sandboxesByOrg(queries), usedCredits(queries)];
-  const orgs = new Set([...rooms.keys(), ...sandboxes.keys(), ...credits.keys()]);
-  const heldBy = (orgId: OrgId): HostUse => {
-    const { hibernated_rooms, ...held } = sandboxes.get(orgId) ?? NO_SANDBOXES;
-    return { rooms: (rooms.get(orgId) ?? 0) - hibernated_rooms, ...held, used_micro: credits.get(orgId) ?? 0 };
-  };
-  return new Map([...orgs].map((orgId) => [orgId, heldBy(orgId)]));
+  return { outbox, orgs, users, hold, changes, held, quota, meter, credits, prices, graceSeconds };
 }
 
 /** Throws ConfigError. */

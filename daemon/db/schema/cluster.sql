@@ -23,10 +23,13 @@ CREATE TABLE placements (
   labels       TEXT NOT NULL,
   created_at   TEXT NOT NULL,
   -- Another host that has the room in the same epoch, in which case neither serves it; null: none.
-  contested_by TEXT
+  contested_by TEXT,
+  -- JSON of the use of a room that comes from another host; null once the host has its rows.
+  moved_use    TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX placements_by_name ON placements (org_id, room_id);
 CREATE INDEX placements_by_host ON placements (host_id);
+CREATE INDEX placements_moved ON placements (host_id, room_uid) WHERE moved_use IS NOT NULL;
 
 -- Use of each organization on each host, which counts for its plan.
 CREATE TABLE org_use (

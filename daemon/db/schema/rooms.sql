@@ -30,6 +30,7 @@ CREATE UNIQUE INDEX rooms_by_live_name ON rooms (org_id, room_id) WHERE state <>
 CREATE INDEX rooms_by_org ON rooms (org_id, room_uid);
 -- Live rooms are counted with each room and sandbox that is made: by the index alone, whatever number of rooms has ended.
 CREATE INDEX rooms_live ON rooms (org_id, state) WHERE state <> 'destroyed';
+CREATE INDEX rooms_branching ON rooms (org_id, room_uid) WHERE branching IS NOT NULL;
 
 -- Kept drives of destroyed rooms, and rooms whose rows are to be removed.
 CREATE INDEX rooms_by_kept_drive ON rooms (org_id) WHERE drive_until_at IS NOT NULL;

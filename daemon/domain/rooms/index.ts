@@ -57,9 +57,12 @@ export type { PeerCalls } from "./move/index.ts";
 export { makeOwnership } from "./ownership.ts";
 export { afterRoom, compareRooms, cursorAfterRoom, isOfPage } from "./page.ts";
 export {
+  arrivedRooms,
+  comingUse,
   countAllRooms,
   countRooms,
   countRoomsByOrg,
+  givenRooms,
   leavingRooms,
   liveRooms,
   liveRoomUids,

@@ -13,12 +13,13 @@ import {
   lt,
   min,
   ne,
+  not,
   or,
   sql,
 } from "drizzle-orm";
 import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import type { MisplacedRoom } from "../../cluster/directory.ts";
+import type { MisplacedRoom, OrgUse } from "../../cluster/directory.ts";
 import { placements } from "../../cluster/table.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
@@ -209,6 +210,54 @@ export function placedWithoutRoom(queries: Queries, hostId: string): RoomUid[] {
     SELECT room_uid FROM placements WHERE host_id = ${hostId} AND NOT EXISTS
       (SELECT 1 FROM rooms WHERE rooms.room_uid = placements.room_uid AND rooms.state <> 'destroyed')`);
   return found.map(({ room_uid }) => room_uid);
+}
+
+/** Rooms that move at a time; more are counted by their rows until they have moved. */
+const MOST_MOVING = 1_000;
+
+interface MovedUse {
+  org_id: OrgId;
+  use: OrgUse;
+}
+
+/** Live rooms here that move, and that the directory has placed on another host; of one organization, or of all. */
+export function givenRooms(
+  queries: Queries,
+  hostId: string,
+  orgId: OrgId | null,
+): Pick<RoomRow, "org_id" | "room_uid">[] {
+  const { org_id, room_uid, branching, state } = rooms;
+  const isGiven = and(isNotNull(branching), ne(state, "destroyed"), ne(placements.host_id, hostId));
+  return queries
+    .select({ org_id, room_uid })
+    .from(rooms)
+    .innerJoin(placements, eq(placements.room_uid, room_uid))
+    .where(and(orgId === null ? undefined : eq(org_id, orgId), isGiven))
+    .limit(MOST_MOVING)
+    .all();
+}
+
+const isLiveHere = sql`EXISTS (SELECT 1 FROM rooms WHERE rooms.room_uid = placements.room_uid AND rooms.state <> 'destroyed')`;
+
+/** Use of rooms that come to this host, and have no rows here yet; of one organization, or of all. */
+export function comingUse(queries: Queries, hostId: string, orgId: OrgId | null): MovedUse[] {
+  const { org_id, moved_use, host_id } = placements;
+  const isComing = and(eq(host_id, hostId), isNotNull(moved_use), not(isLiveHere));
+  const found = queries
+    .select({ org_id, use: moved_use })
+    .from(placements)
+    .where(and(orgId === null ? undefined : eq(org_id, orgId), isComing))
+    .limit(MOST_MOVING)
+    .all();
+  return found.flatMap(({ org_id, use }) => (use === null ? [] : [{ org_id, use }]));
+}
+
+/** Rooms that came to this host with a use, and have their rows here. */
+export function arrivedRooms(queries: Queries, hostId: string): RoomUid[] {
+  const { room_uid, moved_use, host_id } = placements;
+  const hasArrived = and(eq(host_id, hostId), isNotNull(moved_use), isLiveHere);
+  const found = queries.select({ room_uid }).from(placements).where(hasArrived).limit(MOST_MOVING).all();
+  return found.map((each) => each.room_uid);
 }
 
 /** How many live rooms each organization has here. */

@@ -53,7 +53,15 @@ export { fitsAsked } from "./move/fits.ts";
 export type { FitsAnswer, FitsAsked, MovedSandboxes, Putting, SandboxesMove } from "./move/index.ts";
 export { locateSnapshot } from "./snapshots/store.ts";
 export { DEFAULT_TEMPLATE } from "./source.ts";
-export { locateSandbox, NO_SANDBOXES, orgCids, orgSandboxes, sandboxesByOrg, sandboxesOfOrg } from "./store.ts";
+export {
+  heldInRoom,
+  locateSandbox,
+  NO_SANDBOXES,
+  orgCids,
+  orgSandboxes,
+  sandboxesByOrg,
+  sandboxesOfOrg,
+} from "./store.ts";
 export { survivalOf } from "./survival.ts";
 export type { SandboxRow } from "./table.ts";
 

@@ -1,5 +1,5 @@
 /** Owns the SQL of sandboxes. */
-import { and, asc, count, desc, eq, gt, inArray, ne, notInArray, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, inArray, ne, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
@@ -255,13 +255,19 @@ export const NO_SANDBOXES = { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernat
  * room count as if they ran.
  */
 export function orgSandboxes(queries: Queries, orgId: OrgId): typeof NO_SANDBOXES {
-  return heldSandboxes(queries, orgId).get(orgId) ?? NO_SANDBOXES;
+  return heldSandboxes(queries, eq(sandboxes.org_id, orgId)).get(orgId) ?? NO_SANDBOXES;
+}
+
+/** The same of one room. */
+export function heldInRoom(queries: Queries, roomUid: SandboxRow["room_uid"]): typeof NO_SANDBOXES {
+  const [held = NO_SANDBOXES] = heldSandboxes(queries, eq(sandboxes.room_uid, roomUid)).values();
+  return held;
 }
 
 /** The same of all organizations that have sandboxes. */
-export const sandboxesByOrg = (queries: Queries): Map<OrgId, typeof NO_SANDBOXES> => heldSandboxes(queries, null);
+export const sandboxesByOrg = (queries: Queries): Map<OrgId, typeof NO_SANDBOXES> => heldSandboxes(queries, undefined);
 
-function heldSandboxes(queries: Queries, orgId: OrgId | null): Map<OrgId, typeof NO_SANDBOXES> {
+function heldSandboxes(queries: Queries, which: SQL | undefined): Map<OrgId, typeof NO_SANDBOXES> {
   const byRoom = queries
     .select({
       org_id: sandboxes.org_id,
@@ -271,7 +277,7 @@ function heldSandboxes(queries: Queries, orgId: OrgId | null): Map<OrgId, typeof
       hibernates: sql<number>`min(${rests})`.as("hibernates"),
     })
     .from(sandboxes)
-    .where(and(orgId === null ? undefined : eq(sandboxes.org_id, orgId), isLive))
+    .where(and(which, isLive))
     .groupBy(sandboxes.org_id, sandboxes.room_uid)
     .as("by_room");
   const held = queries

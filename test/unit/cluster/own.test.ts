@@ -1,6 +1,7 @@
 /** What is said of a host to the others, compared with its rooms: how many statements that takes, and what it finds. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { givePlacement } from "../../../daemon/cluster/moved-use.ts";
 import { differences, lostNames, type Self, type Sources } from "../../../daemon/cluster/own.ts";
 import {
   deletePlacement,
@@ -9,22 +10,25 @@ import {
   putHost,
   usesOf,
 } from "../../../daemon/cluster/placements.ts";
-import { allHeldHere, heldHere } from "../../../daemon/compose/orgs.ts";
+import type { PlacementRow } from "../../../daemon/cluster/table.ts";
+import { makeHeld } from "../../../daemon/compose/held.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
-import { misplacedRooms, placedWithoutRoom } from "../../../daemon/domain/rooms/index.ts";
+import { arrivedRooms, misplacedRooms, placedWithoutRoom } from "../../../daemon/domain/rooms/index.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 
 const SELF: Self = { host_id: "host-1", address: "a:1", url: "http://a", labels: {} };
+const HELD = makeHeld("host-1");
 const SOURCES: Sources = {
   certificate: "certificate",
   load: () => {
     throw new Error("not asked here");
   },
-  used: heldHere,
-  allUsed: allHeldHere,
+  used: HELD.of,
+  allUsed: HELD.all,
   misplaced: misplacedRooms,
   placedWithoutRoom,
+  arrived: arrivedRooms,
   arriving: () => new Set(),
   leaving: () => new Set(),
 };
@@ -143,6 +147,40 @@ describe("what differs is set right", () => {
     ]);
   });
 
+  test("a room that moves, which counts once: on the former host up to the change of its placement, then on the next", () => {
+    const next = makeHeld("host-2");
+    const atNext: Sources = { ...SOURCES, used: next.of, allUsed: next.all, arriving: () => new Set([uid(30)]) };
+    const settleNext = () => {
+      const changes = differences(connection.queries, { ...SELF, host_id: "host-2" }, atNext);
+      for (const change of changes) change(connection.queries);
+      return changes.length;
+    };
+    const counted = () => [HELD, next].map((held) => held.of(connection.queries, org(30)).rooms);
+    const said = () =>
+      ["host-1", "host-2"].map((host) => usesOf(connection.queries, host).find((use) => use.org_id === org(30))?.rooms);
+    const become = (set: string) => connection.execute(`UPDATE rooms SET ${set} WHERE room_uid = '${uid(30)}'`);
+    settleNext();
+    addRoom(30);
+    addRoom(330);
+    place(30);
+    place(330);
+    settle();
+    become(`branching = '{"kind":"move","to":"host-2","epoch":1,"key_id":"key_1","claiming":true}'`);
+    expect([counted()[0], said(), settle()]).toEqual([2, [2, undefined], 0]);
+
+    const placed = placementOfRoom(connection.queries, uid(30)) as PlacementRow;
+    givePlacement(connection.queries, placed, { host_id: "host-2", epoch: 2 }, HELD.of);
+    expect([counted()[0], said(), settle()]).toEqual([1, [1, 1], 0]);
+    // From here on as the next host sees it, which has no row yet.
+    become("state = 'destroyed', branching = NULL");
+    connection.execute(`UPDATE rooms SET state = 'destroyed' WHERE room_uid = '${uid(330)}'`);
+    expect([counted()[1], settleNext(), said()]).toEqual([1, 0, [1, 1]]);
+    become("state = 'active', epoch = 2");
+    expect([settleNext(), said()[1]]).toEqual([1, 1]);
+    expect(placementOfRoom(connection.queries, uid(30))?.moved_use).toBeNull();
+    expect(settleNext()).toBe(0);
+  });
+
   test("what organizations have here, each as it is counted alone", () => {
     addRoom(11);
     addRoom(311);
@@ -151,7 +189,7 @@ describe("what differs is set right", () => {
     settle();
     const said = new Map(usesOf(connection.queries, "host-1").map(({ org_id, host_id: _, ...use }) => [org_id, use]));
     expect(said.get(org(11))).toMatchObject({ rooms: 2, used_micro: 5_000_000 });
-    for (const n of [1, 2, 11]) expect(said.get(org(n))).toEqual(heldHere(connection.queries, org(n)));
+    for (const n of [1, 2, 11]) expect(said.get(org(n))).toEqual(HELD.of(connection.queries, org(n)));
     deletePlacement(connection.queries, uid(1));
     expect(settle()).toBe(1);
   });

@@ -16,7 +16,12 @@ import { type Database, makeDatabase } from "../../../../../daemon/db/transact.t
 import { insertOrg } from "../../../../../daemon/domain/orgs/store.ts";
 import { writeState } from "../../../../../daemon/domain/rooms/checkpoints/nouns.ts";
 import type { RoomDeps } from "../../../../../daemon/domain/rooms/deps.ts";
-import { leavingRooms, misplacedRooms, placedWithoutRoom } from "../../../../../daemon/domain/rooms/index.ts";
+import {
+  arrivedRooms,
+  leavingRooms,
+  misplacedRooms,
+  placedWithoutRoom,
+} from "../../../../../daemon/domain/rooms/index.ts";
 import { Arrivals } from "../../../../../daemon/domain/rooms/move/arrive.ts";
 import { departRoom, settleMove } from "../../../../../daemon/domain/rooms/move/depart.ts";
 import type { MoveDeps } from "../../../../../daemon/domain/rooms/move/deps.ts";
@@ -300,7 +305,7 @@ export const REAL: Real = {
     fixture.place(owner);
     const sources: Sources = {
       ...{ certificate: "c", load: reached, used: reached, allUsed: () => new Map() },
-      ...{ misplaced: misplacedRooms, placedWithoutRoom },
+      ...{ misplaced: misplacedRooms, placedWithoutRoom, arrived: arrivedRooms },
       ...{ arriving: () => new Set(isArriving ? [ROOM] : []), leaving: () => leavingRooms(fixture.queries) },
     };
     const { host_id, address, url, labels } = hostOf(host);
