@@ -59,7 +59,7 @@ export async function backupToStore(asked: Asked): Promise<StoredBackup> {
       const source = readWhile(async (file) => {
         made = await backUp(paths, file, copied, { withDays: false });
       });
-      const uploaded = await upload(plan, source, { hostId, onStage });
+      const uploaded = await upload(plan, source, { hostId, onStage, at: new Date(copied.facts.made_at) });
       const { changed, missed, days_missing } = made as unknown as Made;
       const undeleted = await retireDays(plan, hostId, copied.purged).then(
         () => uploaded.undeleted,

@@ -4,7 +4,7 @@
  *   XFS, btrfs    both share their blocks: that takes no time and no space
  *   elsewhere     they are copied in pieces, if there is space, and as long as the log stays within its bound
  */
-import { closeSync, fdatasyncSync, fstatSync, openSync, rmSync, statfsSync } from "node:fs";
+import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, rmSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Config } from "../core/config.ts";
 import { nextTurn } from "../core/turn.ts";
@@ -14,6 +14,8 @@ import { CliError } from "./cli-error.ts";
 import { bytesText } from "./output.ts";
 
 const MIB = 1024 ** 2;
+/** It has the salts, which are others after each restart. */
+const LOG_HEADER_BYTES = 32;
 /** Bytes of the copy that the kernel may still have to write: a flush of the service's log may wait for them. */
 const MOST_UNSYNCED_BYTES = 16 * MIB;
 /** Share of the disk that limits.disk_free_mib is at most. */
@@ -32,8 +34,7 @@ export async function copyDatabase(file: string, to: string, bounds: CopyBounds)
     };
     try {
       await copyFile(from, to, () => fstatSync(from).size, requireBounds);
-      const log = openSync(`${file}-wal`, "r");
-      await copyFile(log, `${to}-wal`, held.bytes, requireBounds).finally(() => closeSync(log));
+      await copyLog(`${file}-wal`, `${to}-wal`, held.bytes, requireBounds);
     } finally {
       held.release();
     }
@@ -46,6 +47,30 @@ export async function copyDatabase(file: string, to: string, bounds: CopyBounds)
     closeSync(from);
   }
   syncFile(to);
+}
+
+/** A log that is wholly in the file may restart once in spite of the hold: then it is copied again. */
+async function copyLog(
+  path: string,
+  to: string,
+  size: () => number,
+  requireBounds: (bytes?: number) => void,
+): Promise<void> {
+  const log = openSync(path, "r");
+  const header = () => {
+    const bytes = Buffer.alloc(LOG_HEADER_BYTES);
+    return bytes.toString("hex", 0, readSync(log, bytes, 0, LOG_HEADER_BYTES, 0));
+  };
+  try {
+    for (let before = ""; ; ) {
+      before = header();
+      rmSync(to, { force: true });
+      await copyFile(log, to, size, requireBounds);
+      if (header() === before) return;
+    }
+  } finally {
+    closeSync(log);
+  }
 }
 
 async function copyFile(

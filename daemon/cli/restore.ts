@@ -81,11 +81,12 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
     await showValue(
       found,
       options,
-      ({ made_at, roomd, orgs, rooms, rooms_ended, guests_ended, is_member, missed, audit_ok }) => [
+      ({ made_at, roomd, orgs, rooms, rooms_ended, guests_ended, is_member, missed, days_missing, audit_ok }) => [
         ...(guests_ended > 0 ? [`ended ${counted(guests_ended, "guest")} of the service that was here before`] : []),
         `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
         ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
         ...missedLines(missed, "could not be made again"),
+        ...days_missing.map((name) => `the backup lacks the closed day ${name} of the audit`),
         ...(is_member ? ["it was one of several hosts: run `roomd cluster rejoin` before the service is started"] : []),
         audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
       ],
@@ -93,6 +94,9 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
     setStatus(found.audit_ok ? EXIT.ok : EXIT.refused);
   });
 }
+
+/** Of a closed day of the audit: the database of a backup is untrusted. */
+const DAY_FILE = /^\d{4}-\d\d-\d\d(-\d+)?\.db$/;
 
 /** What a restore tells of the backup, and of what was here before. */
 interface Restored extends BackupFacts {
@@ -102,6 +106,8 @@ interface Restored extends BackupFacts {
   /** Whether it is of a host of several. */
   is_member: boolean;
   missed: Missed;
+  /** Names of closed days of the audit that its database names and the backup lacks. */
+  days_missing: string[];
 }
 
 /** Where a backup comes from, and how it is called in what is said. */
@@ -109,8 +115,8 @@ interface Source {
   name: string;
   /** Has `work` read it from an open file. */
   reading<T>(work: (from: number) => Promise<T>): Promise<T>;
-  /** Writes a closed day of the audit that is not in it into a file, where there is one. */
-  fetchDay(day: { name: string; sha256: string }, to: string): Promise<void>;
+  /** Writes a closed day of the audit that is not in it into a file. False if it has none. */
+  fetchDay(day: { name: string; sha256: string }, to: string): Promise<boolean>;
 }
 
 function sourceOf(config: Config, file: string | undefined, url: string | undefined): Source {
@@ -130,7 +136,7 @@ function inFile(name: string): Source {
         if (from !== INPUT) closeSync(from);
       }
     },
-    fetchDay: async () => {},
+    fetchDay: async () => false,
   };
 }
 
@@ -159,8 +165,8 @@ function inStore(config: Config, name: string): Source {
     },
     fetchDay: async (day, to) => {
       const hostId = readName(object.key.slice(object.key.lastIndexOf("/") + 1))?.host_id;
-      if (hostId === undefined) return;
-      await fetchDay(plan, { bucket: object.bucket, hostId, day, to }).catch((error: unknown) => {
+      if (hostId === undefined) return false;
+      return await fetchDay(plan, { bucket: object.bucket, hostId, day, to }).catch((error: unknown) => {
         throw toldOf(error);
       });
     },
@@ -189,7 +195,7 @@ async function restore(paths: Paths, source: Source, options: ConfigOption): Pro
     if (!end) throw new CliError(`${file} is incomplete: its end is missing.`);
     const why = whyUnusable(unpacked.database);
     if (why !== null) throw new CliError(`${file} cannot be restored. ${why}`);
-    await fetchDays(source, unpacked);
+    const days_missing = await fetchDays(source, unpacked);
     const { settleRooms } = await import("../domain/rooms/index.ts");
     const rooms_ended = await changeCopy(unpacked.database, (database) =>
       settleRooms(database, unpacked, end.rooms_ended),
@@ -201,20 +207,24 @@ async function restore(paths: Paths, source: Source, options: ConfigOption): Pro
     putInPlace(paths, unpacked);
     // A loss of power must not leave later acknowledged changes alone.
     for (const directory of [paths.data, dirname(paths.data)]) syncDirectory(directory);
-    return { ...facts, guests_ended, rooms_ended, is_member, missed };
+    return { ...facts, guests_ended, rooms_ended, is_member, missed, days_missing };
   } finally {
     rmSync(paths.backup, { recursive: true, force: true });
     unlock();
   }
 }
 
-/** What the database names and the archive has not. One that cannot be found makes the audit a broken one, which is told in the end. */
-async function fetchDays(source: Source, unpacked: Paths): Promise<void> {
+/** Fetches closed days that the database names and the archive lacks. Returns the names of those that cannot be had: the audit is broken without. */
+async function fetchDays(source: Source, unpacked: Paths): Promise<string[]> {
+  const missing: string[] = [];
+  if (isLink(unpacked.audit_days)) rmSync(unpacked.audit_days);
   mkdirSync(unpacked.audit_days, { recursive: true, mode: 0o700 });
   for (const { name, sha256, removed_at } of readDatabase(unpacked.database, closedFiles)) {
     const to = join(unpacked.audit_days, name);
-    if (removed_at === null && !existsSync(to)) await source.fetchDay({ name, sha256 }, to);
+    if (removed_at !== null || (DAY_FILE.test(name) && existsSync(to))) continue;
+    if (!DAY_FILE.test(name) || !(await source.fetchDay({ name, sha256 }, to))) missing.push(name);
   }
+  return missing;
 }
 
 /** A daemon whose data_dir was moved away under it still has its runtime_dir. */

@@ -134,17 +134,16 @@ function anotherService(): ServiceError {
 }
 
 const TABLE = `
-  SELECT max(key) AS last, json_agg(json_build_array(key, "row"::text)) FILTER (WHERE "row" IS NOT NULL AND seq <= $3) AS rows
-    FROM (SELECT key, "row", seq FROM roomd.rows WHERE tbl = $1 AND key > $2 ORDER BY key LIMIT ${PAGE_ROWS}) page`;
+  SELECT max(key) AS last, json_agg(json_build_array(key, "row"::text)) FILTER (WHERE "row" IS NOT NULL) AS rows
+    FROM (SELECT key, "row" FROM roomd.rows WHERE tbl = $1 AND key > $2 ORDER BY key LIMIT ${PAGE_ROWS}) page`;
 
-/** The next rows of a table as of a change; rows that have changed since follow with the changes. `last` is null after the last page. */
+/** The next rows of a table, as they are now; later changes of them follow as well. `last` is null after the last page. */
 export async function readTable(
   run: Run,
   tbl: string,
   after: string,
-  { seq }: Point,
 ): Promise<{ rows: SharedRow[]; last: string | null }> {
-  const [page] = (await run(TABLE, [tbl, after, seq])).rows;
+  const [page] = (await run(TABLE, [tbl, after])).rows;
   const rows = (page?.rows ?? []) as [key: string, row: string][];
   return { rows: rows.map(([key, row]) => ({ tbl, key, row })), last: (page?.last ?? null) as string | null };
 }

@@ -271,7 +271,8 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       // Once it is true it is noted already.
       if (!trialOf(within)) return null;
       const by = rounds.doneBy(call);
-      return by === null ? null : by === host_id ? "here" : found(by);
+      // A host that this one does not know has done it all the same.
+      return by === null ? null : by === host_id ? "here" : (found(by) ?? "here");
     },
 
     onChange: (listener) => void listeners.push(listener),

@@ -286,22 +286,25 @@ export class Rounds {
 
   async #round(asked: readonly Change[], attempt = 1): Promise<void> {
     const { connections } = this.#deps;
-    let batch = asked;
     const change_id = randomUUID();
     const askedAt = monotonicMs();
     let found: Round | null = null;
+    /** Those that this round is about; the others are the next round. A transaction that is over has its callback continue. */
+    const split = () => {
+      const batch = asked.slice(0, found?.tried.length);
+      this.#waiting.unshift(...asked.slice(batch.length));
+      return batch;
+    };
     try {
       // Changes that are read before the lock are not read while all others wait.
       if (attempt > 1 || this.staleMs > FRESH_MS) await this.#catchUp();
       await connections.transaction(async (run) => {
         await this.#lock(run);
-        found = await this.#try(run, batch, change_id);
-        // The others are the next round.
-        batch = asked.slice(0, found.tried.length);
-        this.#waiting.unshift(...asked.slice(found.tried.length));
-        if (found.isChange) await writeRows(run, found.point, found.rows, this.#deps.member.host_id);
-        for (const [index, { beside }] of batch.entries()) {
-          const outcome = found.tried[index];
+        const round = await this.#try(run, asked, change_id);
+        found = round;
+        if (round.isChange) await writeRows(run, round.point, round.rows, this.#deps.member.host_id);
+        for (const [index, outcome] of round.tried.entries()) {
+          const beside = asked[index]?.beside;
           if (beside && outcome && !("error" in outcome)) await beside(run);
         }
         await faultPoint("round.written");
@@ -310,9 +313,10 @@ export class Rounds {
       if (error instanceof AnotherPast && attempt < MOST_ATTEMPTS) return await this.#round(asked, attempt + 1);
       if (!(found && (await this.#isTrue(error, change_id)))) {
         this.#deps.tally?.note(false, askedAt);
-        return await this.#failed(batch, asAway(error));
+        return await this.#failed(split(), asAway(error));
       }
     }
+    const batch = split();
     this.#deps.tally?.note(true, askedAt);
     await faultPoint("round.true");
     this.#wholeAt = askedAt;

@@ -60,10 +60,7 @@ export class WholeComparison {
 
   /** Returns whether the table is done. */
   async #read(tbl: string): Promise<boolean> {
-    const { rows, last } = await this.#connections.transaction(
-      (run) => readTable(run, tbl, this.#after, this.to),
-      PAGE_MS,
-    );
+    const { rows, last } = await this.#connections.transaction((run) => readTable(run, tbl, this.#after), PAGE_MS);
     const merged = withOneWay(this.#copy.queries, this.#copy.shared, rows);
     await this.#copy.bring(this.from, merged.rows, this.from);
     this.again.push(...merged.again.map(({ key }) => ({ tbl, key, isLacking: false })));

@@ -291,6 +291,7 @@ export function createUnchanging(file: string, from: string): Unchanging & Pick<
 export function openUnchanging(file: string): Unchanging {
   const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
   const database = new Database(`${pathToFileURL(file)}?immutable=1`, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+  const endStatements = statementsOf(database);
   try {
     database.run(`PRAGMA cache_size = -${UNCHANGING_CACHE_KIB}`);
     database.query("SELECT count(*) FROM sqlite_schema").get();
@@ -300,7 +301,13 @@ export function openUnchanging(file: string): Unchanging {
   }
   const queries = drizzle(database);
   clients.set(queries, database);
-  return { queries, close: () => database.close() };
+  return {
+    queries,
+    close: () => {
+      endStatements();
+      database.close();
+    },
+  };
 }
 
 /** The directory of a connection's file. */

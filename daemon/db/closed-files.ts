@@ -1,4 +1,5 @@
 /** Databases in files that never change, beside a connection's own: opened when they are read, and closed again after a while. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { monotonicMs, startTimer } from "../core/clock.ts";
 import { causesOf, describeError, errnoOf } from "../core/service-error.ts";
@@ -44,9 +45,12 @@ class ClosedFiles {
   }
 
   #opened(path: string): Unchanging {
+    const file = join(this.#directory, path);
     try {
-      return openUnchanging(join(this.#directory, path));
+      return openUnchanging(file);
     } catch (error) {
+      // Without descriptors or memory, for example, it is not lost.
+      if (existsSync(file) && !/^SQLITE_(NOTADB|CORRUPT)/.test(errnoOf(error) ?? "")) throw error;
       throw new LostFile(`failed to open ${path}: ${describeError(error)}`, { cause: error });
     }
   }

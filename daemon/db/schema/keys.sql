@@ -25,7 +25,7 @@ CREATE TABLE api_keys (
 
 -- Keys by organization, by line of rotation and by maker.
 CREATE INDEX api_keys_by_org ON api_keys (org_id, key_id);
-CREATE INDEX api_keys_by_first ON api_keys (first_key_id);
+CREATE INDEX api_keys_by_first ON api_keys (first_key_id, min(ifnull(revoked_at, '9'), ifnull(expires_at, '9')));
 CREATE INDEX api_keys_by_maker ON api_keys (created_by_id);
 
 -- Ended keys by their end, to be removed after a while.

@@ -5,6 +5,7 @@ import { newId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawInserts, type Values } from "../../db/client.ts";
+import { isLost } from "../../db/closed-files.ts";
 import { locally } from "../../db/rehearsal.ts";
 import { GENESIS, HASHED, type Head, hashOfValues, PURGED } from "./chain.ts";
 import { chainHead, moveHead } from "./chain-head.ts";
@@ -155,29 +156,34 @@ export function executionRecords(
   const wanted = new Set(execIds);
   const exec_id = sql<string>`json_extract(${audit.details}, '$.exec_id')`;
   let [looked, full] = [0, 0];
-  for (const stretch of stretches(queries, { org_id, room_uid, order: "desc" })) {
-    if (wanted.size === 0 || full >= MAX_FULL_STRETCHES || looked++ >= MAX_STRETCHES) break;
-    const rows = stretch.queries
-      .select()
-      .from(audit)
-      .where(
-        and(
-          matching({ org_id, room_uid, order: "desc", after: stretch.after, last: stretch.last }),
-          eq(audit.sandbox_id, sandbox_id),
-          eq(audit.outcome, "success"),
-          inArray(audit.event, ["exec.started", "exec.finished"]),
-          inArray(exec_id, [...execIds]),
-        ),
-      )
-      .orderBy(desc(audit.seq))
-      .all();
-    for (const row of rows) {
-      const record = toRecord(row);
-      const name = String(record.details.exec_id);
-      found.push({ ...record, exec_id: name });
-      if (row.event === "exec.started" && record.details.existing !== true) wanted.delete(name);
+  try {
+    for (const stretch of stretches(queries, { org_id, room_uid, order: "desc" })) {
+      if (wanted.size === 0 || full >= MAX_FULL_STRETCHES || looked++ >= MAX_STRETCHES) break;
+      const rows = stretch.queries
+        .select()
+        .from(audit)
+        .where(
+          and(
+            matching({ org_id, room_uid, order: "desc", after: stretch.after, last: stretch.last }),
+            eq(audit.sandbox_id, sandbox_id),
+            eq(audit.outcome, "success"),
+            inArray(audit.event, ["exec.started", "exec.finished"]),
+            inArray(exec_id, [...execIds]),
+          ),
+        )
+        .orderBy(desc(audit.seq))
+        .all();
+      for (const row of rows) {
+        const record = toRecord(row);
+        const name = String(record.details.exec_id);
+        found.push({ ...record, exec_id: name });
+        if (row.event === "exec.started" && record.details.existing !== true) wanted.delete(name);
+      }
+      if (stretch.isFull) full++;
     }
-    if (stretch.isFull) full++;
+  } catch (error) {
+    // Of days before one that is lost nothing is known.
+    if (!isLost(error)) throw error;
   }
   return found.reverse();
 }

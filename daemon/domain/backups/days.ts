@@ -6,12 +6,12 @@
  */
 
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
+import { createReadStream, createWriteStream, rmSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import type { S3Plan } from "./deps.ts";
 import { daysPrefix } from "./names.ts";
 import { BrokenBackup, markOf, opened } from "./seal.ts";
-import { ObjectStore } from "./store.ts";
+import { ObjectStore, StoreError } from "./store.ts";
 import { listStored, prove, send } from "./upload.ts";
 
 /** A closed day by its name and what is in it. */
@@ -79,11 +79,14 @@ export async function retireDays(
     if (names.has(key.slice(key.lastIndexOf("/") + 1))) await store.remove(key);
 }
 
-/** Writes a day that a backup of this host names into a file. Throws StoreError, WrongPassphrase, BrokenBackup. */
+/**
+ * Writes a day that a backup of this host names into a file. Returns false, without the file, if the store lacks it or has another. Throws
+ * StoreError, WrongPassphrase.
+ */
 export async function fetchDay(
   plan: S3Plan,
   { bucket, hostId, day, to }: { bucket: string; hostId: string; day: Day; to: string },
-): Promise<void> {
+): Promise<boolean> {
   const key = keyOf(plan, hostId, await markOf(plan.passphrase), day);
   const digest = createHash("sha256");
   const read = async function* () {
@@ -92,6 +95,13 @@ export async function fetchDay(
       yield piece;
     }
   };
-  await pipeline(read, createWriteStream(to, { flags: "wx", mode: 0o400 }));
-  if (digest.digest("hex") !== day.sha256) throw new BrokenBackup(`the day of the audit ${day.name} is another`);
+  try {
+    await pipeline(read, createWriteStream(to, { flags: "wx", mode: 0o400 }));
+    if (digest.digest("hex") === day.sha256) return true;
+  } catch (error) {
+    const isLost = error instanceof BrokenBackup || (error instanceof StoreError && error.code === "NoSuchKey");
+    if (!isLost) throw error;
+  }
+  rmSync(to, { force: true });
+  return false;
 }

@@ -56,7 +56,9 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
 
     stage: async (state, { org_id, room_uid, pausedMs }, over) => {
       const pieces = new Pieces(loopTime, ownerOf(org_id), "room.rows", { signal: over });
-      bytesOfStaged.set(state, await inPieces(bytesOfState(state), pieces));
+      const bytes = await inPieces(bytesOfState(state), pieces);
+      budget.requireSpace(database.queries, org_id, bytes);
+      bytesOfStaged.set(state, bytes);
       const commits = { database, over };
       await stageRows(commits, messages, room_uid, state.messages, ofMessages(pausedMs));
       await stageRows(commits, deliveries, room_uid, state.deliveries, ofDeliveries(pausedMs));

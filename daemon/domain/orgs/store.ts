@@ -200,8 +200,9 @@ export const FIRST_END = { ends_at: "", key_id: "" as KeyRow["key_id"] };
 const ENDS_AT = "min(ifnull(revoked_at, '9'), ifnull(expires_at, '9'))";
 const HAS_END = "kind = 'api' AND (revoked_at IS NOT NULL OR expires_at IS NOT NULL)";
 /** No key of its line is good, or was after a moment, and none that it has made is there. */
-const IS_FREE = `NOT EXISTS (SELECT 1 FROM api_keys AS line
-    WHERE (line.key_id = ifnull(own.first_key_id, own.key_id) OR line.first_key_id = ifnull(own.first_key_id, own.key_id))
+const IS_FREE = `NOT EXISTS (SELECT 1 FROM api_keys AS first WHERE first.key_id = ifnull(own.first_key_id, own.key_id)
+      AND min(ifnull(first.revoked_at, '9'), ifnull(first.expires_at, '9')) >= ?1)
+  AND NOT EXISTS (SELECT 1 FROM api_keys AS line WHERE line.first_key_id = ifnull(own.first_key_id, own.key_id)
       AND min(ifnull(line.revoked_at, '9'), ifnull(line.expires_at, '9')) >= ?1)
   AND NOT EXISTS (SELECT 1 FROM api_keys AS made WHERE made.created_by_id = own.key_id)`;
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -92,11 +92,10 @@ test("closed days of the audit are sent once, come back, and go once no backup n
     });
     const to = join(home, "back");
     const from = { bucket: STORE.bucket, hostId: "host-1" };
-    await fetchDay(plan, { ...from, day: first, to });
+    expect(await fetchDay(plan, { ...from, day: first, to })).toBe(true);
     expect(readFileSync(to).equals(readFileSync(first.file))).toBe(true);
-    await expect(fetchDay(plan, { ...from, day: { ...first, name: "2026-10-01.db" }, to: `${to}-2` })).rejects.toThrow(
-      "no such backup",
-    );
+    const absent = { ...from, day: { ...first, name: "2026-10-01.db" }, to: `${to}-2` };
+    expect([await fetchDay(plan, absent), existsSync(absent.to)]).toEqual([false, false]);
     // A backup from before it was purged names it.
     const purged = [{ ...first, removed_at: at(4).toISOString() }];
     for (const made of [3, 5]) await send(Buffer.of(1), made);
