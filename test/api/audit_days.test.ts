@@ -142,8 +142,13 @@ test("a day is sent to an object store once, and restored from there", { timeout
     expect([...server.objects.keys()].filter((key) => key.startsWith("audit/"))).toHaveLength(1);
     const env = { ...store, ROOMD_DATA_DIR: join(home, "data"), ROOMD_RUNTIME_DIR: join(home, "run") };
     const restored = await daemon.cli(["restore", "--from", url, "--json"], undefined, env);
-    expect(JSON.parse(restored.stdout)).toMatchObject({ audit_ok: true });
+    expect(JSON.parse(restored.stdout)).toMatchObject({ audit_ok: true, days_missing: [] });
     expect(readdirSync(join(home, "data/audit"))).toEqual(daysOf(daemon));
+    // Without the day all else is restored.
+    for (const key of server.objects.keys()) if (key.startsWith("audit/")) server.objects.delete(key);
+    const without = { ...store, ROOMD_DATA_DIR: join(home, "without"), ROOMD_RUNTIME_DIR: join(home, "run") };
+    const lacking = await daemon.cli(["restore", "--from", url, "--json"], undefined, without);
+    expect(JSON.parse(lacking.stdout)).toMatchObject({ audit_ok: false, days_missing: daysOf(daemon), orgs: 1 });
   } finally {
     await server.stop();
     rmSync(home, { recursive: true });
