@@ -169,11 +169,10 @@ export function makeDatabase(
   const flush = async () => {
     const isSeparate = separate.length > 0 && !(wasSeparate && isAnyWaiting());
     wasSeparate = isSeparate;
-    const next = isSeparate ? () => separate.shift() : nextOfMany;
-    if (!isSeparate) {
-      stopTimer(timer);
-      timer = null;
-    }
+    // Records of reads come first in each commit: a chain has its records in the order of their time.
+    const next = isSeparate ? () => early.shift() ?? separate.shift() : nextOfMany;
+    stopTimer(timer);
+    timer = null;
     /** The writes of this commit so far; on a full disk the same ones are retried. */
     const batch: Write[] = [];
     for (;;) {
@@ -186,7 +185,7 @@ export function makeDatabase(
         const until = monotonicMs() + WRITE_MS;
         for (const write of batch) outcomes.push(attempt(connection, memory, write));
         // Writes that these writes queue are part of the next commit.
-        let left = isSeparate ? Number(batch.length === 0) : early.length + waitingCount;
+        let left = isSeparate ? (batch.length === 0 ? early.length + 1 : 0) : early.length + waitingCount;
         for (
           let write = left > 0 ? next() : undefined;
           write;

@@ -17,14 +17,14 @@ export function makeStdin(deps: ExecutionDeps): Bound {
     rules: (input, { row }) => stdins.rules(input, givenIn(input.data_b64 ?? ""), row.org_id),
     run: async (call, input, target) => {
       const { data_b64 = "", eof = false, offset = null } = input;
+      const { sandbox_id } = target.row;
+      using places = new DisposableStack();
+      places.defer(deps.bounds.feeding.take(sandbox_id));
+      places.defer(deps.bounds.stdin_bytes.take(sandbox_id, Buffer.byteLength(data_b64, "base64")));
       const stdin = await stdins.of(input, givenIn(data_b64), target.row.org_id);
       if (!stdin) throw new Error("standard input is not what was checked");
       const { bytes } = stdin;
       call.audit.details = { exec_id: target.exec_id, ...bytesFacts(stdin), eof };
-      const { sandbox_id } = target.row;
-      using places = new DisposableStack();
-      places.defer(deps.bounds.feeding.take(sandbox_id));
-      places.defer(deps.bounds.stdin_bytes.take(sandbox_id, bytes.byteLength));
       const state = await ask(deps, target, async (link, exec_id) => {
         if (offset === null)
           await sendOnce(call.work, "stdin_bytes of the execution says what has arrived; send offset.");

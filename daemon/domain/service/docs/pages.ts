@@ -13,6 +13,7 @@ import configuration from "../../../../docs/configuration.md" with { type: "text
 import deepagents from "../../../../docs/deepagents.md" with { type: "text" };
 import egress from "../../../../docs/egress.md" with { type: "text" };
 import glossary from "../../../../docs/glossary.md" with { type: "text" };
+import guarantees from "../../../../docs/guarantees.md" with { type: "text" };
 import guide from "../../../../docs/guide.md" with { type: "text" };
 import howItWorks from "../../../../docs/how-it-works.md" with { type: "text" };
 import limits from "../../../../docs/limits.md" with { type: "text" };
@@ -56,6 +57,7 @@ export const PAGES: Record<string, string> = {
   "deepagents.md": deepagents,
   "egress.md": egress,
   "glossary.md": glossary,
+  "guarantees.md": guarantees,
   "guide.md": guide,
   "how-it-works.md": howItWorks,
   "limits.md": limits,
