@@ -1,5 +1,4 @@
 /** Databases in files that never change, beside a connection's own: opened when they are read, and closed again after a while. */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { monotonicMs, startTimer } from "../core/clock.ts";
 import { causesOf, describeError, errnoOf } from "../core/service-error.ts";
@@ -49,8 +48,8 @@ class ClosedFiles {
     try {
       return openUnchanging(file);
     } catch (error) {
-      // Without descriptors or memory, for example, it is not lost.
-      if (existsSync(file) && !/^SQLITE_(NOTADB|CORRUPT)/.test(errnoOf(error) ?? "")) throw error;
+      // Without memory, for example, it is not lost.
+      if (!/^SQLITE_(CANTOPEN|NOTADB|CORRUPT)/.test(errnoOf(error) ?? "")) throw error;
       throw new LostFile(`failed to open ${path}: ${describeError(error)}`, { cause: error });
     }
   }

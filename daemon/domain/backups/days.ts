@@ -6,7 +6,8 @@
  */
 
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream, rmSync } from "node:fs";
+import { createReadStream, createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import type { S3Plan } from "./deps.ts";
 import { daysPrefix } from "./names.ts";
@@ -102,6 +103,6 @@ export async function fetchDay(
     const isLost = error instanceof BrokenBackup || (error instanceof StoreError && error.code === "NoSuchKey");
     if (!isLost) throw error;
   }
-  rmSync(to, { force: true });
+  await rm(to, { force: true });
   return false;
 }
