@@ -32,6 +32,11 @@ export class Copy {
     return pointOf(this.queries);
   }
 
+  /** Whether it has no rows. */
+  get isEmpty(): boolean {
+    return this.shared.names.every((tbl) => this.shared.keysAfter(tbl, "", 1).length === 0);
+  }
+
   /** Brings rows and moves the point. Returns false if another process has moved it. `first` runs in the commit of each piece, before. */
   async bring<Row extends SharedRow & { seq?: number }>(
     from: Point,

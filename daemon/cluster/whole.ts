@@ -40,8 +40,8 @@ export class WholeComparison {
     this.from = from;
     this.to = to;
     this.#toRead = [...copy.shared.names];
-    // Referencing rows go first. A host that joins has nothing to remove.
-    this.#toRemove = isNothing(from) ? [] : [...copy.shared.names].reverse();
+    // Rows that refer to others go first. The copy of a host that joins is empty, unless an earlier comparison was cut off.
+    this.#toRemove = isNothing(from) && copy.isEmpty ? [] : [...copy.shared.names].reverse();
   }
 
   /** Returns whether all is compared. */

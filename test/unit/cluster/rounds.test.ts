@@ -2,11 +2,13 @@ import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
+import { Copy } from "../../../daemon/cluster/copy.ts";
 import { forgetCalls, type NamedCall } from "../../../daemon/cluster/done-calls.ts";
 import { pointOf } from "../../../daemon/cluster/mirror.ts";
 import { deletePlacement, insertPlacement, movePlacement, putHost } from "../../../daemon/cluster/placements.ts";
 import { forgetOld, whoFreed } from "../../../daemon/cluster/schema.ts";
 import { hosts, orgUse, placements } from "../../../daemon/cluster/table.ts";
+import { WholeComparison } from "../../../daemon/cluster/whole.ts";
 import type { Queries } from "../../../daemon/db/client.ts";
 import { locally } from "../../../daemon/db/rehearsal.ts";
 import { whole } from "../../../daemon/db/shared-rows.ts";
@@ -158,6 +160,25 @@ describe("changes of what hosts share", () => {
     await b.rounds.change(add("three", "b", 1), true);
     await a.rounds.pull();
     expect(all(a).map(({ org_id }) => org_id)).toEqual(["one", "three"]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test("a row that goes while a host joins is not in its copy, also if its first daemon ends before it has read all", async () => {
+    const [a, b] = [await peer("a"), await peer("b")];
+    await a.rounds.change(add("one", "a", 1), true);
+    const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
+    const begun = new WholeComparison(
+      connections,
+      new Copy(b.database, b.shared),
+      pointOf(b.queries),
+      pointOf(a.queries),
+    );
+    while (all(b).length === 0) expect(await begun.next()).toBe(false);
+    connections.close();
+    await a.rounds.change((queries) => void queries.delete(orgUse).run(), true);
+    await b.rounds.pull();
+    expect(all(b)).toEqual([]);
+    expect(pointOf(b.queries)).toEqual(pointOf(a.queries));
     await Promise.all([a.close(), b.close()]);
   });
 
