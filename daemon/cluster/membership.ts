@@ -39,6 +39,7 @@ import {
 } from "./placements.ts";
 import { Rounds, writeRows } from "./rounds.ts";
 import { makeSchema, VERSION } from "./schema.ts";
+import type { OpenSession } from "./session.ts";
 import { type HostRow, orgUse, SHARED_TABLES } from "./table.ts";
 
 const ASK_MS = 10_000;
@@ -63,6 +64,8 @@ export interface MembershipDeps {
   setEpoch(queries: Queries, roomUid: RoomUid, epoch: number): void;
   /** Keeps a record of what was done, on this host. Within a commit. */
   record(queries: Queries, event: MembershipEvent, details: Record<string, unknown>): void;
+  /** How one connection is opened. */
+  open?: OpenSession;
 }
 
 export type MembershipEvent =
@@ -75,9 +78,9 @@ export type MembershipEvent =
   | "room.kept";
 
 export function makeMemberships(deps: MembershipDeps) {
-  const { database, self } = deps;
+  const { database, self, open } = deps;
   const { queries } = database;
-  const connections = new Connections({ addresses: readAddresses(deps.url) });
+  const connections = new Connections({ addresses: readAddresses(deps.url), ...(open && { open }) });
   const transaction = <T>(work: (run: Run) => Promise<T>) => connections.transaction(work, ASK_MS);
 
   const selfRow = async (): Promise<HostRow> => ({

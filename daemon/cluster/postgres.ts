@@ -39,6 +39,7 @@ import {
 import type { Recovered } from "./recovered.ts";
 import { ROUND_MS, Rounds } from "./rounds.ts";
 import { bringUp, CHANNEL, forgetOld, whoFreed } from "./schema.ts";
+import type { OpenSession } from "./session.ts";
 import { Since } from "./since.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 import { countUnfit, someUnfit } from "./unfit.ts";
@@ -71,6 +72,8 @@ export interface PostgresDeps {
   /** How rounds go. */
   tally: Tally;
   log: Log;
+  /** How one connection is opened. */
+  open?: OpenSession;
 }
 
 export interface Cluster extends Directory {
@@ -98,14 +101,14 @@ export interface Cluster extends Directory {
 }
 
 export function makePostgres(deps: PostgresDeps): Cluster {
-  const { url, database, member, self, version, holder, recovered, putAgain, nameLost, tally, log } = deps;
+  const { url, database, member, self, version, holder, recovered, putAgain, nameLost, tally, log, open } = deps;
   const { queries } = database;
   const placementIn = preparePlacementLookup(queries);
   const hostOf = prepareHostLookup(queries);
   const ownerOf = prepareOwnerLookup(queries);
   const { host_id } = member;
   const addresses = readAddresses(url);
-  const connections = new Connections({ addresses });
+  const connections = new Connections({ addresses, ...(open && { open }) });
   const shared = new SharedRows(queries, SHARED_TABLES);
   const listeners: (() => void)[] = [];
   /** Whether this host was removed, by the directory. Every call needs it, so it is looked up with the news. */

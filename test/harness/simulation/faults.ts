@@ -1,0 +1,195 @@
+/** Faults of hosts, their network and PostgreSQL in a simulation, by its seed. Each ends by itself, or by `heal`. */
+import type { SimulatedHost } from "./host.ts";
+import { removeHost } from "./operator.ts";
+import { placementsOf, type Service } from "./service.ts";
+import { DATABASE } from "./session.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** How often each comes, relative to the others. */
+const WEIGHTS = {
+  ...{ kill: 4, power: 3, pause: 4, cut: 6, clock: 1, away: 1, failover: 1, setBackDirectory: 0.5, setBackHost: 1 },
+  ...{ clone: 0.5, remove: 0.3 },
+} as const;
+type Fault = keyof typeof WEIGHTS;
+
+const OF_POSTGRES: readonly Fault[] = ["failover", "setBackDirectory"];
+
+/** Of COMMITs, some are done and never answered, or never done. */
+const LOST_COMMITS = 0.004;
+
+export class Faults {
+  readonly #service: Service;
+  readonly counts: Partial<Record<Fault | "commit", number>> = {};
+  #isOver = false;
+  readonly #once = new Set<Fault>();
+  /** When a host was copied. */
+  #copiedAt = 0;
+
+  constructor(service: Service, isSteady: boolean) {
+    this.#service = service;
+    if (isSteady) for (const fault of OF_POSTGRES) this.#once.add(fault);
+    const { chance } = service.world;
+    service.server.commitFault = () => {
+      if (this.#isOver || chance.next() > LOST_COMMITS) return null;
+      this.counts.commit = (this.counts.commit ?? 0) + 1;
+      return chance.pick(["before", "after"] as const);
+    };
+  }
+
+  /** From now on they come, each a while after the previous one. */
+  begin(meanMs: number): void {
+    const { world } = this.#service;
+    world.after(world.chance.next() * 2 * meanMs, null, () => {
+      if (this.#isOver) return;
+      this.#one();
+      this.begin(meanMs);
+    });
+  }
+
+  #one(): void {
+    const { world, hosts } = this.#service;
+    const { chance } = world;
+    const host = chance.pick(hosts);
+    const forMs = chance.next() < 0.2 ? chance.next() * 12_000 : chance.next() * 1_500;
+    const fault = this.#pick();
+    world.trace(`fault: ${fault} ${host.name} ${forMs.toFixed(0)}`);
+    this.counts[fault] = (this.counts[fault] ?? 0) + 1;
+    this.#faults[fault](host, forMs);
+  }
+
+  #pick(): Fault {
+    const all = Object.entries(WEIGHTS).filter(([fault]) => !this.#once.has(fault as Fault)) as [Fault, number][];
+    let left = this.#service.world.chance.next() * all.reduce((sum, [, weight]) => sum + weight, 0);
+    for (const [fault, weight] of all) {
+      left -= weight;
+      if (left < 0) return fault;
+    }
+    return "kill";
+  }
+
+  readonly #faults: Record<Fault, (host: SimulatedHost, forMs: number) => void> = {
+    kill: (host, forMs) => this.#end(host, "crash", forMs),
+    power: (host, forMs) => this.#end(host, "power", forMs),
+    pause: (host, forMs) => {
+      const { process } = host;
+      if (!process?.isAlive || process.isPaused) return;
+      process.isPaused = true;
+      this.#later(forMs, () => this.#resume(host, process));
+    },
+    cut: (host, forMs) => this.#cut(host, forMs),
+    clock: (host) => {
+      const { chance } = this.#service.world;
+      host.stepClock(chance.pick([-HOUR_MS, HOUR_MS, 0]));
+    },
+    away: (_, forMs) => {
+      const { server } = this.#service;
+      server.isDown = true;
+      server.endSessions("57P01");
+      this.#later(forMs, () => this.#bringBack());
+    },
+    failover: () => {
+      const { server, world } = this.#service;
+      const { history } = server;
+      const lost = world.chance.whole(1, 4);
+      const last = history[Math.max(0, history.length - 1 - lost)];
+      if (last) this.#service.forget(last.state);
+    },
+    setBackDirectory: () => {
+      const { server, world } = this.#service;
+      this.#service.forget(server.stateAt(world.now - world.chance.next() * 15_000));
+    },
+    setBackHost: (host, forMs) => this.#setBack(host, forMs),
+    clone: (host) => {
+      this.#once.add("clone");
+      this.#copiedAt = this.#service.world.now;
+      this.#service.add(`${host.name}-copy`, host.member).becomeCopyOf(host);
+    },
+    remove: (host) => {
+      this.#once.add("remove");
+      const others = this.#service.hosts.filter(
+        ({ member, isRunning }) => member.host_id !== host.member.host_id && isRunning,
+      );
+      if (others.length > 0) removeHost(this.#service, host.member.host_id, this.#service.world.chance.pick(others));
+    },
+  };
+
+  #later(ms: number, end: () => void): void {
+    this.#service.world.after(ms, null, () => this.#isOver || end());
+  }
+
+  #end(host: SimulatedHost, how: "crash" | "power", forMs: number): void {
+    host.end(how);
+    this.#later(forMs, () => host.start());
+  }
+
+  #resume(host: SimulatedHost, process: SimulatedHost["process"]): void {
+    if (!process?.isPaused) return;
+    host.disturb();
+    this.#service.world.resume(process);
+  }
+
+  /** From PostgreSQL or another host, in one direction or both. */
+  #cut(host: SimulatedHost, forMs: number): void {
+    const { network, hosts, world } = this.#service;
+    const { chance } = world;
+    const others = hosts.filter((each) => each !== host).map(({ name }) => name);
+    const other = chance.next() < 0.7 || others.length === 0 ? DATABASE : chance.pick(others);
+    const ways = chance.pick(["out", "in", "both"]);
+    if (ways !== "in") network.cut(host.name, other);
+    if (ways !== "out") network.cut(other, host.name);
+    this.#later(forMs, () => this.#healNetwork());
+  }
+
+  #healNetwork(): void {
+    for (const host of this.#service.hosts) host.disturb();
+    this.#service.network.heal();
+  }
+
+  #bringBack(): void {
+    this.#service.server.isDown = false;
+    this.#service.disturb();
+  }
+
+  /** Its disk is as it was some seconds ago. */
+  #setBack(host: SimulatedHost, forMs: number): void {
+    const { world } = this.#service;
+    host.end("crash");
+    this.#setBackLedger(host, host.setBack(Math.max(0, world.now - 500 - world.chance.next() * 12_000)));
+    this.#later(forMs, () => host.start());
+  }
+
+  /** Of a host and its copy the other one continues: later writes of this one are lost. */
+  #retire(host: SimulatedHost): void {
+    host.retire();
+    this.#setBackLedger(host, this.#copiedAt);
+  }
+
+  #setBackLedger(host: SimulatedHost, to: number): void {
+    const { host_id } = host.member;
+    this.#service.isWhole = false;
+    const placed = placementsOf(this.#service.server.state);
+    this.#service.ledger.setBack(
+      host.name,
+      to,
+      new Set(placed.flatMap((each) => (each.host_id === host_id ? [each.room_uid] : []))),
+    );
+  }
+
+  /** All is well from here on. Of a host and its copy one continues. */
+  heal(): void {
+    this.#isOver = true;
+    this.#bringBack();
+    this.#healNetwork();
+    const { hosts } = this.#service;
+    for (const host of hosts) if (host.process?.isPaused) this.#resume(host, host.process);
+    for (const host of hosts) {
+      const others = hosts.filter((each) => each !== host && each.member.host_id === host.member.host_id);
+      const goesOn = others.every(
+        (other) => this.#service.isHolder(host) || (!this.#service.isHolder(other) && !host.isCopy),
+      );
+      if (goesOn) host.start();
+      else this.#retire(host);
+    }
+  }
+}

@@ -1,0 +1,108 @@
+/** Answers to clients of a simulation, the host of each write, and the invariants of both. */
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Asked, Done } from "./daemon.ts";
+import type { SimulatedHost } from "./host.ts";
+
+interface Acknowledged {
+  at: number;
+  host: string;
+  /** Of a host and its copy, by which. */
+  data: string;
+}
+
+export interface KnownRoom {
+  room_uid: RoomUid;
+  room_id: string;
+  madeAt: number;
+  /** Durable messages, by their host. */
+  acknowledged: Map<string, Acknowledged>;
+  /** Whether a call to destroy it was made, with any outcome. */
+  mayBeDestroyed: boolean;
+  /** By which host it took writes, by epoch, and since when. */
+  writers: Map<number, Acknowledged>;
+  /** Why it, or some of it, may be lost; null: it may not. */
+  lostBy: string | null;
+}
+
+export class Ledger {
+  readonly rooms = new Map<RoomUid, KnownRoom>();
+  /** Rooms by the Idempotency-Key of the call that made them. */
+  readonly #made = new Map<string, RoomUid>();
+  readonly #violate: (what: string) => void;
+  readonly #now: () => number;
+  /** Rooms of hosts that were removed, and why they are lost: of some no write is known yet. */
+  readonly #removed = new Map<RoomUid, string>();
+  /** The directory forgets no calls. */
+  callsHold = true;
+
+  constructor(now: () => number, violate: (what: string) => void) {
+    this.#now = now;
+    this.#violate = violate;
+  }
+
+  #room(room_uid: RoomUid, room_id: string): KnownRoom {
+    const known = this.rooms.get(room_uid);
+    if (known) return known;
+    const room: KnownRoom = {
+      ...{ room_uid, room_id, madeAt: this.#now(), acknowledged: new Map(), mayBeDestroyed: false },
+      ...{ writers: new Map(), lostBy: this.#removed.get(room_uid) ?? null },
+    };
+    this.rooms.set(room_uid, room);
+    return room;
+  }
+
+  /** A host has made a write durable. Writes of a former host may be lost. */
+  accepted(asked: Asked, { room_uid, epoch }: Done, by: SimulatedHost, isHolder: boolean): void {
+    const host = by.member.host_id;
+    const room = this.#room(room_uid, asked.room_id);
+    if (asked.does === "create" && asked.idempotency_key !== undefined) this.#madeBy(asked.idempotency_key, room_uid);
+    if (asked.does === "destroy") room.mayBeDestroyed = true;
+    if (room.lostBy !== null) return;
+    const other = room.writers.get(epoch);
+    if (other && other.host !== host)
+      this.#violate(`${room_uid} took writes on ${other.host} and on ${host} in epoch ${epoch}`);
+    const newest = Math.max(epoch, ...room.writers.keys());
+    // A host that was set back may have a room again that has ended elsewhere.
+    if (newest > epoch && !room.mayBeDestroyed)
+      this.#violate(`${room_uid} took a write in epoch ${epoch} on ${host}, after one in ${newest}`);
+    if (!isHolder) return;
+    if (!other) room.writers.set(epoch, { at: this.#now(), host, data: by.name });
+    if (asked.does === "send") room.acknowledged.set(asked.message_id, { at: this.#now(), host, data: by.name });
+  }
+
+  #madeBy(key: string, room_uid: RoomUid): void {
+    const other = this.#made.get(key);
+    if (other !== undefined && other !== room_uid && this.callsHold)
+      this.#violate(`the calls with Idempotency-Key ${key} made ${other} and ${room_uid}`);
+    this.#made.set(key, room_uid);
+  }
+
+  asked(asked: Asked): void {
+    if (asked.does !== "destroy") return;
+    for (const room of this.rooms.values()) if (room.room_id === asked.room_id) room.mayBeDestroyed = true;
+  }
+
+  lose(which: (room: KnownRoom) => boolean, why: string): void {
+    for (const room of this.rooms.values()) if (which(room)) room.lostBy ??= why;
+  }
+
+  /** With the rooms that the directory had placed there; if that was set back, also with all that it was the last to write to. */
+  removeHost(host: string, placed: readonly RoomUid[], isWhole: boolean): void {
+    const why = `${host} was removed`;
+    for (const room_uid of placed) this.#removed.set(room_uid, why);
+    const isLast = ({ writers }: KnownRoom) => !isWhole && [...writers.values()].at(-1)?.host === host;
+    this.lose((room) => this.#removed.has(room.room_uid) || isLast(room), why);
+  }
+
+  /** Data of a host are as they were at a moment: later rows of rooms are lost. `owned`: its rooms by the directory. */
+  setBack(data: string, to: number, owned: ReadonlySet<RoomUid>): void {
+    for (const room of this.rooms.values()) {
+      const last = [...room.writers.values()].at(-1);
+      const isHere = owned.has(room.room_uid) || (last?.data === data && room.lostBy === null);
+      // It came after that moment, and is nowhere now.
+      if (isHere && (room.madeAt > to || (last && last.at > to) || last?.data !== data)) room.lostBy ??= "set back";
+      for (const [message, { at, data: by }] of room.acknowledged)
+        if (by === data && at > to) room.acknowledged.delete(message);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Runs simulations, one for each seed, in a process of its own: `bun test/harness/simulation/main.ts FIRST [COUNT]`. Prints a line of JSON for
+ * each failure, and one for all. With --trace it prints all events.
+ */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { installRuntime } from "./runtime.ts";
+
+installRuntime();
+const { simulate } = await import("./simulation.ts");
+const { openConnection } = await import("../../../daemon/db/client.ts");
+const { migrate } = await import("../../../daemon/db/migrate.ts");
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    ...{ trace: { type: "boolean" }, seconds: { type: "string" } },
+    /** Without faults of the database; a file for the statements that it carries out. */
+    ...{ steady: { type: "boolean" }, statements: { type: "string" } },
+  },
+});
+const [first = 1, count = 1] = positionals.map(Number);
+/** Of processor time. */
+const mostSeconds = Number(values.seconds ?? Number.POSITIVE_INFINITY);
+const isOver = () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6 > mostSeconds;
+
+const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+const directory = mkdtempSync(join(memory, "roomd-simulation-"));
+const schema = join(directory, "schema.db");
+const connection = openConnection(schema);
+migrate(connection);
+connection.close();
+
+let failure: string | null = null;
+process.on("unhandledRejection", (error) => {
+  failure = `a promise was rejected, and nothing heard of it: ${error instanceof Error ? error.stack : String(error)}`;
+});
+
+const startedAt = performance.now();
+const total = { seeds: 0, failed: 0, events: 0, acknowledged: 0, refused: 0 };
+const hashes: Record<string, string> = {};
+for (let seed = first; seed < first + count && !isOver(); seed++) {
+  const outcome = simulate({
+    ...{ seed, directory, schema, isSteady: values.steady === true },
+    ...(values.trace && { trace: (line: string) => console.log(line) }),
+    ...(values.statements && {
+      statements: (hosts: readonly string[], recorded: unknown) =>
+        writeFileSync(values.statements as string, JSON.stringify({ hosts, recorded })),
+    }),
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  if (failure !== null) outcome.violations.push(failure);
+  failure = null;
+  total.seeds++;
+  total.events += outcome.events;
+  total.acknowledged += outcome.acknowledged;
+  total.refused += outcome.refused;
+  hashes[seed] = outcome.hash;
+  if (outcome.violations.length === 0) continue;
+  total.failed++;
+  console.log(JSON.stringify({ seed, violations: outcome.violations, faults: outcome.faults }));
+}
+const ms = Math.round(performance.now() - startedAt);
+console.log(JSON.stringify({ ...total, ms, hashes }));
+rmSync(directory, { recursive: true });
+process.exit(total.failed > 0 ? 1 : 0);

@@ -1,0 +1,143 @@
+/**
+ * Clocks, timers, turns and randomness of this thread, given to the process of the event that runs. Installed before the daemon's
+ * modules are loaded: some keep references of their own. Without a simulation the runtime's remain.
+ */
+
+import { Database } from "bun:sqlite";
+import { readFileSync } from "node:fs";
+import { plugin } from "bun";
+import { currentWorld, type World } from "./world.ts";
+
+class SimulatedTimer {
+  cancel: () => void;
+
+  constructor(cancel: () => void) {
+    this.cancel = cancel;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+}
+
+type Work = (...given: unknown[]) => void;
+
+/** Calls `here` within a simulation, and the original outside of one. */
+function replace<Owner extends object, Name extends keyof Owner>(owner: Owner, name: Name, here: unknown): void {
+  const real = owner[name] as unknown as Work;
+  const replaced = function (this: unknown, ...given: unknown[]) {
+    const world = currentWorld();
+    return world ? (here as (world: World, ...given: unknown[]) => unknown)(world, ...given) : real.apply(owner, given);
+  };
+  Object.defineProperty(owner, name, { value: replaced, writable: true, configurable: true });
+}
+
+function later(world: World, work: Work, ms = 0, ...given: unknown[]): SimulatedTimer {
+  return new SimulatedTimer(world.after(Math.max(1, ms), world.current, () => work(...given)));
+}
+
+function again(world: World, work: Work, ms: number, ...given: unknown[]): SimulatedTimer {
+  const process = world.current;
+  const next = (): (() => void) =>
+    world.after(Math.max(1, ms), process, () => {
+      timer.cancel = next();
+      work(...given);
+    });
+  const timer = new SimulatedTimer(() => {});
+  timer.cancel = next();
+  return timer;
+}
+
+function stop(_: World, timer: unknown): void {
+  if (timer instanceof SimulatedTimer) timer.cancel();
+}
+
+const HERE = import.meta.dir;
+const LOADED = /\/(daemon|shared)\/.*\.ts$/;
+const SCHEDULER = /new LoopTime\((\{.*?\n\})\)/s;
+
+function simulated(path: string, text: string): string {
+  if (path.endsWith("/daemon/core/loop/index.ts")) {
+    if (!SCHEDULER.test(text)) throw new Error(`${path} has no scheduler of the event loop`);
+    // Each process has one of its own.
+    return text.replace(SCHEDULER, "globalThis.ofProcess(() => new LoopTime($1))");
+  }
+  if (path.endsWith("/shared/ids.ts"))
+    return text.replace("= monotonicUlids()", "= globalThis.ofProcess(monotonicUlids)");
+  if (path.endsWith("/rooms/checkpoints/nouns.ts"))
+    return withFiles(text).replace('from "node:fs"', from).replace('from "node:readline"', from);
+  // Two hundred directories for drives that are empty.
+  if (path.endsWith("/host/files/store-places.ts"))
+    return withFiles(text).replace("const SHARDS = 256", "const SHARDS = 1");
+  return /\/daemon\/(domain\/rooms|host\/isolation)\/|\/host\/files\/gone\.ts$/.test(path) ? withFiles(text) : text;
+}
+
+/** Threads of the runtime and disks are waited for no more: files.ts takes their place. */
+const from = `from "${HERE}/files.ts"`;
+
+function withFiles(text: string): string {
+  return text
+    .replace(/from "node:fs\/promises"/g, from)
+    .replace(/from "(\.\.\/)+host\/files\/(drive-copier|erase|holes)\.ts"/g, from)
+    .replace(/(import \{ syncDirectory \}) from "(\.\.\/)+host\/files\/async-calls\.ts"/g, `$1 ${from}`);
+}
+
+/** The object of the process of the event that runs. */
+function ofProcess<T extends object>(make: () => T): T {
+  const outside = make();
+  const name = {};
+  const current = () => currentWorld()?.current?.own(name, make) ?? outside;
+  return new Proxy(outside, {
+    apply: (_, self, given) => Reflect.apply(current() as unknown as Work, self, given),
+    get: (_, property) => {
+      const own = current();
+      const value = Reflect.get(own, property, own) as unknown;
+      return typeof value === "function" ? (value as Work).bind(own) : value;
+    },
+  });
+}
+
+/** The query builder prepares most statements each time: here the text alone decides. */
+function rememberStatements(): void {
+  const prepare = Database.prototype.prepare;
+  const known = new WeakMap<Database, Map<string, unknown>>();
+  Database.prototype.prepare = function (this: Database, sql: string, ...given: []) {
+    const statements = known.get(this) ?? new Map<string, unknown>();
+    known.set(this, statements);
+    const statement = statements.get(sql) ?? prepare.call(this, sql, ...given);
+    statements.set(sql, statement);
+    return statement;
+  } as typeof prepare;
+}
+
+export function installRuntime(): void {
+  rememberStatements();
+  replace(globalThis, "setTimeout", later);
+  replace(globalThis, "setInterval", again);
+  replace(
+    globalThis,
+    "setImmediate",
+    (world: World, work: Work) => new SimulatedTimer(world.turn(world.current, work)),
+  );
+  for (const name of ["clearTimeout", "clearInterval", "clearImmediate"] as const) replace(globalThis, name, stop);
+  replace(Date, "now", (world: World) => world.wallMs);
+  replace(performance, "now", (world: World) => world.now);
+  replace(crypto, "getRandomValues", (world: World, bytes: Uint8Array) => {
+    for (let at = 0; at < bytes.length; at++) bytes[at] = world.chance.whole(0, 255);
+    return bytes;
+  });
+  Object.assign(globalThis, { ofProcess });
+  plugin({
+    name: "simulation",
+    setup: (build) => {
+      build.onLoad({ filter: LOADED }, ({ path }) => ({
+        contents: simulated(path, readFileSync(path, "utf8")),
+        loader: "ts",
+      }));
+    },
+  });
+}

@@ -1,0 +1,150 @@
+/** The simulated service: its hosts, their PostgreSQL and their network, the answers to clients, and violations. */
+import type { RoomUid } from "../../../shared/ids.ts";
+import { type Asked, type Done, MOST_ROOMS } from "./daemon.ts";
+import { firstState, ORG } from "./first-state.ts";
+import { SimulatedHost } from "./host.ts";
+import { Ledger } from "./ledger.ts";
+import { Network } from "./network.ts";
+import { PostgresModel } from "./postgres.ts";
+import type { State } from "./state.ts";
+import type { World } from "./world.ts";
+
+/** Time in which an undisturbed host knows the state of PostgreSQL: some beats and pulls. */
+const KNOWN_AFTER_MS = 12_000;
+
+export interface Placement {
+  room_uid: RoomUid;
+  room_id: string;
+  host_id: string;
+  epoch: number;
+  contested_by: string | null;
+}
+
+export function placementsOf(state: State): Placement[] {
+  return [...state.rows.values()].flatMap(({ tbl, row }) =>
+    tbl === "placements" && row !== null ? [row as unknown as Placement] : [],
+  );
+}
+
+const isGone = (state: State, hostId: string) =>
+  (state.rows.get(`hosts ${JSON.stringify([hostId])}`)?.row as { state?: string } | null)?.state === "gone";
+
+export class Service {
+  readonly world: World;
+  readonly network: Network;
+  readonly server: PostgresModel;
+  readonly hosts: SimulatedHost[] = [];
+  readonly ledger: Ledger;
+  readonly violations: string[] = [];
+  readonly directory: string;
+  readonly schema: string;
+  /** The directory and hosts have forgotten nothing: use is counted, calls and names are known. */
+  isWhole = true;
+  /** When PostgreSQL was away, or another, for the last time. */
+  #disturbedAt = 0;
+  #before: State;
+
+  constructor(world: World, directory: string, schema: string, hosts: readonly string[]) {
+    this.world = world;
+    this.directory = directory;
+    this.schema = schema;
+    this.network = new Network(world);
+    this.server = new PostgresModel(world, firstState(hosts, world.wallMs));
+    this.#before = this.server.state;
+    this.server.onCommit = (state) => this.#committed(state);
+    this.ledger = new Ledger(
+      () => world.now,
+      (what) => this.violate(what),
+    );
+    for (const name of hosts) this.add(name, { cluster_id: "cluster", host_id: name, incarnation: `of ${name}` });
+  }
+
+  add(name: string, member: SimulatedHost["member"]): SimulatedHost {
+    const host = new SimulatedHost(this, name, member);
+    this.hosts.push(host);
+    return host;
+  }
+
+  /** The host of this name that others reach: of a host and its copy the member. */
+  hostOf(hostId: string): SimulatedHost | undefined {
+    const named = this.hosts.filter(({ member }) => member.host_id === hostId);
+    return named.find((host) => host.isRunning && this.isHolder(host)) ?? named[0];
+  }
+
+  /** Whether PostgreSQL has its daemon as the host. */
+  isHolder(host: SimulatedHost): boolean {
+    return host.run !== null && this.server.state.leases.get(host.member.host_id)?.run === host.run;
+  }
+
+  violate(what: string): void {
+    this.world.trace(`VIOLATION ${what}`);
+    this.violations.push(`${this.world.now.toFixed(0)} ms: ${what}`);
+  }
+
+  /** PostgreSQL was away. */
+  disturb(): void {
+    this.#disturbedAt = this.world.now;
+  }
+
+  /** The directory is as it was: it has lost later changes. */
+  forget(state: State): void {
+    this.isWhole = false;
+    this.ledger.callsHold = false;
+    this.disturb();
+    this.server.becomes(state);
+    this.#before = state;
+  }
+
+  /** A host has made a write durable. */
+  accepted(asked: Asked, done: Done, host: SimulatedHost): void {
+    const isHolder = this.isHolder(host);
+    this.ledger.accepted(asked, done, host, isHolder);
+    const since = this.world.now - KNOWN_AFTER_MS;
+    if (Math.max(host.disturbedAt, this.#disturbedAt) > since) return;
+    const was = this.#whyNot(this.server.stateAt(since), asked, done, host);
+    const is = this.#whyNot(this.server.state, asked, done, host);
+    if (was !== null && is !== null)
+      this.violate(`${host.name} took a write for ${done.room_uid} (${asked.room_id}), although ${is}`);
+  }
+
+  /** Why a write contradicts a state; null: it does not. */
+  #whyNot({ leases, rows }: State, { room_id }: Asked, { room_uid, epoch }: Done, host: SimulatedHost): string | null {
+    const { host_id } = host.member;
+    const lease = leases.get(host_id);
+    if (lease?.run !== host.run) return `it is no member: ${JSON.stringify(lease)}`;
+    const placed = rows.get(`placements ${JSON.stringify([room_uid])}`)?.row as Placement | null | undefined;
+    if (placed && placed.host_id !== host_id && placed.epoch > epoch)
+      return `${placed.host_id} has the room in epoch ${placed.epoch}`;
+    if (placed && placed.epoch === epoch && placed.contested_by !== null) return "two hosts have the room";
+    const named = placed ? undefined : placementsOf({ rows } as State).find((each) => each.room_id === room_id);
+    return named ? `${named.host_id} has a room of that name, ${named.room_uid}` : null;
+  }
+
+  #committed(state: State): void {
+    for (const { member } of this.hosts) {
+      const { host_id } = member;
+      if (!isGone(state, host_id) || isGone(this.#before, host_id)) continue;
+      const placed = placementsOf(this.#before).filter((each) => each.host_id === host_id);
+      this.ledger.removeHost(
+        host_id,
+        placed.map(({ room_uid }) => room_uid),
+        this.isWhole,
+      );
+    }
+    this.#before = state;
+    if (!this.isWhole) return;
+    // The names of rooms that have ended are freed a moment later. A room that has moved is counted by its next host a moment later.
+    const { rooms: known } = this.ledger;
+    const placed = placementsOf(state).filter(({ epoch }) => epoch === 1);
+    const rooms = placed.filter(({ room_uid }) => !known.get(room_uid)?.mayBeDestroyed).length;
+    if (rooms > MOST_ROOMS) this.violate(`${ORG} has ${rooms} rooms, and may have ${MOST_ROOMS}`);
+  }
+
+  isGone(host: SimulatedHost): boolean {
+    return isGone(this.server.state, host.member.host_id);
+  }
+
+  close(): void {
+    for (const host of this.hosts) host.remove();
+  }
+}

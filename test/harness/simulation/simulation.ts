@@ -1,0 +1,145 @@
+/** One simulation: calls of clients to the hosts of a service, faults, and then rest. All of it follows from the seed. */
+import { describeError, ServiceError } from "../../../daemon/core/service-error.ts";
+import type { Asked } from "./daemon.ts";
+import { Faults } from "./faults.ts";
+import type { Recorded } from "./postgres.ts";
+import { atRest } from "./rest.ts";
+import { Service } from "./service.ts";
+import { World } from "./world.ts";
+
+/** Duration of calls and faults; leases are over after 20 s, so some simulations take longer than that. */
+const ACTIVE_MS = { short: 8_000, long: 30_000 };
+const LONG_SHARE = 0.15;
+/** Longer than any way back to rest. */
+const REST_MS = 60_000;
+const LOOK_MS = 3_000;
+const CALL_EVERY_MS = 80;
+const FAULT_EVERY_MS = 1_000;
+const NAMES = ["a", "b", "c", "d", "e"];
+const KEYS = 6;
+
+export interface Outcome {
+  seed: number;
+  hash: string;
+  violations: string[];
+  events: number;
+  acknowledged: number;
+  refused: number;
+  faults: Record<string, number>;
+}
+
+export interface Options {
+  seed: number;
+  directory: string;
+  schema: string;
+  /** PostgreSQL has no faults. */
+  isSteady: boolean;
+  /** Called with each line of the trace. */
+  trace?: (line: string) => void;
+  /** Called at the end with all statements that PostgreSQL has carried out. */
+  statements?: (hosts: readonly string[], recorded: readonly Recorded[]) => void;
+}
+
+export function simulate({ seed, directory, schema, isSteady, trace, statements }: Options): Outcome {
+  const world = new World(seed, directory, trace !== undefined);
+  const hosts = ["host-1", "host-2", "host-3"].slice(0, world.chance.whole(2, 3));
+  const service = new Service(world, directory, schema, hosts);
+  const activeMs = world.chance.next() < LONG_SHARE ? ACTIVE_MS.long : ACTIVE_MS.short;
+  const clients = new Clients(service);
+  const faults = new Faults(service, isSteady);
+  if (statements) service.server.recorded = [];
+  try {
+    for (const host of service.hosts) host.start();
+    world.runUntil(1_000);
+    clients.begin();
+    faults.begin(FAULT_EVERY_MS);
+    world.runUntil(activeMs);
+    clients.end();
+    world.trace("healed");
+    faults.heal();
+    rest(service);
+  } finally {
+    service.close();
+    statements?.(hosts, service.server.recorded ?? []);
+    for (const line of world.lines ?? []) trace?.(line);
+  }
+  const { hash, events } = world;
+  return { seed, hash, violations: service.violations, events, ...clients.counts, faults: faults.counts };
+}
+
+/** Until all is as it must be, or has had the time for it. */
+function rest(service: Service): void {
+  const { world } = service;
+  const until = world.now + REST_MS;
+  for (;;) {
+    world.runUntil(world.now + LOOK_MS);
+    const wrong = service.violations.length === 0 ? atRest(service) : [];
+    if (wrong.length === 0) return;
+    if (world.now < until) continue;
+    for (const what of wrong) service.violate(what);
+    return;
+  }
+}
+
+class Clients {
+  readonly #service: Service;
+  readonly counts = { acknowledged: 0, refused: 0 };
+  #messages = 0;
+  #isOver = false;
+
+  constructor(service: Service) {
+    this.#service = service;
+  }
+
+  begin(): void {
+    const { world } = this.#service;
+    world.after(world.chance.next() * 2 * CALL_EVERY_MS, null, () => {
+      if (this.#isOver) return;
+      this.#one();
+      this.begin();
+    });
+  }
+
+  end(): void {
+    this.#isOver = true;
+  }
+
+  #one(): void {
+    const { hosts, world } = this.#service;
+    const { chance } = world;
+    const at = chance.pick(hosts);
+    const room_id = chance.pick(NAMES);
+    const host = chance.pick(hosts).member.host_id;
+    const what = chance.next();
+    const ask = (asked: Asked) => this.#ask(at, asked);
+    if (what < 0.25) {
+      const idempotency_key = `key ${chance.whole(0, KEYS)} ${room_id}`;
+      ask({ does: "create", room_id, host, ...(chance.next() < 0.5 && { idempotency_key }) });
+    } else if (what < 0.7) ask({ does: "send", room_id, message_id: `m${this.#messages++}` });
+    else if (what < 0.75) ask({ does: "read", room_id });
+    else if (what < 0.95) ask({ does: "move", room_id, host });
+    else ask({ does: "destroy", room_id });
+  }
+
+  #ask(at: Service["hosts"][number], asked: Asked): void {
+    const { world, ledger, violate } = this.#service;
+    const { daemon, process } = at;
+    if (!daemon?.isOpen || !process?.isAlive) return;
+    ledger.asked(asked);
+    const told = `${asked.does} ${asked.room_id} at ${at.name}`;
+    world.after(0, process, () => {
+      daemon.call(asked).then(
+        ({ host, room_uid, epoch }) => {
+          this.counts.acknowledged++;
+          world.trace(`${told}: ${host} ${room_uid} ${epoch}`);
+        },
+        (error: unknown) => {
+          this.counts.refused++;
+          const code = error instanceof ServiceError ? error.code : "internal";
+          world.trace(`${told}: ${code}`);
+          if (code === "internal") violate.call(this.#service, `${told} fails: ${describeError(error)}`);
+        },
+      );
+    });
+  }
+}
