@@ -6,7 +6,7 @@
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
-import { type NumberedRow, type Point, pointOf, setPoint } from "./mirror.ts";
+import { isOwed, type NumberedRow, type Point, pointOf, setOwed, setPoint } from "./mirror.ts";
 import { noteEndedKeys } from "./tombstones.ts";
 import { forgetUnfit, noteUnfit, unfitAfter } from "./unfit.ts";
 
@@ -77,6 +77,14 @@ export class Copy {
         rows.map(({ tbl, key }) => ({ tbl, key, row: null, reason })),
       );
     });
+  }
+
+  get isOwed(): boolean {
+    return isOwed(this.queries);
+  }
+
+  async setOwed(is_owed: boolean): Promise<void> {
+    if (is_owed !== this.isOwed) await this.#commit((queries) => setOwed(queries, is_owed));
   }
 
   /** Moves the point. Returns false if another process has moved it. */

@@ -68,6 +68,17 @@ export function setPoint(queries: Queries, { seq, change_id }: Point): void {
   queries.insert(mirror).values(row).onConflictDoUpdate({ target: mirror.only_one, set: row }).run();
 }
 
+/** Whether the directory lacks rows of the copy that this host could not insert again. */
+export function isOwed(queries: Queries): boolean {
+  return queries.select({ is_owed: mirror.is_owed }).from(mirror).get()?.is_owed ?? false;
+}
+
+/** Within a commit. */
+export function setOwed(queries: Queries, is_owed: boolean): void {
+  const row = { only_one: 1, ...pointOf(queries), is_owed };
+  queries.insert(mirror).values(row).onConflictDoUpdate({ target: mirror.only_one, set: { is_owed } }).run();
+}
+
 const HEAD = `
   SELECT seq::float8 AS seq, cluster_id = $3 AS is_ours,
          (SELECT change_id FROM roomd.changes WHERE changes.seq = cluster.seq) AS change_id,

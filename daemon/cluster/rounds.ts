@@ -251,9 +251,15 @@ export class Rounds {
     const from = this.#copy.point;
     if (this.#whole && !isSame(this.#whole.from, from)) this.#whole = null;
     if (this.#whole === null) {
-      const { to, changes } = await connections.transaction((run) => this.#changesAfter(run, from), ROUND_MS);
-      if (changes) return (await this.#bring(from, changes)) && changes.isLast;
-      if (!isNothing(from))
+      const { to, changes, isDue } = await connections.transaction(
+        async (run) => ({
+          ...(await this.#changesAfter(run, from)),
+          isDue: this.#copy.isOwed && (await this.#isMember(run)),
+        }),
+        ROUND_MS,
+      );
+      if (changes && !isDue) return (await this.#bring(from, changes)) && changes.isLast;
+      if (!changes && !isNothing(from))
         log.warn("the directory knows another past than this host: the copy is compared with it", {
           from: from.seq,
           to: to.seq,
@@ -261,10 +267,23 @@ export class Rounds {
       this.#whole = new WholeComparison(connections, this.#copy, from, to);
     }
     if (!(await this.#whole.next())) return false;
-    await this.#putAgain(this.#whole.again);
+    const isOwed = !(await this.#putAgain(this.#whole.again));
+    if (isOwed) await this.#copy.setOwed(true);
     await this.#copy.reach(from, this.#whole.to);
+    if (!isOwed) await this.#copy.setOwed(false);
     this.#whole = null;
     return false;
+  }
+
+  /** Whether the directory has this host as a member, by this daemon. */
+  async #isMember(run: Run): Promise<boolean> {
+    const { host_id, incarnation } = this.#deps.member;
+    const held = this.#deps.run?.() ?? null;
+    const lease = "SELECT FROM roomd.leases WHERE host_id = $1 AND incarnation = $2";
+    const { rows } = await (held
+      ? run(`${lease} AND run = $3`, [host_id, incarnation, held.run])
+      : run(lease, [host_id, incarnation]));
+    return rows.length > 0;
   }
 
   #changesAfter(run: Run, from: Point) {
@@ -370,6 +389,7 @@ export class Rounds {
       if (!changes) throw new AnotherPast("the directory does not know the point of this host's copy");
       if ((await this.#bring(from, changes)) && changes.isLast) break;
     }
+    if (this.#copy.isOwed) throw new AnotherPast("the directory lacks rows of this host's copy");
     this.#tell();
     const calls = new RoundCalls(this.#deps.member.host_id);
     for (;;) {
@@ -444,9 +464,10 @@ export class Rounds {
     return this.#unknown.has(change_id) || (this.#isFirst && !this.#putBack.has(change_id));
   }
 
-  /** Inserts rows that the directory has lost. */
-  async #putAgain(again: Again[]): Promise<void> {
+  /** Inserts rows that the directory has lost. Returns false if this host is no member. */
+  async #putAgain(again: Again[]): Promise<boolean> {
     const { connections, database, shared, member } = this.#deps;
+    let isMember = true;
     while (again.length > 0) {
       const names = again.slice(0, MOST_AGAIN);
       const point = { seq: 0, change_id: randomUUID() };
@@ -466,6 +487,7 @@ export class Rounds {
         }, ROUND_MS);
       } catch (error) {
         if (!(error instanceof ServiceError && error.code === "not_a_member")) throw error;
+        isMember = false;
         await this.#copy.keep(names.filter(({ isLacking }) => isLacking));
       }
       if (rows.length > 0) {
@@ -477,6 +499,7 @@ export class Rounds {
       }
       again.splice(0, names.length);
     }
+    return isMember;
   }
 
   /** The rows, and what of each change is this host's alone: all in one commit, where each can fail by itself. */

@@ -72,6 +72,7 @@ export const mirror = sqliteTable("mirror", {
   only_one: integer().primaryKey(),
   seq: integer().notNull(),
   change_id: text().notNull(),
+  is_owed: integer({ mode: "boolean" }).notNull().default(false),
 });
 
 /** API keys that had ended when the directory removed them. */

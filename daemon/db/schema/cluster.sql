@@ -48,7 +48,9 @@ CREATE TABLE org_use (
 CREATE TABLE mirror (
   only_one  INTEGER NOT NULL PRIMARY KEY CHECK (only_one = 1),
   seq       INTEGER NOT NULL,
-  change_id TEXT NOT NULL
+  change_id TEXT NOT NULL,
+  -- 1: the directory was set back, and the host was no member when it was to insert lost rows again.
+  is_owed   INTEGER NOT NULL DEFAULT 0 CHECK (is_owed IN (0, 1))
 ) STRICT;
 
 -- API keys that had ended when the directory removed them.

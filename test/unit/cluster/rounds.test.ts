@@ -434,3 +434,30 @@ describe("calls with an Idempotency-Key", () => {
     connections.close();
   });
 });
+
+test("epochs that a directory has lost are inserted once it has the host as a member again, also by another process", async () => {
+  const a = await peer("a");
+  const named = { org_id: "o" as never, room_id: "r", labels: {}, created_at: "2026-01-01T00:00:00.000Z" };
+  const placed = { room_uid: "rom_1" as never, host_id: "a", epoch: 1, ...named };
+  await a.rounds.change((queries) => void queries.insert(placements).values(placed).run(), true);
+  await server.sql("CREATE TABLE roomd.before AS TABLE roomd.rows");
+  await a.rounds.change((queries) => void queries.update(placements).set({ epoch: 2 }).run(), true);
+  const incarnation = await server.sql("SELECT incarnation FROM roomd.leases");
+  await server.sql(`UPDATE roomd.leases SET incarnation = 'another'; DELETE FROM roomd.rows;
+    INSERT INTO roomd.rows SELECT * FROM roomd.before; UPDATE roomd.cluster SET seq = 1; DELETE FROM roomd.changes WHERE seq > 1`);
+  await a.rounds.pull();
+  const epoch = () => server.sql(`SELECT "row" ->> 'epoch' FROM roomd.rows WHERE tbl = 'placements'`);
+  expect(await epoch()).toBe("1");
+  // Other changes are read meanwhile.
+  const b = await peer("b");
+  await b.rounds.change(add("one", "b", 1), true);
+  await a.rounds.pull();
+  expect(all(a)).toHaveLength(1);
+  await server.sql(`UPDATE roomd.leases SET incarnation = '${incarnation}' WHERE host_id = 'a'`);
+  await a.beside();
+  expect(await epoch()).toBe("2");
+  await a.rounds.change(add("two", "a", 1), true);
+  await b.rounds.pull();
+  expect(all(b)).toHaveLength(2);
+  await Promise.all([a.close(), b.close()]);
+});
