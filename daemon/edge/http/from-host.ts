@@ -8,6 +8,9 @@ const OWN_NAME = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 /** What proxies add, each of them. */
 const FORWARDED = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
 
+/** Whether a proxy has forwarded the request, by its headers. */
+export const isForwarded = (headers: Headers): boolean => FORWARDED.some((name) => headers.has(name));
+
 export interface Origin {
   /** The peer's address; null where it is not known. */
   address: string | null;
@@ -28,5 +31,5 @@ export function makeIsFromHost(publicUrl: string): IsFromHost {
     OWN_NAME.test(hostname) &&
     // A proxy that opens a connection for each request, as nginx does unless told otherwise, may ask for that name itself.
     !/\bclose\b/i.test(headers.get("connection") ?? "") &&
-    !FORWARDED.some((name) => headers.has(name));
+    !isForwarded(headers);
 }

@@ -29,7 +29,7 @@ import type { Road } from "../run.ts";
 import { Arrival, HttpRequest, type Sender } from "./asked.ts";
 import { makeClientAddress } from "./client-address.ts";
 import { makeDocuments } from "./docs.ts";
-import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
+import { type IsFromHost, isForwarded, makeIsFromHost } from "./from-host.ts";
 import { askAs } from "./live.ts";
 import { answerForMcp, MCP_PATHS, type McpDoor } from "./mcp.ts";
 import type { HttpOptions } from "./options.ts";
@@ -211,7 +211,8 @@ function serve(
       if (turn) await turn;
       const url = URL.parse(request.url);
       if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
-      const sender = senderOf(address, request.headers, connection);
+      // The next request of a proxy's connection may be another client's: it must not queue as one of this caller.
+      const sender = senderOf(address, request.headers, isForwarded(request.headers) ? null : connection);
       // Whoever waits for an answer, or reads a silent stream, is not idle.
       server.timeout(request, 0);
       const arrival = new Arrival(server, request, url, sender, requestIdOf(request));
