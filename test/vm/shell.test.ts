@@ -173,7 +173,7 @@ withGuests("roomd shell", {}, (guests) => {
   test("without a terminal it says so", async () => {
     const { status, stderr } = await guests.daemon.cli(["shell", "s", "a"], "echo hi\n");
     expect(status).toBe(125);
-    expect(stderr).toContain("needs a terminal");
+    expect(stderr).toContain("not a terminal, which a shell needs");
   });
 });
 
