@@ -16,7 +16,7 @@ const PIECE_ROWS = 100;
 export class Copy {
   readonly shared: SharedRows;
   readonly #database: LocalDatabase;
-  /** Whether rows were set aside since they were last tried again. */
+  /** Whether rows were set aside since the last retry. */
   hasNewUnfit = false;
 
   constructor(database: LocalDatabase, shared: SharedRows) {

@@ -4,7 +4,7 @@
  * a copy: a round asks the directory, in one statement for all its calls.
  *
  *   trial   each change is tried as if its call were new ──▶ the calls of the changes that succeed
- *   note    INSERT … ON CONFLICT DO NOTHING: a call noted earlier is of the host that the directory names ⇒ the changes are tried again
+ *   note    INSERT … ON CONFLICT DO NOTHING: a call noted earlier is of the host that the directory names ⇒ the changes are retried
  */
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
 import type { Run } from "./connections.ts";
@@ -68,7 +68,7 @@ export class RoundCalls {
     return this.#tried.size > 0;
   }
 
-  /** Notes the calls of the trial. False if some were carried out earlier: the changes are to be tried again. Within the round. */
+  /** Notes the calls of the trial. False if some were carried out earlier: the changes have to be retried. Within the round. */
   async note(run: Run): Promise<boolean> {
     const asked = [...this.#tried].filter(([name]) => !this.#noted.has(name));
     if (asked.length > 0) {

@@ -24,7 +24,7 @@ import type { HostRow } from "./table.ts";
 export interface Sources {
   certificate: string;
   load(): Load;
-  /** What an organization has here just now, by the placements of rooms that move. */
+  /** Current use of an organization on this host, by the placements of moving rooms. */
   used(queries: Queries, orgId: OrgId): HostUse;
   /** The same of all organizations; absent: one has neither rooms nor sandboxes here, and has used no credits. */
   allUsed(queries: Queries): ReadonlyMap<OrgId, HostUse>;

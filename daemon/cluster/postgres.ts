@@ -274,7 +274,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       // Once it is true it is noted already.
       if (!trialOf(within)) return null;
       const by = rounds.doneBy(call);
-      // A host that this one does not know has done it all the same.
+      // Also if the host that carried it out is unknown here.
       return by === null ? null : by === host_id ? "here" : (found(by) ?? "here");
     },
 

@@ -5,7 +5,7 @@
  *   lock     the directory's counter, which is every round's: nothing is changed meanwhile
  *   catch up this host's copy is brought up to date, so that its tables say what is true
  *   try      each change runs on them, and is taken back: what it would write, or why it is refused (db/rehearsal.ts)
- *   note     the calls of the changes that were not refused; if one was carried out before, they are tried again (done-calls.ts)
+ *   note     the calls of the changes that were not refused; if one was carried out before, they are retried (done-calls.ts)
  *   write    the rows, numbered, and the counter; COMMIT: from here on it is true
  *   bring    the rows come into this host's tables, with what of the change is this host's alone
  *
@@ -222,7 +222,7 @@ export class Rounds {
     if (this.#isBehind) this.#asking ??= Promise.withResolvers();
   }
 
-  /** Has the copy be as the directory was at a moment from now on. Rejects with DirectoryAway if that takes long; then it is tried again. */
+  /** Brings the copy to a state of the directory from now on. Rejects with DirectoryAway if that takes long; the next pull retries. */
   async #catchUp(): Promise<void> {
     const { patienceMs = Number.POSITIVE_INFINITY } = this.#deps;
     const until = monotonicMs() + patienceMs;

@@ -1,4 +1,4 @@
-/** Rows of the directory that the tables of this host refuse: kept apart and counted until they fit. The rest of the copy goes on without them. */
+/** Rows of the directory that the tables of this host refuse: kept apart and counted until they fit. The rest of the copy continues without them. */
 import { and, asc, count, eq, sql } from "drizzle-orm";
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, UnfitRow } from "../db/shared-rows.ts";

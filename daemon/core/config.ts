@@ -575,7 +575,8 @@ export const CONFIG_KEYS = {
   "audit.retention": {
     kind: "duration",
     default: "90d",
-    about: "How long records are kept; a day (UTC) is purged as a whole, once its last record is so old. 0s: for good.",
+    about:
+      "How long records are kept; a day (UTC) is purged as a whole, once its last record has that age. 0s: without end.",
   },
   "audit.heads_file": {
     kind: "string",

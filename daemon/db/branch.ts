@@ -10,7 +10,7 @@
  *   wake      after the commit of put or replace: who waits looks again, and timers are set anew
  *   accept    holds what came from outside, where anybody may have written it, against what take could have returned
  *
- * put and replace may run twice, and be rolled back, as every write. Whoever stages rows removes them if the room is not made.
+ * put and replace may run twice, and be rolled back, as every write. The caller of stage removes the rows if the room is not made.
  */
 import { getTableColumns, getTableName } from "drizzle-orm";
 import { getTableConfig, type SQLiteTable } from "drizzle-orm/sqlite-core";

@@ -263,7 +263,7 @@ export interface Reading {
   close(): void;
 }
 
-/** A database file that never changes: it has no log, and nobody locks it. */
+/** A database file that never changes: without a log and without locks. */
 export interface Unchanging {
   queries: Queries;
   close(): void;

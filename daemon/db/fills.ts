@@ -39,7 +39,7 @@ const PIECE_MS = 3;
 const FIRST_ROWS = 16;
 /** With more a commit would write too many pages. */
 const MOST_ROWS = 500;
-/** Rows of a piece that nobody waits for. */
+/** Rows of a piece without a waiting caller. */
 const ROWS_ALONE = 10_000;
 
 /** Begins a fill. Within the transaction of its migration. */

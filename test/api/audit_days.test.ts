@@ -1,5 +1,5 @@
 /**
- * Closed days of the audit in a whole service: whoever asks by the API finds every record once, wherever it is by then; a backup has all of them; and
+ * Closed days of the audit in a whole service: calls of the API return every record once, wherever it is by then; a backup has all of them; and
  * a day that cannot be written ends the service, or waits where there is no space.
  */
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -177,7 +177,7 @@ test("a sync of a day that fails ends the service with status 74, and the next s
   expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).ok).toBe(true);
 });
 
-test("a day for which there is no space waits, and the service goes on", { timeout: 120_000 }, async () => {
+test("a day for which there is no space waits, and the service continues", { timeout: 120_000 }, async () => {
   await using daemon = await agedDaemon(RECORDED_PROGRAM);
   await daemon.end("SIGTERM");
   ageAudit(daemon, 2 * DAY_MS);

@@ -1,4 +1,4 @@
-/** A PostgreSQL that was set back to before an organization was made: its room goes on, and no call of another one fails. Two daemons. */
+/** A PostgreSQL that was set back to before an organization was made: its room continues, and no call of another one fails. Two daemons. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Json, NO_GUESTS, type TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";

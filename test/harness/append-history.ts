@@ -48,7 +48,7 @@ function wrongValues(appends: readonly Append[], order: readonly string[]): stri
   const wrong = order.flatMap((value, place) => {
     const append = known.get(value);
     if (places.get(value) !== place) return [`${value} is there twice`];
-    if (!append) return [`${value} is there, and nobody appended it`];
+    if (!append) return [`${value} is there without an append`];
     return append.fate === "refused" ? [`${value} is there, and was refused at ${append.host}`] : [];
   });
   const lost = appends.filter(({ fate, value }) => fate === "done" && !places.has(value));

@@ -1,4 +1,4 @@
-/** Faults of several hosts for histories: of the PostgreSQL between them, and of one host. Each lasts as long as it is told, and is mended then. */
+/** Faults of several hosts for histories: of the PostgreSQL between them, and of one host. Each lasts for a given time and ends then. */
 import type { TestDaemon } from "./daemon.ts";
 import { until } from "./guests.ts";
 import type { Postgres } from "./postgres.ts";

@@ -1,6 +1,6 @@
 /**
  * Log of the writes to a block device, as the kernel's dm-log-writes keeps it, and what a loss of power leaves of them
- * (https://docs.kernel.org/admin-guide/device-mapper/log-writes.html; the format is told in drivers/md/dm-log-writes.c, all numbers little-endian):
+ * (https://docs.kernel.org/admin-guide/device-mapper/log-writes.html; the format is in drivers/md/dm-log-writes.c, all numbers little-endian):
  *
  *   first block    magic, version, number of entries: 64 bits each; bytes of a block: 32 bits
  *   each entry     a block with the first block, number of blocks, flags and length of a mark, 64 bits each, and the mark;

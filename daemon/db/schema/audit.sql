@@ -79,7 +79,7 @@ BEGIN
   SELECT RAISE(ABORT, 'the audit is append-only');
 END;
 
--- A stretch goes on where the one before it ended, up to a record that exists.
+-- A stretch continues where the previous one ended, up to a record that exists.
 CREATE TRIGGER audit_stretches_follow BEFORE INSERT ON audit_stretches
 WHEN NOT EXISTS (SELECT 1 FROM audit WHERE org_key = NEW.org_key AND seq = NEW.last_seq AND hash = NEW.last_hash)
   OR NEW.last_seq < NEW.first_seq

@@ -59,7 +59,7 @@ CREATE TABLE ended_keys (
   key_sha256 TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Rows of the directory that the tables of this host refuse. They are tried again.
+-- Rows of the directory that the tables of this host refuse. They are retried.
 CREATE TABLE unfit_rows (
   tbl    TEXT NOT NULL,
   key    TEXT NOT NULL,

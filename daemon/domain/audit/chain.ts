@@ -67,7 +67,7 @@ export interface Known {
   isStretch?: boolean;
   /** Hashes by seq that were written down elsewhere when the records were made. */
   witnessed?: ReadonlyMap<number, string>;
-  /** An earlier check of the same chain, which this one goes on from. */
+  /** An earlier check of the same chain, from which this one continues. */
   walked?: Walked | null;
 }
 

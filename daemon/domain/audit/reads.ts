@@ -12,7 +12,7 @@ import { searchRecord, type Wanted, type Within } from "./search.ts";
 import { type Summary, summarize } from "./summarize.ts";
 import type { AuditRow } from "./table.ts";
 
-/** As many as a reader of events is told at once. */
+/** Records of one slice of an event stream. */
 const STRETCH_RECORDS = 100;
 
 export const readPage: Read<PageInput, OutputOf<typeof orgAuditList>> = {

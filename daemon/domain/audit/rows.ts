@@ -26,7 +26,7 @@ const hashesOf = preparedBy((queries: Queries) =>
   rawQuery<{ hash: string }>(queries, "SELECT hash FROM audit WHERE org_key = ? AND seq = ?"),
 );
 
-/** The hash of one record; undefined where there is none, or its closed day is lost. */
+/** The hash of one record; undefined if it is absent, or its closed day is lost. */
 export function hashAt(queries: Queries, orgKey: ChainKey, seq: number): string | undefined {
   try {
     const part = partOf(queries, orgKey, { order: "asc", from: seq - 1 });
@@ -67,7 +67,7 @@ export interface AuditFilter {
 /** Sorts after any character of an event's name, so that a prefix is a range. */
 const LAST_CHARACTER = "\uffff";
 
-/** Matching records of the first database that has some of the range; `next` is where the range goes on, and null at its end. Throws LostFile. */
+/** Matching records of the first database that has some of the range; `next` is the continuation of the range, null at its end. Throws LostFile. */
 export function listPart(queries: Queries, filter: AuditFilter): { rows: AuditRow[]; next: number | null } {
   const { order, after, last, limit, since, until } = filter;
   const part = partOf(queries, chainKey(filter.org_id), { order, from: after, since, until });

@@ -140,7 +140,7 @@ export class Tail {
   }
 }
 
-/** What a reader is told of these records, which are some. */
+/** The slice of an event stream for these records, of which there is at least one. */
 export function sliceOf(rows: readonly AuditRow[], eventOf: Source["eventOf"]): Slice {
   return sliceOfTold(rows.map((row) => toldOf(row, eventOf)));
 }

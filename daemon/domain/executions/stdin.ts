@@ -37,7 +37,7 @@ export class Stdins {
     if (!given) return [];
     const { field, text, encoding } = given;
     if (Buffer.byteLength(text, encoding) > MAX_STDIN_BYTES) {
-      const message = `Standard input may have at most ${MAX_STDIN_BYTES} bytes at once.`;
+      const message = `Standard input may have at most ${MAX_STDIN_BYTES} bytes in one call.`;
       return [{ field, code: "length", message }];
     }
     return this.#read(input, given, orgId).then((stdin) =>

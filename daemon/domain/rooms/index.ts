@@ -228,7 +228,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     );
     if (!isMuch) await removed;
   };
-  /** A room may have many rows: nobody waits until they are removed. */
+  /** A room may have many rows: no call waits for their removal. */
   const removeStray = (roomUid: RoomUid) => {
     deps.fabric.forget(roomUid).catch((error: unknown) =>
       log.error("failed to remove the rows of a room that was not made", {

@@ -532,7 +532,7 @@ function directoryRowsCheck(directory: DirectoryFindings | null): Check {
   return warn(
     "directory_rows",
     `${rows === 1 ? "A row" : `${rows} rows`} of the database that hosts share ${rows === 1 ? "does" : "do"} not fit the tables of this host, which continues without ${rows === 1 ? "it" : "them"}.${names}`,
-    "Upgrade this host if another one has a newer version: the rows are tried again each minute. `roomd doctor` and the log of this host name them.",
+    "Upgrade this host if another one has a newer version: the rows are retried each minute. `roomd doctor` and the log of this host name them.",
   );
 }
 

@@ -22,7 +22,7 @@ describe("files beyond a ring's time", () => {
   const committed = { a: 100, b: 60, c: 40 };
   const files = ["a", "b", "c", "short"];
 
-  test("are none where all are done in it", () => {
+  test("are absent if all are done in it", () => {
     expect(beyond(new Chance(1), files, 102, 1, committed)).toEqual([]);
   });
 

@@ -42,7 +42,7 @@ test("an archive has the days that its database names, also those that are purge
   const verified = await verifyAll(connection.queries, []);
   connection.close();
   expect(verified.verdicts.map(({ ok, to_seq }) => [ok, to_seq > 0])).toEqual(Array(3).fill([true, true]));
-  // One that was lost before is told.
+  // A day that was lost before is reported.
   const again = await archived(days, () => {}, true);
   expect(again.made.days_missing).toEqual(["2026-01-01.db"]);
   expect(readdirSync(join(again.unpacked, "audit")).sort()).toEqual(NAMES.slice(1));

@@ -74,7 +74,7 @@ describe("on a file system that cannot share blocks", { timeout: 60_000 }, () =>
     expect(logBytes()).toBeLessThan(size + 32 * MIB);
   });
 
-  test.skipIf(why !== null)("it is given up when the log grows beyond its bound, and nothing is left", async () => {
+  test.skipIf(why !== null)("it is aborted when the log grows beyond its bound, and nothing is left", async () => {
     databaseIn(directory, 8);
     await using writer = await startWriter(file);
     await writer.figures();

@@ -180,7 +180,7 @@ test("rows that do not fit are set aside until they do, and the rest of the dire
     a.queries.all(sql`SELECT key_id FROM api_keys ORDER BY key_id`),
     a.unfit(),
   ];
-  // A key by a value that is unknown lets in nobody; a host stays as it was known.
+  // A key with an unknown value authenticates no caller; a host stays as it was known.
   expect(seen()).toEqual([[{ plan: "more" }], [{ state: "active" }], [], 3]);
   await expect(
     a.rounds.change((queries) => void queries.run(sql`UPDATE hosts SET state = 'draining' WHERE host_id = 'b'`), true),

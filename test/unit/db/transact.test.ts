@@ -62,7 +62,7 @@ describe("a snapshot", () => {
   test("changes nothing, and ends where reading fails", async () => {
     await expect(database.snapshot(async (queries) => insert(1)(queries))).rejects.toThrow("INSERT INTO t");
     await database.commit(insert(1));
-    // The log can be written into the file as a whole: nobody reads an earlier state of it.
+    // The log can be written into the file as a whole: no reader has an earlier state.
     const [state] = connection.queries.all<{ busy: number }>(sql`PRAGMA wal_checkpoint(TRUNCATE)`);
     expect(state?.busy).toBe(0);
   });

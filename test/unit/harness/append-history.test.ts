@@ -25,7 +25,7 @@ describe("a history of a list", () => {
   test.each<[string, Append[], Read[], string, RegExp]>([
     ["a lost append", appends, [], "ac", /b was acknowledged by host-1, and is lost/],
     ["an append that is there twice", appends, [], "abcb", /b is there twice/],
-    ["a value from nowhere", appends, [], "abcx", /x is there, and nobody appended it/],
+    ["a value from nowhere", appends, [], "abcx", /x is there without an append/],
     [
       "a refused append that took effect",
       [...appends, append("e", 0, 1, "refused")],

@@ -49,7 +49,7 @@ async function copy({ database, directory, before }: CopyOrder): Promise<CopiedD
     await mkdir(directory, { mode: 0o700, recursive: true });
     const file = `${directory}/${cut.name}`;
     const draft = `${file}.part`;
-    // Opened before the first write: a failure that comes before the sync is told to it.
+    // Opened before the first write: an earlier failure of writeback is reported to its sync.
     await using handle = await open(draft, "w+", 0o600);
     const stretches = await writeDay(database, draft, cut.stretches, () => handle.datasync());
     try {

@@ -1,5 +1,5 @@
 /**
- * Where the records of a chain are: closed days are databases of their own, and what comes after them is in the table audit. A part is found anew
+ * Places of the records of a chain: closed days are separate databases, later records are in the table audit. A part is looked up again
  * for each step, since records move from the table to a closed day between two steps. Has no state: reader threads use it too.
  *
  *   seq    start      stretch         stretch       closed       head
@@ -111,7 +111,7 @@ export interface Bounds {
   last: number | undefined;
 }
 
-/** The share of a part in a range; `next` is where the range goes on after it, and null at its end. */
+/** The share of a part in a range; `next` is the continuation of the range, null at its end. */
 export function shareOf({ after, last }: Part, order: "asc" | "desc", range: Bounds): Bounds & { next: number | null } {
   if (order === "asc") {
     const end = range.last ?? Number.POSITIVE_INFINITY;

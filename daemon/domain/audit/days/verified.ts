@@ -1,5 +1,5 @@
 /**
- * Closed days that this daemon has verified: the next verification goes on after them while their files are what they were then. The first one, and
+ * Closed days that this daemon has verified: the next verification continues after them while their files are what they were then. The first one, and
  * `roomd audit verify --host`, read them all.
  */
 import { stat } from "node:fs/promises";

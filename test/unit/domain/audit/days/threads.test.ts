@@ -1,4 +1,4 @@
-/** Reader threads over closed days: an export goes on while the days that it reads are closed, and has each record once. */
+/** Reader threads over closed days: an export continues while the days that it reads are closed, and has each record once. */
 import { expect, test } from "vitest";
 import { makeReaders } from "../../../../../daemon/compose/readers.ts";
 import { makeLog } from "../../../../../daemon/core/log.ts";

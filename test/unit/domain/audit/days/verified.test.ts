@@ -13,7 +13,7 @@ import { DAY_MS, Days } from "./days-fixture.ts";
 const KEY = chainKey(ORG);
 const momentOf = (day: number) => new Date(AUDIT_BEGAN_MS + day * DAY_MS).toISOString();
 
-/** As whoever may write to the file could, without a change of its size. */
+/** A change by a program that may write the file, without one of its size. */
 function tamper(days: Days, day: number) {
   const file = join(days.directory, `2026-01-0${day + 1}.db`);
   const bytes = readFileSync(file);
@@ -30,7 +30,7 @@ async function verify(days: Days, verified: VerifiedDays) {
   return { ok: verdict.ok, from_seq: verdict.from_seq, to_seq: verdict.to_seq, since: walked?.last.seq ?? 0 };
 }
 
-test("a check goes on after the closed days that an earlier one has found whole", async () => {
+test("a check continues after the closed days that an earlier one has found whole", async () => {
   await using days = new Days();
   for (const day of [0, 1]) await days.add(day);
   await days.close();

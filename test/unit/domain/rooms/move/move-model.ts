@@ -134,7 +134,7 @@ function addLeaving(state: State, host: HostId, rules: Rules, add: Add): void {
   if (step === "ask") {
     if (said === null) addAsk(state, host, add);
     else if (rules.isThere(said, epoch))
-      add("hears that the other host has it", go({ leaving: { ...onward, said: null } }));
+      add("learns that the other host has it", go({ leaving: { ...onward, said: null } }));
   }
   if (step === "retire")
     add("lets the room go", go({ leaving: null, row: { ...row, state: "destroyed", move: null } }));
