@@ -50,10 +50,12 @@ export function makeArrive(deps: BarrierDeps): Bound {
           const row = begunBy(queries, room, input, terms, call.work) ?? write(deps, queries, room, input, terms);
           call.work.note({ generation: row.generation });
           if (wait) enter(deps, room, wait, row);
+          // Here, since of two arrivals of one group commit the first may leave before the second continues.
+          leave();
+          leave = deps.meetings.arrive(row, terms.arrivals, call.trace);
           return row;
         }, false);
         agents.learn(room_uid, terms.arrivals);
-        leave = deps.meetings.arrive(kept, terms.arrivals, call.trace);
         const { generation } = kept;
         const { arrivals } = terms;
         const place = placeOf(kept, arrivals);
