@@ -72,6 +72,10 @@ export function useTimeline(room: RoomRecord): TimelineData {
     let heard: TimelineItem[] = [];
     /** What was drawn since it was asked what goes on; null: nobody asks. */
     let drawn: TimelineItem[] | null = null;
+    /** Whether the room's state has changed since that was asked. */
+    let hasChanged = false;
+    /** How often what goes on was answered: the answer of an older request for the page says less. */
+    let answers = 0;
     const ask = async (from: string | null) => {
       if (isAsking) {
         isOld ||= from === null;
@@ -79,12 +83,13 @@ export function useTimeline(room: RoomRecord): TimelineData {
       }
       isAsking = true;
       clearTimeout(againTimer);
+      const before = answers;
       try {
         const page = await pageOf(room, { limit: PAGE, cursor: from }, over.signal);
         // Each in a turn of its own: with tens of thousands one of them alone takes long enough.
         await turn();
         items.add(page.items);
-        if (from === null) items.replaceOpen(page.open);
+        if (from === null && answers === before) items.replaceOpen(page.open);
         await turn();
         void items.laid;
         await turn();
@@ -134,10 +139,15 @@ export function useTimeline(room: RoomRecord): TimelineData {
       version.value++;
     };
     lookAtOpen.current = async () => {
-      if (drawn !== null) return;
+      if (drawn !== null) {
+        hasChanged = true;
+        return;
+      }
       drawn = [];
+      hasChanged = false;
       try {
         const { open } = await pageOf(room, { limit: 1 }, over.signal);
+        answers++;
         // What has ended since it was asked goes on no more, whatever the answer says.
         if (!over.signal.aborted && items.replaceOpen(goesOn(open, drawn))) version.value++;
       } catch (error) {
@@ -145,6 +155,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
       } finally {
         drawn = null;
       }
+      if (hasChanged && !over.signal.aborted) lookAtOpen.current();
     };
     void whenOpen().then(() => (over.signal.aborted ? undefined : ask(null)));
     const stop = listen((records) => {
