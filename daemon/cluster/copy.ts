@@ -7,7 +7,7 @@ import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { isOwed, type NumberedRow, type Point, pointOf, setOwed, setPoint } from "./mirror.ts";
-import { noteEndedKeys } from "./tombstones.ts";
+import { noteRemoved } from "./tombstones.ts";
 import { forgetUnfit, noteUnfit, unfitAfter } from "./unfit.ts";
 
 /** Written in one turn of the event loop, which takes some milliseconds. */
@@ -61,7 +61,7 @@ export class Copy {
 
   /** Writes rows, and sets aside the unfit ones. Within a commit. */
   write(queries: Queries, rows: readonly SharedRow[]): void {
-    noteEndedKeys(queries, this.shared, rows);
+    noteRemoved(queries, this.shared, rows);
     const unfit = this.shared.bring(rows);
     noteUnfit(queries, rows, unfit);
     if (unfit.length > 0) this.hasNewUnfit = true;
@@ -99,7 +99,7 @@ export class Copy {
       const rows = keys.slice(at, at + PIECE_ROWS).map((key) => ({ tbl, key, row: null }));
       const refused = await this.#commit((queries) => {
         if (pointOf(queries).change_id !== from.change_id) return [];
-        noteEndedKeys(queries, this.shared, rows);
+        noteRemoved(queries, this.shared, rows);
         return this.shared.bring(rows);
       });
       kept.push(...refused.map(({ key }) => key));

@@ -180,9 +180,11 @@ export class Leases {
       holder.attempted ??= randomUUID();
       const { attempted } = holder;
       const mine = id === undefined ? [attempted] : [id, attempted];
+      // Stays out until its daemon restarts, even if the directory is set back to before another daemon's beats.
+      const holds = holder.isOut ? [0, []] : [number, mine];
       const values = [
         ...[member.host_id, member.incarnation, run, place, version, JSON.stringify(own), LEASE_SECONDS],
-        ...[number, mine, attempted],
+        ...[...holds, attempted],
       ];
       const { rows } = await connections.transaction(async (run) => {
         // A database that an older version has made lacks the columns.

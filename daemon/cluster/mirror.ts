@@ -46,6 +46,8 @@ export interface Head {
   to: Point;
   /** Null: the directory does not know the point of the copy. */
   changes: Changes | null;
+  /** Whether it lost the change of that point, rather than having forgotten it after some days. */
+  isSetBack: boolean;
 }
 
 export type Reader = { cluster_id: string; host_id: string };
@@ -82,7 +84,8 @@ export function setOwed(queries: Queries, is_owed: boolean): void {
 const HEAD = `
   SELECT seq::float8 AS seq, cluster_id = $3 AS is_ours,
          (SELECT change_id FROM roomd.changes WHERE changes.seq = cluster.seq) AS change_id,
-         EXISTS (SELECT FROM roomd.changes WHERE changes.seq = $1 AND change_id = $2) AS is_known
+         EXISTS (SELECT FROM roomd.changes WHERE changes.seq = $1 AND change_id = $2) AS is_known,
+         EXISTS (SELECT FROM roomd.changes WHERE changes.seq <= $1) AS has_earlier
     FROM roomd.cluster`;
 const CHANGES = `
   SELECT seq::float8 AS seq, change_id, host_id = $3 AS is_own FROM roomd.changes
@@ -106,8 +109,11 @@ export async function readChanges(
   if (!head) throw new Error("the database is no directory of hosts: `roomd cluster init` makes it one");
   if (head.is_ours !== true) throw anotherService();
   const to = { seq: Number(head.seq), change_id: String(head.change_id ?? "") };
-  if (isSame(from, to)) return { to, changes: { rows: [], to, rest: null, own: [], isLast: true } };
-  if (head.is_known !== true || to.seq < from.seq) return { to, changes: null };
+  if (isSame(from, to)) return { to, changes: { rows: [], to, rest: null, own: [], isLast: true }, isSetBack: false };
+  if (head.is_known !== true || to.seq < from.seq) {
+    // Changes are forgotten in their order: if an earlier one is known, this one was lost.
+    return { to, changes: null, isSetBack: to.seq < from.seq || (head.has_earlier === true && !isNothing(from)) };
+  }
   const changes = (await run(CHANGES, [from.seq, to.seq, host_id, mostChanges])).rows as unknown as (Point & {
     is_own: boolean;
   })[];
@@ -115,14 +121,14 @@ export async function readChanges(
   const { seq, tbl, key } = rest && isSame(rest.from, from) ? rest.after : { seq: from.seq + 1, tbl: "", key: "" };
   const rows = (await run(ROWS, [seq, tbl, key, end.seq])).rows as unknown as NumberedRow[];
   const last = rows.length < PAGE_ROWS ? undefined : rows.at(-1);
-  if (last === undefined) return { to, changes: page(rows, end, changes, to) };
+  if (last === undefined) return { to, changes: page(rows, end, changes, to), isSetBack: false };
   const ended = rows.filter((row) => row.seq < last.seq);
   if (ended.length === 0) {
     const more = { rest: { from, after: last }, isLast: false };
-    return { to, changes: { ...page(rows, last, changes, to), to: from, ...more } };
+    return { to, changes: { ...page(rows, last, changes, to), to: from, ...more }, isSetBack: false };
   }
   const before = changes.findLast((change) => change.seq < last.seq) ?? from;
-  return { to, changes: page(ended, before, changes, to) };
+  return { to, changes: page(ended, before, changes, to), isSetBack: false };
 }
 
 function page(

@@ -2,14 +2,15 @@
  * What never goes back in what hosts share: ends, revocations and epochs. A directory that was set back has lost some of them; the copy of a host
  * that has them keeps them, and they are put into the directory again.
  */
+import { ROLES, type Role } from "../../shared/api/members.ts";
 import { parseJson } from "../core/json.ts";
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
-import { endedKeysOf } from "./tombstones.ts";
+import { removedAmong } from "./tombstones.ts";
 
 type Row = Record<string, unknown>;
 
-/** The fields of the row here that the directory's lacks; null: none. */
+/** The fields of the row here that the directory's row is to have; null: none. */
 type Kept = (here: Row, there: Row) => Row | null;
 
 /** A moment that is set once. */
@@ -34,6 +35,25 @@ const ONE_WAY: Readonly<Record<string, Kept>> = {
       : null,
 };
 
+/**
+ * Restrictions that can be lifted, so that a copy that is only behind says nothing of them. Of a directory that was set back, the copy is the newer
+ * one: the stricter of both holds, and whoever has lifted a restriction since lifts it again.
+ */
+const RESTRICTIONS: Readonly<Record<string, Kept>> = {
+  api_keys: (here, there) => joined(onceSet("revoked_at")(here, there), earlierEnd(here, there)),
+  ssh_keys: (here, there) => earlierEnd(here, there),
+  users: onceSet("disabled_at"),
+  memberships: (here, there) => (rank(here.role) > rank(there.role) ? { role: here.role } : null),
+};
+
+const earlierEnd: Kept = (here, there) =>
+  here.expires_at != null && (there.expires_at == null || String(here.expires_at) < String(there.expires_at))
+    ? { expires_at: here.expires_at }
+    : null;
+const joined = (one: Row | null, other: Row | null): Row | null => (one || other ? { ...one, ...other } : null);
+/** Greater for fewer rights; unknown roles have the fewest. */
+const rank = (role: unknown): number => (ROLES.includes(role as Role) ? ROLES.indexOf(role as Role) : ROLES.length);
+
 const parsed = (row: string) => parseJson(Buffer.from(row)) as Row;
 
 /** Tables whose rows go with their host, as its removal deletes them (membership.ts). */
@@ -41,12 +61,14 @@ const OF_HOSTS: readonly string[] = ["placements", "org_use"];
 
 /**
  * The rows of a directory as they are to be here, and those of them that it is to have again. A host that is gone has no placements and uses
- * nothing: neither its rows here nor rows that the directory has again are kept. Hosts come before these rows. Outside of a transaction.
+ * nothing: neither its rows here nor rows that the directory has again are kept. Hosts come before these rows. `isSetBack`: the copy has changes that
+ * the directory lost, rather than being behind. Outside of a transaction.
  */
 export function withOneWay<R extends SharedRow>(
   queries: Queries,
   shared: Pick<SharedRows, "read">,
   rows: readonly R[],
+  isSetBack: boolean,
 ): { rows: R[]; again: R[] } {
   const again: R[] = [];
   const known = new Map<unknown, boolean>();
@@ -56,7 +78,7 @@ export function withOneWay<R extends SharedRow>(
     return known.get(hostId) ?? false;
   };
   const merged = (row: R): R => {
-    const kept = ONE_WAY[row.tbl];
+    const kept = (isSetBack ? RESTRICTIONS[row.tbl] : undefined) ?? ONE_WAY[row.tbl];
     const here = kept && row.row !== null ? shared.read(row) : null;
     if (!kept || here === null || row.row === null) return row;
     const [there, own] = [parsed(row.row), parsed(here)];
@@ -66,9 +88,9 @@ export function withOneWay<R extends SharedRow>(
     again.push(whole);
     return whole;
   };
-  const ended = new Set(endedKeysOf(queries, rows));
+  const removed = removedAmong(queries, rows);
   const isOver = (row: R): boolean =>
-    ended.has(row) || (row.row !== null && OF_HOSTS.includes(row.tbl) && isGone(parsed(row.row).host_id));
+    removed.has(row) || (row.row !== null && OF_HOSTS.includes(row.tbl) && isGone(parsed(row.row).host_id));
   const left = (row: R): R => {
     if (!isOver(row)) return row;
     const none = { ...row, row: null };

@@ -15,6 +15,7 @@ export async function lackingRows(
   run: Run,
   { queries, shared }: Copy,
   names: readonly RowName[],
+  isSetBack: boolean,
 ): Promise<SharedRow[]> {
   const { rows } = await run(
     `SELECT tbl, key, "row"::text AS row FROM roomd.rows
@@ -27,7 +28,7 @@ export async function lackingRows(
     const row = known.has(`${tbl} ${key}`) ? null : shared.read({ tbl, key });
     return row === null ? [] : [{ tbl, key, row }];
   });
-  return [...withOneWay(queries, shared, found).again, ...(await withFreeNames(run, lacking))];
+  return [...withOneWay(queries, shared, found, isSetBack).again, ...(await withFreeNames(run, lacking))];
 }
 
 /** Another organization may have got the name since. */

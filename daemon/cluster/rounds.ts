@@ -44,7 +44,7 @@ import { lackingRows } from "./put-again.ts";
 import { type Recovered, recoveredOf } from "./recovered.ts";
 import { CHANNEL } from "./schema.ts";
 import { isUnfit, someUnfit } from "./unfit.ts";
-import { type Again, WholeComparison } from "./whole.ts";
+import { WholeComparison } from "./whole.ts";
 
 /** All of a round, or of one page; a directory that takes longer is away. */
 export const ROUND_MS = 5_000;
@@ -251,7 +251,7 @@ export class Rounds {
     const from = this.#copy.point;
     if (this.#whole && !isSame(this.#whole.from, from)) this.#whole = null;
     if (this.#whole === null) {
-      const { to, changes, isDue } = await connections.transaction(
+      const { to, changes, isSetBack, isDue } = await connections.transaction(
         async (run) => ({
           ...(await this.#changesAfter(run, from)),
           isDue: this.#copy.isOwed && (await this.#isMember(run)),
@@ -264,10 +264,10 @@ export class Rounds {
           from: from.seq,
           to: to.seq,
         });
-      this.#whole = new WholeComparison(connections, this.#copy, from, to);
+      this.#whole = new WholeComparison(connections, this.#copy, from, to, isSetBack || isDue);
     }
     if (!(await this.#whole.next())) return false;
-    const isOwed = !(await this.#putAgain(this.#whole.again));
+    const isOwed = !(await this.#putAgain(this.#whole));
     if (isOwed) await this.#copy.setOwed(true);
     await this.#copy.reach(from, this.#whole.to);
     if (!isOwed) await this.#copy.setOwed(false);
@@ -465,7 +465,7 @@ export class Rounds {
   }
 
   /** Inserts rows that the directory has lost. Returns false if this host is no member. */
-  async #putAgain(again: Again[]): Promise<boolean> {
+  async #putAgain({ again, isSetBack }: WholeComparison): Promise<boolean> {
     const { connections, database, shared, member } = this.#deps;
     let isMember = true;
     while (again.length > 0) {
@@ -475,7 +475,7 @@ export class Rounds {
       try {
         rows = await connections.transaction(async (run) => {
           await this.#lock(run);
-          const lacking = await lackingRows(run, this.#copy, names);
+          const lacking = await lackingRows(run, this.#copy, names, isSetBack);
           if (lacking.length === 0) return [];
           const [head] = (await run("SELECT seq FROM roomd.cluster")).rows;
           point.seq = Number(head?.seq) + 1;

@@ -75,11 +75,18 @@ export const mirror = sqliteTable("mirror", {
   is_owed: integer({ mode: "boolean" }).notNull().default(false),
 });
 
-/** API keys that had ended when the directory removed them. */
-export const endedKeys = sqliteTable("ended_keys", {
-  key_id: text().primaryKey(),
-  key_sha256: text().notNull(),
-});
+/** Rows that granted access until the directory removed them. */
+export const tombstones = sqliteTable(
+  "tombstones",
+  {
+    tbl: text().notNull(),
+    key: text().notNull(),
+    created_at: text().notNull(),
+    removed_at: text().notNull(),
+    key_sha256: text(),
+  },
+  (table) => [primaryKey({ columns: [table.tbl, table.key] })],
+);
 
 /** Rows of the directory that the tables of this host refuse. */
 export const unfitRows = sqliteTable(

@@ -1,46 +1,76 @@
 /**
- * Tombstones of API keys that had ended when the directory removed them: id and hash, on each host that had the key. A directory that was set back
- * to when such a key was good has its removal again.
+ * Tombstones of removed rows that granted access, on each host that had the row: table, key and creation time, and the hash of an API key. A
+ * directory that was set back to before the removal has the row again; it is removed there once more (one-way.ts). A row that was created later
+ * under the same key, such as the membership of a user who joined again, is not affected.
  */
-import { sql } from "drizzle-orm";
-import { now } from "../core/clock.ts";
+import { lt, sql } from "drizzle-orm";
+import { at, now, wallMs } from "../core/clock.ts";
 import { parseJson } from "../core/json.ts";
-import type { Queries } from "../db/client.ts";
+import { type Queries, rawQuery } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
-import { endedKeys } from "./table.ts";
+import { tombstones } from "./table.ts";
 
-const KEYS = "api_keys";
+/** Tables with rows that grant access or receive events until they are deleted. */
+const GRANTING = new Set([
+  "api_keys",
+  "ssh_keys",
+  "users",
+  "memberships",
+  "links",
+  "identities",
+  "passkeys",
+  "browsers",
+  "webhooks",
+]);
+/** No directory is restored from an older backup. */
+const KEPT_MS = 365 * 86_400_000;
+/** Expired tombstones that are removed with each new one. */
+const FEW = 4;
 
-interface Key {
-  key_id: string;
-  key_sha256: string;
-  revoked_at: string | null;
-  expires_at: string | null;
+interface Removed {
+  created_at: string;
+  key_sha256?: string;
 }
 
-/** Notes the ended keys among rows that are about to be removed. Within that transaction. */
-export function noteEndedKeys(queries: Queries, shared: SharedRows, rows: readonly SharedRow[]): void {
-  for (const removed of rows) {
-    const row = removed.tbl === KEYS && removed.row === null ? shared.read(removed) : null;
-    if (row === null) continue;
-    const { key_id, key_sha256, revoked_at, expires_at } = parseJson(Buffer.from(row)) as Key;
-    if (revoked_at === null && (expires_at === null || expires_at > now())) continue;
-    queries.insert(endedKeys).values({ key_id, key_sha256 }).onConflictDoNothing().run();
+const removedOf = (row: string) => parseJson(Buffer.from(row)) as Removed;
+
+/** Notes tombstones of rows that are about to be removed. Within that transaction. */
+export function noteRemoved(queries: Queries, shared: SharedRows, rows: readonly SharedRow[]): void {
+  for (const { tbl, key, row } of rows) {
+    const removed = row === null && GRANTING.has(tbl) ? shared.read({ tbl, key }) : null;
+    if (removed === null) continue;
+    const { created_at, key_sha256 = null } = removedOf(removed);
+    const values = { created_at, key_sha256, removed_at: now() };
+    queries
+      .insert(tombstones)
+      .values({ tbl, key, ...values })
+      .onConflictDoUpdate({ target: [tombstones.tbl, tombstones.key], set: values })
+      .run();
+    forgetExpired(queries);
   }
 }
 
-/** Rows of the directory for keys that have ended and were removed here. */
-export function endedKeysOf<R extends SharedRow>(queries: Queries, rows: readonly R[]): R[] {
-  const keys = rows.filter(({ tbl, row }) => tbl === KEYS && row !== null);
-  if (keys.length === 0) return [];
-  const named = sql`json_array(${endedKeys.key_id})`;
-  const isNamed = sql`${endedKeys.key_id} IN (
-    SELECT json_extract(value, '$[0]') FROM json_each(${JSON.stringify(keys.map(({ key }) => key))}))`;
-  const found = queries
-    .select({ key: sql<string>`${named}` })
-    .from(endedKeys)
-    .where(isNamed)
-    .all();
-  const ended = new Set(found.map(({ key }) => key));
-  return keys.filter(({ key }) => ended.has(key));
+function forgetExpired(queries: Queries): void {
+  const expired = lt(tombstones.removed_at, at(wallMs() - KEPT_MS));
+  const few = queries.select({ tbl: tombstones.tbl, key: tombstones.key }).from(tombstones).where(expired).limit(FEW);
+  for (const { tbl, key } of few.all())
+    queries.delete(tombstones).where(sql`${tombstones.tbl} = ${tbl} AND ${tombstones.key} = ${key}`).run();
+}
+
+/** Rows of the directory that were removed earlier, by the tombstones of this host. */
+export function removedAmong<R extends SharedRow>(queries: Queries, rows: readonly R[]): Set<R> {
+  const present = rows.filter(({ tbl, row }) => row !== null && GRANTING.has(tbl));
+  if (present.length === 0) return new Set();
+  const named = JSON.stringify(present.map(({ tbl, key }) => [tbl, key]));
+  const found = rawQuery<{ tbl: string; key: string; created_at: string }>(
+    queries,
+    `SELECT tombstones.tbl, tombstones.key, created_at FROM json_each(?1) AS named
+       JOIN tombstones ON tombstones.tbl = named.value ->> 0 AND tombstones.key = named.value ->> 1`,
+  )([named]);
+  const removed = new Map(found.map(({ tbl, key, created_at }) => [`${tbl} ${key}`, created_at]));
+  const isRemoved = ({ tbl, key, row }: R) => {
+    const until = removed.get(`${tbl} ${key}`);
+    return until !== undefined && row !== null && removedOf(row).created_at <= until;
+  };
+  return new Set(present.filter(isRemoved));
 }

@@ -24,6 +24,8 @@ export class WholeComparison {
   readonly from: Point;
   /** The change as of which the directory is read. */
   readonly to: Point;
+  /** Whether the directory lost changes that the copy has; otherwise the copy is behind. */
+  readonly isSetBack: boolean;
   /** Rows that the directory is to have again. */
   readonly again: Again[] = [];
   readonly #connections: Connections;
@@ -34,11 +36,12 @@ export class WholeComparison {
   #after = "";
   #isBegun = false;
 
-  constructor(connections: Connections, copy: Copy, from: Point, to: Point) {
+  constructor(connections: Connections, copy: Copy, from: Point, to: Point, isSetBack: boolean) {
     this.#connections = connections;
     this.#copy = copy;
     this.from = from;
     this.to = to;
+    this.isSetBack = isSetBack;
     this.#toRead = [...copy.shared.names];
     // Rows that refer to others go first. The copy of a host that joins is empty, unless an earlier comparison was cut off.
     this.#toRemove = isNothing(from) && copy.isEmpty ? [] : [...copy.shared.names].reverse();
@@ -61,7 +64,7 @@ export class WholeComparison {
   /** Returns whether the table is done. */
   async #read(tbl: string): Promise<boolean> {
     const { rows, last } = await this.#connections.transaction((run) => readTable(run, tbl, this.#after), PAGE_MS);
-    const merged = withOneWay(this.#copy.queries, this.#copy.shared, rows);
+    const merged = withOneWay(this.#copy.queries, this.#copy.shared, rows, this.isSetBack);
     await this.#copy.bring(this.from, merged.rows, this.from);
     this.again.push(...merged.again.map(({ key }) => ({ tbl, key, isLacking: false })));
     this.#after = last ?? "";

@@ -32,7 +32,7 @@ const EXEMPT: Record<string, string> = {
   identities: "a way to sign in of the person",
   mails: "an e-mail to the person",
   idempotency: "answers of calls, for the caller alone",
-  ended_keys: "keys that have ended and were removed",
+  tombstones: "ids of rows that were removed",
   billing_checkouts: "a purchase of the organization",
 };
 

@@ -53,11 +53,18 @@ CREATE TABLE mirror (
   is_owed   INTEGER NOT NULL DEFAULT 0 CHECK (is_owed IN (0, 1))
 ) STRICT;
 
--- API keys that had ended when the directory removed them.
-CREATE TABLE ended_keys (
-  key_id     TEXT NOT NULL PRIMARY KEY,
-  key_sha256 TEXT NOT NULL
+-- Rows that granted access until the directory removed them, such as API keys and memberships.
+CREATE TABLE tombstones (
+  tbl        TEXT NOT NULL,
+  key        TEXT NOT NULL,
+  -- Of the removed row: a later row with the same key is another one.
+  created_at TEXT NOT NULL,
+  removed_at TEXT NOT NULL,
+  -- Of an API key.
+  key_sha256 TEXT,
+  PRIMARY KEY (tbl, key)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX tombstones_by_removal ON tombstones (removed_at);
 
 -- Rows of the directory that the tables of this host refuse. They are retried.
 CREATE TABLE unfit_rows (

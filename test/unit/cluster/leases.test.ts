@@ -123,6 +123,18 @@ describe("daemons with one identity", () => {
     expect([await beats(one), await beats(one)]).toEqual([true, true]);
   });
 
+  test("a daemon that is out stays out if the directory is set back to before the other daemon's beats", async () => {
+    const one = newDaemon("r");
+    await beats(one);
+    const copy = structuredClone(one);
+    await server.sql("CREATE TABLE roomd.before AS TABLE roomd.leases");
+    await beats(one);
+    expect([await beats(one), await beats(copy)]).toEqual([true, false]);
+    await server.sql("DELETE FROM roomd.leases; INSERT INTO roomd.leases SELECT * FROM roomd.before");
+    expect([await beats(copy), await isHost(copy)]).toEqual([false, false]);
+    expect([await beats(one), await isHost(one), await beats(copy)]).toEqual([true, true, false]);
+  });
+
   test("a directory that was set back to changes that were lost has no other daemon's number", async () => {
     const one = newDaemon("r");
     await beats(one);

@@ -113,13 +113,100 @@ test("an organization that is put in again has another name if its own was given
   await Promise.all([a.close(), b.close()]);
 });
 
-test("a key that had ended when it was removed does not come back with a directory that was set back", async () => {
+/** Sets the directory back to its rows as of `asOf`, with changes of other names. */
+const asOf = () => server.sql("DROP TABLE IF EXISTS roomd.before; CREATE TABLE roomd.before AS TABLE roomd.rows");
+async function setBack(): Promise<void> {
+  await server.sql("DELETE FROM roomd.rows; INSERT INTO roomd.rows SELECT * FROM roomd.before");
+  await forgetPast(server);
+}
+
+test("removed rows that granted access do not come back with a directory that was set back", async () => {
+  const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
+  const insertAll = (at: string) => {
+    a.insert("users", { user_id: "u", email: `${at}@example.org`, created_at: at });
+    a.insert("memberships", { org_id: "org_a", user_id: "u", role: "admin", created_at: at });
+    a.insert("ssh_keys", { ssh_key_id: "ssh", org_id: "org_a", fingerprint: "f", created_at: at });
+    a.insert("passkeys", { passkey_id: "pass", user_id: "u", credential_id: "c", created_at: at });
+    a.insert("identities", { identity_id: "idt", user_id: "u", subject: "s", created_at: at });
+    a.insert("browsers", { secret_sha256: "browser", user_id: "u", created_at: at });
+    a.insert("links", { link_id: "link", token_sha256: "t", created_at: at });
+    a.insert("webhooks", { webhook_id: "web", org_id: "org_a", created_at: at });
+    addKey(a, "key", "org_a");
+  };
+  await a.rounds.change(() => {
+    addOrg(a, "org_a");
+    insertAll(AT);
+  }, true);
+  await pullAll([b]);
+  await asOf();
+  const tables = "memberships ssh_keys passkeys identities browsers links webhooks api_keys users".split(" ");
+  await a.rounds.change((queries) => {
+    for (const table of tables) queries.run(sql.raw(`DELETE FROM ${table}`));
+  }, true);
+  await pullAll([b, a]);
+  const hashes = sql`SELECT key_sha256 FROM tombstones WHERE tbl = 'api_keys'`;
+  expect([a, b].map(({ queries }) => queries.all(hashes))).toEqual(Array(2).fill([{ key_sha256: "hash key" }]));
+  await setBack();
+  for (let again = 0; again < 2; again++) await pullAll([b, a]);
+  await expectConverged([a, b]);
+  const left = () =>
+    a.queries.all(sql.raw(tables.map((table) => `SELECT '${table}' FROM ${table}`).join(" UNION ALL ")));
+  expect(left()).toEqual([]);
+  expect([...a.putAgain, ...b.putAgain]).not.toEqual([]);
+  // The same keys later are other rows.
+  await a.rounds.change(() => insertAll("2026-02-01T00:00:00.000Z"), true);
+  await asOf();
+  await setBack();
+  for (let again = 0; again < 2; again++) await pullAll([b, a]);
+  await expectConverged([a, b]);
+  expect(left()).toHaveLength(tables.length - 1);
+  await Promise.all([a, b].map((peer) => peer.close()));
+});
+
+test("restrictions outlast a directory that was set back, and yield to one that a host has fallen behind", async () => {
   const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
   await a.rounds.change(() => {
     addOrg(a, "org_a");
-    for (const key_id of ["ended", "expired", "good"]) addKey(a, key_id, "org_a");
+    addKey(a, "key", "org_a");
+    a.insert("users", { user_id: "u", email: "u@example.org" });
+    a.insert("memberships", { org_id: "org_a", user_id: "u", role: "admin" });
   }, true);
-  await server.sql("CREATE TABLE roomd.before AS TABLE roomd.rows");
+  await asOf();
+  const soon = "2026-03-01T00:00:00.000Z";
+  await a.rounds.change((queries) => {
+    queries.run(sql`UPDATE api_keys SET expires_at = ${soon}`);
+    queries.run(sql`UPDATE users SET disabled_at = ${AT}`);
+    queries.run(sql`UPDATE memberships SET role = 'viewer'`);
+  }, true);
+  await pullAll([b]);
+  await setBack();
+  for (let again = 0; again < 2; again++) await pullAll([a, b]);
+  await expectConverged([a, b]);
+  const seen = ({ queries }: Peer) => [
+    queries.all(sql`SELECT expires_at FROM api_keys`),
+    queries.all(sql`SELECT disabled_at FROM users`),
+    queries.all(sql`SELECT role FROM memberships`),
+  ];
+  const strict = [[{ expires_at: soon }], [{ disabled_at: AT }], [{ role: "viewer" }]];
+  expect([seen(a), seen(b)]).toEqual([strict, strict]);
+  await a.rounds.change((queries) => {
+    queries.run(sql`UPDATE users SET disabled_at = NULL`);
+    queries.run(sql`UPDATE memberships SET role = 'owner'`);
+  }, true);
+  await server.sql("DELETE FROM roomd.changes WHERE seq < (SELECT seq FROM roomd.cluster)");
+  await pullAll([b, a]);
+  await expectConverged([a, b]);
+  expect(seen(b)).toEqual([[{ expires_at: soon }], [{ disabled_at: null }], [{ role: "owner" }]]);
+  await Promise.all([a, b].map((peer) => peer.close()));
+});
+
+test("a key that was revoked or expired when it was removed does not come back, and hosts that join later have none", async () => {
+  const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
+  await a.rounds.change(() => {
+    addOrg(a, "org_a");
+    for (const key_id of ["ended", "expired"]) addKey(a, key_id, "org_a");
+  }, true);
+  await asOf();
   await a.rounds.change((queries) => {
     queries.run(sql`UPDATE api_keys SET revoked_at = ${AT} WHERE key_id = 'ended'`);
     queries.run(sql`UPDATE api_keys SET expires_at = ${AT} WHERE key_id = 'expired'`);
@@ -127,16 +214,11 @@ test("a key that had ended when it was removed does not come back with a directo
   await pullAll([a, b]);
   await a.rounds.change((queries) => void queries.run(sql`DELETE FROM api_keys`), true);
   await pullAll([a, b]);
-  const tombstones = b.queries.all(sql`SELECT * FROM ended_keys ORDER BY key_id`);
-  expect(tombstones).toEqual(["ended", "expired"].map((key_id) => ({ key_id, key_sha256: `hash ${key_id}` })));
-  await server.sql(
-    "DELETE FROM roomd.rows; INSERT INTO roomd.rows SELECT * FROM roomd.before; DROP TABLE roomd.before",
-  );
-  await forgetPast(server);
+  await setBack();
   await pullAll([b]);
   await pullAll([a, b]);
   await expectConverged([a, b]);
-  expect(a.queries.all(sql`SELECT key_id FROM api_keys`)).toEqual([{ key_id: "good" }]);
+  expect(a.queries.all(sql`SELECT key_id FROM api_keys`)).toEqual([]);
   expect(b.putAgain).toHaveLength(1);
   const joined = await newPeer(server, "c");
   await pullAll([joined]);

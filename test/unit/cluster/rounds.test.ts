@@ -172,6 +172,7 @@ describe("changes of what hosts share", () => {
       new Copy(b.database, b.shared),
       pointOf(b.queries),
       pointOf(a.queries),
+      false,
     );
     while (all(b).length === 0) expect(await begun.next()).toBe(false);
     connections.close();

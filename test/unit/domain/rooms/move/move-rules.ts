@@ -58,8 +58,8 @@ function merge(copy: Copy, directory: Copy): Copy {
   const read = ({ tbl, key }: { tbl: string; key: string }) => here.get(`${tbl} ${key}`) ?? null;
   for (const table of ["hosts", "placements"]) {
     const there = rowsOf(directory).filter(({ tbl }) => tbl === table);
-    // It asks the database of API keys only.
-    const { rows } = withOneWay({} as Queries, { read }, there);
+    // It queries the database for rows that grant access only.
+    const { rows } = withOneWay({} as Queries, { read }, there, true);
     for (const name of [...here.keys()]) if (name.startsWith(table)) here.delete(name);
     for (const { tbl, key, row } of rows) if (row !== null) here.set(`${tbl} ${key}`, row);
   }
