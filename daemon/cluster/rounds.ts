@@ -98,6 +98,8 @@ interface Change {
 
 /** What a round has come to once it is true. */
 interface Round {
+  /** Point of the copy on which it was tried. */
+  from: Point;
   point: Point;
   rows: SharedRow[];
   /** Whether the directory has it as a change: it has rows, or notes calls. */
@@ -395,9 +397,9 @@ export class Rounds {
     for (;;) {
       const { rows, tried } = this.#rehearse(batch, calls);
       if (!(await calls.note(run))) continue;
-      const before = pointOf(database.queries);
+      const from = pointOf(database.queries);
       const isChange = rows.length > 0 || calls.hasAny;
-      return { point: isChange ? { seq: before.seq + 1, change_id } : before, rows, isChange, tried };
+      return { from, point: isChange ? { seq: from.seq + 1, change_id } : from, rows, isChange, tried };
     }
   }
 
@@ -503,10 +505,10 @@ export class Rounds {
   }
 
   /** The rows, and what of each change is this host's alone: all in one commit, where each can fail by itself. */
-  async #finish(batch: readonly Change[], { point, rows, isChange, tried }: Round): Promise<void> {
+  async #finish(batch: readonly Change[], { from, point, rows, isChange, tried }: Round): Promise<void> {
     const { database, log } = this.#deps;
-    const from = this.#copy.point;
     const bring = (queries: Queries) => {
+      // Another process with the same copy has brought this change, and maybe later ones.
       if (pointOf(queries).change_id !== from.change_id) return;
       this.#copy.write(queries, rows);
       setPoint(queries, point);

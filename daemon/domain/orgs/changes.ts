@@ -31,6 +31,9 @@ import {
 } from "./store.ts";
 import type { KeyRow, NewOrgRow, OrgRow, SshKeyRow } from "./table.ts";
 
+/** Keys that one change deletes: every host applies it in one turn. */
+const KEYS_TOGETHER = 200;
+
 export interface MakerRules extends MadeEnds {
   /** Throws if the maker of a key may not make it, in the transaction that adds it. */
   requireMaker(queries: Queries, key: KeyRow): void;
@@ -66,11 +69,16 @@ export function makeOrgChanges(database: Database, { requireMaker, endMade, isAn
         return within(queries, { org, keys_revoked });
       }),
 
+    deleteKeys: async (orgId) => {
+      const page = (queries: Queries) => deleteKeys(queries, orgId, KEYS_TOGETHER);
+      while ((await database.commit(page, true)) === KEYS_TOGETHER);
+    },
+
     finishOrg: (orgId, within) =>
       database.commit((queries) => {
         const org = getOrg(queries, orgId);
         if (!org || org.ended_at !== null) throw new ServiceError("org_not_found");
-        deleteKeys(queries, orgId);
+        deleteKeys(queries, orgId, KEYS_TOGETHER);
         changeOrg(queries, orgId, { ended_at: now(), name: orgId });
         return within(queries, org);
       }),

@@ -9,6 +9,8 @@ import type { OrgChanges } from "./org-changes.ts";
 import type { KeyRow } from "./table.ts";
 
 const TOGETHER_MS = 15_000;
+/** Keys of one commit. */
+const TOGETHER = 200;
 const SHARED_MS = 3_600_000;
 
 export class LastUsed {
@@ -52,8 +54,11 @@ export class LastUsed {
       ...{ key_id, last_used_at: at(usedAt) },
       unless_after: at(usedAt - this.#apartMs),
     }));
-    await this.#changes
-      .noteUses(uses)
-      .catch((error: unknown) => this.#log.error("last use of keys not written", { error: String(error) }));
+    try {
+      for (let from = 0; from < uses.length; from += TOGETHER)
+        await this.#changes.noteUses(uses.slice(from, from + TOGETHER));
+    } catch (error) {
+      this.#log.error("failed to write the last use of keys", { error: String(error) });
+    }
   }
 }

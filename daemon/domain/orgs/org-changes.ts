@@ -39,7 +39,9 @@ export interface OrgChanges {
   setPlan<T>(orgId: OrgId, decide: (org: OrgRow) => PlanChange | null, within: Within<PlanSet, T>): Promise<T>;
   /** Its end begins: from here on its keys are no good, and nothing is added to it. Throws org_not_found; rejects as `require` throws. */
   endOrg<T>(orgId: OrgId, require: (queries: Queries) => void, within: Within<EndingOrg, T>): Promise<T>;
-  /** Its end has come: nobody finds it any more, and its name is free. */
+  /** Deletes all keys of an ending organization, in changes of bounded size. */
+  deleteKeys(orgId: OrgId): Promise<void>;
+  /** Its end has come: nobody finds it any more, and its name is free. `deleteKeys` comes before. */
   finishOrg<T>(orgId: OrgId, within: Within<OrgRow, T>): Promise<T>;
   /** Throws org_not_found, quota_exceeded, and invalid_api_key where the key that makes it has ended. */
   addKey<T>(key: KeyRow, within: Within<KeyRow, T>): Promise<T>;

@@ -1,5 +1,5 @@
 /** Owns the SQL of organizations and keys. */
-import { and, count, desc, eq, gt, isNotNull, isNull, lt, lte, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, inArray, isNotNull, isNull, lt, lte, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../../../shared/api/contract.ts";
 import { newId, ulidFrom } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -179,13 +179,16 @@ export function endKey(queries: Queries, keyId: KeyRow["key_id"], { withMaker = 
 /** All of an organization that are not revoked; returns how many it were. */
 export function revokeKeys(queries: Queries, orgId: OrgRow["org_id"], at: string): number {
   callers.forget(queries);
-  const open = and(eq(apiKeys.org_id, orgId), isNull(apiKeys.revoked_at));
+  const isOpen = or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at));
+  const open = and(eq(apiKeys.org_id, orgId), isNull(apiKeys.revoked_at), isOpen);
   return queries.update(apiKeys).set({ revoked_at: at }).where(open).returning({ id: apiKeys.key_id }).all().length;
 }
 
-export function deleteKeys(queries: Queries, orgId: OrgRow["org_id"]): void {
+/** Returns how many there were, at most `most`. */
+export function deleteKeys(queries: Queries, orgId: OrgRow["org_id"], most: number): number {
   callers.forget(queries);
-  queries.delete(apiKeys).where(eq(apiKeys.org_id, orgId)).run();
+  const some = queries.select({ key_id: apiKeys.key_id }).from(apiKeys).where(eq(apiKeys.org_id, orgId)).limit(most);
+  return queries.delete(apiKeys).where(inArray(apiKeys.key_id, some)).returning({ id: apiKeys.key_id }).all().length;
 }
 
 /** A key by its end, in the order of the index. */
