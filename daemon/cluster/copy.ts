@@ -118,15 +118,15 @@ export class Copy {
     let isAny = false;
     let after = { tbl: "", key: "" };
     for (;;) {
-      const rows = unfitAfter(this.queries, after, PIECE_ROWS);
-      const last = rows.at(-1);
-      if (last === undefined) return isAny;
-      const unfit = await this.#commit((queries) => {
+      // Read within the commit: another process with the same copy may bring newer versions of these rows.
+      const { last, fit } = await this.#commit((queries) => {
+        const rows = unfitAfter(queries, after, PIECE_ROWS);
         const left = this.shared.bring(rows);
         noteUnfit(queries, rows, left);
-        return left;
+        return { last: rows.at(-1), fit: rows.length - left.length };
       });
-      isAny ||= unfit.length < rows.length;
+      if (last === undefined) return isAny;
+      isAny ||= fit > 0;
       after = last;
     }
   }
