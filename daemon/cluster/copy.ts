@@ -118,6 +118,7 @@ export class Copy {
     let isAny = false;
     let after = { tbl: "", key: "" };
     for (;;) {
+      if (unfitAfter(this.queries, after, 1).length === 0) return isAny;
       // Read within the commit: another process with the same copy may bring newer versions of these rows.
       const { last, fit } = await this.#commit((queries) => {
         const rows = unfitAfter(queries, after, PIECE_ROWS);

@@ -65,7 +65,7 @@ export async function closeDays(deps: DaysDeps, signal: AbortSignal): Promise<vo
     const copied = await copyDay({ database: file, directory, before }, signal);
     if (!copied) return;
     await faultPoint("day.copied");
-    await record(database, copied);
+    await record(database, copied, before);
     await faultPoint("day.recorded");
     await shortenChains(deps, signal);
     log.info("a day of the audit was closed", { file: copied.name, size_bytes: copied.size_bytes });
@@ -82,7 +82,7 @@ async function isDue({ database }: DaysDeps, before: string): Promise<boolean> {
   return false;
 }
 
-async function record(database: Database, { stretches, ...copied }: CopiedDay): Promise<void> {
+async function record(database: Database, { stretches, ...copied }: CopiedDay, before: string): Promise<void> {
   const number = nextNumber(database.queries);
   for (let from = 0; from < stretches.length; from += ROWS_AT_ONCE) {
     const some = stretches.slice(from, from + ROWS_AT_ONCE).map((stretch) => ({ ...stretch, file: number }));
@@ -90,7 +90,9 @@ async function record(database: Database, { stretches, ...copied }: CopiedDay): 
   }
   await faultPoint("day.noted");
   let last_at = "";
-  for (const stretch of stretches) if (stretch.last_at > last_at) last_at = stretch.last_at;
+  // Records of a clock that was ahead must not keep the day, and all later days, beyond their time.
+  for (const stretch of stretches) if (stretch.last_at > last_at && stretch.last_at < before) last_at = stretch.last_at;
+  last_at ||= before;
   await database.commit((queries) => recordFile(queries, { number, last_at, ...copied }));
 }
 
