@@ -1,9 +1,9 @@
 /**
- * Owns how the agents of a room branch with it: who has taken part, when each was last seen, and the topics of each. An agent has
- * its name in a room, and the same name in another that is made from it.
+ * Branching of a room's agents: the participants, their `last_seen_at` and their topics. An agent keeps its name in a room that is made
+ * from this one.
  *
- * One whose sandbox is gone has none in the other room, where nobody would know that it is gone: its topics would fill an inbox that
- * nobody reads, until every message to them is refused. It does not go along. In the room itself its sandbox says what it is.
+ * An agent with a gone sandbox is not copied to the other room, which has no sandbox row to show that it is gone: its topics would fill an
+ * inbox without a reader until every message to them is refused. In the room itself the sandbox's state shows it.
  */
 import type { RoomUid } from "../../../shared/ids.ts";
 import { type Branch, putRows, removeRows, stageRows, straysIn, takeRows, valuesIn } from "../../db/branch.ts";
@@ -14,7 +14,7 @@ import { agents } from "./table.ts";
 interface Present {
   database: Pick<Database, "commit">;
   isGone(roomUid: RoomUid, agentId: string): boolean;
-  /** Within the transaction that has changed who takes part. */
+  /** Called within the transaction that changed the participants. */
   changed(roomUid: RoomUid): void;
 }
 
@@ -43,7 +43,7 @@ export function makeBranch({ database, isGone, changed }: Present): Branch<Agent
       changed(room_uid);
     },
     requireSpace: () => {},
-    // Who waits for messages or at barriers is woken with those.
+    // The branches of messages and barriers wake their own waiters.
     wake: async () => {},
     accept: acceptAgents,
   };

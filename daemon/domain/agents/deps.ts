@@ -1,7 +1,7 @@
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Database } from "../../db/transact.ts";
 
-/** What is known of an agent's newest sandbox. */
+/** An agent's newest sandbox, as far as agents need it. */
 export interface AgentSandbox {
   sandbox_id: string;
   agent_id: string;
@@ -15,6 +15,6 @@ export interface AgentsDeps {
   sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null;
   /** The newest sandbox of every agent that has a live one. */
   liveSandboxes(roomUid: RoomUid): AgentSandbox[];
-  /** A wait has begun or ended. */
+  /** A wait has started or ended. */
   waitsChanged(roomUid: RoomUid): void;
 }

@@ -1,4 +1,4 @@
-/** Owns what of a room's agents goes into a checkpoint or a file, and what such a file from outside may say of them. */
+/** The state of a room's agents in a checkpoint or backup file, and the validation of such a file from outside. */
 import { Type } from "@sinclair/typebox";
 import { MAX_ROOM_AGENTS, MAX_ROOM_TOPICS, MAX_TOPICS, SUBSCRIPTION_PATTERN } from "../../../shared/api/fabric.ts";
 import { AGENT_PATTERN } from "../../../shared/ids.ts";
@@ -17,10 +17,10 @@ import {
 } from "../../db/foreign.ts";
 import { agents } from "./table.ts";
 
-/** What a checkpoint has of them. */
+/** The agents in a checkpoint. */
 export interface AgentsState {
   agents: Rows;
-  /** Those of them whose sandbox was gone. */
+  /** Names of the agents with a gone sandbox. */
   gone: string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The agents of a room, presence and waits: those of its sandboxes, and others who take part under a name of their own. Fabric
- * and barriers ask here who there is, who is gone, and who waits for whom.
+ * The agents of a room, presence and waits: agents of its sandboxes, and other participants under names of their own. Fabric and barriers
+ * look up here which agents exist, which are gone, and which waits for which.
  */
 
 import { MAX_ROOM_AGENTS, MAX_ROOM_TOPICS } from "../../../shared/api/fabric.ts";
@@ -29,9 +29,9 @@ const SEEN_STEP_MS = 60_000;
 export class Agents {
   readonly waits: WaitGraph;
   readonly #deps: AgentsDeps;
-  /** Who has taken part, by room, as the table says; read when first asked for. */
+  /** Participants by room, a cache of the table, read on first use. */
   readonly #rooms = new Map<RoomUid, Map<string, AgentRow>>();
-  /** What was found of sandboxes, until it changes: every message asks. */
+  /** Cached sandbox lookups, until a sandbox changes: every message needs one. */
   readonly #sandboxes = new Map<RoomUid, Map<string, AgentSandbox | null>>();
 
   readonly branch: Branch<AgentsState>;
@@ -47,8 +47,8 @@ export class Agents {
   }
 
   /**
-   * Within a transaction: these agents are seen to act. What is remembered is only what was committed: `learn` follows.
-   * Throws quota_exceeded for one too many.
+   * Within a transaction: records that these agents have acted. The cache holds committed values only: `learn` follows. Throws
+   * quota_exceeded if the room has too many agents.
    */
   touch(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): void {
     const stale = agentIds.filter((agentId) => !this.isFresh(roomUid, agentId));
@@ -75,7 +75,7 @@ export class Agents {
     saveAgent(queries, { room_uid: roomUid, agent_id: agentId, topics, last_seen_at: now() });
   }
 
-  /** After a commit: what was written of these agents. */
+  /** After a commit: reads the rows of these agents into the cache. */
   learn(roomUid: RoomUid, agentIds: readonly string[], always = false): void {
     const known = this.participants(roomUid);
     for (const agentId of agentIds) {
@@ -105,7 +105,7 @@ export class Agents {
     return known;
   }
 
-  /** Within a transaction that has changed who takes part: read when next asked for, and once more should it be rolled back. */
+  /** Within a transaction that changed the participants: drops the cache, and drops it again if the transaction is rolled back. */
   #readAgain(roomUid: RoomUid): void {
     const forget = () => void this.#rooms.delete(roomUid);
     forget();
@@ -203,8 +203,8 @@ export function agentGone(agentId: string): ServiceError {
 }
 
 /**
- * Whom a caller acts as: a key that is bound to an agent, as that of a guest, acts as no other. Throws source_mismatch, and
- * validation_failed when nobody is named.
+ * The agent that a caller acts as: a key that is bound to an agent, as a guest's key is, acts as no other. Throws source_mismatch, and
+ * validation_failed if no agent is named.
  */
 export function actingAs(caller: Caller, named: string | undefined, field: string): string {
   const bound = caller.agent_id;

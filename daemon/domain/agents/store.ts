@@ -1,4 +1,4 @@
-/** Owns the SQL of agents. */
+/** SQL of agents. */
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
@@ -20,7 +20,7 @@ const seen = preparedBy((queries) =>
   ),
 );
 
-/** One that is known keeps its topics. */
+/** A known agent keeps its topics. */
 export function seeAgent(queries: Queries, roomUid: RoomUid, agentId: string, at: string): void {
   seen(queries)([roomUid, agentId, at]);
 }

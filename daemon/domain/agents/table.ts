@@ -1,4 +1,4 @@
-/** Owns the table of agents as the queries see it. */
+/** The table of agents, as queries see it. */
 import { primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { RoomUid } from "../../../shared/ids.ts";
 

@@ -4,7 +4,7 @@ const DOT = 46;
 const ANY = 42;
 const REST = 62;
 
-/** Word by word where they are: a message to a topic is held against every pattern of its room. */
+/** Compares the words in place, without splitting: a message to a topic is matched against every pattern of its room. */
 export function matchesTopic(pattern: string, topic: string): boolean {
   let from = 0;
   let at = 0;

@@ -1,4 +1,7 @@
-/** Owns comparing a chain with its anchors, which whoever changes this host's data cannot change: what was cut off, or is another by now. */
+/**
+ * Comparison of a chain with its anchors, which a party that can change this host's data cannot change: finds truncated and altered
+ * records.
+ */
 import type { Anchor, AnchorStore } from "../../core/anchor-store.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
@@ -12,7 +15,7 @@ import { walkOf } from "./walks.ts";
 /** A millisecond or two of work; then others have their turn. */
 const AT_ONCE = 200;
 
-/** The verdict on a chain with what its anchors after the record `compared` say. Rejects where they cannot be read. */
+/** The verdict on a chain, extended by its anchors after the record `compared`. Rejects if the anchors cannot be read. */
 export async function withAnchors(
   queries: Queries,
   anchors: AnchorStore,
@@ -46,15 +49,15 @@ async function firstLost(
 
 interface LostAnchors {
   last: Anchor[];
-  /** Of those that are lost: chains are behind them, or others by now. */
+  /** The latest anchors that are lost: their chains end earlier or differ. */
   lost: Anchor[];
-  /** Those that a daemon before has told of, and are lost still: their chains may have gone on, and are anchored anew. */
+  /** Anchors that an earlier daemon reported as lost and that still are: their chains may have grown since and been anchored again. */
   told: Anchor[];
   /** How many chains that are. */
   chains: number;
 }
 
-/** By the last anchors of all chains, and by what was told. Rejects where they cannot be read. */
+/** Checks the latest anchors of all chains and the reported ones. Rejects if the anchors cannot be read. */
 export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promise<LostAnchors> {
   const last = await anchors.last();
   const areLost = (some: readonly Anchor[]) =>
@@ -63,7 +66,7 @@ export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promi
   return { last, lost, told, chains: new Set([...lost, ...told].map(({ org_id }) => org_id)).size };
 }
 
-/** What is recorded of a chain that lacks what was anchored, in the chain of what belongs to nobody. */
+/** Event for a chain that lacks an anchored record; stored in the chain of records without an organization. */
 const LOST = "audit.anchor_lost";
 const ACTOR = { type: "system", id: "audit", name: "audit" };
 const MOST_TOLD = 1000;
@@ -82,7 +85,7 @@ function toldOf(queries: Queries): Anchor[] {
   });
 }
 
-/** Whether the record that it names is not there, or is another. What was purged is not missed. */
+/** Whether the record of the anchor is absent or differs. A purged record is not missing. */
 function isLost(queries: Queries, orgKey: ChainKey, { seq, hash }: Pick<Anchor, "seq" | "hash">): boolean {
   const start = chainStart(queries, orgKey);
   if (start && seq <= start.seq) return seq === start.seq && hash !== start.hash;

@@ -1,7 +1,7 @@
 /**
- * Owns this host's anchors: where its chains end is told to the database that hosts share, soon after they have grown, and when this daemon
- * ends. Before the first time it is looked whether what was told before is still here: a host that was restored of an older backup, or
- * whose data somebody has cut, is behind that.
+ * This host's anchors: the heads of its chains are written to the shared database soon after they grow, and when this daemon stops. Before
+ * the first write, the previous anchors are compared with the chains: a host that was restored from an older backup, or that has lost
+ * records, is behind them.
  */
 import type { Anchor, AnchorStore } from "../../core/anchor-store.ts";
 import { startTimer, stopTimer } from "../../core/clock.ts";
@@ -13,7 +13,7 @@ import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
 import { chainHeads } from "./store.ts";
 
 const ADD_MS = 5_000;
-/** Whoever ends the service is not kept waiting for a database that is away. */
+/** Timeout at shutdown, so that an unavailable database does not delay it. */
 const LAST_MS = 2_000;
 
 export interface AnchorsDeps {
@@ -38,7 +38,7 @@ export class Anchors {
     this.#deps = deps;
   }
 
-  /** How many chains lack what was anchored, as this daemon found them; null: that is not known. */
+  /** Number of chains that lack an anchored record, as found by this daemon; null: unknown. */
   get lost(): number | null {
     return this.#lost;
   }
@@ -49,7 +49,7 @@ export class Anchors {
     this.#timer ??= startTimer(() => void this.settle(), this.#deps.intervalMs).unref();
   }
 
-  /** Anchors what has moved. Never rejects: it is tried again. */
+  /** Anchors changed heads. Never rejects; failures are retried. */
   settle(deadlineMs = ADD_MS): Promise<void> {
     stopTimer(this.#timer);
     this.#timer = null;
@@ -71,7 +71,7 @@ export class Anchors {
   async #add(deadlineMs: number): Promise<void> {
     const { database, store } = this.#deps;
     if (this.#lost === null) await this.#compare();
-    // What that commit sees is on disk once it has come to its end: nothing is anchored that a crash could take back.
+    // All that this commit reads is on disk when it completes: nothing is anchored that a crash could undo.
     const heads = await database.commit((queries) => chainHeads(queries), false);
     const moved = [...heads].filter(([key, { seq }]) => this.#anchored.get(key) !== seq);
     if (moved.length === 0) return;
@@ -91,7 +91,7 @@ export class Anchors {
     }
     const isTold = (anchor: Anchor) => told.some(({ org_id, seq }) => org_id === anchor.org_id && seq === anchor.seq);
     const untold = lost.filter((anchor) => !isTold(anchor));
-    // Before they are anchored anew: what comes after hides it.
+    // Before the chains are anchored again: later anchors would hide the loss.
     if (untold.length > 0)
       await database.commit((queries) => untold.forEach((anchor) => void tellLost(queries, anchor)));
     this.#lost = chains;

@@ -1,4 +1,4 @@
-/** Owns the bells of chains: each rings when its chain has grown, and that of a room, by its uid, when it was about the room. */
+/** Notifications of grown chains: one key per chain, and one per room (by uid) for records about that room. */
 import type { Bells } from "../../core/bells.ts";
 import type { ChainKey } from "./chain-key.ts";
 import type { Grown } from "./store.ts";
@@ -7,7 +7,7 @@ import type { Grown } from "./store.ts";
 export const CHAIN_BELL = "chain";
 export const bellGroup = (chain: ChainKey) => `audit ${chain}`;
 
-/** Wakes who waits for what these chains have grown by. */
+/** Wakes the readers that wait for new records of these chains. */
 export function ringReaders(bells: Bells, chains: Grown): void {
   for (const [chain, rooms] of chains) {
     for (const key of [CHAIN_BELL, ...rooms]) bells.ring(bellGroup(chain), key);

@@ -1,6 +1,6 @@
 /**
- * Owns where chains end: read and written once for all records of a commit, since nearly every request leaves one. Where nobody gathers, as
- * in a process that adds one record, it is written with that.
+ * Heads of chains: read and written once for all records of a commit, since nearly every request adds one. If heads are not gathered, as in
+ * a process that adds a single record, the head is written with the record.
  */
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
@@ -16,7 +16,7 @@ const statementsOf = preparedBy((queries: Queries) => ({
   ),
 }));
 
-/** Of the commit under way; what is added once it was written is written by itself. */
+/** Heads of the commit in progress. A head that changes after they were written is written directly. */
 class Gathered {
   readonly #database: Database;
   readonly #heads = new Map<ChainKey, Head>();
@@ -34,7 +34,7 @@ class Gathered {
     return this.#heads.get(key);
   }
 
-  /** False where it is to be written now. */
+  /** Returns false if the caller has to write the head itself. */
   set(key: ChainKey, head: Head): boolean {
     if (this.#isWritten) return false;
     const before = this.#heads.get(key);
@@ -63,7 +63,7 @@ export function gatherHeads(database: Database): void {
   gathered.set(database.queries, new Gathered(database));
 }
 
-/** Where a chain ends; null for one that has no record. */
+/** The head of a chain; null if the chain has no record. */
 export function chainHead(queries: Queries, key: ChainKey): Head | null {
   return gathered.get(queries)?.get(key) ?? statementsOf(queries).read([key])[0] ?? null;
 }

@@ -1,20 +1,20 @@
 /**
- * Owns the keys of chains: which chain a record belongs to. There is one for each organization, and one for what belongs to none.
- * Keys are made here alone, and the type keeps other strings out; they are hashed with each record, so they never change.
+ * Keys of chains: the chain that a record belongs to. There is one for each organization, and one for records without an organization. Keys
+ * are made in this file only, and the type excludes other strings; they are hashed with each record, so they never change.
  */
 
 declare const brand: unique symbol;
 export type ChainKey = string & { readonly [brand]: "chain" };
 
-/** That of what belongs to no organization. */
+/** Key of the chain for records without an organization. */
 const OF_NONE = "" as ChainKey;
 
-/** The chain of an organization, or of what belongs to none (null). */
+/** The chain of an organization; null: the chain of records without one. */
 export function chainKey(orgId: string | null): ChainKey {
   return orgId === null ? OF_NONE : (orgId as ChainKey);
 }
 
-/** Whose chain it is; null for that of what belongs to none. */
+/** The organization of a chain; null for the chain of records without one. */
 export function orgOfChain(key: ChainKey): string | null {
   return key === OF_NONE ? null : key;
 }

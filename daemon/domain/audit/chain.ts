@@ -1,5 +1,5 @@
 /**
- * Owns the hash chain: what a record's hash covers, and how a chain is checked.
+ * Hash chain: the columns that a record's hash covers, and verification of a chain.
  * hash = SHA-256 over the JSON of all columns in HASHED order, prev_hash among them; the first prev_hash is GENESIS.
  */
 import { hash } from "node:crypto";
@@ -57,13 +57,13 @@ export interface Verdict {
   broken_at: number | null;
 }
 
-/** What is known of a chain besides its records. */
+/** Facts about a chain from outside its records. */
 export interface Known {
   /** The last record that it is known to have. */
   head: Head | null;
-  /** The last record that was purged, where some were. */
+  /** The last purged record, if any. */
   start?: Head | null;
-  /** Whether it is a stretch from within a chain, which needs no reason for where it begins. */
+  /** Whether the records are a stretch from within a chain: its start needs no explanation. */
   isStretch?: boolean;
   /** Hashes by seq that were written down elsewhere when the records were made. */
   witnessed?: ReadonlyMap<number, string>;
@@ -71,7 +71,7 @@ export interface Known {
   walked?: Walked | null;
 }
 
-/** How far a check has come: the last record that it took, and the last purge that those before tell of. */
+/** Progress of a check: the last record checked, and the last purge recorded up to it. */
 export interface Walked {
   last: Head;
   purged: Head | null;
@@ -85,7 +85,7 @@ export class ChainCheck {
   readonly #known: Known;
   readonly #begin: Head;
   #last: Head;
-  /** The last purge that a record tells of. */
+  /** The last purge that a record reports. */
   #purged: Head | null = null;
   #broken: Verdict | null = null;
 
@@ -119,7 +119,7 @@ export class ChainCheck {
     const { seq: last } = this.#last;
     const isCut = this.#furthest() > last || (this.#known.head === null && last > 0);
     if (isCut) this.#breaks(last + 1, last);
-    // A chain that begins later than with its first record has one that tells why.
+    // A chain that does not start with its first record contains a record of the purge.
     const isPurged =
       begin === 0 || this.#known.isStretch || (this.#purged?.seq === begin && this.#purged.hash === hash);
     if (!isPurged) this.#breaks((this.#purged?.seq ?? 0) + 1, last);
@@ -128,7 +128,7 @@ export class ChainCheck {
     return this.#broken ?? { ok: true, from_seq: last === begin ? 0 : begin + 1, to_seq: last, broken_at: null };
   }
 
-  /** A head that is missing was taken away, perhaps with records after the last one that is left. */
+  /** A missing head was removed, perhaps with records after the last remaining one. */
   #furthest(): number {
     const { head, witnessed } = this.#known;
     let furthest = head?.seq ?? 0;
@@ -136,7 +136,7 @@ export class ChainCheck {
     return furthest;
   }
 
-  /** What breaks it first is what is told. */
+  /** Only the first break is reported. */
   #breaks(broken_at: number, to_seq: number): false {
     this.#broken ??= { ok: false, from_seq: this.#begin.seq + 1, to_seq, broken_at };
     return false;

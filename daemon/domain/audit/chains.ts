@@ -1,4 +1,4 @@
-/** Owns reading organizations' chains for whoever sends their records on: from a place on, and waiting there for what comes. */
+/** Reads organizations' chains for subscribers that forward the records: from a position on, and waits there for new records. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { Bells } from "../../core/bells.ts";
 import { ownerOf } from "../../core/loop/index.ts";
@@ -30,7 +30,7 @@ export class Chains {
     return chainHead(this.#queries, chainKey(orgId))?.seq ?? 0;
   }
 
-  /** The seq of the last record that is not younger than a moment; where that was purged, of the last that was. */
+  /** The seq of the last record that is not younger than `moment`; if that was purged, of the last purged record. */
   upTo(orgId: string, moment: string): number {
     const key = chainKey(orgId);
     let [low, high] = [chainStart(this.#queries, key)?.seq ?? 0, this.head(orgId)];
@@ -49,12 +49,14 @@ export class Chains {
     return row?.seq === seq ? toRecord(row) : null;
   }
 
-  /** The record of this id. Null: the chain has none, or who asks has `left`. */
+  /** The record of this id. Null if the chain does not have it or the caller has `left`. */
   async find(orgId: string, audit_id: string, left: AbortSignal): Promise<AuditRecord | null> {
     return await locateRecord(this.#reads, { org_id: orgId, room_uids: null, agent_id: null }, { audit_id }, left);
   }
 
-  /** Some records after a place, in order, as soon as there are any. Throws what the daemon's end throws at who waits. */
+  /**
+   * Some records after a position, in order, as soon as there are any. When the daemon stops, throws the error that all waits throw then.
+   */
   async after(orgId: string, seq: number, signal: AbortSignal): Promise<AuditRecord[]> {
     const key = chainKey(orgId);
     await walkOf(key).turn();

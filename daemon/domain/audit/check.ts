@@ -18,7 +18,7 @@ export interface Checked {
   closed: Walked | null;
 }
 
-/** Of a whole chain; `walked` is what an earlier check has found of its closed days. */
+/** Checks a whole chain; `walked` is the result of an earlier check for its closed days. */
 export function* checkChain(
   queries: Queries,
   orgKey: ChainKey,
@@ -27,7 +27,7 @@ export function* checkChain(
   for (;;) {
     const upTo = closedUpTo(queries, orgKey);
     const start = chainStart(queries, orgKey);
-    // The head is read first: what is added meanwhile comes after it.
+    // The head is read first: records added during the check come after it.
     const head = chainEnd(queries, orgKey);
     const known = walked && walked.last.seq >= (start?.seq ?? 0) ? walked : null;
     const check = new ChainCheck({ start, head, walked: known, ...(witnessed && { witnessed }) });
@@ -38,7 +38,7 @@ export function* checkChain(
         if (seq === upTo) closed = check.walked;
       },
     });
-    // Records that were to be looked at may have been purged meanwhile.
+    // Records that were still to be checked may have been purged during the check.
     if (verdict.ok || chainStart(queries, orgKey)?.seq === start?.seq) return { verdict, closed };
   }
 }

@@ -1,15 +1,16 @@
 /**
- * Owns counting what is not recorded one by one: within the transaction of the call, so that nothing that was acknowledged goes
- * untold. What is alike is one row, and a chain has only so many; a record tells of each later, with the count and the last of them.
+ * Counts of calls that are not recorded individually: counted within the transaction of the call, so that every acknowledged call is
+ * accounted for. Similar calls share a row, and a chain has a limited number of rows; each becomes a record later, with the count and the
+ * last call.
  */
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
 import { type ChainKey, orgOfChain } from "./chain-key.ts";
 import type { AuditEntry } from "./entry.ts";
 import { auditCounts } from "./table.ts";
 
-/** Rows of one chain; beyond, rooms, agents and callers are not told apart. */
+/** Rows of one chain; above this, rooms, agents and callers are not distinguished. */
 const MOST_ROWS = 256;
-/** Whose calls are in one row then. */
+/** Actor of the row that they then share. */
 const SEVERAL = { type: "system", id: "audit", name: "several callers" };
 
 interface CountRow {
@@ -55,7 +56,7 @@ export function countAudit(queries: Queries, key: ChainKey, entry: AuditEntry): 
   if (add(coarse).length === 0) insert([...coarse, at]);
 }
 
-/** Within a transaction: what has been counted of a chain, as records that tell of it. */
+/** Within a transaction: takes the counts of a chain, as records. */
 export function takeCounts(queries: Queries, key: ChainKey): AuditEntry[] {
   return statementsOf(queries)
     .take([key])

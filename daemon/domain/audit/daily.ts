@@ -1,11 +1,11 @@
 /**
- * Owns how many records a day a chain may have, and what is only counted beyond that (counts.ts). The day is one in UTC.
+ * Daily limit of records per chain; above it, some are only counted (counts.ts). A day is one in UTC.
  *
- *   up to the day's records         everything is recorded
- *   beyond                          reads and refusals are counted
- *   beyond twice as many            so is what agents do all the time: messages, barriers, files, input to commands
+ *     up to the day's records         everything is recorded
+ *     above                           reads and refusals are counted
+ *     above twice as many             so are the frequent calls of agents: messages, barriers, files, input to commands
  *
- * What makes or ends something, what runs, and who may do what is recorded always.
+ * Calls that create or end something, executions, and changes of permissions are always recorded.
  */
 import { operations } from "../../../shared/api/operations.ts";
 import { wallMs } from "../../core/clock.ts";

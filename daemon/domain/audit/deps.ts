@@ -11,9 +11,9 @@ export interface AuditDeps {
   reads: Reads;
   log: Log;
   bells: Bells;
-  /** Where this host's chains are anchored; null: nowhere, it is by itself. */
+  /** Store of this host's anchors; null: none, the host is standalone. */
   anchors: AnchorStore | null;
-  /** Who reads a stream and leaves what was sent untaken for so long is cut off. */
+  /** Timeout after which a stream's reader that does not take sent data is disconnected. */
   slowReaderMs: number;
   findRoom(caller: Caller, roomId: string): AuditedRoom;
   /** Resolves `self` and throws org_not_found for any organization but the caller's. */

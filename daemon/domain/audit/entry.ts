@@ -1,7 +1,7 @@
-/** Owns what a record is before it has its place in a chain. */
+/** An audit record before it has a position in a chain. */
 import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
 
-/** What happened. */
+/** The recorded event. */
 export interface AuditEntry {
   event: string;
   outcome: AuditRecord["outcome"];

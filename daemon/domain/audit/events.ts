@@ -1,6 +1,6 @@
 /**
- * Owns the timeline of a room and of an organization as a stream of events: the records of its audit, in their order, from
- * the reader's own cursor on. A reader waits at the bell of its organization or room, which rings when the chain has grown.
+ * Timelines of a room and of an organization as streams of events: the records of its audit, in order, from the reader's cursor on. A
+ * reader waits on the notifier of its organization or room, which fires when the chain has grown.
  */
 
 import { orgEvents, roomEvents } from "../../../shared/api/audit.ts";
@@ -23,23 +23,23 @@ import type { AuditRow } from "./table.ts";
 import { AT_ONCE, type Source, sliceOf, type Tail, Tails } from "./tails.ts";
 import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
 
-/** What comes within this time of what was told is told together. */
+/** Batching: events within this time of the last sent ones are sent together. */
 const TOGETHER_MS = 20;
 interface Timeline {
   org_id: string;
   room_uid: string | undefined;
   after: number;
-  /** Whether to wait for what is still to come. */
+  /** Whether to wait for future events. */
   follow: boolean;
   tail: Tail;
   past: Past;
-  /** Ends it: by the error, if there is one, else because nobody reads any more. */
+  /** Ends the stream: with the error, if it carries one; else because the reader has gone. */
   signal: AbortSignal;
 }
 
-/** What closed days have of a timeline, which is read in the reader threads. */
+/** The part of a timeline in closed days, which reader threads read. */
 interface Past {
-  /** In the chain; null where nothing of that comes next. */
+  /** Range in the chain; null if the next records are not in closed days. */
   rangeAfter(after: number): { after: number; last: number } | null;
   /** A record, and the place of a seq, as the timeline has them. */
   shown(row: AuditRow): AuditRow;
@@ -49,13 +49,13 @@ interface Past {
 
 export interface Events {
   operations: Bound[];
-  /** Ends what is followed of a room, which is about to have its events on another host: whoever follows it goes on there. */
+  /** Ends streams of a room before its events continue on another host; its readers continue there. */
   endRoom(roomUid: string): void;
 }
 
 export function makeEvents(deps: AuditDeps, readers: Readers): Events {
   const { queries } = deps.database;
-  /** How those who follow a room are ended, by its uid. */
+  /** Functions that end the streams of a room, by its uid. */
   const followed = new Map<string, Set<() => void>>();
   const tails = new Tails();
   const reply = (
@@ -67,7 +67,7 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
   ): EventsReply => {
     const { org_id } = call.caller;
     const chain = chainKey(org_id);
-    // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+    // A client that reconnects uses its original URL, and gives its later position in the header.
     const place = lastEventId || input.after;
     const known = place === undefined ? undefined : cursor.read(String(place));
     const numbers = room_uid === undefined ? null : new RoomNumbers(queries, { org_id, room_uid });
@@ -140,7 +140,7 @@ function enter(followed: Map<string, Set<() => void>>, roomUid: string, end: () 
   else signal.addEventListener("abort", leave, { once: true });
 }
 
-/** Throws history_gone: what came after the event that the reader knows was purged. From 0 on is all that there is. */
+/** Throws history_gone if events after the reader's last one were purged. From 0 on: all that there are. */
 function requireKept(purged: number, after: number | undefined): void {
   if (!after || after >= purged) return;
   throw new ServiceError("history_gone", {
@@ -183,7 +183,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
       after = told.last;
       yield told.events;
       if (room_uid !== undefined && told.hasEnd) return;
-      // Who reads what was long ago is not held up.
+      // A reader that catches up on old events is not delayed.
       const isNew = told.events.length < AT_ONCE && monotonicMs() - toldAt < TOGETHER_MS;
       // Not all readers at the same moment: others would wait for all of them.
       if (waits && isNew) await sleep(TOGETHER_MS * (0.5 + Math.random()));

@@ -1,4 +1,4 @@
-/** Finds the room whose audit a call asks for. */
+/** Finds the room of an audit call. */
 import type { Caller, KeyCall } from "../../core/operation.ts";
 
 export interface AuditedRoom {

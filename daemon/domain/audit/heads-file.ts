@@ -1,7 +1,7 @@
 /**
- * Owns the file that the heads of chains are written to: where it lies on another disk, or is copied to another host, whoever can
- * change the database cannot also change what is known of it. Lines are only added, and synced; a head that has not moved is
- * not written again. A file that has grown large is put aside under the name FILE.1, and a new one begins with all heads.
+ * File of chain heads: if it is on another disk or is copied to another host, a party that can change the database cannot also change this
+ * file. Lines are only appended, and synced; an unchanged head is not written again. A file that has grown large is renamed to FILE.1, and
+ * a new one starts with all heads.
  */
 import { open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -68,7 +68,7 @@ export class HeadsFile {
 
   async #write(): Promise<void> {
     const { database, file } = this.#deps;
-    // What that commit sees is on disk once it has come to its end: nothing is written that a loss of power could take back.
+    // All that this commit reads is on disk when it completes: nothing is written that a power loss could undo.
     const heads = await database.commit((queries) => chainHeads(queries), false);
     const moved = () => [...heads].filter(([orgKey, { seq }]) => this.#written.get(orgKey) !== seq);
     if (moved().length === 0) return;
@@ -95,7 +95,7 @@ export class HeadsFile {
     this.#written = new Map([...heads].map(([orgKey, { seq }]) => [orgKey, seq]));
   }
 
-  /** Says at once when the database is not the one that the file knows. */
+  /** Logs an error immediately if the database does not match the file. */
   #compare(): void {
     const { database, log, file } = this.#deps;
     const { queries } = database;

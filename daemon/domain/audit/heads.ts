@@ -1,4 +1,4 @@
-/** Owns the lines by which heads of chains are written down elsewhere, and how they are read again. */
+/** Line format in which heads of chains are stored outside of the database, and its parser. */
 import { existsSync, readFileSync } from "node:fs";
 import type { Head } from "./chain.ts";
 import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
@@ -10,7 +10,7 @@ export function headLine(orgKey: ChainKey, { seq, hash }: Head, at: string): str
   return `${JSON.stringify({ org_id: orgOfChain(orgKey), seq, hash, at })}\n`;
 }
 
-/** A file that grew too large, and the one that has taken its place. */
+/** The rotated file and the current one, as far as they exist. */
 export function filesOf(file: string): string[] {
   return [`${file}.1`, file].filter((each) => existsSync(each));
 }

@@ -1,4 +1,4 @@
-/** Owns the audit: an append-only chain of records per organization, and the calls that read it. */
+/** Audit: an append-only chain of records per organization, and the calls that read it. */
 import type { Bound } from "../../core/operation.ts";
 import { Anchors } from "./anchors.ts";
 import { ringReaders } from "./chain-bell.ts";
@@ -34,26 +34,26 @@ export { cursorAfterEvent, notAnEvent, seqOfEvent } from "./timeline-cursor.ts";
 export { verifyAll } from "./verify-all.ts";
 
 export interface AuditOptions {
-  /** Records are kept for so long; 0: for good. */
+  /** Retention of records, in ms; 0: unlimited. */
   keepMs: number;
   heads: Omit<HeadsFileDeps, "database" | "log">;
   /** File of the database; closed days are below its directory. */
   file: string;
-  /** Records of an organization a day, beyond which some are counted together; 0: any number. */
+  /** Records of an organization per day, above which some are counted together; 0: unlimited. */
   perDay: number;
-  /** How often what was counted is recorded. */
+  /** Interval at which counts become records. */
   countedMs: number;
 }
 
 export interface Audit {
   operations: Bound[];
-  /** For whoever sends records on. */
+  /** For subscribers that forward records. */
   chains: Chains;
-  /** Anchors what has moved, now. Never rejects. */
+  /** Anchors changed heads now. Never rejects. */
   anchor(): Promise<void>;
-  /** Ends what is followed of a room that moves to another host. */
+  /** Ends the streams of a room that moves to another host. */
   endRoom(roomUid: string): void;
-  /** How many chains lack what was anchored; null: that is not known. */
+  /** Number of chains that lack an anchored record; null: unknown. */
   chainsLost(): number | null;
   stop(): Promise<void>;
 }
@@ -75,7 +75,7 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, file, perDay, counte
     headsFile.expect();
     anchors?.expect();
   });
-  // Of what was recorded while no daemon ran.
+  // For records that were added while no daemon ran.
   headsFile.expect();
   void anchors?.settle();
   const events = makeEvents(deps, readers);

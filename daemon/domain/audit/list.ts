@@ -1,4 +1,4 @@
-/** Owns the calls that list audit records, of a room and of an organization: page by page, or all of them as lines of JSON. */
+/** Calls that list audit records of a room or an organization: paginated, or all of them as JSON lines. */
 
 import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../../shared/api/audit.ts";
 import { makeCursor, readCursor } from "../../core/cursor.ts";
@@ -40,7 +40,7 @@ export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
   ];
 }
 
-/** A page of what belongs to no organization: logins that failed, what operators did. Throws validation_failed, invalid_cursor. */
+/** A page of the records without an organization: failed logins, operators' actions. Throws validation_failed, invalid_cursor. */
 export async function listService(queries: Queries, query: Query) {
   const errors = momentRules(query);
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });

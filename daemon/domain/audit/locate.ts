@@ -1,4 +1,4 @@
-/** Finds the record of a thing that only the audit knows of. */
+/** Finds the record of a thing that only the audit still has. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { ownerOf } from "../../core/loop/index.ts";
 import { parsed } from "../../core/operation.ts";

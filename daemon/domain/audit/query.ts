@@ -44,5 +44,5 @@ function msOf(text: string): number {
   return /^[\d.]+$/.test(text) ? Number(text) * 1000 : Date.parse(text);
 }
 
-/** Years beyond 9999 are written with a sign, which sorts before every digit. */
+/** Years above 9999 are written with a sign, which sorts before every digit. */
 const LAST_MOMENT_MS = Date.parse("9999-12-31T23:59:59.999Z");

@@ -1,6 +1,6 @@
 /**
- * Retention of records: whole beginnings of chains go when their time is over, closed days as whole files, and each purge is a record of its own,
- * which says where the chain now begins. So a beginning that was taken away in another way is told from one that was purged.
+ * Retention of records: the oldest records of a chain are purged when their time is over, closed days as whole files. Each purge is itself
+ * a record with the new start of the chain. This distinguishes a purged beginning from a beginning removed in another way.
  */
 import { and, asc, eq, gt, lte } from "drizzle-orm";
 import { at, wallMs } from "../../core/clock.ts";
@@ -19,12 +19,12 @@ import { audit, auditStarts } from "./table.ts";
 
 /** Some milliseconds' work for one commit. */
 const AT_ONCE = 500;
-/** How often ended days are looked for. */
+/** Interval of the check for ended days. */
 const LOOK_MS = 3_600_000;
 
 /**
- * Closes the days that have ended, and purges what is older than `keepMs`, now and every hour; what is returned ends that. With 0, everything is
- * kept. `onLost` ends the service: what was written of a closed day may be lost.
+ * Closes the days that have ended, and purges records older than `keepMs`, now and every hour. Returns a function that stops it. With 0,
+ * nothing is purged. `onLost` stops the service: data written to a closed day may be lost.
  */
 export function keepRetention(deps: DaysDeps, keepMs: number, onLost: (error: DiskFailure) => void): () => void {
   const ending = new AbortController();
@@ -76,7 +76,7 @@ export function purgeAudit(queries: Queries, orgKey: ChainKey, before: string): 
   const kept = oldest.findIndex((row) => row.at >= before);
   const due = kept === -1 ? oldest : oldest.slice(0, kept);
   const last = due.at(-1);
-  // Where nothing happens any more, the record of the last purge stays: another purge would only leave another.
+  // In an inactive chain the record of the last purge stays: purging it would only add another one.
   if (!last || due.every(({ event }) => event === PURGED)) return 0;
   const { seq, hash } = last;
   queries

@@ -1,8 +1,8 @@
 /**
- * Owns the numbers of a room's events: those of its records in the chain, until it moves. Another host has a chain with other numbers, so
- * there they go on after the last that the room had, and its newest events come along for readers who have not had them.
+ * Numbers of a room's events: those of its records in the chain, until the room moves. Another host has a chain with other numbers, so
+ * there they continue after the room's last number, and its newest events come along for readers that have not received them.
  *
- *   number = id + (seq - stay.seq)   of a record of the stay after whose `seq` it comes; before the first stay they are the chain's own
+ *     number = id + (seq - stay.seq)   for a record after `seq` of its stay; before the first stay they are the chain's own
  */
 import { and, asc, desc, eq, gt, lt, lte, max } from "drizzle-orm";
 import type { Queries } from "../../db/client.ts";
@@ -13,10 +13,10 @@ import { type Stay, staysOf } from "./room-stays.ts";
 import { chainStart, listAudit } from "./rows.ts";
 import { type AuditRow, roomFormerEvents, roomStays } from "./table.ts";
 
-/** What a reader can be behind when a room moves. */
+/** Limit on how far a reader may be behind when a room moves. */
 const MOST_EVENTS = 1000;
 const MOST_CHARACTERS = 4 * 1024 ** 2;
-/** Of one room on one host; who goes to and fro more often has the numbers of the oldest wrong in lists. */
+/** Stays of one room on one host. If a room returns more often, lists show wrong numbers for its oldest events. */
 const MOST_STAYS = 100;
 
 interface Room {
@@ -24,7 +24,7 @@ interface Room {
   room_uid: string;
 }
 
-/** What goes along with a room. */
+/** Events that move with a room. */
 export interface MovedEvents {
   /** The number of its last event. */
   last: number;
@@ -68,7 +68,7 @@ export class RoomNumbers {
   read({ after, last, limit }: Range): AuditRow[] {
     const { seq, id } = this.#stay;
     const former = after < id ? this.#former({ after, last, limit }) : [];
-    // What this host has may be in closed days, which readers take elsewhere.
+    // Records of this host may be in closed days, which readers read elsewhere.
     if (former.length > 0 || (last !== undefined && last <= id)) return former;
     const own = listAudit(this.#queries, {
       ...this.#room,
@@ -80,7 +80,7 @@ export class RoomNumbers {
     return own.map((row) => this.numbered(row));
   }
 
-  /** The seqs, in the chain, of what closed days may have after a number; null where nothing of that comes next. */
+  /** Range of seqs in the chain that closed days may have after a number; null if the next records are not in closed days. */
   closedAfter(after: number): { after: number; last: number } | null {
     const { seq, id } = this.#stay;
     const last = closedUpTo(this.#queries, chainKey(this.#room.org_id));
@@ -100,7 +100,7 @@ export class RoomNumbers {
     return id + ofChain - seq;
   }
 
-  /** What is to go along where the room moves on. */
+  /** Events that move with the room when it leaves. */
   taken(): MovedEvents {
     const last = this.head();
     const { seq } = this.#stay;
@@ -179,7 +179,7 @@ export function giveEvents(queries: Queries, room: Room, { last, since, rows }: 
       .run();
 }
 
-/** The room is another host's: what came along with it goes, and is where it is. Within a transaction. */
+/** The room belongs to another host: the events that came with it are deleted here, and exist there. Within a transaction. */
 export function forgetFormerEvents(queries: Queries, roomUid: string): void {
   queries.delete(roomFormerEvents).where(eq(roomFormerEvents.room_uid, roomUid)).run();
 }
@@ -190,7 +190,10 @@ export function forgetNumbers(queries: Queries, roomUid: string): void {
   queries.delete(roomStays).where(eq(roomStays.room_uid, roomUid)).run();
 }
 
-/** What came along is kept no longer than what is recorded here; some at once. Within a transaction; returns how many went. */
+/**
+ * Purges events that came with rooms, with the retention of records of this host; up to `limit` per call. Within a transaction; returns the
+ * number of deleted events.
+ */
 export function purgeFormerEvents(queries: Queries, before: string, limit: number): number {
   const { room_uid, id, at } = roomFormerEvents;
   const old = queries.select({ room_uid, id }).from(roomFormerEvents).where(lt(at, before)).limit(limit).all();

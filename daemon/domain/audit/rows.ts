@@ -10,7 +10,7 @@ import { type ChainKey, chainKey } from "./chain-key.ts";
 import { partOf, shareOf } from "./days/parts.ts";
 import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 
-/** The last purged record of a chain; null for one that has all its records. */
+/** The last purged record of a chain; null if nothing was purged. */
 export function chainStart(queries: Queries, orgKey: ChainKey): Head | null {
   const { seq, hash, org_key } = auditStarts;
   return queries.select({ seq, hash }).from(auditStarts).where(eq(org_key, orgKey)).get() ?? null;
@@ -38,7 +38,7 @@ export function hashAt(queries: Queries, orgKey: ChainKey, seq: number): string 
 }
 
 export interface AuditFilter {
-  /** Null: of what belongs to none. */
+  /** Null: records without an organization. */
   org_id: string | null;
   room_uid?: string | undefined;
   room_id?: string | undefined;
@@ -52,14 +52,14 @@ export interface AuditFilter {
   request_id?: string | undefined;
   trace_id?: string | undefined;
   audit_id?: string | undefined;
-  /** Only what a timeline shows, by the events of its types. */
+  /** Only records that a timeline shows, by the events of its types. */
   selection?: Selection | undefined;
-  /** Without what is of nothing but looking. */
+  /** False: without records of reading calls. */
   reads?: false | undefined;
   order: "asc" | "desc";
   /** Exclusive: the seq of the last record of the page before. */
   after?: number | undefined;
-  /** Inclusive: the seq of the last record that is looked at. */
+  /** Inclusive: the seq of the last record to examine. */
   last?: number | undefined;
   limit: number;
 }
@@ -83,7 +83,7 @@ export function listPart(queries: Queries, filter: AuditFilter): { rows: AuditRo
   return { rows, next: rows.length < limit ? next : (rows.at(-1)?.seq ?? null) };
 }
 
-/** Matching records of all databases: for few, and where there is no other turn to take. Throws LostFile. */
+/** Matching records of all databases: for small results, and for callers that cannot do it in steps. Throws LostFile. */
 export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
   const found: AuditRow[] = [];
   for (let after: number | null | undefined = filter.after; after !== null && found.length < filter.limit; ) {
@@ -106,7 +106,7 @@ export function chainRecords(queries: Queries, orgKey: ChainKey, after: number, 
   }
 }
 
-/** As isReading says it of a record. */
+/** SQL equivalent of `isReading`. */
 const IS_READING = sql`(${or(...READING_WORDS.map((word) => sql`${audit.event} GLOB ${`*[._]${word}`}`))}
   AND (${audit.outcome} = 'success' OR ${audit.source} = 'web'))`;
 
@@ -137,7 +137,7 @@ export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
   );
 }
 
-/** As `typeOf` of the timeline says it. */
+/** SQL equivalent of `typeOf` of the timeline. */
 function selected({ done, waited, denied, waitedDenied }: Selection): SQL | undefined {
   const hasWaited = sql`json_type(${audit.details}, '$.wait_ms') IN ('integer', 'real')`;
   const hasNot = sql`NOT coalesce(${hasWaited}, 0)`;

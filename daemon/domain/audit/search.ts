@@ -1,4 +1,4 @@
-/** Finds the record of a thing that only the audit knows of, the newest first. */
+/** Finds the record of a thing that only the audit still has, the newest first. */
 import { and, eq, gte, inArray, lt, sql } from "drizzle-orm";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { Steps } from "../../core/loop/steps.ts";
@@ -8,7 +8,7 @@ import { chainEnd, matching, toRecord } from "./rows.ts";
 import { type Scan, stretches } from "./scan.ts";
 import { audit } from "./table.ts";
 
-/** Records of the chain that are searched for what may be anywhere. */
+/** Number of records of the chain that are searched for a thing that may be in any of them. */
 const MAX_SEARCHED = 20_000;
 
 /** The limits of a bound caller; null: none. */
@@ -26,7 +26,7 @@ export type Wanted =
   | { terminal_id: string }
   | { recording_id: string };
 
-/** Event prefix of the records whose details name a thing of this kind. */
+/** Event prefix of the records with the id of this kind in their details. */
 const FAMILY: Record<string, string> = { exec_id: "exec", terminal_id: "exec", recording_id: "screen" };
 
 /** A step for each stretch of the chain. */

@@ -1,4 +1,4 @@
-/** Owns recording what was only counted: some minutes' counts are one record each. */
+/** Periodic recording of counted calls: the counts of some minutes become one record each. */
 import type { Log } from "../../core/log.ts";
 import { repeat } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -6,7 +6,7 @@ import type { Database } from "../../db/transact.ts";
 import { countedChains, takeCounts } from "./counts.ts";
 import { chainAudits } from "./store.ts";
 
-/** Records what has been counted, also by a daemon before this one, now and again and again; what is returned ends that. */
+/** Records the counts, including those of an earlier daemon, now and periodically. Returns a function that stops it. */
 export function keepSettling(database: Database, log: Log, everyMs: number): () => void {
   return repeat(everyMs, async () => {
     try {

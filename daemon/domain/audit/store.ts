@@ -24,14 +24,14 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
   appendAudits(queries, [entry]);
 }
 
-/** Adds records, or counts them where a chain has had its records of the day. Within a transaction. */
+/** Adds records, or counts them if the chain has reached its daily limit. Within a transaction. */
 export function appendAudits(queries: Queries, entries: readonly AuditEntry[]): void {
   locally(queries, () => chainAudits(queries, entries, limits.get(queries)));
 }
 
 const RETENTION = { type: "system", id: "retention", name: "retention" };
 
-/** The record that a chain begins after another of its records, since `records` were purged. Within a transaction. */
+/** Adds the record that `records` were purged and the chain starts after another record. Within a transaction. */
 export function appendPurged(queries: Queries, orgKey: ChainKey, { seq, hash }: Head, records: number): void {
   const about = { outcome: "success", at: now(), actor: RETENTION, source: "reconciler" } as const;
   appendAudit(queries, { ...about, event: PURGED, org_id: orgOfChain(orgKey), details: { seq, hash, records } });
@@ -39,7 +39,7 @@ export function appendPurged(queries: Queries, orgKey: ChainKey, { seq, hash }: 
 
 const limits = new WeakMap<Queries, DailyRecords>();
 
-/** From now on chains have so many records a day; without it there is no limit. */
+/** Sets the daily limit of records per chain; without a call there is no limit. */
 export function limitRecords(queries: Queries, perDay: number): void {
   limits.set(queries, new DailyRecords(perDay));
 }
@@ -69,7 +69,7 @@ export function chainAudits(queries: Queries, given: readonly AuditEntry[], dail
   for (const [org_key, head] of heads) moveHead(queries, org_key, head);
 }
 
-/** People go by their ids: a record is hashed as it is, and outlasts whoever is forgotten. */
+/** Users are recorded by id only: a record is hashed as it is, and outlasts the deletion of a user. */
 function withoutName(entry: AuditEntry): AuditEntry {
   return entry.actor.type === "user" && entry.actor.name !== ""
     ? { ...entry, actor: { ...entry.actor, name: "" } }
@@ -110,13 +110,13 @@ function noteGrown(queries: Queries, org_key: ChainKey, room_uid: string | undef
   chains?.set(org_key, room_uid === undefined ? rooms : rooms.add(room_uid));
 }
 
-/** Keys of chains, each with the rooms that what is new is about. */
+/** Keys of chains, each with the rooms that the new records are about. */
 export type Grown = Map<ChainKey, Set<string>>;
 
-/** Chains that may have grown since they were last taken, with the rooms that it was about, where somebody takes them. */
+/** Chains that may have grown since the last `takeGrown`, with the rooms of the new records; absent if it was never called. */
 const grown = new WeakMap<Queries, Grown>();
 
-/** The chains that were added to since the last time, each with its rooms; the first call begins to count. */
+/** Returns the chains with new records since the last call, each with its rooms; the first call starts the collection. */
 export function takeGrown(queries: Queries): Grown {
   const chains: Grown = grown.get(queries) ?? new Map();
   grown.set(queries, new Map());
@@ -126,7 +126,7 @@ export function takeGrown(queries: Queries): Grown {
 /** Prepared once per connection: nearly every request leaves a record. */
 const insertsOf = preparedBy((queries: Queries) => rawInserts(queries, audit, [...HASHED, "hash"]));
 
-/** Where every chain ends, by its key. */
+/** Heads of all chains, by key. */
 export function chainHeads(queries: Queries): Map<ChainKey, Head> {
   const rows = queries.select().from(auditHeads).all();
   return new Map(rows.map(({ org_key, seq, hash }) => [org_key, { seq, hash }]));
@@ -140,13 +140,10 @@ export function countRecords(queries: Queries): number {
 
 /** A room's newest records, in stretches of a scan: some 20,000. */
 const MAX_FULL_STRETCHES = 8;
-/** Some milliseconds' work, where most of them have few. */
+/** Some milliseconds of work, if most stretches have few records. */
 const MAX_STRETCHES = 30;
 
-/**
- * What was recorded, with success, of these executions of a sandbox, oldest first. Records that are older than the begin of all of them are not
- * read.
- */
+/** Records of these executions of a sandbox that succeeded, oldest first. Records older than the start of all of them are not read. */
 export function executionRecords(
   queries: Queries,
   { org_id, room_uid, sandbox_id }: { org_id: string; room_uid: string; sandbox_id: string },
@@ -182,13 +179,13 @@ export function executionRecords(
       if (stretch.isFull) full++;
     }
   } catch (error) {
-    // Of days before one that is lost nothing is known.
+    // If a day's file is lost, records of earlier days are unavailable.
     if (!isLost(error)) throw error;
   }
   return found.reverse();
 }
 
-/** All records of what somebody did, and of what was done about them, in every chain; it reads all there are. */
+/** All records of a user's actions, and of actions on the user, in every chain; it reads all there are. */
 export function recordsAbout(queries: Queries, userId: string): AuditRecord[] {
   const isAbout = or(eq(audit.actor_id, userId), like(audit.details, `%"${userId}"%`));
   const open = queries.select().from(audit).where(isAbout).all();

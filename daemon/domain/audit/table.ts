@@ -1,4 +1,4 @@
-/** Owns the audit's tables as the queries see them. */
+/** Drizzle schema of the audit's tables. */
 import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { ChainKey } from "./chain-key.ts";
 
@@ -46,7 +46,7 @@ export const auditStarts = sqliteTable("audit_starts", {
   hash: text().notNull(),
 });
 
-/** Closed days, each in a file of its own. */
+/** Closed days, one file each. */
 export const auditFiles = sqliteTable("audit_files", {
   number: integer().primaryKey(),
   name: text().notNull(),
@@ -71,7 +71,7 @@ export const auditStretches = sqliteTable(
   ({ org_key, last_seq }) => [primaryKey({ columns: [org_key, last_seq] })],
 );
 
-/** What is counted and not recorded one by one, until a record tells of it. */
+/** Counts of calls that are not recorded individually, until a record reports them. */
 export const auditCounts = sqliteTable(
   "audit_counts",
   {
@@ -92,7 +92,7 @@ export const auditCounts = sqliteTable(
   ],
 );
 
-/** Of rooms that have moved: where the numbers of each stay here begin. */
+/** For rooms that have moved: the start of the numbers of each stay here. */
 export const roomStays = sqliteTable(
   "room_stays",
   {
@@ -107,7 +107,7 @@ export const roomStays = sqliteTable(
   ({ room_uid, seq }) => [primaryKey({ columns: [room_uid, seq] })],
 );
 
-/** What came along: events of a room from before it came. */
+/** Events of a room from before it moved here. */
 export const roomFormerEvents = sqliteTable(
   "room_former_events",
   {

@@ -1,16 +1,16 @@
 /**
- * Owns what those who follow the same timeline share: its newest records, read and made into text once for all of them. Who is further
- * behind reads by themselves up to where it begins.
+ * Shared tail of a timeline for all its readers: the newest records, read and rendered once. Readers that are further behind read on their
+ * own up to its start.
  */
 import type { StreamEvent } from "../../core/operation.ts";
 import type { AuditRow } from "./table.ts";
 
-/** Told at once at most. */
+/** Maximum per slice. */
 export const AT_ONCE = 100;
-/** Of a timeline; what is older is read again by who has not had it. */
+/** Events of a timeline; a reader that is behind reads older ones itself. */
 const MOST_EVENTS = 200;
 const MOST_CHARACTERS = 256 * 1024;
-/** Places at which readers who keep up are at once. */
+/** Positions of up-to-date readers that are cached. */
 const MOST_SLICES = 8;
 
 interface Told {
@@ -20,9 +20,9 @@ interface Told {
   isEnd: boolean;
 }
 
-/** What a reader is told at once. */
+/** Events that a reader gets in one piece. */
 export interface Slice {
-  /** The same list for all who are at the same place. */
+  /** The same list for all readers at the same position. */
   events: readonly StreamEvent[];
   /** The seq of the last of them. */
   last: number;
@@ -30,11 +30,11 @@ export interface Slice {
   hasEnd: boolean;
 }
 
-/** What a timeline is read by. */
+/** Data source of a timeline. */
 export interface Source {
   /** The seq of the newest record of its chain. */
   head(): number;
-  /** The records after one of them and, where it is given, up to another; in their order. */
+  /** The records after `after`, up to `last` if given, in order. */
   read(range: { after: number; last?: number; limit: number }): AuditRow[];
   eventOf(row: AuditRow): StreamEvent;
 }
@@ -64,7 +64,7 @@ export class Tail {
   #from: number;
   #last: number;
   #characters = 0;
-  /** By the first event that is told; the one that was made last is the last. */
+  /** By index of the first event; the most recently made slice is the last. */
   readonly #slices = new Map<number, Slice>();
 
   constructor(source: Source) {
@@ -73,7 +73,7 @@ export class Tail {
     this.#last = this.#from;
   }
 
-  /** What comes after the event that a reader knows, some of it at least; null when there is nothing. */
+  /** Events after the reader's last one, at least some of them; null if there are none. */
   after(seq: number): Slice | null {
     if (seq < this.#from) {
       const rows = this.#source.read({ after: seq, last: this.#from, limit: AT_ONCE });
@@ -101,11 +101,11 @@ export class Tail {
     return slice;
   }
 
-  /** Until it reaches what a reader knows, and some of what comes after. */
+  /** Reads records until it has reached the reader's position and some events after it. */
   #grow(seq: number): void {
     const head = this.#source.head();
     if (Math.min(seq, head) - this.#last > MOST_EVENTS) {
-      // Nobody has read for a while.
+      // No reader has read for a while.
       this.#events = [];
       this.#slices.clear();
       this.#characters = 0;

@@ -1,7 +1,6 @@
 /**
- * Owns how a reader of a timeline says how far it has come: by the id of the last event that it knows. A room is on one host, and
- * its events are counted: their number is the id. An organization's events may come from many hosts, so their ids are opaque to
- * clients, and an edited one is known.
+ * Cursor of a timeline: the id of the last event that the reader has received. A room is on one host, and its events are counted: their
+ * number is the id. An organization's events may come from many hosts, so their ids are opaque to clients, and an altered one is detected.
  */
 import { makeCursor, readCursor } from "../../core/cursor.ts";
 import type { StreamEvent } from "../../core/operation.ts";
@@ -11,9 +10,9 @@ import { toRecord } from "./rows.ts";
 import type { AuditRow } from "./table.ts";
 
 export interface TimelineCursor {
-  /** The seq of the last event that the reader knows. Throws invalid_cursor: to begin anywhere else would leave something out. */
+  /** The seq of the reader's last event. Throws invalid_cursor: to start at any other position would skip events. */
   read(cursor: string): number;
-  /** A record with the cursor of what comes after it. */
+  /** The event of a record, with the cursor for the events after it. */
   eventOf(row: AuditRow): StreamEvent;
 }
 
@@ -30,7 +29,7 @@ export const roomCursor: TimelineCursor = {
 
 const kindOf = (chain: ChainKey) => `events ${chain}`;
 
-/** The cursor of what comes after a record of an organization's chain: each host has it for its own. */
+/** The cursor for the events after a record of an organization's chain: each host has its own. */
 export function cursorAfterEvent(orgId: string, seq: number): string {
   return makeCursor(kindOf(chainKey(orgId)), String(seq));
 }
@@ -40,7 +39,7 @@ export function seqOfEvent(orgId: string, cursor: string): number {
   return orgCursor(chainKey(orgId)).read(cursor);
 }
 
-/** Lines of JSON have no ids: there it is a field of its own. */
+/** JSON lines have no ids: there the cursor is a separate field. */
 export function orgCursor(chain: ChainKey): TimelineCursor {
   const kind = kindOf(chain);
   return {
@@ -59,7 +58,7 @@ export function orgCursor(chain: ChainKey): TimelineCursor {
   };
 }
 
-/** Of a cursor that is none of the timeline. */
+/** The error for a cursor that is not from this timeline. */
 export function notAnEvent(cause?: unknown): ServiceError {
   return new ServiceError("invalid_cursor", {
     detail: "The cursor, `after` or Last-Event-ID, is not the id of an event of this timeline.",

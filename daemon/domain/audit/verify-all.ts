@@ -1,4 +1,4 @@
-/** Owns checking every chain of a service, with what was written down of them: the operator's proof, with or without a daemon. */
+/** Verification of every chain of a service against the heads stored elsewhere: the operator's proof, with or without a daemon. */
 import type { AnchorStore } from "../../core/anchor-store.ts";
 import type { Queries } from "../../db/client.ts";
 import { chainKey, orgOfChain } from "./chain-key.ts";
@@ -13,7 +13,7 @@ export interface Verification {
   heads: { files: readonly string[]; unreadable: string[] };
 }
 
-/** Also of chains that only the files or the anchors know. Throws when a file cannot be read. */
+/** Includes chains that only the files or the anchors name. Throws if a file cannot be read. */
 export async function verifyAll(
   queries: Queries,
   files: readonly string[],
@@ -21,7 +21,7 @@ export async function verifyAll(
 ): Promise<Verification> {
   const { witnessed, unreadable } = readHeads(files);
   const verdicts: OrgVerdict[] = [];
-  // Where they cannot be read, each verdict says so.
+  // If the anchors cannot be read, each verdict has a warning.
   const anchored = (await anchors?.last().catch(() => [])) ?? [];
   const anchoredKeys = anchored.map(({ org_id }) => chainKey(org_id));
   for (const org_key of new Set([...auditChains(queries), ...witnessed.keys(), ...anchoredKeys])) {

@@ -1,4 +1,4 @@
-/** Owns checking hash chains: the calls for an organization's own, and what the operator asks of all of them. */
+/** Verification of hash chains: the calls for an organization's own chain, and the operator's check of all chains. */
 import { auditVerify, orgAuditVerify } from "../../../shared/api/audit.ts";
 import type { AnchorStore } from "../../core/anchor-store.ts";
 import { ownerOf } from "../../core/loop/index.ts";
@@ -15,11 +15,11 @@ import { type AuditedRoom, findRoom } from "./find.ts";
 import { readVerdict } from "./reads.ts";
 import { walkOf } from "./walks.ts";
 
-/** A verdict, and what it could not look at. */
+/** A verdict, and warnings for checks that could not be made. */
 export type Looked = Verdict & { warnings?: string[] };
 
 export function makeVerify(deps: AuditDeps): Bound[] {
-  /** Of each organization one at a time: who asks meanwhile hears what that finds. */
+  /** Single-flight per organization: a concurrent caller gets the result of the check in progress. */
   const underWay = new Map<string, Promise<Looked>>();
   const { anchors } = deps;
   const { queries } = deps.database;
@@ -65,7 +65,7 @@ const verdictOf = ({ ok, from_seq, to_seq, broken_at }: Verdict): Verdict => ({ 
 
 const NOT_COMPARED = "The anchors of the audit were not read: records that were cut off at its end are not missed.";
 
-/** Checks a chain on this event loop, and compares it with its anchors where they can be read. */
+/** Checks a chain on this event loop, and compares it with its anchors if they can be read. */
 export async function verifyAnchored(
   queries: Queries,
   orgKey: ChainKey,

@@ -1,8 +1,8 @@
 /**
- * Closed days of the audit in the object store: each is an object of its own, which is sent once. Backups go without them, and a restore fetches
- * those that its database names.
+ * Closed days of the audit in the object store: each is an object of its own, sent once. Backups do not contain them, and a restore fetches
+ * the days that its database names.
  *
- *   PREFIX/audit/HOST/MARK/2026-11-29.db-SHA256   MARK is of the passphrase: with another one all days are sent again
+ *     PREFIX/audit/HOST/MARK/2026-11-29.db-SHA256   MARK is of the passphrase: with another one all days are sent again
  */
 
 import { createHash } from "node:crypto";
@@ -15,7 +15,7 @@ import { BrokenBackup, markOf, opened } from "./seal.ts";
 import { ObjectStore, StoreError } from "./store.ts";
 import { listStored, prove, send } from "./upload.ts";
 
-/** A closed day by its name and what is in it. */
+/** A closed day by its name and the hash of its content. */
 export interface Day {
   name: string;
   sha256: string;
@@ -23,14 +23,14 @@ export interface Day {
 
 export interface SentDays {
   sent: number;
-  /** Names of those whose files are not what they were. */
+  /** Names of days with changed files. */
   damaged: string[];
 }
 
 const keyOf = (plan: S3Plan, hostId: string, mark: string, { name, sha256 }: Day) =>
   `${daysPrefix(plan, hostId)}${mark}/${name}-${sha256}`;
 
-/** Sends those that are not there. Throws StoreError, and what the files throw. */
+/** Sends the days that the store does not have. Throws StoreError, and errors of the files. */
 export async function sendDays(
   plan: S3Plan,
   hostId: string,

@@ -1,4 +1,4 @@
-/** What backups to an object store need of the configuration, and of others. */
+/** Configuration and dependencies of backups to an object store. */
 import { type Config, ConfigError } from "../../core/config.ts";
 import type { Log } from "../../core/log.ts";
 import { secretIn } from "../../core/secret-file.ts";
@@ -22,7 +22,7 @@ export interface S3Plan {
 /** A passphrase of fewer could be guessed. */
 const LEAST_PASSPHRASE = 16;
 
-/** Null where there is no bucket. Throws ConfigError. */
+/** Null if no bucket is configured. Throws ConfigError. */
 export function planBackups(config: Config): S3Plan | null {
   const bucket = config["backup.s3.bucket"];
   if (bucket === "") return null;
@@ -77,9 +77,9 @@ function missing(key: string): never {
 export interface BackupsDeps {
   plan: S3Plan | null;
   log: Log;
-  /** Where what became of the last one is kept. */
+  /** File that stores the result of the last backup. */
   stateFile: string;
-  /** Makes one, in a process of its own, and resolves with what became of it once nothing of that is left. */
+  /** Makes a backup in a separate process, and resolves with its result once nothing of that process remains. */
   make(signal: AbortSignal): Promise<{ failed: string } | { stored: Stored }>;
 }
 

@@ -1,7 +1,8 @@
 /**
- * Owns backups to an object store that the daemon makes unasked: when one is due, that there is one at a time, and what became of the last.
+ * Scheduled backups to an object store: when one is due, one at a time, and the result of the last.
  *
- *   due: so long after the last good one; after one that failed, a while after that. What a stop of the service has missed is due at its start.
+ * Due: an interval after the last successful one; after a failure, a shorter pause after it. A backup missed while the service was stopped
+ * is due at its start.
  */
 import { readFileSync } from "node:fs";
 import { wallMs } from "../../core/clock.ts";
@@ -18,20 +19,20 @@ export { StoreError } from "./store.ts";
 export { download, listStored, upload } from "./upload.ts";
 
 const LOOK_MS = 15_000;
-/** After one that failed. */
+/** Pause after a failed backup. */
 const AGAIN_MS = 15 * 60_000;
 
-/** What is known of backups after a restart too; times in milliseconds since 1970. */
+/** State of backups that survives a restart; times in milliseconds since 1970. */
 export interface BackupState {
   /** Since when there are to be any. */
   since: number;
   good: ({ at: number } & Stored) | null;
-  /** The last one, where it failed. */
+  /** The last backup, if it failed. */
   failed: { at: number; why: string } | null;
 }
 
 export interface BackupFigures {
-  /** Since the last good one; where there was none, since there are to be any. */
+  /** Since the last successful backup; if there was none, since backups are scheduled. */
   age_seconds: number;
   interval_seconds: number;
   failed: string | null;
@@ -39,7 +40,7 @@ export interface BackupFigures {
 }
 
 export interface Backups {
-  /** Null where none are made unasked. */
+  /** Null if no backups are scheduled. */
   figures(): BackupFigures | null;
   start(): void;
   stop(): Promise<void>;
@@ -67,7 +68,7 @@ export function makeBackups({ plan, log, stateFile, make }: BackupsDeps): Backup
     writeBackupState(stateFile, known);
   };
   const look = async () => {
-    // One that was made by hand counts.
+    // A manual backup counts.
     known = readBackupState(stateFile) ?? known;
     if (wallMs() < dueAt(known, everyMs)) return;
     underWay = attempt().catch((error: unknown) =>
@@ -88,7 +89,7 @@ export function makeBackups({ plan, log, stateFile, make }: BackupsDeps): Backup
   };
 }
 
-/** The same from beside the daemon, where it has begun; null where none are made unasked. */
+/** The same from another process than the daemon, if a daemon has started them; null if no backups are scheduled. */
 export function backupFigures(plan: S3Plan | null, stateFile: string): BackupFigures | null {
   const state = readBackupState(stateFile);
   return state && plan?.everyMs ? figuresOf(state, plan.everyMs) : null;
@@ -119,7 +120,7 @@ export function afterwards(
   return { ...state, good: { at, name, size_bytes }, failed: null };
 }
 
-/** Null where none is kept, or none that can be read. */
+/** Null if the file is absent or invalid. */
 export function readBackupState(file: string): BackupState | null {
   try {
     const state = JSON.parse(readFileSync(file, "utf8")) as BackupState;

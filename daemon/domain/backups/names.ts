@@ -1,4 +1,6 @@
-/** Owns how backups in an object store are called: PREFIX/HOST-20261127T095500123Z.roomd, so that each host knows its own, and no two are one. */
+/**
+ * Names of backups in an object store: PREFIX/HOST-20261127T095500123Z.roomd, so that each host recognizes its own, and names are unique.
+ */
 import type { S3Plan } from "./deps.ts";
 
 const NAME = /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.roomd$/;
@@ -12,7 +14,7 @@ export function nameOf(hostId: string, at: Date): string {
   return `${hostId}-${at.toISOString().replace(/[-:.]/g, "")}.roomd`;
 }
 
-/** Null for what is no backup's. */
+/** Null if it is not the name of a backup. */
 export function readName(name: string): Named | null {
   const found = NAME.exec(name);
   if (!found) return null;
@@ -33,7 +35,7 @@ export function nameIn({ prefix }: Pick<S3Plan, "prefix">, key: string): string 
 export const urlOf = ({ bucket, prefix }: Pick<S3Plan, "bucket" | "prefix">, name: string): string =>
   `s3://${bucket}/${prefix}${name}`;
 
-/** Null for what is no URL of an object. */
+/** Null if it is not the URL of an object. */
 export function readUrl(text: string): { bucket: string; key: string } | null {
   const found = /^s3:\/\/([a-z0-9][a-z0-9.-]+)\/(.+)$/.exec(text);
   return found ? { bucket: String(found[1]), key: String(found[2]) } : null;

@@ -1,11 +1,11 @@
-/** Owns cutting a stream of bytes into pieces of a given size, one held back, so that the last is known as such. */
+/** Splits a stream of bytes into pieces of given sizes, holding one back to mark the last piece. */
 
 export interface Piece {
   bytes: Buffer;
   isLast: boolean;
 }
 
-/** `sizeOf` says how many bytes each piece has, counted from 0; the last has what is left, which is nothing of an empty stream alone. */
+/** `sizeOf` returns the bytes of each piece, counted from 0; the last piece has the remainder, which is empty only for an empty stream. */
 export async function* piecesOf(
   source: AsyncIterable<Uint8Array>,
   sizeOf: (piece: number) => number,
@@ -17,7 +17,7 @@ export async function* piecesOf(
     if (chunk.length === 0) continue;
     waiting.push(chunk);
     held += chunk.length;
-    // What is as long as a piece may be the last.
+    // A remainder of exactly one piece may be the last one.
     while (held > sizeOf(number)) {
       const all = joined(waiting);
       const size = sizeOf(number++);

@@ -1,13 +1,13 @@
 /**
- * Owns the form in which a backup leaves the host, encrypted by a passphrase. A stream of:
+ * Encrypted format of a backup outside of the host, with a key from a passphrase. A stream of:
  *
- *   "roomd-backup/1\n"                      what it is
- *   cost (1 byte), salt (16 bytes)          scrypt(passphrase, salt, N = 2^cost, r = 8, p = 1) makes 48 bytes:
- *   check (16 bytes)                        32 of the key, and these, by which a wrong passphrase is known as one
- *   pieces                                  AES-256-GCM of 64 KiB each, the last of what is left, with its tag of 16 bytes
+ *     "roomd-backup/1\n"               magic
+ *     cost (1 byte), salt (16 bytes)   scrypt(passphrase, salt, N = 2^cost, r = 8, p = 1) makes 48 bytes:
+ *     check (16 bytes)                 32 of the key, and these, which detect a wrong passphrase
+ *     pieces                           AES-256-GCM of 64 KiB each, the last of the remainder, with its tag of 16 bytes
  *
- * A piece's nonce is its number (11 bytes) and whether it is the last (1 byte); what comes before the pieces is authenticated with each. So
- * none can be changed, left out, moved or cut off without being noticed. Every backup has a salt, and so a key, of its own.
+ * A piece's nonce is its number (11 bytes) and whether it is the last (1 byte); the header before the pieces is authenticated with each. So
+ * a changed, omitted, moved or truncated piece is detected. Every backup has a salt, and so a key, of its own.
  */
 import { createCipheriv, createDecipheriv, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
@@ -24,29 +24,29 @@ const TAG_BYTES = 16;
 const MARK_SALT = Buffer.from("roomd-passphrase");
 /** scrypt takes 64 MiB for a moment. */
 const COST = 16;
-/** What somebody else wrote must not take all memory. */
+/** A header from an untrusted source must not exhaust memory. */
 const MOST_COST = 20;
 const CIPHER = "aes-256-gcm";
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
 
-/** The passphrase is another, or what stands at the begin was changed. */
+/** The passphrase differs, or the header was changed. */
 export class WrongPassphrase extends Error {
   override name = "WrongPassphrase";
 }
 
-/** It is not, or not any more, what was written. */
+/** The content is not, or no longer, that of a written backup. */
 export class BrokenBackup extends Error {
   override name = "BrokenBackup";
 }
 
-/** A mark of the passphrase that tells whether two are the same, and takes as long to guess from as from what is sealed. */
+/** A mark by which two passphrases can be compared for equality. It is as hard to brute-force as the encrypted backup. */
 export async function markOf(passphrase: string): Promise<string> {
   const { check } = await keyOf(passphrase, MARK_SALT, COST);
   return check.toString("hex");
 }
 
-/** Yields what the source yields, encrypted. */
+/** Yields the source's bytes, encrypted. */
 export async function* sealed(source: AsyncIterable<Uint8Array>, passphrase: string): AsyncGenerator<Buffer> {
   const salt = randomBytes(SALT_BYTES);
   const { key, check } = await keyOf(passphrase, salt, COST);
@@ -59,7 +59,7 @@ export async function* sealed(source: AsyncIterable<Uint8Array>, passphrase: str
   }
 }
 
-/** Yields what was sealed, each piece once it is known to be true. Throws WrongPassphrase, BrokenBackup. */
+/** Yields the decrypted bytes, each piece after it was authenticated. Throws WrongPassphrase, BrokenBackup. */
 export async function* opened(source: AsyncIterable<Uint8Array>, passphrase: string): AsyncGenerator<Buffer> {
   const pieces = piecesOf(source, (number) => (number === 0 ? HEADER_BYTES : PIECE_BYTES + TAG_BYTES));
   const header = (await pieces.next()).value as Piece;

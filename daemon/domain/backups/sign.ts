@@ -1,4 +1,4 @@
-/** Owns signing requests to an object store, as AWS Signature Version 4 says (docs.aws.amazon.com, "Signing AWS API requests"). */
+/** AWS Signature Version 4 for requests to an object store (docs.aws.amazon.com, "Signing AWS API requests"). */
 import { createHash, createHmac } from "node:crypto";
 
 const ALGORITHM = "AWS4-HMAC-SHA256";
@@ -20,7 +20,7 @@ export interface Unsigned {
 
 export const sha256 = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** The headers to send, those that were given among them. */
+/** The headers to send, including the given ones. */
 export function signed({ key_id, secret, region }: Credentials, request: Unsigned, at: Date): Record<string, string> {
   const { method, url, headers = {}, bodySha256 } = request;
   const time = at.toISOString().replace(/[-:]|\.\d{3}/g, "");
@@ -46,7 +46,7 @@ export function signed({ key_id, secret, region }: Credentials, request: Unsigne
   };
 }
 
-/** As URIs are encoded there: all but letters, digits and `-._~`. */
+/** URI encoding of that signature: all but letters, digits and `-._~`. */
 export const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 

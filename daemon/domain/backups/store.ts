@@ -1,6 +1,6 @@
 /**
- * Owns what is asked of an object store that speaks the S3 protocol: a handful of requests, each signed, bounded in time, and tried again where
- * that may help. What it says in return is read for a few names only, and no more than 4 MiB of it.
+ * Client of an object store with the S3 protocol: a few requests, each signed, with a timeout, and retried if that may help. From responses
+ * only a few elements are read, and 4 MiB at most.
  */
 
 import { startTimer, stopTimer, timeoutSignal, wallMs } from "../../core/clock.ts";
@@ -14,17 +14,17 @@ const FIRST_PAUSE_MS = 500;
 /** Of one request, with its body; a part may be 256 MiB. */
 const DEADLINE_MS = 15 * 60_000;
 const SHORT_DEADLINE_MS = 60_000;
-/** Of an object that is read: so long nothing may come. */
+/** Idle timeout while an object is read. */
 const SILENCE_MS = 60_000;
 const MOST_ANSWER_BYTES = 4 * 1024 ** 2;
 /** Pages of a list, of a thousand each. */
 const MOST_PAGES = 1000;
 
-/** Says what is wrong and what to do about it. */
+/** The message names the problem, `hint` the remedy. */
 export class StoreError extends Error {
   override name = "StoreError";
   readonly hint: string | null;
-  /** As the store calls it; empty where it said nothing. */
+  /** The store's error code; empty if it returned none. */
   readonly code: string;
   constructor(message: string, hint: string | null, code = "", options: ErrorOptions = {}) {
     super(message, options);
@@ -36,7 +36,7 @@ export class StoreError extends Error {
 export interface StoredObject {
   key: string;
   size_bytes: number;
-  /** By the clock of the object store; infinite if it does not tell. */
+  /** By the clock of the object store; infinite if it does not report the time. */
   storedMs: number;
 }
 
@@ -66,7 +66,7 @@ export class ObjectStore {
     this.#signal = signal;
   }
 
-  /** All whose keys begin so, by key. */
+  /** All objects with this key prefix, sorted by key. */
   async list(prefix: string): Promise<StoredObject[]> {
     const found: StoredObject[] = [];
     let token = "";
@@ -83,7 +83,7 @@ export class ObjectStore {
     return found;
   }
 
-  /** Those that were begun and not completed; none where the store does not tell. */
+  /** Uploads that were started and not completed; empty if the store does not support the list. */
   async unfinished(prefix: string): Promise<UnfinishedUpload[]> {
     try {
       const text = await this.#text({ method: "GET", query: { uploads: "", prefix } });
@@ -126,7 +126,7 @@ export class ObjectStore {
       body,
       deadlineMs: DEADLINE_MS,
     });
-    // It says 200 before it knows.
+    // The store sends status 200 before the outcome is known.
     const code = textIn(text, "Code");
     if (code !== "") throw new StoreError(`The object store did not complete the upload: ${code}.`, null, code);
   }
@@ -142,7 +142,7 @@ export class ObjectStore {
     await this.#text({ method: "DELETE", key });
   }
 
-  /** What is in it, going on where the connection was cut. */
+  /** The content of an object; resumes after a lost connection. */
   async *read(key: string): AsyncGenerator<Uint8Array> {
     let at = 0;
     let etag: string | null = null;
@@ -247,7 +247,7 @@ export class ObjectStore {
   }
 }
 
-/** Throws StoreError where it is too long. */
+/** Throws StoreError if the text is too long. */
 async function textOf({ body }: Response): Promise<string> {
   const parts: Uint8Array[] = [];
   let left = MOST_ANSWER_BYTES;

@@ -1,10 +1,10 @@
 /**
- * Owns bringing a backup into the object store:
+ * Upload of a backup into the object store:
  *
- *   what former ones have left unfinished is abandoned → the stream is sealed and sent part by part ⇒ completed: it has its name
- *   → it is read back, each piece opened ⇒ it is proven whole → those beyond the number that is kept are deleted, the oldest first
+ *     unfinished uploads of earlier runs are aborted → the stream is sealed and sent part by part ⇒ completed: named
+ *     → it is read back, each piece opened ⇒ proven whole → those above the number to retain are deleted, oldest first
  *
- * Whatever fails before it is proven leaves all that were there, and nothing of this one.
+ * A failure before it is proven retains all previous backups, and leaves nothing of this one.
  */
 import { createHash } from "node:crypto";
 import { wallMs } from "../../core/clock.ts";
@@ -20,9 +20,9 @@ export interface Uploaded extends Stored {
   /** Of it all, before it was sealed. */
   bytes: number;
   is_read_back: boolean;
-  /** Names of those that were deleted for it. */
+  /** Names of backups that were deleted for this one. */
   deleted: string[];
-  /** Why older ones could not be deleted; null where they could. */
+  /** Why older backups could not be deleted; null if they could. */
   undeleted: string | null;
 }
 
@@ -33,11 +33,11 @@ interface How {
   at?: Date;
 }
 
-/** Nobody else may be making one of this host. Throws StoreError, BrokenBackup, and what the source throws. */
+/** Only one upload per host at a time. Throws StoreError, BrokenBackup, and errors of the source. */
 export async function upload(plan: S3Plan, source: AsyncIterable<Uint8Array>, how: How): Promise<Uploaded> {
   const { hostId, signal, onStage = () => {}, at = new Date(wallMs()) } = how;
   const store = new ObjectStore(plan, signal);
-  // Where the signal was given there is still this to do.
+  // For the cleanup after the signal was aborted.
   const last = new ObjectStore(plan);
   const name = nameOf(hostId, at);
   const key = keyOf(plan, name);
@@ -58,7 +58,7 @@ export async function upload(plan: S3Plan, source: AsyncIterable<Uint8Array>, ho
   return { name, ...sent, is_read_back: plan.readBack, deleted, undeleted };
 }
 
-/** Of a process that was killed: its parts would be paid for until somebody finds them. */
+/** Aborts uploads of killed processes: their parts would otherwise cost money until they are found. */
 async function abandonLeft(plan: S3Plan, store: ObjectStore, hostId: string): Promise<void> {
   for (const { key, upload_id } of await store.unfinished(plan.prefix)) {
     const isOwn = readName(nameIn(plan, key) ?? "")?.host_id === hostId || key.startsWith(daysPrefix(plan, hostId));
@@ -72,7 +72,7 @@ interface Sent {
   sha256: string;
 }
 
-/** Sends a stream and has it become the object of this key. `last` is used where the signal was given. */
+/** Sends a stream as the object of this key. `last` is used after the signal was aborted. */
 export async function send(
   store: ObjectStore,
   last: ObjectStore,
@@ -134,7 +134,7 @@ async function retire(
     }
     return { deleted, undeleted: null };
   } catch (error) {
-    // The backup is there all the same.
+    // The backup exists anyway.
     return { deleted, undeleted: error instanceof Error ? error.message : String(error) };
   }
 }
@@ -145,8 +145,8 @@ export interface ListedBackup extends Stored {
 }
 
 /**
- * All below the prefix, of every host; the newest first. Throws StoreError. A name has the time of its host, whose clock may have been ahead:
- * no backup is newer than its object. An object may be newer than its backup, if the bucket was copied.
+ * All below the prefix, of every host; the newest first. Throws StoreError. A name has the time of its host, with a clock that may have
+ * been ahead: no backup is newer than its object. An object may be newer than its backup, if the bucket was copied.
  */
 export async function listStored(plan: S3Plan, store = new ObjectStore(plan)): Promise<ListedBackup[]> {
   const found = (await store.list(plan.prefix)).flatMap(({ key, size_bytes, storedMs }) => {
@@ -161,7 +161,7 @@ export async function listStored(plan: S3Plan, store = new ObjectStore(plan)): P
     .map(({ backup }) => backup);
 }
 
-/** What is in a backup, each piece once it is known to be true. Throws StoreError, WrongPassphrase, BrokenBackup. */
+/** The content of a backup, each piece after it was authenticated. Throws StoreError, WrongPassphrase, BrokenBackup. */
 export function download(plan: S3Plan, { bucket, key }: { bucket: string; key: string }): AsyncGenerator<Uint8Array> {
   return opened(new ObjectStore({ ...plan, bucket }).read(key), plan.passphrase);
 }

@@ -1,6 +1,6 @@
-/** Owns finding a few named elements in what an object store answers: flat lists without attributes. It is no parser of XML, and trusts none. */
+/** Finds a few named elements in responses of an object store: flat lists without attributes. Not an XML parser; the input is untrusted. */
 
-/** What stands within each element of this name, which holds none of its own name. */
+/** Content of each element of this name, which contains no element of its own name. */
 export function elementsIn(text: string, name: string): string[] {
   return text
     .split(`<${name}>`)
@@ -8,7 +8,7 @@ export function elementsIn(text: string, name: string): string[] {
     .map((rest) => rest.split(`</${name}>`, 1)[0] ?? "");
 }
 
-/** What stands within the first one; empty where there is none. */
+/** Content of the first element of this name; empty if absent. */
 export function textIn(text: string, name: string): string {
   return decodeEntities(elementsIn(text, name)[0] ?? "");
 }

@@ -1,6 +1,6 @@
 /**
- * Owns barrier_arrive. An arrival is kept before anything is waited for, so that neither a timeout nor a crash withdraws it;
- * whoever waits looks at its own generation again when the barrier's bell rings.
+ * The `barrier_arrive` call. An arrival is stored before the call waits, so that neither a timeout nor a crash withdraws it. A waiting call
+ * re-reads its own generation when the barrier's bell rings.
  */
 import { barrierArrive, DEFAULT_BARRIER_WAIT_MS } from "../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
@@ -93,7 +93,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
   });
 }
 
-/** Who arrives, and on what terms. */
+/** The arriving agents and their terms. */
 function arrivalOf(caller: Parameters<typeof actingAs>[0], input: Input): Terms {
   const { arrivals, parties, participants } = input;
   if (arrivals) for (const agentId of arrivals) actingAs(caller, agentId, "arrivals");
@@ -106,7 +106,7 @@ interface BarrierWait extends AgentWait {
   generation: number;
 }
 
-/** Those who arrive wait for the participants who are missing then. */
+/** The arriving agents wait for the participants that are missing at that time. */
 function waitOf(deps: BarrierDeps, { room_uid }: RoomTarget, barrierId: string, terms: Terms): BarrierWait {
   const wait: BarrierWait = {
     agents: terms.arrivals,
@@ -130,14 +130,17 @@ function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierW
 const placeOf = (row: BarrierRow, arrivals: readonly string[]): BarrierRow =>
   row.state === "waiting" ? { ...row, participants: null, arrived: [...arrivals] } : row;
 
-/** The generation that these have arrived in, as it is now. Throws barrier_cancelled where the room was turned back to before that. */
+/**
+ * The current row of the generation in which these agents arrived. Throws barrier_cancelled if the room was restored to a checkpoint from
+ * before the arrival.
+ */
 function standing({ bells, database }: BarrierDeps, kept: BarrierRow, arrivals: readonly string[]): BarrierRow {
   const { room_uid, barrier_id, generation } = kept;
   const row = findBarrier(database.queries, room_uid, barrier_id, generation);
   if (row && hasThem(row, arrivals)) return row;
   if (kept.state !== "waiting") return kept;
   bells.requireOpen(room_uid);
-  // Of those that are long over the oldest go; one that is still to come was taken back.
+  // Of generations that ended long ago the oldest are removed. If the newest number is not higher, a restore has undone this one.
   const newest = findBarrier(database.queries, room_uid, barrier_id)?.generation ?? 0;
   if (newest > generation) return kept;
   throw new ServiceError("barrier_cancelled", {
@@ -147,14 +150,14 @@ function standing({ bells, database }: BarrierDeps, kept: BarrierRow, arrivals: 
   });
 }
 
-/** Whether these count as arrived, as far as that matters: one that is over changes no more. */
+/** Whether these agents count as arrived, as far as it matters: a generation that is over changes no more. */
 function hasThem({ state, arrived }: BarrierRow, arrivals: readonly string[]): boolean {
   return state !== "waiting" || arrivals.every((agentId) => arrived.includes(agentId));
 }
 
 /**
- * The generation that the same call has arrived in before, though it was not answered: it does not arrive in the next. An arrival
- * that was taken back with its room is none.
+ * The generation in which an earlier attempt of the same call arrived, without a response: the retry does not arrive in the next one. An
+ * arrival that was undone by a restore of the room does not count.
  */
 function begunBy(
   queries: Queries,
@@ -193,7 +196,7 @@ function write(
   return arrived;
 }
 
-/** A generation that is over, for one who arrived in it or has come too late. Throws barrier_not_found. */
+/** A generation that is over, for an agent that arrived in it or comes too late. Throws barrier_not_found. */
 function past(queries: Queries, room: RoomTarget, barrierId: string, generation: number, terms: Terms): BarrierRow {
   const row = findBarrier(queries, room.room_uid, barrierId, generation);
   if (!row) {
@@ -221,7 +224,7 @@ function open(
 ): BarrierRow {
   if (!before) space.addName(queries, room_uid);
   const freed = removeGenerations(queries, room_uid, barrier_id, generation - KEPT_GENERATIONS);
-  // Also for who is still to arrive: nobody is refused at a barrier that is open.
+  // Counts the agents that are still to arrive, too: no arrival at an open barrier is refused for space.
   space.change(queries, room_uid, bytesOf(terms) - freed);
   const fresh = { state: "waiting" as const, arrived: [], dead: [], opened_at: now(), ended_at: null };
   return { room_uid, barrier_id, generation, ...terms, ...fresh };

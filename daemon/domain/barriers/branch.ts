@@ -1,9 +1,10 @@
 /**
- * Owns how the barriers of a room branch with it: every generation that is kept, and who has arrived in it. A barrier's name and the
- * number of a generation are looked up within a room, and stay as they are: an agent arrives by them wherever it wakes up, and
- * arriving again counts as the same arrival. Nothing of a barrier is due at a time: who waits brings its own patience.
+ * Branching of a room's barriers: every retained generation and its arrivals. Barrier names and generation numbers are looked up within a
+ * room and stay the same: an agent arrives with them in whichever room it wakes up, and a repeated arrival counts as the same arrival.
+ * Barriers have no timers: each waiting call has its own timeout.
  *
- * A room that was turned back counts its generations on from there. Who waits in one that was taken back is told so (arrive.ts).
+ * A room that was restored to a checkpoint continues to count generations from there. Calls that wait in a generation that was undone fail
+ * with an error (arrive.ts).
  */
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -13,7 +14,7 @@ import { acceptBarriers, type BarriersState } from "./foreign.ts";
 import { breakBarriers, waitedForIn } from "./store.ts";
 import { barriers } from "./table.ts";
 
-/** `breakGone` breaks what waits for agents that are gone, in commits of its own. */
+/** `breakGone` breaks the barriers that wait for agents that are gone, in separate commits. */
 export function makeBranch(
   { agents, bells, database, missing, space }: BarrierDeps,
   breakGone: (roomUid: RoomUid) => Promise<void>,
@@ -40,7 +41,7 @@ export function makeBranch(
     },
     // A room's own have space in it, and others were counted by accept.
     requireSpace: () => {},
-    /** Also breaks what waits for agents that are gone by now. */
+    /** Also breaks the barriers that wait for agents that are gone by now. */
     wake: async ({ room_uid }) => {
       bells.ringAll(room_uid);
       await breakGone(room_uid);

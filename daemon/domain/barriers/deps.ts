@@ -1,4 +1,4 @@
-/** What barriers need of others. */
+/** Dependencies of barriers. */
 import type { Bells } from "../../core/bells.ts";
 import type { FindRoom } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";

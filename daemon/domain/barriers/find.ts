@@ -1,4 +1,4 @@
-/** Finds a barrier's room, and the bell that wakes those who wait at it. */
+/** Finds a barrier's room, and the name of the bell that wakes the calls that wait at it. */
 import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import type { BarrierDeps } from "./deps.ts";

@@ -1,4 +1,4 @@
-/** Owns what of a room's barriers goes into a checkpoint or a file, and what such a file from outside may say of them. */
+/** The state of a room's barriers in a checkpoint or backup file, and the validation of such a file from outside. */
 import { Type } from "@sinclair/typebox";
 import {
   BARRIER_STATES,
@@ -30,14 +30,14 @@ import { KEPT_GENERATIONS } from "./state.ts";
 import { bytesOf } from "./store.ts";
 import { barriers } from "./table.ts";
 
-/** What a checkpoint has of them. */
+/** The barriers in a checkpoint. */
 export interface BarriersState {
   barriers: Rows;
-  /** Agents that were gone though a barrier still waited for them: it is broken where it is put. */
+  /** Agents that were gone while a barrier still waited for them: it is broken when the state is put into a room. */
   gone: string[];
 }
 
-/** The one that was opened last, and those that are kept beside it. */
+/** The generation that was opened last, and the older ones that are retained. */
 const MOST_GENERATIONS = KEPT_GENERATIONS + 1;
 const MOST_ROWS = MOST_GENERATIONS * MAX_ROOM_BARRIERS;
 
@@ -65,7 +65,7 @@ const state = Type.Object(
   { additionalProperties: false },
 );
 
-/** What waits for agents that are gone is broken here: nobody is left in `gone`. Throws Foreign. */
+/** Breaks the barriers that wait for agents that are gone: the returned `gone` is empty. Throws Foreign. */
 export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin, "takenAtMs">): Promise<BarriersState> {
   const said = accept(state, given, "barriers");
   if (!isUnique(said.gone)) throw new Foreign("it names an agent twice that is gone");
@@ -107,11 +107,11 @@ function requireArrivals({ state, parties, arrived, ended_at }: Named, participa
   if (!isOne) throw new Foreign("a barrier of it has other arrivals than one can have");
 }
 
-/** Of each barrier: how many come, the newest of all, and the one that waits. */
+/** Per barrier: the number of its generations, the newest of all, and the waiting one. */
 class Generations {
   readonly #of = new Map<unknown, { count: number; newest: number; waiting: number | null }>();
 
-  /** Throws Foreign where there are more than a room keeps. */
+  /** Throws Foreign if there are more than a room retains. */
   add({ barrier_id, generation, state }: Named): void {
     const number = Number(generation);
     const its = this.#of.get(barrier_id) ?? { count: 0, newest: 0, waiting: null };
@@ -125,7 +125,7 @@ class Generations {
     its.waiting = number;
   }
 
-  /** Throws Foreign where another than the newest waits. */
+  /** Throws Foreign if a generation other than the newest is waiting. */
   requireNewest(): void {
     for (const { newest, waiting } of this.#of.values()) if (waiting !== null && waiting < newest) throw notNewest();
   }

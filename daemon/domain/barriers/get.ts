@@ -1,4 +1,4 @@
-/** Owns the calls that list barriers, show one, and cancel one. */
+/** The calls that list barriers, show one, and cancel one. */
 import { type BarrierRecord, barrierCancel, barrierGet, barrierList } from "../../../shared/api/barriers.ts";
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
@@ -17,7 +17,7 @@ import type { BarrierRow } from "./table.ts";
 /** Also of the room that this one was made from. */
 const CURSOR = "barriers";
 
-/** A page ends where its barriers have so many names of agents, of which each may have two thousand: some milliseconds of work. */
+/** A page ends when its barriers contain this many agent names, of which each barrier may have two thousand: some milliseconds of work. */
 const MOST_NAMES = 10_000;
 const ROWS_AT_ONCE = 16;
 
@@ -65,7 +65,7 @@ export function makeGet(deps: BarrierDeps): Bound[] {
   ];
 }
 
-/** One row more than `most`, which are to be shown, where there are more. */
+/** Up to one row more than `most`, the number of rows to show, if there are more. */
 function rowsOf(queries: Queries, roomUid: RoomUid, after: string | null, limit: number) {
   const rows: BarrierRow[] = [];
   for (let [from, names] = [after, 0]; rows.length <= limit; ) {

@@ -1,4 +1,4 @@
-/** Owns barriers: points that the agents of a room pass together, generation after generation. */
+/** Barriers: points that the agents of a room pass together, generation after generation. */
 
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -29,7 +29,7 @@ export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "missing" | "
     space: new BarrierSpace(needs.database),
   };
   const { bells, database } = deps;
-  /** Breaks what waits for this agent by name. */
+  /** Breaks the barriers that wait for this agent by name. */
   const agentGone = async (roomUid: RoomUid, agentId: string): Promise<void> => {
     const pieces = new Pieces(loopTime, "host", "barrier.break");
     const theirs: string[] = [];
@@ -53,7 +53,7 @@ export function makeBarriers(needs: Omit<BarrierDeps, "meetings" | "missing" | "
     operations: [makeArrive(deps), ...makeGet(deps)] as Bound[],
     branch: makeBranch(deps, breakGone),
     agentGone,
-    /** Breaks what still waits for agents that went while there was no daemon to see it. */
+    /** Breaks the barriers that still wait for agents that went while no daemon was running. */
     start: async (): Promise<void> => {
       const gone = waitedFor(database.queries).filter((each) => deps.agents.isGone(each.room_uid, each.agent_id));
       for (const { room_uid, agent_id } of gone) await agentGone(room_uid, agent_id);

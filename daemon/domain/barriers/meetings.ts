@@ -1,7 +1,4 @@
-/**
- * Owns where in their traces the arrivals at a barrier are, so that each can be linked to the others: in memory, as long as one of them
- * waits.
- */
+/** Trace contexts of the arrivals at a barrier, so that each can be linked to the others: in memory, as long as one of them waits. */
 
 import type { TraceContext } from "../../../shared/traceparent.ts";
 import type { CallTrace } from "../../core/traces.ts";
@@ -10,7 +7,7 @@ import type { BarrierRow } from "./table.ts";
 const MOST_ARRIVALS = 64;
 
 interface Meeting {
-  /** By who has arrived: the same agents again are where they are now. */
+  /** By the arriving agents: a repeated arrival of the same agents replaces their context. */
   arrivals: Map<string, TraceContext>;
   waiting: number;
 }
@@ -18,7 +15,7 @@ interface Meeting {
 export class Meetings {
   readonly #known = new Map<string, Meeting>();
 
-  /** What is returned links the call to the others that have come by then; it is to be called once, however the wait ends. */
+  /** Returns a function that links the call to the other arrivals up to then; it must be called once, however the wait ends. */
   arrive(
     { room_uid, barrier_id, generation }: Pick<BarrierRow, "room_uid" | "barrier_id" | "generation">,
     agents: readonly string[],

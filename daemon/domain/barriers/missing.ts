@@ -1,6 +1,6 @@
 /**
- * Participants that waiting generations still lack, shared by the calls at a barrier: every wait that begins in the room is checked for cycles
- * through all others, and the names of a barrier are up to a thousand.
+ * Participants that waiting generations still lack, shared by the calls at a barrier: every wait that starts in the room is checked for
+ * cycles through all others, and a barrier has up to a thousand names.
  */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Database } from "../../db/transact.ts";
@@ -45,7 +45,7 @@ export class MissingParticipants {
     const missing = row && row.parties === row.participants?.length ? missingOf(row) : [];
     if (!known) return missing;
     Object.assign(known, { generation, version, missing });
-    // Another arrival may have as long a name as one that is rolled back.
+    // Another arrival may have a name as long as that of an arrival that is rolled back.
     undo(() => {
       known.version = null;
     });

@@ -25,7 +25,7 @@ interface Counting {
 
 export class BarrierSpace {
   readonly #counts: TransactionMap<RoomUid, Counts>;
-  /** Counts under way; one that is removed has missed a change. */
+  /** Counts in progress; a count that was removed from the map has missed a change. */
   readonly #counting = new Map<RoomUid, Counting>();
 
   constructor(database: Pick<Database, "undo">) {
@@ -69,7 +69,10 @@ export class BarrierSpace {
     this.#counts.set(roomUid, { names: names + 1, bytes });
   }
 
-  /** Within the transaction that adds so many bytes, or takes them away. Throws quota_exceeded where there are more then than before. */
+  /**
+   * Within the transaction that adds this many bytes, or removes them if negative. Throws quota_exceeded if bytes are added and the sum
+   * exceeds the limit.
+   */
   change(queries: Queries, roomUid: RoomUid, bytes: number): void {
     const { names, bytes: before } = this.#of(queries, roomUid);
     const taken = before + bytes;

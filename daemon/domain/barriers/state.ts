@@ -1,7 +1,7 @@
 /**
- * Owns the states of a barrier's generation, and what an arrival makes of it. Pure.
+ * States of a barrier's generation, and the effect of an arrival on it. Pure.
  *
- *   waiting → released | broken | cancelled
+ *     waiting → released | broken | cancelled
  */
 import type { BarrierState } from "../../../shared/api/barriers.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -14,15 +14,15 @@ export const NEXT_STATES = {
   cancelled: [],
 } as const satisfies Record<BarrierState, readonly BarrierState[]>;
 
-/** Of each barrier so many generations are kept, for those who ask by number whether theirs was released. */
+/** Generations that are retained per barrier, for agents that query by number whether theirs was released. */
 export const KEPT_GENERATIONS = 16;
 
-/** What an arrival says of the barrier. */
+/** The terms that an arrival gives for the barrier. */
 export interface Terms {
   parties?: number | undefined;
   participants?: readonly string[] | undefined;
   arrivals: readonly string[];
-  /** Whether `arrivals` were listed, and so may say how many parties there are. */
+  /** Whether `arrivals` were listed, so that their count can be the number of parties. */
   listed: boolean;
 }
 
@@ -72,7 +72,7 @@ export function requireSameTerms(row: BarrierRow, terms: Terms): void {
   if (stranger) throw refuse(`${stranger} is not a participant of barrier ${barrier_id}.`);
 }
 
-/** The generation with these who have arrived. Throws barrier_parties_mismatch for too many. */
+/** The generation with these arrivals added. Throws barrier_parties_mismatch for too many. */
 export function arrive(row: BarrierRow, arrivals: readonly string[], now: string): BarrierRow {
   const arrived = [...new Set([...row.arrived, ...arrivals])];
   if (arrived.length > row.parties) {
@@ -85,7 +85,7 @@ export function arrive(row: BarrierRow, arrivals: readonly string[], now: string
   return { ...row, arrived, ...(isComplete ? { state: "released" as const, ended_at: now } : {}) };
 }
 
-/** Throws how the generation ended, unless it goes on or was released. */
+/** Throws the error of a generation that is broken or cancelled; returns if it is waiting or was released. */
 export function requireWhole(row: BarrierRow): void {
   const { barrier_id, generation, arrived, dead } = row;
   const details = { generation, arrived, missing: missingOf(row) };

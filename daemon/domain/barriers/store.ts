@@ -1,4 +1,4 @@
-/** Owns the SQL of barriers. */
+/** SQL of barriers. */
 import { and, asc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
@@ -7,7 +7,7 @@ import { type BarrierRow, barriers } from "./table.ts";
 const named = (roomUid: RoomUid, barrierId: string) =>
   and(eq(barriers.room_uid, roomUid), eq(barriers.barrier_id, barrierId));
 
-/** The newest generation, or the one that is asked for. */
+/** The newest generation, or the requested one. */
 export function findBarrier(
   queries: Queries,
   roomUid: RoomUid,
@@ -29,7 +29,10 @@ const ROW_BYTES = 256;
 /** The longest name of an agent, in a list. */
 const NAME_BYTES = 131;
 
-/** What a generation may come to: participants may all arrive, and be dead; of parties without a name nobody knows how long theirs are. */
+/**
+ * Upper bound of a generation's bytes: all participants may arrive, and be dead; for parties without names the length of their names is
+ * unknown.
+ */
 export function bytesOf({ participants, parties }: Pick<BarrierRow, "participants" | "parties">): number {
   return ROW_BYTES + (participants ? 3 * Buffer.byteLength(JSON.stringify(participants)) : NAME_BYTES * parties);
 }
@@ -68,7 +71,7 @@ export function saveBarrier(queries: Queries, row: BarrierRow): void {
     .run();
 }
 
-/** Said by words, so that the index of those that wait is used. */
+/** A literal, not a parameter, so that the partial index of waiting generations is used. */
 const isWaitingIn = (roomUid: RoomUid) => and(eq(barriers.room_uid, roomUid), sql`${barriers.state} = 'waiting'`);
 
 /** The names of barriers that are open, the oldest first: by the index alone. */
@@ -125,7 +128,7 @@ export function breakBarriers(
   return rows.map((row) => row.barrier_id);
 }
 
-/** Who is waited for by name, in any room. */
+/** Agents that are waited for by name, in any room. */
 export function waitedFor(queries: Queries): { room_uid: RoomUid; agent_id: string }[] {
   return queries.all(
     sql`SELECT DISTINCT ${barriers.room_uid} AS room_uid, each.value AS agent_id
@@ -160,8 +163,8 @@ export function listBarriers(queries: Queries, roomUid: RoomUid, after: string |
 }
 
 /**
- * The open generations of a room, the oldest first: so many at most, and those whose names take so many bytes together. By the index of
- * those that are open: most of a room's are over. `hasMore`: these are not all.
+ * The open generations of a room, the oldest first: at most this many, and at most this many bytes of names together. Uses the index of
+ * open generations: most of a room's are over. `hasMore`: these are not all.
  */
 export function openBarriers(
   queries: Queries,
@@ -197,7 +200,7 @@ export interface CountedUpTo {
 
 export const ROOM_START: CountedUpTo = { barrier_id: "", generation: 0 };
 
-/** Names and bytes of a room's generations after one of them, so many at most; `upTo` is null at the room's end. */
+/** Names and bytes of at most `most` generations of a room after a position; `upTo` is null at the room's end. */
 export function countSome(
   queries: Queries,
   roomUid: RoomUid,
@@ -227,7 +230,7 @@ const countsOf = preparedBy((queries) => ({
   ),
 }));
 
-/** Removes the generations before `generation`; what they took. */
+/** Removes the generations before `generation`. Returns the bytes that they took. */
 export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId: string, generation: number): number {
   const { participants, parties } = barriers;
   const removed = queries
@@ -241,7 +244,7 @@ export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId:
 /** In one commit: each generation may have 64 KiB of names. */
 const MOST_REMOVED = 256;
 
-/** Removes some generations of a room; false when none is left. Bounded by MOST_REMOVED. */
+/** Removes some generations of a room; returns false if there were none. Bounded by MOST_REMOVED. */
 export function removeSome(queries: Queries, roomUid: RoomUid): boolean {
   const key = sql`room_uid, barrier_id, generation`;
   const some = sql`SELECT ${key} FROM ${barriers} WHERE room_uid = ${roomUid} LIMIT ${MOST_REMOVED}`;

@@ -1,4 +1,4 @@
-/** Owns the table of barriers as the queries see it: a row for each generation. */
+/** The table of barriers, as queries see it: a row per generation. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { BarrierState } from "../../../shared/api/barriers.ts";
 import type { RoomUid } from "../../../shared/ids.ts";

@@ -2,14 +2,14 @@
 
 import { Allowance } from "../../host/guest-link/pace.ts";
 
-/** Rate of one request; beyond it, the last answer is returned. */
+/** Rate of one request; above it, the last result is returned. */
 const PER_SECOND = 1;
 const AT_ONCE = 5;
 const MOST_KEPT = 1_000;
 
 interface Question {
   allowance: Allowance;
-  /** The last answer, or the one that is under way. */
+  /** The last result, or the request in progress. */
   answer: Promise<boolean> | null;
   isUnderWay: boolean;
   /** Once it is so it stays so. */

@@ -10,10 +10,10 @@ export interface BillingDeps {
   changes: OrgChanges;
   log: Log;
   plans: Plans;
-  /** Where the web is, without a slash at its end. */
+  /** URL of the web application, without a trailing slash. */
   url(): string;
   /** Throws org_not_found. */
   findOrg(caller: Caller, orgId: string): OrgId;
-  /** Who may buy, as it is in this transaction. Throws insufficient_scope. */
+  /** Requires that the caller may buy, as read in this transaction. Throws insufficient_scope. */
   requireOwner(queries: Queries, caller: Caller): void;
 }

@@ -1,4 +1,4 @@
-/** Owns billing: plans that are bought through a payment service, where the operator has one; else they come from the operator. */
+/** Billing: plans bought through a payment service, if the operator has configured one; otherwise the operator assigns plans. */
 import {
   type BillingRecord,
   billingCheckout,
@@ -33,7 +33,7 @@ import type { CheckoutRow, CustomerRow } from "./table.ts";
 export { billingPersonal } from "./personal.ts";
 export { type BillingPlan, planBilling } from "./plan.ts";
 
-/** Begun and not paid, of one organization. */
+/** Started and unpaid checkouts, per organization. */
 const MOST_CHECKOUTS = 20;
 const KEY_NAME = "from billing";
 const SUCCESS = "/billing/success?session_id={checkout_id}";
@@ -41,11 +41,11 @@ const SUCCESS = "/billing/success?session_id={checkout_id}";
 export interface Billing {
   operations: Bound[];
   isOn: boolean;
-  /** Keeps that something has changed, as the payment service says. False: it was not the service. */
+  /** Stores a change notification of the payment service. False: the service did not send it. */
   notice(body: string, signature: string): Promise<boolean>;
-  /** What an organization has bought ends with it. Throws billing_failed. */
+  /** Cancels the purchases of an organization that is being deleted. Throws billing_failed. */
   endOrg(orgId: OrgId): Promise<void>;
-  /** Sees to what has changed; what is returned ends that. */
+  /** Processes change notifications until the returned function is called. */
   start(): () => Promise<void>;
 }
 
@@ -72,7 +72,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
     if (row?.org_id !== orgId) throw new ServiceError("checkout_not_found");
     return row;
   };
-  /** What is paid is settled. */
+  /** Settles a paid checkout. */
   const isPaid = ({ org_id, checkout_id }: CheckoutRow): Promise<boolean> =>
     asked.once(checkout_id, async () => {
       const checkout = await requireProvider().getCheckout(checkout_id);
@@ -94,7 +94,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
       hint: "Cards, invoices and its end are seen to at the payment service.",
     });
   };
-  /** The one that was begun last, where it can be paid still; else a new one. Two at once get the same. */
+  /** The last checkout if it can still be paid; otherwise a new one. Concurrent calls get the same one. */
   const checkoutFor = async (org_id: OrgId): Promise<Checkout> => {
     const last = lastCheckout(queries, org_id);
     const seen = last ? await requireProvider().getCheckout(last.checkout_id) : null;
@@ -112,7 +112,8 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
       });
     const made = await ask(customer_id);
     if (made) return made;
-    // The service has another account than it had when the customer was made there. What was bought by the old one stays known.
+    // The payment service has a different account than when the customer was created there. Purchases under the old account are not
+    // forgotten.
     if (getCustomer(queries, org_id)?.subscription_id) {
       throw new ServiceError("billing_failed", {
         detail: "The payment service does not know who has bought before: is it the same account?",

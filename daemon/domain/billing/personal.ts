@@ -1,4 +1,4 @@
-/** Owns what the tables of billing say of people. */
+/** Personal data in the billing tables. */
 import type { PersonalTable } from "../../db/personal.ts";
 import { billingCheckouts } from "./table.ts";
 

@@ -1,4 +1,4 @@
-/** Owns what the configuration says about a payment service. */
+/** Configuration of the payment service. */
 import { type Config, ConfigError } from "../../core/config.ts";
 import { secretIn } from "../../core/secret-file.ts";
 
@@ -14,7 +14,7 @@ export interface BillingPlan {
   monthly_credits: number;
 }
 
-/** Null where nothing is sold. Throws ConfigError. */
+/** Null if nothing is sold. Throws ConfigError. */
 export function planBilling(config: Config): BillingPlan | null {
   if (config["billing.provider"] === "none") return null;
   if (!config["web.enabled"]) throw new ConfigError('billing.provider = "stripe" needs web.enabled = true');

@@ -1,6 +1,6 @@
 /**
- * Owns what is asked of a payment service, so that another one is a file. What it tells by itself is only that something has changed:
- * what is true is asked for, and amounts are its own business.
+ * Interface to a payment service, so that another provider is one file. Its notifications carry only that something has changed: the
+ * current state is then requested. Amounts are handled by the service alone.
  */
 
 /** Its ends, RFC 3339. */
@@ -12,27 +12,27 @@ export interface Period {
 /** As it is there now. */
 export interface Subscription {
   subscription_id: string;
-  /** ended: it gives what was paid, and no more. pending: the same, and it begins, or goes on, once it is paid. */
+  /** ended: grants the paid periods and no more. pending: the same, and it starts, or continues, once it is paid. */
   status: "active" | "past_due" | "ended" | "pending";
   /** RFC 3339. */
   period_end: string;
   cancels_at_end: boolean;
-  /** Those that were paid, the newest first. */
+  /** Paid periods, the newest first. */
   paid: readonly Period[];
 }
 
-/** Somebody's way through paying. */
+/** A user's payment process. */
 export interface Checkout {
   checkout_id: string;
-  /** Where the browser goes; null once it is over. */
+  /** URL to send the browser to; null once the checkout is over. */
   url: string | null;
-  /** For whom it was begun. */
+  /** The organization that the checkout was started for. */
   org_id: string | null;
   is_paid: boolean;
   customer_id: string | null;
 }
 
-/** That something has changed, as the service tells it. */
+/** Notification of the service that something has changed. */
 export interface ProviderEvent {
   event_id: string;
   customer_id: string | null;
@@ -41,30 +41,30 @@ export interface ProviderEvent {
 export interface NewCheckout {
   org_id: string;
   customer_id: string;
-  /** The page for who has paid; {checkout_id} stands for the checkout. */
+  /** Page to show after payment; {checkout_id} stands for the checkout. */
   success_url: string;
   back_url: string;
   /** The same again for the same name. */
   once: string;
 }
 
-/** Each throws billing_failed where the service cannot be asked, or `stop` was called meanwhile. */
+/** Each throws billing_failed if the service cannot be reached, or `stop` was called in the meantime. */
 export interface Provider {
-  /** Who pays for an organization; the same one when it is asked for again soon. */
+  /** Creates the customer that pays for an organization; a repeated request soon after returns the same customer. */
   newCustomer(orgId: string): Promise<string>;
   /** Null: the customer is not there, as after a change of the service's account. */
   checkout(asked: NewCheckout): Promise<Checkout | null>;
   /** Null: there is none. */
   getCheckout(checkoutId: string): Promise<Checkout | null>;
-  /** Nobody pays by it from now on; one that is over stays as it is. */
+  /** Expires an open checkout, so that it can no longer be paid. A finished one is unchanged. */
   endCheckout(checkoutId: string): Promise<void>;
-  /** Where cards and invoices are seen to. */
+  /** URL of the service's page for cards and invoices. */
   portal(customerId: string, backUrl: string): Promise<string>;
-  /** All that there ever were, the one that matters first. */
+  /** All subscriptions that ever existed, the most relevant first. */
   subscriptions(customerId: string): Promise<Subscription[]>;
   cancel(subscriptionId: string): Promise<void>;
   /** Null: it was not signed by the service, or too long ago. */
   readEvent(body: string, signature: string): Promise<ProviderEvent | null>;
-  /** Ends what it is asked now, and asks nothing more. */
+  /** Aborts requests in progress, and sends no more. */
   stop(): void;
 }

@@ -1,13 +1,13 @@
 /**
- * Owns what comes of what the payment service says: it is asked how an organization's subscription is, and that is written, with the plan
- * and the credits that follow from it, in one commit. So it is the same whichever notices came, how often, and in which order.
+ * Applies the payment service's state to organizations: reads an organization's subscriptions and writes their state, with the resulting
+ * plan and credits, in one commit. The result is the same whichever notifications arrived, how often, and in which order.
  *
- *   active            plan starter
- *   past due          starter for 7 days more, then free
- *   ended             starter until the last period is over that was paid, then free
+ *     active            plan starter
+ *     past due          starter for 7 days more, then free
+ *     ended             starter until the end of the last paid period, then free
  *
- * A plan that the operator has given stays when what was paid is over. Nothing that runs is ended by a plan that is less. Of an
- * organization that has ended, or is ending, all subscriptions are cancelled, also those that are paid meanwhile.
+ * A plan that the operator has assigned stays when the paid period is over. A downgrade ends nothing that runs. If an organization has
+ * ended, or is ending, all its subscriptions are cancelled, also those that are paid in the meantime.
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import { after, at, now, startTimer, stopTimer, wallMs } from "../../core/clock.ts";
@@ -36,7 +36,7 @@ const FREE = "free";
 const PAST_DUE_SECONDS = 7 * 86_400;
 /** Notices that were lost are made good for within this. */
 const REPAIR_MS = 86_400_000;
-/** How soon a notice is seen to again for which the service could not be asked. */
+/** Delay before a failed notification is retried. */
 const AGAIN_MS = 30_000;
 const EVENTS_AT_ONCE = 100;
 /** The service sends a notice again for three days. */
@@ -60,7 +60,7 @@ export class Settling {
     this.#monthlyCredits = monthlyCredits;
   }
 
-  /** Sees to what was kept, and to all subscriptions now and once a day. What is returned ends that. */
+  /** Processes stored notifications, and checks all subscriptions now and once a day, until the returned function is called. */
   start(): () => Promise<void> {
     this.wake();
     const stop = repeat(REPAIR_MS, async () => {
@@ -81,12 +81,12 @@ export class Settling {
     };
   }
 
-  /** Something was kept that nobody has seen to. */
+  /** A notification was stored and is not yet processed. */
   wake(): void {
     this.#looking = this.#looking.then(() => this.#look());
   }
 
-  /** Asks, and writes what is so now. Throws billing_failed. */
+  /** Reads the current state from the service and writes it. Throws billing_failed. */
   async settle(orgId: OrgId, customerId: string, eventIds: readonly string[] = []): Promise<void> {
     const before = this.#busy.get(orgId) ?? Promise.resolve();
     const settle = () => this.#settle(orgId, customerId, eventIds);
@@ -99,7 +99,7 @@ export class Settling {
     }
   }
 
-  /** Nobody pays for the organization from now on. Throws billing_failed. */
+  /** Ends all payments for the organization. Throws billing_failed. */
   async endAll(orgId: OrgId, customerId: string): Promise<void> {
     const last = lastCheckout(this.#deps.database.queries, orgId);
     if (last) await this.#provider.endCheckout(last.checkout_id);
@@ -113,7 +113,7 @@ export class Settling {
     const { database, log } = this.#deps;
     stopTimer(this.#again);
     let failed = false;
-    // What a burst of notices is about is asked for once.
+    // A burst of notifications about one customer causes one request.
     const events = Map.groupBy(openEvents(database.queries, EVENTS_AT_ONCE), ({ customer_id }) => customer_id);
     for (const [customerId, about] of events) {
       if (this.#stopped) return;
@@ -174,8 +174,8 @@ export class Settling {
   }
 
   /**
-   * Within a transaction: grants the credits of each paid period once. A period that begins before another's end grants none: it may have been paid
-   * from that one's refund.
+   * Within a transaction: grants the credits of each paid period once. A period that starts before another one's end grants no credits: it
+   * may have been paid from the refund of that one.
    */
   #grant(queries: Queries, orgId: OrgId, subscriptions: readonly Subscription[]): void {
     const credits = this.#monthlyCredits;
@@ -201,12 +201,12 @@ function record(queries: Queries, org_id: OrgId, event: string, details: Record<
   appendAudit(queries, { ...what, at: now(), org_id, actor: ACTOR });
 }
 
-/** So long that nothing of it is under way at the service any more. */
+/** Whether it ended so long ago that the service has nothing pending for it. */
 function hasLongEnded(org: OrgRow | undefined): boolean {
   return org?.ended_at != null && after(org.ended_at, EVENT_KEPT_MS / 1000) < now();
 }
 
-/** What is known of it from now on. */
+/** The row to store from now on. */
 function rowOf(
   before: CustomerRow | undefined,
   org_id: OrgId,
@@ -242,7 +242,7 @@ export function entitledUntil({ status, past_due_since, paid_until }: CustomerRo
   );
 }
 
-/** Of what is active the end of its period, when it goes on or ends; a minute later, so that the service has decided. */
+/** For an active subscription, one minute after the end of its period, when it renews or ends, so that the service has decided. */
 function lookAgainAt({ status, period_end }: CustomerRow, until: string): string {
   const moment = status === "active" && period_end !== null ? after(period_end, 60) : until;
   return moment > now() ? moment : after(now(), REPAIR_MS / 1000);

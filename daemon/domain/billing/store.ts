@@ -1,4 +1,4 @@
-/** Owns the SQL of what was bought. */
+/** SQL of billing. */
 import { and, asc, desc, eq, inArray, isNotNull, isNull, lt } from "drizzle-orm";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
@@ -23,7 +23,7 @@ export function listCustomers(queries: Queries): CustomerRow[] {
   return queries.select().from(billingCustomers).all();
 }
 
-/** The organization's: the one that it had before, or this one. */
+/** The organization's customer: an existing one, or this one. */
 export function addCustomer(queries: Queries, row: CustomerRow): CustomerRow {
   queries.insert(billingCustomers).values(row).onConflictDoNothing().run();
   return getCustomer(queries, row.org_id) ?? row;
@@ -38,7 +38,7 @@ export function addEvent(queries: Queries, row: BillingEventRow): boolean {
   return queries.insert(billingEvents).values(row).onConflictDoNothing().returning().all().length === 1;
 }
 
-/** The oldest that nobody has seen to. */
+/** The oldest unprocessed notifications. */
 export function openEvents(queries: Queries, most: number): BillingEventRow[] {
   const open = isNull(billingEvents.done_at);
   return queries.select().from(billingEvents).where(open).orderBy(asc(billingEvents.received_at)).limit(most).all();
@@ -52,7 +52,7 @@ export function endEvents(queries: Queries, eventIds: readonly string[], at: str
     .run();
 }
 
-/** Those that were seen to before a moment: they come again no more. */
+/** Deletes notifications processed before a moment: they are not sent again. */
 export function dropEvents(queries: Queries, before: string): void {
   queries
     .delete(billingEvents)
@@ -60,7 +60,7 @@ export function dropEvents(queries: Queries, before: string): void {
     .run();
 }
 
-/** The newest so many of an organization are kept, and all that had their key. */
+/** Retains the newest `keep` checkouts of an organization that issued no key, and all that issued one. */
 export function addCheckout(queries: Queries, row: CheckoutRow, keep: number): void {
   queries.insert(billingCheckouts).values(row).onConflictDoNothing().run();
   const unused = and(eq(billingCheckouts.org_id, row.org_id), isNull(billingCheckouts.key_id));
@@ -70,7 +70,7 @@ export function addCheckout(queries: Queries, row: CheckoutRow, keep: number): v
   }
 }
 
-/** The one that was begun last. */
+/** The checkout that was started last. */
 export function lastCheckout(queries: Queries, orgId: OrgId): CheckoutRow | undefined {
   const own = eq(billingCheckouts.org_id, orgId);
   return queries.select().from(billingCheckouts).where(own).orderBy(desc(billingCheckouts.created_at)).get();

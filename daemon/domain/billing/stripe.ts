@@ -1,4 +1,4 @@
-/** Owns the conversation with Stripe: each call bounded in time, tried twice more by its library, and told in our own words. */
+/** Stripe client: each call has a timeout, is retried twice by Stripe's library, and fails with our own error text. */
 import Stripe from "stripe";
 import { at } from "../../core/clock.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
@@ -9,7 +9,7 @@ const TIMEOUT_MS = 20_000;
 const TRIES_AGAIN = 2;
 /** Its events are signed with their moment. */
 const SIGNED_WITHIN_SECONDS = 300;
-/** Subscriptions and paid invoices of a customer that are looked at: more than missed notices could hide. */
+/** Limit on the subscriptions and paid invoices read per customer: more than missed notifications could hide. */
 const MOST = 100;
 /** Invoices that are for a period, and not for a change within one. */
 const FOR_A_PERIOD: ReadonlySet<string | null> = new Set(["subscription_create", "subscription_cycle"]);
@@ -125,7 +125,7 @@ async function unlessCustomerGone<T>(work: () => Promise<T>): Promise<T | null> 
 const NOT_THERE = [404];
 const OVER = 400;
 
-/** `instead` where the service answers with one of these. */
+/** Returns `instead` if the service responds with one of these statuses. */
 async function unless<T>(statuses: readonly number[], work: () => Promise<T>, instead: T): Promise<T> {
   try {
     return await work();
@@ -142,7 +142,7 @@ const placeOf = ({ protocol, hostname, port }: URL) =>
     ? { host: hostname, port: port || "443", protocol: "https" as const }
     : { host: hostname, port: port || "80", protocol: "http" as const };
 
-/** Throws billing_failed. What the service says may name what is secret, so that its kind is told alone. */
+/** Throws billing_failed. An error text of the service may contain secrets, so only its kind is reported. */
 async function told<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -183,7 +183,7 @@ const STATUS: Record<string, Subscription["status"]> = {
   paused: "pending",
 };
 
-/** What a subscription's invoice is for: lines for changes within an earlier one aside. */
+/** Period that a subscription's invoice is for, without lines for changes within an earlier period. */
 function periodOf({ lines }: Stripe.Invoice): Period | null {
   const own = lines.data.filter(({ parent }) => parent?.subscription_item_details?.proration === false);
   const [newest] = own.map(({ period }) => period).sort((a, b) => b.start - a.start);
@@ -202,7 +202,7 @@ function toSubscription(each: Stripe.Subscription, paid: readonly Period[]): Sub
   };
 }
 
-/** Of several the one that gives most, or can again; of the others the one that lasts longest. */
+/** Sort key: the subscription that grants most first, or can grant again; among the others the longest. */
 function rank({ status, period_end }: Subscription): number {
   const order = { active: 0, past_due: 1, pending: 2, ended: 3 }[status];
   return order * 1e15 - Date.parse(period_end);

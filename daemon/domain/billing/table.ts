@@ -1,4 +1,4 @@
-/** Owns the tables of what was bought, as the queries see them. */
+/** Drizzle tables of billing. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
 import type { Subscription } from "./provider.ts";

@@ -1,11 +1,11 @@
 /**
- * Owns adding to the end of a file: in place, with O_APPEND, then fsync. A rewrite under a new name would lose what a guest
- * appends at the same moment through its own descriptor.
+ * Appending to a file: in place, with O_APPEND, then fsync. A rewrite under a new name would lose data that a guest appends concurrently
+ * through its own descriptor.
  *
- * What was acknowledged is on the disk; space is set aside first, so that a full disk adds nothing. A reader may see the
- * file while it grows, and a crash may leave a part of an append that was never acknowledged.
+ * Acknowledged data is on the disk; space is allocated first, so that a full disk adds nothing. A reader may see the file while it grows,
+ * and a crash may leave part of an append that was never acknowledged.
  *
- * A link in the last place is followed, as far as it stays on the drive.
+ * A link in the last path component is followed, as far as it stays on the drive.
  */
 import { faultPoint } from "../../core/fault-points.ts";
 import type { KeyCall } from "../../core/operation.ts";

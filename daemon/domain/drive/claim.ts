@@ -1,4 +1,4 @@
-/** Owns the share of the quota that one write has set aside while it is under way. */
+/** The share of the quota that one write has reserved while it is in progress. */
 import { ServiceError } from "../../core/service-error.ts";
 import type { Change, Claimed } from "./estimate.ts";
 
@@ -24,12 +24,12 @@ export class Claim implements Claimed, Disposable {
     this.#keeper = keeper;
   }
 
-  /** Aborted with room_destroying when the drive is given up: nothing more is to be written. */
+  /** Aborted with room_destroying when the drive is released: nothing more is to be written. */
   get over(): AbortSignal {
     return this.#cut.signal;
   }
 
-  /** The drive is given up. */
+  /** The drive is released. */
   cut(): void {
     this.#cut.abort(new ServiceError("room_destroying"));
   }
@@ -39,14 +39,14 @@ export class Claim implements Claimed, Disposable {
     this.#keeper.makes(inode);
   }
 
-  /** Sets more aside; `replaced` is what the write will free in the end. Throws drive_full, quota_exceeded, room_destroying. */
+  /** Reserves more; `replaced` is the space that the write will free in the end. Throws drive_full, quota_exceeded, room_destroying. */
   grow(bytes: number, replaced: number): void {
     this.over.throwIfAborted();
     this.#keeper.require(bytes, replaced);
     this.bytes += bytes;
   }
 
-  /** The write is done, and this is what it changed. */
+  /** The write is done; `change` is its effect. */
   settle(change: Change): void {
     this.#keeper.end();
     this.#keeper.settle(change);

@@ -4,7 +4,7 @@ import type { RawPath } from "../../host/files/raw-path.ts";
 
 const CHECK_BYTES = 8;
 
-/** A cursor that goes on after `last` in the list that `list` stands for. */
+/** A cursor that continues after `last` in the list identified by `list`. */
 export function writeCursor(list: string, last: RawPath): string {
   return Buffer.concat([checksum(list, last), Buffer.from(last, "latin1")]).toString("base64url");
 }

@@ -5,7 +5,7 @@ import type { ProcessRecord } from "../../host/process.ts";
 import type { Restraints } from "../../host/virtiofs/restrain.ts";
 import type { PlanCaps } from "../orgs/index.ts";
 
-/** What the drive needs to know of a room. */
+/** The facts about a room that the drive needs. */
 export interface DriveRoom {
   room_id: string;
   room_uid: string;
@@ -21,10 +21,10 @@ export type DriveCaps = PlanCaps["drive"];
 export interface OrgDeps {
   /** The organization's rooms that are not destroyed. */
   roomsOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[];
-  /** Those that are, and whose drives are kept. */
+  /** Destroyed rooms with retained drives. */
   keptOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[];
   capsOf(orgId: OrgId): DriveCaps;
-  /** The drives have come to take more than the soft cap. */
+  /** The drives now use more than the soft cap. */
   onSoftExceeded(orgId: OrgId, facts: { used: number; cap: number }): void;
 }
 
@@ -35,13 +35,13 @@ export interface DriveDeps extends OrgDeps {
   limitEntries: number;
   /** The processes by which guests reach this room's drive. */
   sharesOf(roomUid: string): ProcessRecord[];
-  /** What the shares let their guests do. */
+  /** The restraints of shares: modes that limit their guests. */
   restraints: Restraints;
-  /** What the kernel says that a drive takes; null where it keeps no quota of it. */
+  /** The drive's usage according to the kernel; null if the kernel keeps no quota for it. */
   kernelUse(directory: string): { bytes: number; inodes: number } | null;
-  /** Hears of each change of what a drive takes, as far as it is measured. */
+  /** Called on each change of a drive's usage, as far as it is measured. */
   onUsed(roomUid: string, usedBytes: number): void;
-  /** Makes some space on a full disk for what frees more; false when there is none to make. */
+  /** Frees some space on a full disk for an operation that frees more; false if nothing can be freed. */
   giveUpSpace(): boolean;
   log: Log;
 }

@@ -1,4 +1,4 @@
-/** Owns the sha256 of files that are there already: for callers who expect one, and for what an addition has made of a file. */
+/** The sha256 of existing files: for callers that expect a certain one, and for the result of an append. */
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import type { Facts } from "../../host/files/facts.ts";
@@ -7,10 +7,10 @@ import type { DriveRoom } from "./deps.ts";
 import type { DrivePath } from "./path.ts";
 import type { Drive } from "./verb.ts";
 
-/** The digest of a longer file costs more than adding to it: nobody has asked for that. */
+/** The digest of a longer file costs more than the append, and the caller did not request it. */
 const MOST_TOLD_BYTES = 64 * 1024 ** 2;
 
-/** The digest of a file that was added to; null when it is long, or who asked is gone: what was added stays. */
+/** The digest of a file after an append; null if the file is long or the caller has gone: the appended data stays. */
 export async function digestAfter(drive: Drive, file: OpenFile, { size_bytes }: Facts, { room, signal }: Asked) {
   if (size_bytes > MOST_TOLD_BYTES) return null;
   try {
@@ -21,7 +21,7 @@ export async function digestAfter(drive: Drive, file: OpenFile, { size_bytes }: 
   }
 }
 
-/** Whose call it is, and when that is given up. */
+/** The room of the call, and the signal of its cancellation. */
 interface Asked {
   room: DriveRoom;
   signal: AbortSignal;
@@ -31,7 +31,7 @@ interface Asked {
 export async function requireDigest(drive: Drive, file: OpenFile, expected: string, { room, signal }: Asked) {
   requireHashable(file, room);
   const found = await file.digest(file.facts.size_bytes, signal, drive.piecesOf(room));
-  // What a guest wrote meanwhile may not be in it.
+  // The digest may lack concurrent writes of a guest.
   if (file.freshFacts().version !== file.facts.version) {
     throw new ServiceError("precondition_failed", {
       detail: "The file has changed while it was compared with if_match.",

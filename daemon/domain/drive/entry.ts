@@ -47,13 +47,13 @@ export function entryOf(facts: Facts, path: DrivePath): DriveEntry {
   };
 }
 
-/** The path's bytes where its text has lost some: no call finds the entry by that. */
+/** The path's bytes if its text is lossy: no call finds the entry by that text. */
 function bytesOf(path: DrivePath): { path_b64?: string } {
   const bytes = Buffer.from(path, "latin1");
   return isUtf8(bytes) ? {} : { path_b64: Buffer.concat([Buffer.from("/"), bytes]).toString("base64") };
 }
 
-/** What is at `path` now, links in its last name not followed; null when nothing is. */
+/** The entry at `path` now, a link in the last component not followed; null if absent. */
 export function factsAt(root: Beneath, path: DrivePath): Facts | null {
   const { parent, name } = splitPath(path);
   using directory = ifThere(() => root.directory(parent));

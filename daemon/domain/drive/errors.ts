@@ -26,7 +26,7 @@ const MEANINGS: Record<string, Meaning> = {
   ENFILE: ["not_ready", "The host has too many files open."],
 };
 
-/** The error with the caller's meaning; one that has none is returned as it is, and is a bug. */
+/** Maps an error to its meaning for the caller; an error without one is returned unchanged, and is a bug. */
 export function driveError(error: unknown, own: Record<string, Meaning> = {}): unknown {
   const errno = errnoOf(error);
   if (error instanceof ServiceError || errno === null) return error;
@@ -36,7 +36,7 @@ export function driveError(error: unknown, own: Record<string, Meaning> = {}): u
   return new ServiceError(code, { ...(detail === undefined ? {} : { detail }), cause: error });
 }
 
-/** Does it; where it fails, some errno mean something of their own. */
+/** Runs `work`; if it fails, the errno codes in `own` have their own meaning. */
 export async function meaning<T>(own: Record<string, Meaning>, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,24 +1,24 @@
 /**
- * Owns how much of its quota a drive takes, as far as calls know: arithmetic, without clock or disk.
+ * Estimate of a drive's usage as far as calls know it: arithmetic, without clock or disk.
  *
- *   measured   what the last measure found, and what calls have added and freed since
- *   doubtful   how much of that may be counted twice: a measure may or may not have seen what was changed during it
- *   claimed    what writes under way have set aside
+ *     measured   result of the last measure, plus additions and frees of calls since
+ *     doubtful   the part that may be counted twice: a measure may or may not include changes made during it
+ *     claimed    reservations of writes in progress
  *
- * Whatever calls do, it is never less than what they have made and a measure has found; a measure without calls during it
- * makes it exact. Guests write past the calls: what they add is known from the next measure on.
+ * The estimate is never less than the calls' additions plus the last measure; a measure without concurrent calls makes it exact. Guests
+ * write without calls: the next measure adds their data.
  */
 import type { Amount, Measured } from "./measure.ts";
 
 const NOTHING: Amount = { used_bytes: 0, file_count: 0, entry_count: 0 };
 
-/** What a call has done to the drive. */
+/** Effect of a call on the drive. */
 export interface Change {
   added?: Partial<Amount>;
   freed?: Partial<Amount>;
 }
 
-/** What a write under way has set aside. */
+/** Reservation of a write in progress. */
 export interface Claimed {
   bytes: number;
   entries: number;
@@ -35,7 +35,7 @@ export type Moment = number & { readonly brand: unique symbol };
 export class Estimate {
   #measured: Measured | null = null;
   #doubtful = NOTHING;
-  /** Of the measure that is under way: what it may have missed, and what it may have counted all the same. */
+  /** For the measure in progress: changes that it may have missed, or may have counted nevertheless. */
   #during: { added: Amount; freed: Amount } | null = null;
   #finished = 0;
   readonly #claims = new Set<Claimed>();
@@ -55,7 +55,7 @@ export class Estimate {
     return (this.#measured?.entry_count ?? 0) + this.#claimed("entries");
   }
 
-  /** To be remembered at the beginning of what changes the drive, and told with the change. */
+  /** To be saved at the start of a change to the drive, and passed with the change. */
   get moment(): Moment {
     return this.#finished as Moment;
   }
@@ -68,7 +68,7 @@ export class Estimate {
     this.#claims.delete(claim);
   }
 
-  /** A measure begins; one that was under way is not to be told of any more. */
+  /** A measure starts; the result of a previous one in progress must not be reported any more. */
   begin(): void {
     this.#during = { added: NOTHING, freed: NOTHING };
   }
@@ -78,11 +78,11 @@ export class Estimate {
     this.#during = null;
   }
 
-  /** The measure that began last has found so much. */
+  /** Result of the measure that started last. */
   finish(found: Measured): void {
     const { added, freed } = this.#during ?? { added: NOTHING, freed: NOTHING };
     const before = this.#measured;
-    // What was not counted to its end is at least what was known of it.
+    // An incomplete measure counts as at least the previous values.
     const least = found.is_complete || !before ? found : { ...found, ...most(found, before) };
     this.#measured = { ...least, ...sum(least, added) };
     this.#doubtful = sum(added, freed);
@@ -90,7 +90,7 @@ export class Estimate {
     this.#finished++;
   }
 
-  /** What the kernel counts, which is exact at any time. */
+  /** Usage counted by the kernel, which is exact at any time. */
   set(counted: Measured): void {
     this.#measured = counted;
     this.#doubtful = NOTHING;
@@ -100,7 +100,7 @@ export class Estimate {
   change({ added: more, freed: less }: Change, since: Moment): boolean {
     if (!this.#measured) return true;
     const [added, freed] = [sum(NOTHING, more ?? {}), sum(NOTHING, less ?? {})];
-    // A measure that ended meanwhile may have seen the change already.
+    // A measure that ended since then may already include the change.
     const isSeen = since !== this.#finished;
     const left = difference(sum(this.#measured, added), isSeen ? NOTHING : freed);
     this.#measured = { ...this.#measured, ...most(left, NOTHING) };
@@ -111,7 +111,7 @@ export class Estimate {
     return left.used_bytes >= 0 && left.entry_count >= 0;
   }
 
-  /** Whether so much more fits; `perhaps` where another measure may find that it does. */
+  /** Whether `more` fits; `perhaps` if another measure may find that it does. */
   admits(more: Claimed, limits: Limits): Record<"bytes" | "entries", "yes" | "perhaps" | "no"> {
     const verdict = (after: number, doubtful: number, limit: number) =>
       after <= limit ? "yes" : after - doubtful <= limit ? "perhaps" : "no";

@@ -1,4 +1,4 @@
-/** Owns the strong validator of a file: which file it is, and every change of it. */
+/** Strong validator of a file: its identity and each of its changes. */
 import type { Facts } from "../../host/files/facts.ts";
 
 export function etagOf(facts: Facts): string {

@@ -1,4 +1,4 @@
-/** Owns file_get: a file of any size, streamed, or a range of it. */
+/** file_get: a file of any size, streamed, or a range of it. */
 import { fileGet } from "../../../shared/api/drive.ts";
 import type { Bound } from "../../core/operation.ts";
 import { parsePath, pathRule, shownPath } from "./path.ts";

@@ -33,25 +33,25 @@ export type { DriveDeps, DriveRoom };
 
 export interface DriveService {
   operations: readonly Bound[];
-  /** What a room's drive takes, some seconds old at most unless it is very large. */
+  /** Usage of a room's drive, some seconds old at most unless the drive is very large. */
   measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): Soon<Measured>;
   /** Bytes that the organization's drives take together. */
   measureOrg(orgId: OrgId): Promise<number>;
-  /** Removes what an earlier run of the daemon left of unfinished writes. */
+  /** Removes leftovers of writes that an earlier daemon did not finish. */
   sweep(room: Pick<DriveRoom, "room_id" | "org_id" | "drive_directory">): Promise<void>;
   /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
   saveStreams(room: DriveRoom, path: string, streams: Streams): ReturnType<typeof saveStreams>;
   /** Keeps guests to the quota, from now on. */
   watch(deps: Pick<QuotaDeps, "rooms" | "onChange">): { stop(): void };
-  /** What the room's guests may do on the drive for the time being. */
+  /** Current mode of the guests' access to the drive. */
   modeOf(roomUid: string): ShareMode;
   /** Has no call change the drive until `work` is done. */
   holding<T>(roomUid: string, work: () => Promise<T>): Promise<T>;
   /** Has neither calls nor guests change the drive until `work` is done; guests wait. Throws DeadlineError. */
   still<T>(roomUid: string, work: () => Promise<T>): Promise<T>;
-  /** Goes on counting the drive of a room that has ended. */
+  /** Continues to count the drive of a room that has ended. */
   keep(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): void;
-  /** Drops what is remembered of a drive that is gone. */
+  /** Drops the cached state of a removed drive. */
   forget(roomUid: string): void;
 }
 
@@ -65,7 +65,7 @@ export function makeDrive(deps: DriveDeps): DriveService {
     stillness: new Stillness(),
     piecesOf,
   };
-  /** One drive at a time is swept, and nobody waits for it. */
+  /** One drive at a time is swept, in the background. */
   const sweeps = new Mailbox();
   let quota: Quota | null = null;
   return {

@@ -1,6 +1,6 @@
 /**
- * Owns the order of a list: names by their bytes, a directory before what is in it. Looks ahead by no more paths than the
- * page still wants, whatever the size of the directories: each is read through once and only its first names are kept.
+ * Order of a list: names by their bytes, a directory before its content. Looks ahead by no more paths than the page still needs, whatever
+ * the size of the directories: each is read once and only its first names are kept in memory.
  */
 import type { PieceTurns } from "../../core/loop/index.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
@@ -10,7 +10,7 @@ import { isTemporaryName } from "../../host/files/temporary.ts";
 
 export class ListOrder {
   readonly #top: Beneath;
-  /** Longer paths cannot be asked for, so they are not listed. */
+  /** Longer paths cannot be requested, so they are not listed. */
   readonly #longestPath: number;
   readonly #pieces: PieceTurns;
   #ahead: RawPath[] = [];
@@ -22,7 +22,7 @@ export class ListOrder {
     this.#longestPath = longestPath;
   }
 
-  /** Whether anything may follow what was taken. */
+  /** Whether more paths may follow. */
   get more(): boolean {
     return this.#cut || this.#ahead.length > 0;
   }
@@ -31,7 +31,7 @@ export class ListOrder {
     return this.#ahead.shift();
   }
 
-  /** Goes to where a list stands after `last` was taken. */
+  /** Moves to the position of a list after `last`. */
   async seek(last: RawPath, recursive: boolean, wanted: number): Promise<void> {
     let directory = HERE;
     for (const name of last.split("/") as RawPath[]) {
@@ -41,7 +41,7 @@ export class ListOrder {
     if (recursive) await this.enter(last, wanted);
   }
 
-  /** What is in `directory` comes next, beginning after the name `after`; `wanted` paths at most are kept in all. */
+  /** The content of `directory` comes next, from the name after `after`; at most `wanted` paths are held in total. */
   async enter(directory: RawPath, wanted: number, after: RawPath | null = null): Promise<void> {
     using opened = this.#top.plainDirectory(directory);
     if (!opened) return;

@@ -1,6 +1,6 @@
 /**
- * Owns fs_list. Entries come in the order of their bytes, a directory before what is in it, so that a cursor is only the last
- * path. Links are never followed below the path that was asked for, which may itself lead through them.
+ * fs_list. Entries are in byte order, a directory before its content, so that a cursor is only the last path. Links are never followed
+ * below the requested path, which may itself lead through them.
  *
  * Names that are not UTF-8 show with U+FFFD in them, with their bytes in `path_b64`, and cannot be requested by name.
  */
@@ -53,12 +53,12 @@ interface PageRequest {
   pieces: PieceTurns;
 }
 
-/** The entries of one page, and the last path of it where more follows. */
+/** The entries of one page, and its last path if more follow. */
 async function pageOf({ top, path, recursive, after, limit, pieces }: PageRequest) {
   const order = new ListOrder(top, MAX_PATH_BYTES - path.length - 2, pieces);
   const items: DriveEntry[] = [];
   let last = after;
-  // One more than the page holds tells whether there is another.
+  // Reads one more than the page holds, to detect another page.
   if (after === null) await order.enter(HERE, limit + 1);
   else await order.seek(after, recursive, limit + 1);
   while (items.length < limit) {

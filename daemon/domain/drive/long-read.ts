@@ -1,7 +1,7 @@
 /**
- * Owns a long part of a file as an answer in JSON. It is looked through once for what is told of it, and read again as the answer is
- * taken: no more than a piece of it is in memory, however many ask and however slowly they take it. What a guest has changed
- * between is not sent: the answer breaks off.
+ * A long part of a file as a JSON response. It is read once for its facts (length, encoding, digest), and again as the client receives the
+ * response: only one piece of it is in memory, however many clients there are and however slow they are. Data that a guest has changed
+ * between the reads is not sent: the response is aborted.
  */
 import { randomInt } from "node:crypto";
 import type { PieceTurns } from "../../core/loop/index.ts";
@@ -14,11 +14,11 @@ const PIECE_BYTES = 48 * 1024;
 const MOST_SEED = 2 ** 48 - 1;
 
 export interface LongPart {
-  /** Fewer bytes than were asked for where the file has become shorter. */
+  /** Fewer bytes than requested if the file has become shorter. */
   length: number;
   isText: boolean;
   sha256: string;
-  /** Each piece as it goes into the answer. Throws where one is not what it was. */
+  /** The pieces of the response, in order. Throws if a piece has changed. */
   pieces(): AsyncGenerator<Uint8Array>;
 }
 
@@ -64,7 +64,7 @@ export async function lookThrough(
   };
 }
 
-/** The answer's text, with `content` and `content_b64` between what stands before and after them. The stream owns the file. */
+/** The text of the response: `before`, then `content` and `content_b64`, then `after`. The stream owns the file. */
 export function longAnswer(
   file: OpenFile,
   part: LongPart,

@@ -1,6 +1,6 @@
 /**
- * Owns the measuring of a drive: what it takes on the disk, holes not counted, and how many files and entries there are.
- * What guests have deleted and still hold open is no longer in the tree, but still on the disk: it is found at the shares.
+ * Measurement of a drive: its disk usage without holes, and its number of files and entries. Files that guests have deleted and still hold
+ * open are no longer in the tree, but still on the disk: they are found through the shares.
  */
 import type { PieceTurns } from "../../core/loop/index.ts";
 import { Beneath } from "../../host/files/beneath.ts";
@@ -10,7 +10,7 @@ import { walk } from "../../host/files/walk.ts";
 import type { ProcessRecord } from "../../host/process.ts";
 import { deletedFiles } from "../../host/virtiofs/restrain.ts";
 
-/** What something takes of a drive. */
+/** Usage of a drive, or of a part of it. */
 export interface Amount {
   used_bytes: number;
   file_count: number;
@@ -42,7 +42,7 @@ export interface MeasureOptions {
 // Files with several names are counted once, as far as they can be remembered.
 const MOST_LINKED = 100_000;
 
-/** Walks the whole drive; one that is gone takes nothing. */
+/** Walks the whole drive; an absent one uses nothing. */
 export async function measureTree(directory: string, options: MeasureOptions = {}): Promise<Measured> {
   const { setAside = () => null, shares = [], most, pieces } = options;
   const linked = new Set<bigint>();

@@ -1,22 +1,20 @@
-/**
- * Owns the measures of one drive: at most one is under way, and whoever wants one meanwhile joins it. It ends with the drive.
- */
+/** Measures of one drive: at most one is in progress, and concurrent callers join it (single-flight). It ends with the drive. */
 import { statfsSync } from "node:fs";
 import { monotonicMs } from "../../core/clock.ts";
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import { ifThere } from "../../host/files/gone.ts";
 import type { Measured } from "./measure.ts";
 
-/** What the disk has left. */
+/** Free space of the disk. */
 export interface Free {
   bytes: number;
-  /** Some file systems have as many names as there is space, and say 0: then only measures count them. */
+  /** Some file systems have as many names as there is space, and report 0: then only measures count them. */
   names: number;
 }
 
 export interface Measurement {
   measured: Measured;
-  /** What the disk had when the measure began. */
+  /** Free space when the measure began. */
   free: Free;
   took_ms: number;
 }
@@ -37,7 +35,7 @@ export class Measuring {
     this.#owner = owner;
   }
 
-  /** The measure that is under way, or one that begins now. Rejects when the drive is given up. */
+  /** Joins the measure in progress, or starts one. Rejects if the drive is released. */
   join(): Promise<Measurement> {
     this.#underWay ??= this.#once().finally(() => {
       this.#underWay = null;
@@ -62,7 +60,7 @@ export class Measuring {
   }
 }
 
-/** Nothing where the drive is gone. */
+/** Zero if the drive is absent. */
 export function freeOn(directory: string): Free {
   const found = ifThere(() => statfsSync(directory));
   return found ? { bytes: found.bfree * found.bsize, names: found.ffree } : { bytes: 0, names: 0 };

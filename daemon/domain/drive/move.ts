@@ -1,4 +1,4 @@
-/** Owns fs_move: an entry of any kind under a new name; links are moved, not followed. */
+/** fs_move: renames an entry of any kind; links are moved, not followed. */
 import { fsMove } from "../../../shared/api/drive.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

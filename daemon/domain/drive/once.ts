@@ -1,14 +1,14 @@
 /**
- * Owns writing once what is asked for twice under an Idempotency-Key, where the daemon ended in between: where an addition was to
- * begin is noted before it, and what of it is there then is not written again. Whatever else was written there meanwhile is
- * taken for another's, and the addition made whole.
+ * Idempotent writes: a retry under an Idempotency-Key after the daemon stopped in between. The offset of an append is stored before it, and
+ * bytes of it that are already there are not written again. If other data is there, it is taken for another writer's, and the whole append
+ * is repeated.
  */
 import type { Work } from "../../core/work.ts";
 import type { OpenFile } from "../../host/files/open-file.ts";
 
 type Once = Pick<Work, "begun" | "noteFirst">;
 
-/** What of the bytes has still to be added to the file. */
+/** The bytes that remain to be appended to the file. */
 export async function restOf(file: OpenFile, bytes: Uint8Array, work: Once): Promise<Uint8Array> {
   const { begun } = work;
   if (begun) {
@@ -19,7 +19,7 @@ export async function restOf(file: OpenFile, bytes: Uint8Array, work: Once): Pro
   return bytes;
 }
 
-/** Whether the file is what the same call was to make. */
+/** Whether the file is already the result of the same call. */
 export async function isMade(file: OpenFile | null, bytes: Uint8Array, { begun }: Once): Promise<boolean> {
   if (begun?.at !== 0 || file?.facts.size_bytes !== bytes.byteLength) return false;
   return (await file.read(0, bytes.byteLength)).equals(bytes);

@@ -1,6 +1,7 @@
 /**
- * Owns what the drives of one organization take together, those that are kept after their room's end among them, beside the caps
- * of its plan: each as it was measured last, with what calls have changed since and set aside. Guests write past the calls, and are kept to it as to a drive's own quota (quota.ts).
+ * Total usage of the drives of one organization, including retained drives of ended rooms, against the caps of its plan: each as last
+ * measured, plus later changes and reservations of calls. Guests write without calls, and are held to the caps in the same way as to a
+ * drive's own quota (quota.ts).
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import { driveExceeded, driveWarning } from "../orgs/index.ts";
@@ -10,7 +11,7 @@ import type { OrgDeps } from "./deps.ts";
 interface Member {
   /** Waits until it has been measured. */
   known(): Promise<unknown>;
-  /** What it takes, as far as that is known. */
+  /** Its usage, as far as it is known. */
   bytes: number;
 }
 
@@ -20,14 +21,14 @@ export class OrgUsage {
   readonly #members = new Set<Member>();
   /** Makes members of all rooms that were there before this daemon. */
   #gather: (() => void) | null;
-  /** What each kept drive takes, and all of them: there may be many, and they only change by coming and going. */
+  /** Usage of each retained drive, and their total: there may be many, and they change only by being added and removed. */
   readonly #kept = new Map<string, number>();
   #keptBytes = 0;
   /** Kept drives are measured one after another. */
   #lastMeasure: Promise<void> = Promise.resolve();
   /** The last of those measures without which nothing is known of a drive. */
   #firstMeasure: Promise<void> = Promise.resolve();
-  /** Whether the soft cap was exceeded at the last look; null before the first, which tells nothing new. */
+  /** Whether the soft cap was exceeded at the last check; null before the first, which reports nothing. */
   #isOverSoft: boolean | null = null;
 
   constructor(orgId: OrgId, deps: OrgDeps, gather: () => void) {
@@ -44,7 +45,7 @@ export class OrgUsage {
     this.#members.delete(member);
   }
 
-  /** A drive that nothing is written to any more: it takes what it took, which is measured once more. */
+  /** A drive that is no longer written to: its usage is the last known one, and is measured once more. */
   keep(roomUid: string, lastBytes: number | null, measure: () => Promise<number>): void {
     this.#setKept(roomUid, lastBytes ?? 0);
     this.measureKept(roomUid, measure);
@@ -54,7 +55,7 @@ export class OrgUsage {
   /** After the measures of kept drives that wait already. */
   measureKept(roomUid: string, measure: () => Promise<number>): void {
     const again = async () => {
-      // One that is erased meanwhile, or cannot be read, stays at what was known of it.
+      // A drive that is erased in the meantime, or cannot be read, retains its last known value.
       const bytes = this.#kept.has(roomUid) ? await measure().catch(() => null) : null;
       if (bytes !== null && this.#kept.has(roomUid)) this.#setKept(roomUid, bytes);
     };
@@ -72,7 +73,7 @@ export class OrgUsage {
     this.#kept.set(roomUid, bytes);
   }
 
-  /** Waits until every drive has been measured, if not just now. */
+  /** Waits until every drive has been measured, though perhaps not recently. */
   async known(): Promise<void> {
     const gather = this.#gather;
     this.#gather = null;
@@ -87,19 +88,19 @@ export class OrgUsage {
     return used;
   }
 
-  /** What the plan still has, negative when it is exceeded. */
+  /** The remaining bytes of the plan, negative when it is exceeded. */
   get left(): number {
     return this.#deps.capsOf(this.#orgId).hard_cap_bytes - this.used;
   }
 
-  /** Throws quota_exceeded when so much more, less what it replaces, is too much. */
+  /** Throws quota_exceeded if `bytes` more, less the replaced ones, exceed the plan. */
   require(bytes: number, replaced: number): void {
     const { hard_cap_bytes } = this.#deps.capsOf(this.#orgId);
     const { used } = this;
     if (used + bytes - replaced > hard_cap_bytes) throw driveExceeded(used, hard_cap_bytes);
   }
 
-  /** Tells when the soft cap has come to be exceeded. */
+  /** Reports the moment when the soft cap becomes exceeded. */
   look(): void {
     const { soft_cap_bytes: cap } = this.#deps.capsOf(this.#orgId);
     const { used } = this;

@@ -1,11 +1,11 @@
 /**
- * Owns what guests, who write past the calls, may still do to their drive where the kernel keeps no quota of it:
+ * Access modes of guests, which write without calls, on a drive over its quota, if the kernel keeps no quota of it:
  *
- *   open ──at its limit, or all of the organization at its plan's──▶ stopped ──by far beyond it, or grows all the same──▶ held
- *     ▲                                                                 │                                                  │
- *     └───────────────────────────────under the limit again─────────────┴──────────────────────────────────────────────────┘
+ *     open ──at its limit, or the organization at its plan's──▶ stopped ──far over it, or still growing──▶ held
+ *       ▲                                                          │                                        │
+ *       └────────────────────────────under the limit again─────────┴────────────────────────────────────────┘
  *
- * What is by far beyond the limit when that is first seen is held at once. How a share is brought into a mode is
+ * A drive that is far over the limit at the first measure is held immediately. How a mode is applied to a share is in
  * host/virtiofs/restrain.ts.
  */
 import type { ShareMode } from "../../host/virtiofs/restrain.ts";
@@ -14,9 +14,9 @@ import type { Amount, Measured } from "./measure.ts";
 type Outcome = "works" | "EFBIG" | "waits";
 
 /**
- * What root in a guest meets, call by call. What `works` in `stopped` is how a drive grows all the same: by names, which
- * count, and by space that is set aside beyond a file's end, which takes no write. In `open` a file ends at the drive's limit,
- * so that one call takes no more; only space beyond its end may, once: the next look holds the drive.
+ * Result of each call of root in a guest. Calls that still work in `stopped` can make a drive grow: names, which count, and space allocated
+ * past a file's end, which takes no write. In `open` a file ends at the drive's limit, so that one call takes no more; only space past its
+ * end may exceed it, once: the next check holds the drive.
  */
 export const GUEST_MAY = {
   read: { open: "works", stopped: "works", held: "waits" },
@@ -33,14 +33,14 @@ export const GUEST_MAY = {
   make_deep_tree: { open: "works", stopped: "works", held: "waits" },
 } as const satisfies Record<string, Record<ShareMode, Outcome>>;
 
-/** Beyond the limit, or grown while stopped, by more than was under way and some empty files: that is no accident. */
+/** Over the limit, or growth while stopped, by more than writes in progress and some empty files: that is no accident. */
 export const MOST_BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 } as const;
 
 export interface Allowance {
   /** The drive's own limits. */
   bytes: number;
   entries: number;
-  /** What the organization's plan still has, negative when it is exceeded. */
+  /** The remaining bytes of the organization's plan, negative when it is exceeded. */
   org_bytes_left: number;
 }
 
@@ -53,12 +53,12 @@ export function modeAfter(
 ): ShareMode {
   const { is_complete, kept_by_kernel } = measured;
   const limit = { used_bytes: allowance.bytes, entry_count: allowance.entries };
-  // The kernel knows of one drive, not of all of an organization's.
+  // The kernel's quota covers one drive, not all drives of an organization.
   const isFull = !kept_by_kernel && exceeds(measured, limit, { bytes: 0, entries: 0 });
   if (is_complete && !isFull && allowance.org_bytes_left > 0) return "open";
   if (mode === "held" || (!kept_by_kernel && exceeds(measured, limit, MOST_BEYOND))) return "held";
   if (mode === "open" || !stoppedAt) return "stopped";
-  // Who moves directories about so that they cannot be measured is measured while nothing moves.
+  // A guest that moves directories so that they cannot be measured is held, and then measured while nothing moves.
   return !is_complete || exceeds(measured, stoppedAt, MOST_BEYOND) ? "held" : "stopped";
 }
 

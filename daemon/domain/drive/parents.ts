@@ -1,4 +1,4 @@
-/** Opens the parent directories of what is written, and makes the missing ones. */
+/** Opens the parent directories of a path to write, and makes the missing ones. */
 import { errnoOf } from "../../core/service-error.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import type { GuestOwner } from "../../host/files/open-file.ts";
@@ -13,7 +13,9 @@ const ON_THE_WAY = {
   ENOTDIR: ["invalid_path", "A part of the path is not a directory."],
 } as const;
 
-/** The directory at `path`; what is missing of it is made, durably, and not while the drive is to stand still. Throws invalid_path, path_escapes_drive. */
+/**
+ * The directory at `path`; missing parts are made, durably, and not while the drive is quiesced. Throws invalid_path, path_escapes_drive.
+ */
 export function openOrMake(
   { stillness }: Pick<Drive, "stillness">,
   { room, root }: Pick<Place, "room" | "root">,
@@ -35,7 +37,7 @@ interface Made {
 }
 
 export interface Opened {
-  /** To be closed by whoever asked. */
+  /** The caller closes it. */
   directory: Beneath;
   /** The last of the path was made here and now. */
   created: boolean;
@@ -73,7 +75,7 @@ async function makeOne(parent: Beneath, name: RawPath, mode: number, owner: Gues
   try {
     await parent.makeDirectory(name, mode, owner);
   } catch (error) {
-    // Somebody else made it meanwhile, or a link of that name points to nothing; opening it will tell.
+    // Made concurrently by another writer, or a link of that name points to nothing; the open that follows shows which.
     if (errnoOf(error) !== "EEXIST") throw error;
   }
   await parent.sync();

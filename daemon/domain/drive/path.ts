@@ -1,6 +1,6 @@
 /**
- * Owns how callers spell paths. `x`, `/x`, `mnt/drive/x` and `/mnt/drive/x` are one file; inside roomd and in answers it is
- * `/x`. A path that itself begins with /mnt/drive on the drive is written with the mount in front, so that it can be sent back.
+ * Spellings of paths. `x`, `/x`, `mnt/drive/x` and `/mnt/drive/x` are one file; inside roomd and in responses it is `/x`. A path that
+ * itself begins with /mnt/drive on the drive is written with the mount in front, so that it can be sent back.
  */
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { MAX_PATH_BYTES } from "../../../shared/api/file-entries.ts";

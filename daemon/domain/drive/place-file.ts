@@ -1,8 +1,8 @@
 /**
- * Owns how a whole file comes to the drive: temporary file, fsync, rename. Readers see the old file or the new one, and what
- * was acknowledged is on the disk. Of two writers at once the last to finish wins whole.
+ * Atomic write of a whole file to the drive: temporary file, fsync, rename. Readers see the old file or the new one, and acknowledged data
+ * is on the disk. Of two concurrent writers the last to finish wins, whole.
  *
- * A link in the last place is replaced, never written through: following it would put the file where the path does not say.
+ * A link in the last path component is replaced, never written through: to follow it would put the file at another path.
  */
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -24,11 +24,11 @@ export interface NewFile {
   /** Of the file and of directories that are made for it; root of the guests if absent. */
   owner?: GuestOwner | undefined;
   overwrite: boolean;
-  /** How many bytes there will be, where it is known: then all of the quota they take is set aside before the first. */
+  /** Number of bytes, if known: then the whole of their quota is reserved before the first byte. */
   size_bytes?: number;
   /** Hands every byte over, in order, waiting each time; gives up when it is `over`. */
   fill(write: (bytes: Uint8Array) => Promise<void>, over: AbortSignal): Promise<void>;
-  /** Looks whether the file may still be replaced; nobody else writes to this name meanwhile. */
+  /** Checks whether the file may still be replaced; no other call writes to this name during it. */
   check?(): Promise<void>;
 }
 
@@ -114,7 +114,7 @@ function mayBeReplaced(directory: Beneath, name: RawPath, overwrite: boolean): F
   return facts;
 }
 
-/** What the disk gets back when the entry is deleted or replaced. */
+/** Space that the disk regains when the entry is deleted or replaced. */
 export function freedBy(facts: Facts | null): Amount {
   if (!facts) return { used_bytes: 0, file_count: 0, entry_count: 0 };
   const isLast = facts.type === "directory" || facts.links === 1;

@@ -1,4 +1,4 @@
-/** Owns file_put: a file of any size from the body of a request, streamed to its place. */
+/** file_put: a file of any size from the body of a request, streamed to its path. */
 import { filePut } from "../../../shared/api/drive.ts";
 import type { Bound, TransferOf } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

@@ -1,10 +1,10 @@
 /**
- * Owns that guests, who write past the API, keep the quota too: that of their drive, where the kernel does not keep it, and
- * what the plan has for all drives of the organization.
+ * Quota enforcement for guests, which write past the API: the quota of their drive, if the kernel does not enforce it, and the plan's cap
+ * for all drives of the organization.
  *
- * A drive is measured when the disk has lost so much space, or so many names, that it could be over its limit, and every
- * some seconds anyway, because another's deletes hide its growth. A walk of a large drive takes a bounded share of a core.
- * What follows from a measure, and what the modes mean to a guest, is in over-quota.ts.
+ * A drive is measured when the disk has lost enough space, or enough names, that it could be over its limit, and every some seconds anyway,
+ * because deletes in another drive hide its growth. A walk of a large drive takes a bounded share of a core. The effect of a measure, and
+ * the meaning of the modes for a guest, are in over-quota.ts.
  */
 
 import { monotonicMs } from "../../core/clock.ts";
@@ -19,7 +19,7 @@ import type { OrgUsage } from "./org-usage.ts";
 import { modeAfter } from "./over-quota.ts";
 import type { Usage } from "./usage.ts";
 
-/** How often it is looked at what the disk has lost. */
+/** Interval of the check of the disk's free space. */
 export const LOOK_EVERY_MS = 1000;
 /** A drive with guests is measured at least this often, unless measuring takes more than this share of a core. */
 export const MEASURE_EVERY_MS = 10_000;
@@ -44,7 +44,7 @@ export interface QuotaDeps {
 interface Watch {
   mode: ShareMode;
   measured: Measured | null;
-  /** What the disk had when the last measure began. */
+  /** Free space when the last measure began. */
   free: Free;
   finishedAt: number;
   tookMs: number;
@@ -73,7 +73,7 @@ export class Quota {
     this.#watches.delete(roomUid);
   }
 
-  /** Looks at every room with guests; to be called every LOOK_EVERY_MS. */
+  /** Checks every room with guests; to be called every LOOK_EVERY_MS. */
   look(): void {
     this.#looked = true;
     for (const room of this.#deps.rooms()) {
@@ -129,14 +129,14 @@ export class Quota {
     return this.#deps.usage.ofOrg(room.org_id);
   }
 
-  /** A daemon before this one may have restrained the room's guests, and a restart frees nobody. */
+  /** The mode that an earlier daemon may have set on the room's guests: a restart lifts no restraint. */
   #modeFound(roomUid: string): ShareMode {
     const found = this.#deps.sharesOf(roomUid).map(modeFound);
     return found.find((mode) => mode !== "open") ?? "open";
   }
 
   #apply(room: QuotaRoom, { mode, applied }: Watch): void {
-    // Where the kernel keeps the quota no file needs a bound.
+    // If the kernel enforces the quota, files need no limit.
     const largestFile = this.#deps.kernelUse(room.drive_directory) ? Number.POSITIVE_INFINITY : room.drive_limit_bytes;
     for (const share of this.#deps.sharesOf(room.room_uid)) {
       const key = `${share.pid}:${share.start_ticks}`;

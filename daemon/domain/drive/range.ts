@@ -1,16 +1,16 @@
-/** Owns which part of a file a request asks for: the Range header (RFC 9110, section 14) or offset and length. */
+/** The part of a file that a request selects: the Range header (RFC 9110, section 14) or offset and length. */
 import { ServiceError } from "../../core/service-error.ts";
 
 export interface Part {
   offset: number;
   length: number;
-  /** The caller asked for a part, and there is something in it. */
+  /** The caller requested a part, and it is not empty. */
   partial: boolean;
 }
 
 const ONE_RANGE = /^bytes=\s*(\d*)\s*-\s*(\d*)\s*$/i;
 
-/** Several ranges, other units and what cannot be read are answered with the whole file. Throws range_not_satisfiable. */
+/** Several ranges, other units and invalid headers select the whole file. Throws range_not_satisfiable. */
 export function rangeOf(header: string | null, size: number): Part {
   const whole = { offset: 0, length: size, partial: false };
   const [match, first = "", last = ""] = header?.match(ONE_RANGE) ?? [];
@@ -20,7 +20,7 @@ export function rangeOf(header: string | null, size: number): Part {
   return part(Number(first), last === "" ? size : Math.min(Number(last) + 1, size), size);
 }
 
-/** An offset beyond the end is refused; at the end there is nothing, which is how a growing file is followed. */
+/** An offset past the end is refused; at the end the part is empty, which is how a growing file is followed. */
 export function partOf(offset: number, length: number, size: number): Part {
   if (offset > size) throw outside(size);
   const taken = Math.min(length, size - offset);

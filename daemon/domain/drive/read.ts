@@ -1,4 +1,4 @@
-/** Owns fs_read: up to 16 MiB of a file as JSON, or any part of it raw. */
+/** fs_read: up to 16 MiB of a file as JSON, or any part of it raw. */
 import { fsRead, MAX_WRITE_BYTES } from "../../../shared/api/drive.ts";
 import type { Bound, Call } from "../../core/operation.ts";
 import { textOf } from "../../core/text.ts";
@@ -9,7 +9,7 @@ import { type Part, partOf, rangeOf } from "./range.ts";
 import { sendFile } from "./send-file.ts";
 import { bindDrive, type Drive, type Place } from "./verb.ts";
 
-/** Up to so many bytes an answer is made in one go. */
+/** Up to this size a response is made in one turn. */
 const SHORT_BYTES = 64 * 1024;
 
 export function read(drive: Drive): Bound {

@@ -1,4 +1,4 @@
-/** Owns fs_delete: an entry of any kind; a link is deleted, not what it points to. */
+/** fs_delete: an entry of any kind; a link is deleted, not its target. */
 import { fsDelete } from "../../../shared/api/drive.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

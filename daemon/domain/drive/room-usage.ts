@@ -1,6 +1,6 @@
 /**
- * Owns what the drive of one room takes: the estimate, the measures by which it is renewed, and what calls set aside of the
- * quota. Guests write past the calls, so a measure is taken again once it is old.
+ * Usage of one room's drive: the estimate, the measures that renew it, and the quota reservations of calls. Guests write without calls, so
+ * a measure is repeated once it is stale.
  */
 
 import { monotonicMs, sleep } from "../../core/clock.ts";
@@ -35,10 +35,10 @@ export class RoomUsage {
   readonly #claims = new Set<Claim>();
   /** By the temporary file that each makes. */
   readonly #making = new Map<bigint, Claim>();
-  /** What was told of it last. */
+  /** Last reported usage. */
   #toldBytes: number | null = null;
   #staleAt = 0;
-  /** Called when the drive is given up, and the last of the writes that were under way has left it. */
+  /** Called when the drive is released and the last write in progress has left it. */
   #onLeft = () => {};
 
   constructor(room: UsageRoom, deps: RoomUsageDeps, org: OrgUsage) {
@@ -48,12 +48,12 @@ export class RoomUsage {
     this.#measuring = new Measuring(room.drive_directory, ownerOf(room.org_id), (pieces) => this.#measure(pieces));
   }
 
-  /** What it takes, as far as that is known, with what is set aside. */
+  /** Usage as far as it is known, including reservations. */
   get bytes(): number {
     return this.#estimate.bytes;
   }
 
-  /** What it takes, without what is set aside; null when that is not known. */
+  /** Usage without reservations; null if unknown. */
   get knownBytes(): number | null {
     return this.#estimate.measured?.used_bytes ?? null;
   }
@@ -63,7 +63,7 @@ export class RoomUsage {
     if (!this.#estimate.measured) await this.current();
   }
 
-  /** Not older than some seconds, except on drives that take long to measure. What is known is there at once. */
+  /** Not older than some seconds, except on drives that take long to measure. A cached value is returned synchronously. */
   current(): Soon<Measured> {
     const kept = this.#askKernel();
     if (kept) return kept;
@@ -82,20 +82,23 @@ export class RoomUsage {
     return this.#estimate.measured ?? known;
   }
 
-  /** A measure that ends from now on, and what the disk had when it began. */
+  /** A measure that ends after this call, and the free space of the disk when it began. */
   async measurement(): Promise<Measurement> {
     const kept = this.#askKernel();
     return kept ? { measured: kept, free: freeOn(this.#room.drive_directory), took_ms: 0 } : await this.#join();
   }
 
-  /** The drive is given up: no measure goes on, and no write. `onLeft` hears when writes that were under way have left it; there may be none. */
+  /**
+   * The drive is released: measures and writes in progress are aborted. `onLeft` is called when those writes have left it; not called if
+   * there are none.
+   */
   end(onLeft: () => void): void {
     this.#measuring.end();
     if (this.#claims.size > 0) this.#onLeft = onLeft;
     for (const claim of this.#claims) claim.cut();
   }
 
-  /** Begins a write that makes so many new names. Throws drive_full, quota_exceeded, room_destroying. */
+  /** Starts a write that makes `entries` new names. Throws drive_full, quota_exceeded, room_destroying. */
   async claim(limitBytes: number, entries: number): Promise<Claim> {
     await this.current();
     await this.org.known();
@@ -129,12 +132,12 @@ export class RoomUsage {
     return claim;
   }
 
-  /** To be remembered at the beginning of what changes the drive. */
+  /** To be saved at the start of a change to the drive. */
   get moment(): Moment {
     return this.#estimate.moment;
   }
 
-  /** What a call that began at that moment has added or taken away. */
+  /** Additions and removals of a call that started at that moment. */
   change(change: Change, since: Moment): void {
     // There was more on it than was known.
     if (!this.#estimate.change(change, since)) this.#staleAt = 0;
@@ -147,7 +150,7 @@ export class RoomUsage {
     const verdict = this.#estimate.admits({ bytes, entries: 0 }, { bytes: limitBytes, entries: limitEntries });
     const full = addedEntries > 0 && verdict.entries !== "yes" ? "entries" : verdict.bytes !== "yes" ? "bytes" : null;
     if (!full) return;
-    // Asked for again it may be admitted.
+    // A retry may be admitted.
     if (verdict[full] === "perhaps") this.#staleAt = 0;
     if (full === "entries") {
       throw new ServiceError("drive_full", {
@@ -178,7 +181,7 @@ export class RoomUsage {
     return measured;
   }
 
-  /** The measure that is under way, or one that begins. Of a drive that is given up what was known is told. */
+  /** The measure in progress, or a new one. For a released drive returns the last known values. */
   async #join(): Promise<Measurement> {
     try {
       return await this.#measuring.join();
@@ -205,12 +208,12 @@ export class RoomUsage {
 
   async #walk(pieces: PieceTurns): Promise<Measured> {
     const { drive_directory, room_uid } = this.#room;
-    // Beyond this it is over its limit by far, and a guest that makes names faster than they are counted ends no measure.
+    // With more entries it is far over its limit, and a guest that makes names faster than they are counted would never let a measure end.
     const most = this.#deps.limitEntries + MOST_BEYOND.entries + 1;
     const shares = this.#deps.sharesOf(room_uid);
     const options = { setAside: (inode: bigint) => this.#making.get(inode)?.bytes ?? null, shares, most, pieces };
     const measured = await measureTree(drive_directory, options);
-    // What was moved about may be found the next time; a guest that keeps on moving it is met in over-quota.ts.
+    // A directory that moved may be found the next time; over-quota.ts handles a guest that keeps moving it.
     return measured.is_complete || measured.entry_count >= most
       ? measured
       : await measureTree(drive_directory, options);

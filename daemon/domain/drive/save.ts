@@ -9,7 +9,7 @@ import type { Drive } from "./verb.ts";
 
 export type Streams = Record<"stdout" | "stderr", AsyncIterable<Uint8Array>>;
 
-/** Both files once both are in their places; a stream that is not saved is given up. Throws as fs_write does. */
+/** Both files once both are complete; a stream that is not saved is cancelled. Throws as fs_write does. */
 export async function saveStreams(drive: Drive, room: DriveRoom, path: string, streams: Streams) {
   const giveUp = (name: keyof Streams) => streams[name][Symbol.asyncIterator]().return?.();
   try {
@@ -20,7 +20,7 @@ export async function saveStreams(drive: Drive, room: DriveRoom, path: string, s
         path: parsePath(`${path}/${name}`),
         mode: FILE_MODE,
         overwrite: true,
-        // Its guest has ended before its drive is given up, and with it this stream.
+        // Its guest ends before its drive is released, and this stream with it.
         fill: async (write) => {
           for await (const bytes of streams[name]) await write(bytes);
         },

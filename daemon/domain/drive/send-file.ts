@@ -1,4 +1,4 @@
-/** Owns a file of the drive as the answer itself: its validator, the part that was asked for, its bytes as a stream. */
+/** A file of the drive as the response itself: its validator, the requested part, its bytes as a stream. */
 import type { BytesReply, Call, Transfer } from "../../core/operation.ts";
 import type { Facts } from "../../host/files/facts.ts";
 import { fileStream } from "../../host/files/file-stream.ts";
@@ -13,7 +13,7 @@ interface Sent {
   unchanged?: { etag: string };
 }
 
-/** Throws path_not_found, is_directory, invalid_path and what `choose` throws. */
+/** Throws path_not_found, is_directory, invalid_path and errors of `choose`. */
 export async function sendFile(
   call: Call,
   { root }: Place,

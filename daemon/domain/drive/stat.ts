@@ -1,4 +1,4 @@
-/** Owns fs_stat: one entry, a link described as the link that it is. */
+/** fs_stat: one entry; a link is described itself. */
 import { fsStat } from "../../../shared/api/drive.ts";
 import type { Bound } from "../../core/operation.ts";
 import { describePath } from "./entry.ts";

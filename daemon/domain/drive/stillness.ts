@@ -1,6 +1,6 @@
 /**
- * Owns that no call changes a drive while a checkpoint has it stand still: what is under way is waited for, what comes waits. What is
- * only written to a temporary file goes on.
+ * Quiescing of a drive for a checkpoint: no call changes it; calls in progress are waited for, new ones wait. Writes to a temporary file
+ * continue.
  */
 import { statSync } from "node:fs";
 import { within } from "../../core/published.ts";
@@ -27,7 +27,9 @@ interface Kept {
 export class Stillness {
   readonly #rooms = new Map<string, Kept>();
 
-  /** Changes the drive, once that may be. Throws invalid_state where the room has another drive since the call found it. */
+  /**
+   * Runs `work`, which changes the drive, once that is allowed. Throws invalid_state if the room got another drive since the call found it.
+   */
   async passing<T>({ room, root }: Place, work: () => Promise<T>): Promise<T> {
     const roomUid = room.room_uid;
     while (this.#rooms.get(roomUid)?.held) await this.#rooms.get(roomUid)?.held;
@@ -44,7 +46,7 @@ export class Stillness {
     }
   }
 
-  /** No call changes the drive until `work` is done. Throws DeadlineError where one does not come to its end. */
+  /** No call changes the drive until `work` is done. Throws DeadlineError if a call in progress does not end in time. */
   async holding<T>(roomUid: string, work: () => Promise<T>): Promise<T> {
     const kept = this.#of(roomUid);
     const over = Promise.withResolvers<void>();

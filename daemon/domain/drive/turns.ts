@@ -1,4 +1,4 @@
-/** Owns the order of changes to one name: to compare a file and then replace it is one step to every other writer. */
+/** Serialization of changes to one name: comparing a file and then replacing it is atomic to all other writers. */
 import { Mailbox } from "../../core/mailbox.ts";
 
 export class Turns {

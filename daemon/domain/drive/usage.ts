@@ -1,6 +1,5 @@
 /**
- * Owns whose drive counts where: the usage of each room, and of each organization all of its drives together. The drive of a
- * room that has ended counts as long as it is kept.
+ * Usage per room, and per organization the total of all its drives. The drive of a room that has ended counts as long as it is retained.
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
@@ -14,7 +13,7 @@ type Deps = OrgDeps & RoomUsageDeps;
 export class Usage {
   readonly #rooms = new Map<string, RoomUsage>();
   readonly #orgs = new Map<OrgId, OrgUsage>();
-  /** Drives that are kept after their room's end: whose they are, and what ends their measure. */
+  /** Drives retained after their room's end: the organization, and the controller that aborts their measure. */
   readonly #kept = new Map<string, { org: OrgUsage; end: AbortController }>();
   readonly #deps: Deps;
 
@@ -42,7 +41,7 @@ export class Usage {
     return known;
   }
 
-  /** The room has ended, and this is where its drive lies from now on. */
+  /** The room has ended; `drive_directory` is the drive's location from now on. */
   keep({ room_uid, org_id, drive_directory }: UsageRoom): void {
     const lastBytes = this.#rooms.get(room_uid)?.knownBytes ?? null;
     const left = Promise.withResolvers<void>();
@@ -55,7 +54,7 @@ export class Usage {
       return use ? use.bytes : (await measureTree(drive_directory, { pieces })).used_bytes;
     };
     kept.org.keep(room_uid, lastBytes, measure);
-    // What was being written lay on it until it was taken away.
+    // Files that were being written were on it until they were removed.
     void left.promise.then(() => kept.org.measureKept(room_uid, measure));
   }
 

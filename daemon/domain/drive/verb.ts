@@ -1,4 +1,4 @@
-/** What all drive verbs share: their room, its drive held open, and the meaning of its errors. */
+/** Common part of all drive verbs: their room, its drive held open, and the mapping of its errors. */
 import type { Operation } from "../../../shared/api/contract.ts";
 import type { Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../core/operation.ts";
@@ -23,14 +23,14 @@ export interface Drive extends DriveDeps {
 export interface Place {
   room: DriveRoom;
   root: Beneath;
-  /** What the drive takes: of the drive that is held open, also when the room ends meanwhile. */
+  /** Usage of the drive that is held open, also when the room ends in the meantime. */
   usage: RoomUsage;
 }
 
 type Run<Op extends Operation> = Verb<Op, Place>["run"];
 type Rules<Op extends Operation> = Verb<Op, DriveRoom>["rules"];
 
-/** Binds a drive verb; those that need drive:write are refused on a room that is going away. */
+/** Binds a drive verb; verbs that need drive:write are refused if the room is being destroyed. */
 export function bindDrive<Op extends Operation>(
   drive: Drive,
   operation: Op,
@@ -51,7 +51,7 @@ export function bindDrive<Op extends Operation>(
   });
 }
 
-/** What a call makes it cannot miss: then a directory above it was removed by a guest in the middle. */
+/** The call makes the file itself, so a missing entry means that a guest removed a directory above it during the call. */
 const VANISHED: Record<string, Meaning> = {
   ENOENT: ["invalid_path", "A directory in the path was removed during the call."],
   ENOTDIR: ["invalid_path", "A part of the path is not a directory."],

@@ -1,4 +1,4 @@
-/** Owns fs_write: a file of up to 16 MiB from the fields of a request, whole or added to the end. */
+/** fs_write: a file of up to 16 MiB from the fields of a request, whole or appended. */
 
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { fsWrite, MAX_WRITE_BYTES } from "../../../shared/api/drive.ts";
@@ -18,7 +18,7 @@ import { bindDrive, type Drive, type Place } from "./verb.ts";
 type Input = InputOf<typeof fsWrite>;
 
 export function write(drive: Drive): Bound {
-  /** Of calls whose fields were checked. */
+  /** Decoded content of calls with validated fields. */
   const contents = new WeakMap<object, Uint8Array>();
   const bytesOf = async (input: Partial<Input>, room: DriveRoom) => {
     const bytes = await decodeContent(contentOf(input), drive.piecesOf(room));

@@ -1,6 +1,6 @@
 /**
- * Owns what kind of place an IP address is, and ranges of addresses. Source of the ranges: IANA's registries of special-purpose
- * addresses (RFC 6890 and its updates).
+ * Kinds of IP addresses, and address ranges. Source of the ranges: IANA's registries of special-purpose addresses (RFC 6890 and its
+ * updates).
  */
 import { isIP } from "node:net";
 
@@ -19,8 +19,8 @@ export interface Address {
 }
 
 /**
- * public: of the internet. private: of somebody's own network, which an operator may let sandboxes reach. never: means another
- * thing to every host, or nothing at all.
+ * public: of the internet. private: of a private network, which an operator may allow sandboxes to reach. never: differs per host, or is
+ * unusable.
  */
 export type Kind = "public" | "private" | "never";
 
@@ -37,16 +37,16 @@ export function readAddress(text: string): Address | null {
   return { family: 6, value, text: new URL(`http://[${text}]`).hostname.slice(1, -1) };
 }
 
-/** One who has an IPv6 address may have all of a network of 2^80: what is given to one site (RFC 6177). */
+/** A client with an IPv6 address may have all of a network of 2^80: the allocation of one site (RFC 6177). */
 const SITE_BITS = 80n;
 
-/** What one client has of addresses: an IPv4 address, or a network of IPv6. */
+/** The addresses that one client may have: an IPv4 address, or an IPv6 network. */
 export function networkOf(ip: string): string {
   const address = readAddress(ip);
   return address?.family === 6 ? `${address.value >> SITE_BITS}::` : (address?.text ?? ip);
 }
 
-/** `10.0.0.0/8`, or an address alone, which is a range of one. Null for what is none. */
+/** `10.0.0.0/8`, or an address alone, which is a range of one. Null if invalid. */
 export function readRange(text: string): Range | null {
   const [base = "", length, ...more] = text.split("/");
   const address = readAddress(base);
@@ -60,7 +60,7 @@ export function readRange(text: string): Range | null {
   return { family: address.family, base: (address.value >> shift) << shift, prefix };
 }
 
-/** Several, separated by commas; `refuse` throws for a part that is none. */
+/** Comma-separated ranges; `refuse` throws for an invalid part. */
 export function readRanges(text: string, refuse: (part: string) => never): Range[] {
   const parts = text.split(",").map((part) => part.trim());
   return parts.filter((part) => part !== "").map((part) => readRange(part) ?? refuse(part));
@@ -72,7 +72,7 @@ export function contains(range: Range, { family, value }: Pick<Address, "family"
   return value >> shift === range.base >> shift;
 }
 
-/** Whether one range lies within another. */
+/** Whether one range is contained in another. */
 export function within(inner: Range, outer: Range): boolean {
   return inner.prefix >= outer.prefix && contains(outer, { family: inner.family, value: inner.base });
 }
@@ -100,7 +100,7 @@ const NEVER = [
   ...UNNAMEABLE,
   ...ranges(
     ...["240.0.0.0/4", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15", "192.88.99.0/24"],
-    // Tunnels, whose inner address would escape every check; documentation; discard.
+    // Tunnels (the inner address would escape every check); documentation; discard.
     ...["2001::/32", "2002::/16", "2001:db8::/32", "3fff::/20", "100::/64", "fec0::/10", "64:ff9b:1::/48"],
   ),
 ];

@@ -1,4 +1,4 @@
-/** Owns what leaves a guest that is nobody's sandbox, as one that makes a template: by the same decisions. Nothing of it is counted or kept. */
+/** Egress of a guest without a sandbox, such as a template build: same decisions, without counts or stored data. */
 import type { Log } from "../../core/log.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import type { Denial } from "./denials.ts";
@@ -14,7 +14,9 @@ export interface AloneDeps extends Pick<EgressDeps, "privateRanges" | "hostsFile
   log: Log;
 }
 
-/** What becomes of what the guest asks, until it is closed. Each refusal is told by itself. Throws when the configured ranges are none. */
+/**
+ * Handler of the guest's requests, until it is closed. Each refusal is reported individually. Throws if the configured ranges are invalid.
+ */
 export function serveAlone(
   { privateRanges, hostsFile, mibPerSecond, log }: AloneDeps,
   allowlist: readonly string[],

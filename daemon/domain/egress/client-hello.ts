@@ -1,4 +1,4 @@
-/** Owns reading the server name out of the first message of a TLS client (RFC 8446, 4.1.2; RFC 6066, 3), from bytes as they come. */
+/** Parser of the server name in the first message of a TLS client (RFC 8446, 4.1.2; RFC 6066, 3), from bytes as they arrive. */
 
 const RECORD_HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
@@ -7,12 +7,12 @@ const NAME_TYPE_HOST = 0;
 const RECORD_HEADER_BYTES = 5;
 const HANDSHAKE_HEADER_BYTES = 4;
 const MOST_RECORD_BYTES = 16_384 + 256;
-/** Clients use one, or two where it is large; each is looked at again when the next has come. */
+/** Clients use one, or two for a large hello; each record is parsed again when the next has arrived. */
 const MOST_RECORDS = 16;
 /** A hello with the largest keys there are takes a few KiB. */
 const MOST_HELLO_BYTES = 64 * 1024;
 
-/** more: it is not whole yet, nor before there are so many bytes. invalid: it is none that a server should be shown. */
+/** more: incomplete, and at least `bytes` bytes are needed. invalid: no ClientHello that a server should receive. */
 export type ServerName = { is: "name"; name: string } | { is: "more"; bytes: number } | { is: "absent" | "invalid" };
 
 /** Reads the bytes from a connection's first on. */
@@ -28,7 +28,7 @@ export function readServerName(bytes: Buffer): ServerName {
   }
 }
 
-/** The hello itself, which may lie in several records. */
+/** The hello itself, which may span several records. */
 function handshakeOf(bytes: Buffer): Buffer | Exclude<ServerName, { is: "name" }> {
   let message: Buffer = Buffer.alloc(0);
   for (let offset = 0, records = 0; records < MOST_RECORDS; records++) {
@@ -49,7 +49,7 @@ function handshakeOf(bytes: Buffer): Buffer | Exclude<ServerName, { is: "name" }
   return { is: "invalid" };
 }
 
-/** Throws RangeError where lengths lie. */
+/** Throws RangeError if a length field is wrong. */
 function serverNameOf(hello: Reader): string | null {
   hello.take(2 + 32);
   hello.vector(1);

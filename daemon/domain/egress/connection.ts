@@ -1,4 +1,4 @@
-/** Owns one connection from a sandbox to the outside while it lives: bytes both ways, at the pace of who takes them. */
+/** One connection from a sandbox to the outside: bytes in both directions, with backpressure from each receiver. */
 import type { Socket } from "node:net";
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import { Channel, type ConnectOpened, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
@@ -6,22 +6,24 @@ import { sleep, startTimer, stopTimer } from "../../core/clock.ts";
 import type { Allowance } from "../../host/guest-link/pace.ts";
 import { type Inspector, NotThisName } from "./inspector.ts";
 
-/** What all connections of a sandbox share. */
+/** State that all connections of a sandbox share. */
 export interface Flow {
   out: Allowance;
   in: Allowance;
-  /** Of parts of requests that are looked at. */
+  /** For inspected parts of requests. */
   looks: Allowance;
-  /** How long the client may take to complete the message that tells which protocol it speaks. */
+  /** Timeout for the client's first message, which shows the protocol. */
   firstMessageMs: number;
   sent(bytes: number): void;
   received(bytes: number): void;
 }
 
-/** Of what is looked at so much at a time: all of it may be parts of two bytes. */
+/** Bytes per inspection: all of them may be parts of two bytes. */
 const LOOKED_AT_BYTES = 4096;
 
-/** Resolves when it has ended. Throws NotThisName when what the sandbox says is refused; the connection is then still to be closed. */
+/**
+ * Resolves when the connection has ended. Throws NotThisName if the sandbox's data is refused; the connection is then still to be closed.
+ */
 export async function carry(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
   const opened: ConnectOpened = { type: "connected" };
   stream.say(opened);
@@ -66,13 +68,13 @@ async function giveOut(
   if (inspector) await write(socket, inspector.ended());
   const finished = either(socket, "finish");
   socket.end();
-  // Else it would be destroyed with what still waits in it.
+  // Otherwise it would be destroyed with its buffered data.
   await finished;
 }
 
 /**
- * Deadline of the bytes that are held back until they tell a protocol. A client that waits for an answer to them would wait without
- * an end. They are refused then and never passed: the client chooses when it sends the rest.
+ * Deadline of the bytes that are held back until they show a protocol. A client that waits for a response to them would wait indefinitely.
+ * After it they are refused and never passed: the client chooses when it sends the rest.
  */
 class FirstMessage {
   readonly #inspector: Inspector | null;
@@ -117,9 +119,9 @@ function* piecesOf(bytes: Uint8Array, inspector: Inspector | null): Generator<Ui
   }
 }
 
-/** What may go out now; a sandbox that has had too much looked at waits. */
+/** The bytes that may be sent now; a sandbox over its inspection allowance waits. */
 async function look({ buffer, byteOffset, byteLength }: Uint8Array, inspector: Inspector, looks: Allowance) {
-  // What the sandbox's others have had looked at comes first, also meanwhile.
+  // Inspections for the sandbox's other connections are paid first, including those added during the wait.
   for (let turn = looks.pay(0); turn; turn = looks.pay(0)) await turn;
   const before = inspector.steps;
   try {
@@ -131,7 +133,7 @@ async function look({ buffer, byteOffset, byteLength }: Uint8Array, inspector: I
 
 /** From the outside to the sandbox. */
 async function takeIn(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
-  // What the outside has ended may still be sent to.
+  // A remote peer that has ended its side may still receive data.
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
     const bytes = chunk as Buffer;
     flow.received(bytes.byteLength);

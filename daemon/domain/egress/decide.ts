@@ -1,4 +1,6 @@
-/** The decision on one connection of a sandbox: where it may lead, or why it is refused. It is the guard's and that of its explanation. */
+/**
+ * The decision on one connection of a sandbox: its allowed target, or the reason of its refusal. The guard and the explanation both use it.
+ */
 import { type Address, readAddress } from "./addresses.ts";
 import type { Denial } from "./denials.ts";
 import { canonicalName } from "./names.ts";
@@ -9,7 +11,7 @@ export interface Target {
   name: string | null;
   port: number;
   addresses: Address[];
-  /** The name that everything said must be for; null where the address alone is allowed. */
+  /** The name that all sent data must be for; null if the address itself is allowed. */
   bound: string | null;
 }
 
@@ -44,7 +46,7 @@ export async function decide(
   const found = await resolve(name);
   const policy = current();
   if (!policy.allowsName(name, port)) return { verdict: "not_listed", where: { host: name, ip: null } };
-  // An address that is allowed by itself may be used under any name.
+  // An address that is itself allowed may be used under any name.
   const free = found.filter((address) => policy.ofAddress(address, port) === "allowed");
   if (free.length > 0) return { name, port, addresses: free, bound: null };
   const allowed = found.filter((address) => policy.ofResolved(address, port) === "allowed");

@@ -1,26 +1,26 @@
-/** Owns the records of refused connections: those that are alike become one record with their count, the first of a kind soon. */
+/** Records of refused connections: similar ones become one record with their count; the first of a kind is recorded soon. */
 import type { DENIAL_REASONS } from "../../../shared/api/egress.ts";
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 
-/** Where a sandbox was not let, as the audit has it. */
+/** A refused connection of a sandbox, as the audit records it. */
 export interface Denial {
-  /** The name that was asked for; null for an address. */
+  /** The requested name; null for an address. */
   host: string | null;
   /** Null when it was refused before it was resolved. */
   ip: string | null;
-  /** Null when only its address was asked for. */
+  /** Null if only its address was requested. */
   port: number | null;
   reason: DenialReason;
-  /** The name that the connection itself was for, where that is another. */
+  /** The name that the connection itself was for, if it differs. */
   presented?: string;
 }
 
 export type DenialReason = (typeof DENIAL_REASONS)[number];
 
 const FIRST_MS = 100;
-/** The next one that is like one that is on record. */
+/** Delay of the next record of a kind that was already recorded. */
 const NEXT_MS = 10_000;
-/** Of one sandbox in that time; what is beyond is counted without its names. */
+/** Per sandbox in that time; kinds above this are counted without their names. */
 const MOST_KINDS = 32;
 const OTHER: Denial = { host: null, ip: null, port: null, reason: "other" };
 
@@ -31,7 +31,7 @@ interface Counted {
 
 export class Denials {
   readonly #record: (details: Denial & { count: number }) => void;
-  /** What is counted, by its kind. */
+  /** Pending counts, by kind. */
   readonly #counts = new Map<string, Counted>();
   /** When each kind was recorded last, within the time in which that holds back the next. */
   readonly #recorded = new Map<string, number>();

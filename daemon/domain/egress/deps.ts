@@ -5,7 +5,7 @@ import type { Database } from "../../db/transact.ts";
 import type { Meter, Place } from "../orgs/index.ts";
 import type { Denial } from "./denials.ts";
 
-/** Whose traffic it is. */
+/** The sandbox to which traffic belongs. */
 export interface EgressSandbox {
   sandbox_id: SandboxId;
   org_id: OrgId;
@@ -13,7 +13,7 @@ export interface EgressSandbox {
   room_id: string;
   agent_id: string;
   created_at: string;
-  /** Whose use of the outside it is. */
+  /** The place to which its usage is charged. */
   place: Place;
 }
 

@@ -4,7 +4,7 @@ import { startTimer, stopTimer } from "../../core/clock.ts";
 import type { Address } from "./addresses.ts";
 
 const DIAL_MS = 10_000;
-/** Of several, each has this long, so that one that swallows everything does not take it all. */
+/** Timeout per address if there are several, so that an address that drops all packets does not use up the whole time. */
 const DIAL_ONE_MS = 3_000;
 const KEEP_ALIVE_MS = 60_000;
 

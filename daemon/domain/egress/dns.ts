@@ -9,13 +9,13 @@ import { errnoOf } from "../../core/service-error.ts";
 import { versionOf } from "./hosts-file.ts";
 
 const SERVERS = "/etc/resolv.conf";
-/** Each server is asked so often, for so long. */
+/** Per server: timeout in ms of a query, and number of tries. */
 const PATIENCE = { timeout: 1_500, tries: 3 } as const;
-/** c-ares keeps answers for as long as they are good, however many; a new one begins with none. */
+/** c-ares caches responses for their TTL, without a limit on their number; a new resolver starts with an empty cache. */
 const MOST_NAMES_OF_ONE = 4096;
 /** Of a string of a TXT record (RFC 1035, 3.3). */
 const FULL_STRING_BYTES = 255;
-/** What is told of a name that does not exist, or has no address of the family. */
+/** Error codes for a name that does not exist, or has no address of the family. */
 const NO_SUCH_NAME = new Set(["ENOTFOUND", "ENODATA"]);
 
 export class Dns {
@@ -25,8 +25,8 @@ export class Dns {
   #search: readonly string[] = [];
 
   /**
-   * The addresses of a canonical name, as text; none when there is no such name. With `isSearched` a name of one label is looked for in the
-   * domains of `search` first; any other is queried unchanged. Rejects with the servers' error, or ETIMEOUT.
+   * The addresses of a canonical name, as text; empty if the name does not exist. With `isSearched` a name of one label is first queried in
+   * the domains of `search`; any other is queried unchanged. Rejects with the servers' error, or ETIMEOUT.
    */
   async lookUp(name: string, isSearched: boolean): Promise<string[]> {
     const resolver = this.#current();
@@ -37,7 +37,7 @@ export class Dns {
     return await addressesOf(resolver, `${name}.`);
   }
 
-  /** The records of a canonical name: none also when there is no such name, which Bun does not tell apart. Rejects as `lookUp` does. */
+  /** The records of a canonical name: empty also if the name does not exist, which Bun does not distinguish. Rejects as `lookUp` does. */
   async records(name: string, type: DnsRecord["type"]): Promise<DnsRecord[]> {
     try {
       return await recordsOf(this.#current(), `${name}.`, type);
@@ -60,7 +60,7 @@ export class Dns {
   }
 }
 
-/** The domains of resolv.conf in which short names are looked for; the last line of the kind counts. */
+/** The search domains of resolv.conf for short names; the last line of the kind counts. */
 export function searchOf(text: string): string[] {
   const lines = [...text.matchAll(/^(?:search|domain)[ \t]+(.*)$/gm)];
   const domains = lines.at(-1)?.[1]?.trim().split(/\s+/) ?? [];
@@ -98,7 +98,7 @@ async function addressesOf(resolver: Resolver, name: string): Promise<string[]> 
   const told = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   const found = told.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
   const failed = told.find((each) => each.status === "rejected" && !NO_SUCH_NAME.has(errnoOf(each.reason) ?? ""));
-  // One family is enough where the servers fail at the other.
+  // One family is enough if the servers fail for the other.
   if (found.length === 0 && failed?.status === "rejected") throw failed.reason;
   return found;
 }

@@ -1,4 +1,4 @@
-/** Owns how an egress allowlist is written: which entries there are, and why one is refused. */
+/** Syntax of an egress allowlist: its entries, and the reasons for which one is refused. */
 import { getDomain, getPublicSuffix } from "tldts";
 import { type Range, readRange, UNNAMEABLE, within } from "./addresses.ts";
 import { canonicalName, looksNumeric } from "./names.ts";
@@ -14,7 +14,7 @@ export type Entry = (
   port: number | null;
 };
 
-/** Reads an entry, or says why it is none: words that follow its name in a sentence. */
+/** Parses an entry, or returns why it is invalid: words that follow its name in a sentence. */
 export function readEntry(text: string): Entry | { refused: string } {
   if (text === "*") return { kind: "any", port: null };
   if (text.length > MOST_CHARACTERS) return { refused: "is too long" };

@@ -3,7 +3,7 @@
  * guard's own decision (decide.ts, policy.ts) and makes no connection. Without a port it tries each port of the list and one that the list
  * does not have; of a range it tries one address of each part in which all verdicts are equal.
  *
- * No address and no name is returned but the caller's own, and a name that does not exist has the same answer as one with private addresses
+ * Only the caller's own addresses and names are returned, and a name that does not exist has the same result as one with private addresses
  * only: the host's DNS is not readable through it.
  */
 import type { Static } from "@sinclair/typebox";
@@ -53,7 +53,7 @@ interface Judged {
   verdict: "allowed" | "refused" | "part";
   reason: Explanation["reason"];
   entry: string | null;
-  /** Whether what is sent must be for the name. */
+  /** Whether sent data must be for the name. */
   isBound: boolean;
 }
 
@@ -78,7 +78,7 @@ export async function explain(
     const detail = `${place.text} is allowed at ${portsText(open)} only.`;
     return { ...about(place, port, first[1]), verdict: "conditional", detail, hint: null };
   }
-  // An entry with a port that is not enough tells more than the absence of one without.
+  // An entry that matches with another port is more informative than the absence of an entry without a port.
   const near = port === null ? listed.find(([, { entry }]) => entry !== null && entry !== "*") : undefined;
   const [shownPort, shown] = near ?? [port, judged];
   const { detail, hint } = refusedText(place, shownPort, shown, policy);

@@ -18,7 +18,7 @@ export type Begin = "blank" | "record" | "ssl2" | "line" | "raw";
 const RECORDS = bytesOf("", "\x14\x18");
 const BLANKS = bytesOf("\t\n\v\f\r ");
 const TOKEN = bytesOf("!#$%&'*+-.^_`|~", "09", "AZ", "az");
-/** What some server or other takes for the space after a method, or passes over before it. */
+/** Characters that at least one server accepts as the space after a method, or skips before it. */
 const SEPARATORS = bytesOf("\t\v\f \x85\xa0", "\x1c\x1f");
 const LINE_ENDS = bytesOf("\r\n");
 /** The longest first line that is waited for. */
@@ -43,16 +43,16 @@ export const BEGINS: readonly Begin[] = Array.from({ length: 256 }, (_, byte): B
 
 export const isBlank = (byte: number): boolean => BLANKS.has(byte);
 
-/** A line that may be one of HTTP, looked at as it comes. Lines on which nothing shows are passed over by servers. */
+/** A line that may be HTTP, checked as it arrives. Servers skip lines without a visible character. */
 export class FirstLine {
   #looked = 0;
-  /** Where the first byte is that shows. */
+  /** Position of the first visible byte. */
   #from: number | null = null;
   #hasMethod = false;
 
   /**
-   * `begin` is all that has arrived so far. "garbled": an HTTP method, and then a control character. "binary": a token, a separator
-   * and a control character. "endless": a method without a line end.
+   * `begin` is all that has arrived so far. "garbled": an HTTP method, and then a control character. "binary": a token, a separator and a
+   * control character. "endless": a method without a line end.
    */
   look(begin: Buffer): "http" | "proxy" | "raw" | "garbled" | "binary" | "maybe" | "endless" {
     for (; this.#looked < begin.byteLength; this.#looked++) {
@@ -78,7 +78,7 @@ export class FirstLine {
     return this.#ended(begin);
   }
 
-  /** The verdict on a line that ends where it was looked at: null if nothing in it is of HTTP. */
+  /** The verdict on a line that ends at the current position: null if nothing in it is HTTP. */
   #ended(begin: Buffer): "http" | "proxy" | null {
     const text = begin.toString("latin1", this.#from ?? 0, this.#looked + 1);
     if (PROXY.test(text)) return "proxy";
@@ -111,7 +111,7 @@ export class RawLine {
   }
 }
 
-/** What can be the end of a version, without what does not show behind it. */
+/** The part that can be the end of a version, without invisible characters after it. */
 function keptOf(line: string): string {
   let end = line.length;
   while (end > 0 && !isVisible(line.charCodeAt(end - 1))) end--;

@@ -1,6 +1,6 @@
 /**
- * Owns what one sandbox may do outside: every name and every connection that its guest asks for is decided here, by the list
- * of the moment, and what a new list does not allow any more is closed.
+ * Egress guard of one sandbox: decides on every name and every connection that its guest requests, by the current allowlist, and closes
+ * connections that a new list no longer allows.
  */
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import {
@@ -22,12 +22,15 @@ import { type Ground, Policy, type Verdict } from "./policy.ts";
 import { allowedRecords, nameBehindLabels, RECORD_TYPES } from "./records.ts";
 import type { Traffic } from "./store.ts";
 
-/** Open at once; more than a browser or an installer makes by far. */
+/** Open concurrently; far more than a browser or an installer makes. */
 export const MAX_CONNECTIONS = 512;
 const CONNECTS = { perSecond: 200, atOnce: MAX_CONNECTIONS } as const;
 /** A program that queries both families needs two for each connection by name: those of CONNECTS. */
 const LOOK_UPS = { perSecond: 400, atOnce: 800 } as const;
-/** Parts of requests that are looked at in a second, a tenth or two of it: a megabyte of chunks has hundreds, or half a million of two bytes. */
+/**
+ * Inspected parts of requests per second, at most a tenth or two of a second of work: a megabyte of chunks has hundreds, or half a million
+ * of two bytes.
+ */
 const LOOKS = { perSecond: 131_072, atOnce: 4096 } as const;
 const FIRST_MESSAGE_MS = 10_000;
 const MAX_HOST_CHARACTERS = 255;
@@ -41,9 +44,9 @@ export interface GuardDeps {
   records(name: string, type: DnsRecord["type"]): Promise<DnsRecord[]>;
   /** Of each direction. */
   bytesPerSecond: number;
-  /** A connection is open; what it carries is told to what is returned. */
+  /** Records an opened connection. Call the returned function with its traffic. */
   opened(where: Where): (traffic: Traffic) => void;
-  /** Each refusal by itself. */
+  /** Called for each refusal. */
   refused(denial: Denial): void;
   /** Refusals that are alike, together. */
   record(denial: Denial & { count: number }): void;
@@ -94,7 +97,7 @@ export class Guard {
       this.#deny({ host: name, ip: null, port: null, reason: "not_listed" });
       return answer("none");
     }
-    // It is never looked up: the connection to it is what is refused, with its port and the reason.
+    // Not resolved: the connection to it is refused instead, with its port and the reason.
     if (!this.#policy.allowsName(name, null)) return answer("address");
     try {
       answer((await this.#deps.resolve(name)).length > 0 ? "address" : "none");
@@ -191,7 +194,7 @@ export class Guard {
     }
   }
 
-  /** Where it may go, or null when it was refused. Throws when its name cannot be resolved. */
+  /** The allowed target, or null if refused. Throws if the name cannot be resolved. */
   async #decide(stream: Stream, host: string, port: number): Promise<Target | null> {
     const { resolve } = this.#deps;
     const decided = await decide(host, port, { policy: () => this.#policy, resolve });

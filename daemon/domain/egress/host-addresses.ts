@@ -7,7 +7,7 @@ import { readAddress } from "./addresses.ts";
 /** Addresses come and go seldom. */
 const KNOWN_FOR_MS = 2_000;
 
-/** Asks the kernel now and then. */
+/** Reads the host's addresses from the kernel, cached for `KNOWN_FOR_MS`. */
 export function makeIsHosts(): (address: Address) => boolean {
   let known = new Set<string>();
   let at = Number.NEGATIVE_INFINITY;

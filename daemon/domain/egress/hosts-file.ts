@@ -1,4 +1,4 @@
-/** Owns a file of lines of an address and names, as /etc/hosts is; it is read again when it has changed. */
+/** Reader of a file in the format of /etc/hosts (lines of an address and names); the file is read again when it has changed. */
 import { readFileSync, statSync } from "node:fs";
 import { type Address, readAddress } from "./addresses.ts";
 import { canonicalName } from "./names.ts";
@@ -12,7 +12,7 @@ export class HostsFile {
     this.#path = path;
   }
 
-  /** The addresses of a canonical name, where the file has it. Throws as the file system does. */
+  /** The addresses of a canonical name, if the file has it. Throws the errors of the file system. */
   addressesOf(name: string): Address[] | undefined {
     const version = versionOf(this.#path);
     if (version !== this.#version) this.#hosts = readHosts(readFileSync(this.#path, "utf8"));
@@ -21,7 +21,7 @@ export class HostsFile {
   }
 }
 
-/** What differs when a file has changed. Throws as the file system does. */
+/** A value that differs when the file has changed. Throws the errors of the file system. */
 export function versionOf(path: string): string {
   const { mtimeMs, size, ino } = statSync(path);
   return `${mtimeMs} ${size} ${ino}`;

@@ -1,4 +1,7 @@
-/** Owns reading the head of one HTTP/1 request (RFC 9112): whom it is for, and how long its body is. What two servers could read differently is refused. */
+/**
+ * Parser of the head of one HTTP/1 request (RFC 9112): its host, and the length of its body. Rejects input that two servers could read
+ * differently.
+ */
 import { readAddress } from "./addresses.ts";
 import { canonicalName, isAscii } from "./names.ts";
 
@@ -93,7 +96,7 @@ function bodyOf(fields: ReadonlyMap<string, string[]>): Body {
 function hostOf(authority: string): string {
   const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:@[\]]+))(?::\d{0,5})?$/.exec(authority) ?? [];
   const host = bracketed ?? plain ?? "";
-  // A server compares the bytes themselves, and knows nothing of how names are mapped.
+  // A server compares the bytes themselves, without mapping names (IDNA).
   if (!isAscii(host)) throw new BadRequest("its Host is not in ASCII");
   if (host.endsWith(".")) throw new BadRequest("its Host ends with a dot");
   const found = readAddress(host)?.text ?? canonicalName(host);

@@ -1,10 +1,10 @@
 /**
- * The requests on an HTTP/1 connection, each followed to its end, so that every one of them is checked before its first byte
- * goes out. An offer of any protocol but WebSocket is left out of the request: the server answers in HTTP/1.
+ * The requests on an HTTP/1 connection, each followed to its end, so that every one of them is checked before its first byte is sent. An
+ * offer of any protocol but WebSocket is removed from the request: the server responds in HTTP/1.
  *
- *   head ──whole, and for the right host──▶ body ──its end──▶ head
- *     └─ upgrades to a WebSocket ─▶ held ──101──▶ open       (held: nothing goes out until the server has answered)
- *                                  └──else──▶ head
+ *     head ──whole, and for the right host──▶ body ──its end──▶ head
+ *       └─ upgrades to a WebSocket ─▶ held ──101──▶ open       (held: nothing is sent until the server has responded)
+ *                                    └──else──▶ head
  */
 import { BadRequest, readHead, requireRequestLine, withoutUpgrade } from "./http-head.ts";
 import { Pending } from "./pending.ts";
@@ -17,11 +17,11 @@ const LF = "\n";
 const LINE_END = "\r\n";
 const WEBSOCKET = "websocket";
 const HEAD_END = "\r\n\r\n";
-/** Answers before the answer, such as 100 and 103; 101 is none of them. */
+/** Interim responses, such as 100 and 103; 101 is not one. */
 const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
-/** The answer of a server that goes on in another protocol. */
+/** Response of a server that switches to another protocol. */
 const SWITCHES = /^HTTP\/1\.1 101[ \r]/;
-/** As far as it is clear what an answer is. */
+/** Bytes needed to classify a response. */
 const STATUS_BYTES = 13;
 
 type State =
@@ -40,24 +40,24 @@ export class HttpRequests {
   #requests = 0;
   /** Whether the request line of the head that is being received was checked. */
   #hasLine = false;
-  /** The protocol that the request of the moment asks for, until its answer has begun. */
+  /** The protocol that the current request asks to upgrade to, until its response has begun. */
   #asked: string | null = null;
   #answer: Buffer = Buffer.alloc(0);
-  /** Parts looked at so far, which may be of two bytes each. */
+  /** Number of parts inspected so far, each of which may have two bytes only. */
   steps = 0;
 
   constructor(isAllowed: (host: string) => boolean) {
     this.#isAllowed = isAllowed;
   }
 
-  /** How many bytes come next that are not looked at. */
+  /** Number of following bytes that are not inspected. */
   get unseen(): number {
     const state = this.#state;
     if (state.at === "open") return Number.POSITIVE_INFINITY;
     return state.at === "body" && this.#pending.byteLength === 0 ? state.left : 0;
   }
 
-  /** What may go out now that these bytes came. Throws BadRequest. */
+  /** Adds bytes from the client, and returns the bytes that may be sent now. Throws BadRequest. */
   push(bytes: Buffer): Buffer {
     this.#pending.push(bytes);
     const out: Buffer[] = [];
@@ -67,7 +67,7 @@ export class HttpRequests {
     return Buffer.concat(out);
   }
 
-  /** The server has said this: what may go out now. Throws BadRequest. */
+  /** Adds bytes from the server, and returns the bytes that may be sent to it now. Throws BadRequest. */
   answered(bytes: Buffer): Buffer {
     if (this.#asked === null) return Buffer.alloc(0);
     this.#answer = Buffer.concat([this.#answer, bytes]);
@@ -88,7 +88,7 @@ export class HttpRequests {
     return this.push(Buffer.alloc(0));
   }
 
-  /** How the last answer begins, behind all interim ones; null when more must come first. */
+  /** Start of the last response, after all interim ones; null if more bytes are needed. */
   #takeStatus(): string | null {
     for (;;) {
       if (this.#answer.byteLength < STATUS_BYTES) return null;
@@ -102,7 +102,7 @@ export class HttpRequests {
     }
   }
 
-  /** Takes one part off what is pending; null when more must come first. */
+  /** Takes one part from the pending bytes; null if more bytes are needed. */
   #step(): Buffer | null {
     this.steps++;
     const state = this.#state;
@@ -196,7 +196,7 @@ export class HttpRequests {
   }
 }
 
-/** A request that is for somebody else. */
+/** A request for another host. */
 export class WrongHost extends Error {
   override name = "WrongHost";
   readonly host: string;

@@ -1,4 +1,4 @@
-/** Owns egress: what leaves the sandboxes of this host, each by a guard of its own. Its lists are the sandboxes' rows. */
+/** Egress of the sandboxes of this host, one guard each. The allowlists are stored in the sandboxes' rows. */
 
 import type { SandboxId } from "../../../shared/ids.ts";
 import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
@@ -20,7 +20,7 @@ export { MAX_CONNECTIONS } from "./guard.ts";
 export { forgetTraffic, type Traffic } from "./store.ts";
 
 export interface Egress {
-  /** What becomes of what the sandbox's guest asks; `allowlist` is in force until there is another. */
+  /** Handler of the requests of the sandbox's guest; `allowlist` is in force until it is replaced. */
   serve(sandbox: EgressSandbox, allowlist: readonly string[]): GuestRequests;
   /** Puts a list in force, for connections that are open too. */
   setAllowlist(sandboxId: string, allowlist: readonly string[]): void;
@@ -34,17 +34,17 @@ export interface Egress {
   trafficOf(sandboxId: string): Traffic & { open_connections: number };
   /** Monotonic time of its last traffic; null if it had none since the daemon started. */
   lastTrafficOf(sandboxId: string): number | null;
-  /** Where it connected to and was refused, also when it is gone. */
+  /** Destinations of its connections and refusals, also after the sandbox has gone. */
   networkOf(sandbox: Pick<EgressSandbox, "sandbox_id" | "created_at">): ReturnType<Network["shown"]>;
   /** Of all sandboxes together, since the daemon started. */
   figures(): Traffic & { open_connections: number; denied: number };
-  /** Closes what a sandbox has open: it is gone. */
+  /** Closes the connections of a removed sandbox. */
   drop(sandboxId: string): void;
-  /** Writes what is counted, and closes everything. */
+  /** Writes the pending counts, and closes everything. */
   stop(): Promise<void>;
 }
 
-/** Throws when the configured ranges are none. */
+/** Throws if the configured ranges are invalid. */
 export function makeEgress(deps: EgressDeps): Egress {
   const resolver = new HostResolver(deps.hostsFile, "guest");
   const ground = groundOf(deps.privateRanges);
@@ -78,7 +78,7 @@ export function makeEgress(deps: EgressDeps): Egress {
           deps.onDenied(sandbox, denial);
         },
         opened: (where) => {
-          // What is dialled, or looked up, may be answered when the guest is gone.
+          // A connection attempt or a lookup may complete after the guest has gone.
           const told = guards.get(sandbox_id) === guard ? networks.of(sandbox).opened(where) : () => {};
           const count = (traffic: Traffic) => {
             all = sumOf(all, traffic);

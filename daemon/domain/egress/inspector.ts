@@ -1,11 +1,11 @@
 /**
- * Inspection of the bytes that a sandbox sends on a connection that is allowed by name: TLS must ask for that name, every HTTP/1
- * request must be for it, HTTP/2 without TLS is refused. All other protocols pass. The table in first-line.ts tells them apart.
+ * Inspection of the bytes that a sandbox sends on a connection that is allowed by name: TLS must request that name, every HTTP/1 request
+ * must be for it, HTTP/2 without TLS is refused. All other protocols pass. The table in first-line.ts distinguishes them.
  *
- * Why the others may pass: the connection leads to an address of the allowed name, resolved and checked by the host. A second host
- * at that address can be reached only if the server picks it by a name that the client sends. TLS and HTTP do, so their names are
- * compared. Bytes are passed as raw only if no known server of TLS or HTTP would take them for its protocol, nor for a prefix of
- * it that it skips (blanks, an alert, the PROXY protocol). Names inside other protocols are not compared: see docs/egress.md.
+ * Why the others may pass: the connection leads to an address of the allowed name, resolved and checked by the host. A second host at that
+ * address can be reached only if the server picks it by a name that the client sends. TLS and HTTP do, so their names are compared. Bytes
+ * are passed as raw only if no known server of TLS or HTTP would take them for its protocol, nor for a prefix of it that it skips (blanks,
+ * an alert, the PROXY protocol). Names inside other protocols are not compared: see docs/egress.md.
  */
 import { readServerName } from "./client-hello.ts";
 import { BEGINS, FirstLine, isBlank, RawLine } from "./first-line.ts";
@@ -17,10 +17,10 @@ import { beginsTls } from "./tls-record.ts";
 const OLD_HELLO_BYTES = 5;
 const MOST_HELLO_BYTES = 80 * 1024;
 const NOTHING = Buffer.alloc(0);
-/** How the signature of the PROXY protocol, version 2, begins: NUL follows. */
+/** Start of the signature of the PROXY protocol, version 2: NUL follows. */
 const PROXY_BLANKS = "\r\n\r\n";
 
-/** What was said that is not allowed. `presented` is the name that it was for, when there was one. */
+/** Data from the sandbox that is not allowed. `presented` is the name that it was for, if any. */
 export class NotThisName extends Error {
   override name = "NotThisName";
   readonly reason: "sni_mismatch" | "sni_missing" | "host_mismatch" | "bad_request";
@@ -36,7 +36,7 @@ export class Inspector {
   readonly #name: string;
   readonly #begin = new Pending();
   readonly #line = new FirstLine();
-  /** Once it is decided what is spoken; null is what is not looked at any further. */
+  /** Parser of the detected protocol; null: the rest is not inspected; undefined: not yet detected. */
   #spoken: HttpRequests | RawLine | null | undefined;
   /** How many bytes there must be before it is worth another look. */
   #needed = 1;
@@ -48,23 +48,23 @@ export class Inspector {
     this.#name = name;
   }
 
-  /** Whether bytes are held back until it is clear which protocol they begin. */
+  /** Whether bytes are held back until their protocol is detected. */
   get isUndecided(): boolean {
     return this.#spoken === undefined && this.#begin.byteLength > 0;
   }
 
-  /** How much was looked at so far: parts of requests, each some microseconds of work at most. */
+  /** Number of inspection steps so far: parts of requests, each some microseconds of work at most. */
   get steps(): number {
     return this.#spoken instanceof HttpRequests ? this.#spoken.steps : 0;
   }
 
-  /** How many bytes come next that are not looked at. */
+  /** Number of following bytes that are not inspected. */
   get unseen(): number {
     if (this.#spoken === null) return Number.POSITIVE_INFINITY;
     return this.#spoken instanceof HttpRequests ? this.#spoken.unseen : 0;
   }
 
-  /** What may go out now that these bytes came; what is not clear yet is kept. Throws NotThisName. */
+  /** Adds bytes from the client, and returns the bytes that may be sent now; undecided bytes are held back. Throws NotThisName. */
   push(bytes: Buffer): Buffer {
     if (this.#spoken === null) return bytes;
     if (this.#spoken instanceof RawLine) return this.#raw(this.#spoken, bytes);
@@ -73,7 +73,7 @@ export class Inspector {
     return this.#decide();
   }
 
-  /** The server has said this: what may go out now that was kept until it has. Throws NotThisName. */
+  /** Adds bytes from the server, and returns the client's bytes that were held back until then. Throws NotThisName. */
   answered(bytes: Buffer): Buffer {
     const spoken = this.#spoken;
     return spoken instanceof HttpRequests ? this.#checked(spoken, (http) => http.answered(bytes)) : NOTHING;
@@ -93,7 +93,7 @@ export class Inspector {
     return this.#begin.take(begin.byteLength);
   }
 
-  /** Only bytes decide, never time: who says half a line has the rest of it looked at too. */
+  /** Only bytes decide, never time: if a client sends half a line, the rest of it is inspected too. */
   #decide(): Buffer {
     const blank = this.#hasBegun ? NOTHING : this.#takeBlank();
     const begin = this.#begin.bytes;
@@ -122,7 +122,7 @@ export class Inspector {
     return Buffer.concat([blank, this.push(this.#begin.take(this.#begin.byteLength))]);
   }
 
-  /** By itself it asks for nothing, so that it need not wait for what follows. */
+  /** Blanks alone are no request, so they are sent without waiting for the bytes after them. */
   #takeBlank(): Buffer {
     const { bytes } = this.#begin;
     const end = bytes.findIndex((byte) => !isBlank(byte));
@@ -141,7 +141,7 @@ export class Inspector {
     }
     if (found.is === "absent") throw new NotThisName("sni_missing", "the TLS connection names no server");
     if (found.is !== "name") throw new NotThisName("bad_request", "its TLS handshake is not valid");
-    // A server compares the bytes themselves: it knows nothing of how names are mapped, nor that a dot at the end means nothing.
+    // A server compares the bytes themselves: it does not map names (IDNA), nor ignore a dot at the end.
     if (found.name.toLowerCase() !== this.#name) {
       throw new NotThisName("sni_mismatch", "the TLS connection is for another name", found.name);
     }

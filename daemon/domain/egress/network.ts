@@ -1,6 +1,6 @@
 /**
- * Owns where one sandbox connected to and where it was refused. Its guest may ask for any number of names: so many of each kind are
- * told apart, of which the least recently used makes place for the next and is counted with the others.
+ * Destinations of one sandbox's connections and refusals. Its guest may request any number of names: `MOST_DESTINATIONS` of each kind are
+ * tracked separately; the least recently used one is evicted for the next and counted with the others.
  */
 import type { SandboxNetwork } from "../../../shared/api/egress.ts";
 import type { SandboxId } from "../../../shared/ids.ts";
@@ -8,10 +8,10 @@ import { at, wallMs } from "../../core/clock.ts";
 import type { Denial } from "./denials.ts";
 import type { DestinationRow, NetworkRow, Traffic } from "./store.ts";
 
-/** Of each kind: whoever is refused much keeps nothing that was allowed from being seen. */
+/** Per kind: many refusals do not evict allowed destinations. */
 export const MOST_DESTINATIONS = 250;
 
-/** Where a connection leads, or was to lead. */
+/** Destination of a connection or of a refused attempt. */
 export type Where = Pick<Denial, "host" | "ip" | "port">;
 
 interface Destination extends Omit<DestinationRow, "sandbox_id" | "first_at" | "last_at"> {
@@ -23,15 +23,15 @@ interface Destination extends Omit<DestinationRow, "sandbox_id" | "first_at" | "
 export class Network {
   readonly #sandboxId: SandboxId;
   readonly #since: string;
-  /** By what they are told apart by, the least recently used first. */
+  /** By identity, the least recently used first. */
   readonly #allowed = new Map<string, Destination>();
   readonly #refused = new Map<string, Destination>();
   readonly #others = { allowed: 0, refused: 0 };
-  /** What differs from what is written. */
+  /** Destinations that differ from the stored rows. */
   readonly #changed = new Set<Destination>();
   #othersChanged = false;
 
-  /** From what is written; `since` is for one of which nothing is. */
+  /** From the stored rows; `since` applies if there are none. */
   constructor(
     sandboxId: SandboxId,
     since: string,
@@ -50,11 +50,11 @@ export class Network {
     return this.#othersChanged || this.#changed.size > 0;
   }
 
-  /** A connection is open; what it carries is told to what is returned. */
+  /** Records an opened connection. Call the returned function with its traffic. */
   opened(where: Where): (traffic: Traffic) => void {
     const destination = this.#meet(where, null);
     return ({ sent_bytes, received_bytes }) => {
-      // Who has made place for another is counted there no more.
+      // An evicted destination is no longer counted.
       if (this.#allowed.get(destination.key) !== destination) return;
       destination.sent_bytes += sent_bytes;
       destination.received_bytes += received_bytes;
@@ -80,7 +80,7 @@ export class Network {
     };
   }
 
-  /** What is to be written, at most so many places of it; it counts as written from now on. */
+  /** Takes changed rows to write, at most `most` destinations; they count as written from now on. */
   take(most: number): { network: NetworkRow; destinations: DestinationRow[] } {
     const taken = [...this.#changed].slice(0, most);
     for (const each of taken) this.#changed.delete(each);
@@ -96,7 +96,7 @@ export class Network {
     };
   }
 
-  /** What was taken could not be written. */
+  /** The taken rows could not be written. */
   giveBack(destinations: readonly DestinationRow[]): void {
     this.#othersChanged = true;
     for (const row of destinations) {
@@ -133,7 +133,7 @@ export class Network {
     this.#changed.add(destination);
   }
 
-  /** A free slot: that of the least recently used, where all are taken. */
+  /** A free slot, or that of the least recently used destination if all are in use. */
   #makePlace(allowed: boolean): number {
     const kind = this.#of(allowed);
     if (kind.size < MOST_DESTINATIONS) return kind.size;

@@ -1,4 +1,4 @@
-/** Owns where all sandboxes connected to: in memory while there is a guest, in the database what is written of it. */
+/** Destinations of all sandboxes: in memory while there is a guest, and stored in the database. */
 import type { SandboxId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import type { EgressSandbox } from "./deps.ts";
@@ -14,7 +14,7 @@ export interface TakenNetwork extends ReturnType<Network["take"]> {
 
 export class Networks {
   readonly #queries: Queries;
-  /** Who was written last is the last. */
+  /** In the order in which they were written, the latest last. */
   readonly #all = new Map<SandboxId, Network>();
   /** Of no guest any more: they go once they are written. */
   readonly #ended = new Set<SandboxId>();
@@ -42,7 +42,7 @@ export class Networks {
     if (this.#all.has(sandboxId)) this.#ended.add(sandboxId);
   }
 
-  /** What has changed, at most so many rows of it: who has waited longest comes first. */
+  /** Changed rows, at most `mostRows`: the networks that have waited longest come first. */
   take(mostRows: number): TakenNetwork[] {
     const taken: TakenNetwork[] = [];
     let left = mostRows;

@@ -1,4 +1,6 @@
-/** Owns bytes that wait to be looked at: added behind, taken in front. However they come, each is copied and searched a few times at most. */
+/**
+ * Buffer of bytes to inspect: added at the end, taken from the front. However they arrive, each is copied and searched a few times at most.
+ */
 export class Pending {
   #room: Buffer = Buffer.alloc(0);
   #start = 0;
@@ -11,14 +13,14 @@ export class Pending {
     return this.#end - this.#start;
   }
 
-  /** What waits; it stays as it is when more is added. */
+  /** The pending bytes; the view does not change when more are added. */
   get bytes(): Buffer {
     return this.#room.subarray(this.#start, this.#end);
   }
 
   push(more: Buffer): void {
     if (this.byteLength === 0) {
-      // Usually all is taken at once, and needs no copy. Its end is its room's end: nothing is ever written there.
+      // Usually all is taken in one call, and needs no copy. Its end is its buffer's end: nothing is ever written there.
       this.#room = more;
       this.#start = 0;
       this.#end = more.byteLength;
@@ -48,7 +50,7 @@ export class Pending {
     return this.bytes.subarray(0, text.length).toString("latin1") === text;
   }
 
-  /** Where these characters are; -1 when they are not there yet. */
+  /** Position of these characters; -1 if they have not arrived yet. */
   find(needle: string): number {
     if (needle !== this.#needle) this.#searchedTo = this.#start;
     this.#needle = needle;

@@ -7,7 +7,7 @@
 import { type Address, contains, kindOf, type Range } from "./addresses.ts";
 import { type Entry, readEntry } from "./entries.ts";
 
-/** What is the same for all sandboxes of this host. */
+/** Settings shared by all sandboxes of this host. */
 export interface Ground {
   /** Ranges of private addresses that a list may name. */
   privateRanges: readonly Range[];
@@ -22,7 +22,7 @@ export class Policy {
   readonly #ground: Ground;
 
   constructor(allowlist: readonly string[], ground: Ground) {
-    // What was accepted when it was written and no longer is allows nothing.
+    // An entry that was valid when it was written and no longer is allows nothing.
     this.#entries = allowlist.flatMap((text) => {
       const entry = readEntry(text);
       return "refused" in entry ? [] : [{ ...entry, text }];
@@ -40,12 +40,12 @@ export class Policy {
     return new Set(this.#entries.flatMap(({ port }) => port ?? []));
   }
 
-  /** Ranges at whose bounds a verdict on an address may change: those of entries, and private ones that entries may name. */
+  /** Ranges at the bounds of which a verdict on an address may change: entries, and private ranges that entries may name. */
   get ranges(): readonly Range[] {
     return [...this.#entries.filter((entry) => entry.kind === "range"), ...this.#ground.privateRanges];
   }
 
-  /** Whether a name may be asked for; a null port is any. */
+  /** Whether a name may be requested; a null port is any. */
   allowsName(name: string, port: number | null): boolean {
     return this.entryOfName(name, port) !== null;
   }

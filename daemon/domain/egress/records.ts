@@ -1,6 +1,6 @@
 /**
- * Answers SRV, TXT and MX of names that a sandbox may connect to. Leading labels that begin with an underscore name a service or a
- * policy of the name behind them (RFC 8552), so that they are not compared with the list. A record that leads to another name is left
+ * Responses to SRV, TXT and MX queries for names that a sandbox may connect to. Leading labels that begin with an underscore name a service
+ * or a policy of the name behind them (RFC 8552), so that they are not compared with the list. A record that leads to another name is left
  * out unless the list has that name too.
  */
 import type { DnsRecord, EgressRecords } from "../../../shared/agent-protocol/messages.ts";
@@ -14,7 +14,7 @@ const MAX_RECORDS = 64;
 const MAX_STRING_BYTES = 255;
 const MAX_STRINGS = 32;
 
-/** The name that the list is compared with; "" if nothing is left. */
+/** The name that is compared with the list; "" if no label remains. */
 export function nameBehindLabels(name: string): string {
   const labels = name.split(".");
   const first = labels.findIndex((label) => !label.startsWith("_"));

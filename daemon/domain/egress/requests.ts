@@ -1,4 +1,4 @@
-/** Owns how what a guest asks for reaches its guard, and what the configuration says that is the same for every guard. */
+/** Dispatch of a guest's requests to its guard, and the configuration shared by all guards. */
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import { type GuestRequest, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import type { Log } from "../../core/log.ts";
@@ -11,7 +11,7 @@ import type { Ground } from "./policy.ts";
 
 type EgressMethod = Exclude<GuestRequest["method"], "room_call">;
 
-/** What the guest says is of its own making: nothing about a request is sure. */
+/** The guest's input is untrusted: nothing about a request is certain. */
 export function requestsTo(guard: Guard, log: Log): GuestRequests {
   const handlers: Record<EgressMethod, (stream: Stream, request: object) => Promise<void>> = {
     egress_resolve: (stream, request) => guard.resolve(stream, request),
@@ -29,7 +29,7 @@ export function requestsTo(guard: Guard, log: Log): GuestRequests {
   };
 }
 
-/** Throws when the configured ranges are none. */
+/** Throws if the configured ranges are invalid. */
 export function groundOf(privateRanges: string): Ground {
   const ranges = readRanges(privateRanges, (part) => {
     throw new Error(`egress.private_ranges: ${part} is neither an address nor a CIDR`);

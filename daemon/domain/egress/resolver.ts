@@ -13,10 +13,10 @@ import { HostsFile } from "./hosts-file.ts";
 
 /** For a place, and then for an answer. */
 const ANSWER_MS = 5_000;
-/** Of all: with two questions each, fewer than the 150 that a forwarder as dnsmasq works on at once. */
+/** All: with two queries each, fewer than the 150 that a forwarder such as dnsmasq handles concurrently. */
 const PLACES = { all: 64, org: 16, sandbox: 8, waiting: 128 } as const;
 const MOST_ADDRESSES = 16;
-/** What was found is good for a connection that follows at once; an attacker's name must not change under a check all the same. */
+/** A result remains valid for a connection that follows immediately; yet an attacker's name must not change after a check. */
 const KEPT_MS = { found: 10_000, none: 2_000, unanswered: 5_000 } as const;
 const MOST_KEPT = 4096;
 
@@ -49,7 +49,7 @@ export class HostResolver {
     const known = this.#known(name);
     if (known) return await known;
     const leave = await this.#place(asker);
-    // Somebody else may have asked meanwhile. Who waits for a place is not waited for.
+    // Another caller may have started the lookup since. A lookup that waits for a slot is not joined.
     const asked = this.#known(name) ?? this.#keep(name, this.#lookUp(name));
     return await asked.finally(leave);
   }

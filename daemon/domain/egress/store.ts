@@ -1,4 +1,4 @@
-/** Owns the queries about what sandboxes sent and received, and where to. */
+/** Queries for the traffic of sandboxes and its destinations. */
 import { asc, eq, getTableColumns, sql } from "drizzle-orm";
 import type { SandboxId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
@@ -27,7 +27,7 @@ export function forgetTraffic(queries: Queries, sandboxId: SandboxId): void {
   }
 }
 
-/** Of hundreds of sandboxes within a second, where somebody watches. */
+/** For hundreds of sandboxes per second while a client watches them. */
 const lookupOf = preparedBy((queries) =>
   queries
     .select()
@@ -36,7 +36,7 @@ const lookupOf = preparedBy((queries) =>
     .prepare(),
 );
 
-/** What has been written; nothing is zero. */
+/** Stored traffic; zero if there is none. */
 export function trafficOf(queries: Queries, sandboxId: string): Traffic {
   const row = lookupOf(queries).get({ sandbox_id: sandboxId });
   const { sent_bytes = 0, received_bytes = 0, connections = 0 } = row ?? {};
@@ -46,7 +46,7 @@ export function trafficOf(queries: Queries, sandboxId: string): Traffic {
 export type DestinationRow = typeof egressDestinations.$inferSelect;
 export type NetworkRow = typeof egressNetworks.$inferSelect;
 
-/** What has been written of where a sandbox connected to, the least recent first. */
+/** Stored destinations of a sandbox, the least recent first. */
 export function networkOf(queries: Queries, sandboxId: SandboxId) {
   const ofIt = eq(egressDestinations.sandbox_id, sandboxId);
   const { last_at, slot } = egressDestinations;
@@ -56,7 +56,7 @@ export function networkOf(queries: Queries, sandboxId: SandboxId) {
   };
 }
 
-/** Each row takes the place of the one before it in its slot. */
+/** Each row replaces the previous one of its slot. */
 export function saveNetwork(queries: Queries, network: NetworkRow, destinations: readonly DestinationRow[]): void {
   const { sandbox_id: _, ...others } = network;
   const target = egressNetworks.sandbox_id;
@@ -65,7 +65,7 @@ export function saveNetwork(queries: Queries, network: NetworkRow, destinations:
   for (const row of destinations) save.run(row);
 }
 
-/** Some thousand of them in a commit, where guests are hostile. */
+/** Some thousand of them in a commit, if guests are hostile. */
 const savingOf = preparedBy((queries) => {
   const { sandbox_id, allowed, slot } = egressDestinations;
   const names = Object.keys(getTableColumns(egressDestinations)) as (keyof DestinationRow)[];

@@ -1,4 +1,4 @@
-/** Owns the tables of what sandboxes sent and received, and where to, as the queries see them. */
+/** Drizzle schema of the traffic of sandboxes and its destinations. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
 import type { DenialReason } from "./denials.ts";
@@ -12,7 +12,7 @@ export const egressUsage = sqliteTable("egress_usage", {
   connections: integer().notNull(),
 });
 
-/** A row for each place that is told apart. */
+/** A row for each tracked destination. */
 export const egressDestinations = sqliteTable(
   "egress_destinations",
   {
@@ -32,7 +32,7 @@ export const egressDestinations = sqliteTable(
   (table) => [primaryKey({ columns: [table.sandbox_id, table.allowed, table.slot] })],
 );
 
-/** Connections that no place of its own is kept for. */
+/** Connections without a destination row of their own. */
 export const egressNetworks = sqliteTable("egress_networks", {
   sandbox_id: text().$type<SandboxId>().primaryKey(),
   since: text().notNull(),

@@ -1,4 +1,4 @@
-/** Owns what sandboxes have sent and received and is not written yet, and the commit that writes it with where it went. */
+/** Traffic of sandboxes that is not written yet, and the commit that writes it with its destinations. */
 import type { SandboxId } from "../../../shared/ids.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Place } from "../orgs/index.ts";
@@ -28,7 +28,7 @@ export class Tally {
     return this.#counted.get(sandboxId as SandboxId)?.traffic ?? NO_TRAFFIC;
   }
 
-  /** Writes it; what could not be written is kept for the next time, and logged. */
+  /** Writes the traffic; if that fails, it is logged and retained for the next write. */
   async write(mostRows = MOST_ROWS_WRITTEN): Promise<void> {
     const waiting = this.#counted;
     const taken = this.#networks.take(mostRows);
@@ -39,7 +39,7 @@ export class Tally {
       await database.commit((queries) => {
         for (const [sandbox_id, { place, traffic }] of waiting) {
           const { org_id, room_uid } = place;
-          // A row of one that was forgotten meanwhile would stay for good.
+          // A row of a sandbox that was deleted in the meantime would remain permanently.
           if (isKept(queries, sandbox_id)) addTraffic(queries, { sandbox_id, org_id, room_uid, ...traffic });
           meter.count(place, { egress_bytes: traffic.sent_bytes });
         }

@@ -1,10 +1,10 @@
 /**
- * Decides whether a connection that begins with a content type of TLS can be TLS to any server. Binary protocols whose messages
- * begin with their length begin alike: 278 bytes of MySQL or MongoDB are 16 01 00.
+ * Decides whether a connection that begins with a content type of TLS can be TLS to any server. Binary protocols with messages that begin
+ * with their length begin alike: 278 bytes of MySQL or MongoDB are 16 01 00.
  *
- * The version of the first record is no proof: OpenSSL, GnuTLS, BoringSSL and rustls want major version 3, Go's crypto/tls takes any
- * below 0x1000, and RFC 8446, 5.1 has it ignored. The content is checked: a server answers nothing before a ClientHello. Go's crypto/tls
- * passes over a warning alert before it (readRecordOrCCS), so an alert cannot be left alone either.
+ * The version of the first record is no proof: OpenSSL, GnuTLS, BoringSSL and rustls require major version 3, Go's crypto/tls accepts any
+ * below 0x1000, and RFC 8446, 5.1 has it ignored. The content is checked: a server sends nothing before a ClientHello. Go's crypto/tls
+ * skips a warning alert before it (readRecordOrCCS), so an alert must be checked too.
  */
 
 const ALERT = 21;
@@ -15,7 +15,7 @@ const MAJOR_VERSION = 3;
 /** The header, and the first byte of the content. */
 const DECIDING_BYTES = 6;
 
-/** "hello": its server name must be read. "refused": TLS that begins with something else. A number: bytes needed to decide. */
+/** "hello": its server name must be read. "refused": TLS that begins with another message. A number: bytes needed to decide. */
 export function beginsTls(bytes: Buffer): "hello" | "refused" | "raw" | number {
   const [type, major] = bytes;
   if (bytes.byteLength < 2) return 2;

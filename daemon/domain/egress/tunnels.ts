@@ -1,6 +1,7 @@
 /**
- * Owns where a program of this host connects to on behalf of somebody who may not use its network, as what fetches an organization's image: to public
- * addresses, and to what the operator has named. It asks by CONNECT (RFC 9110, 9.3.6) on a socket with a path.
+ * Outgoing connections of a program of this host that acts for a party without access to the host's network, such as the fetch of an
+ * organization's image: to public addresses, and to targets named by the operator. The program requests them with CONNECT (RFC 9110, 9.3.6)
+ * on a socket with a path.
  */
 import { createServer, type Socket } from "node:net";
 import { joinSockets } from "../../host/joined-sockets.ts";
@@ -17,13 +18,13 @@ const HTTPS_PORT = 443;
 const MOST_HEAD_BYTES = 4096;
 const HEAD_END = "\r\n\r\n";
 const CONNECT = /^CONNECT (\[[\da-fA-F:.]+\]|[\w.~-]{1,253}):(\d{1,5}) HTTP\/1\.[01]\r\n/;
-/** More than what fetches an image opens; both ends count. */
+/** More than the fetch of an image opens; both ends count. */
 const MOST_OPEN = 128;
 
 export interface TunnelsOptions {
-  /** Of the socket; its directory lets in nobody else. */
+  /** Path of the socket; its directory admits only its owner. */
   path: string;
-  /** HOST:PORT, wherever they are; in small letters, and by HOST alone where it is that of https. */
+  /** HOST:PORT, at any address; in lower case, and as HOST alone for the port of https. */
   named: readonly string[];
   hostsFile: string;
   /** Of HOST:PORT that is neither named nor public, or is not there. */
@@ -44,7 +45,7 @@ export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOp
     const name = canonicalName(host);
     return name === null ? [] : await resolver.resolve(name, ASKER);
   };
-  /** None where it may not go, or there is nothing of this name: which names are private is nobody's to find out. */
+  /** Empty if the target is not allowed or the name does not exist: the response does not reveal which names are private. */
   const decide = async (host: string, port: number): Promise<Address[]> => {
     const addresses = await addressesOf(host);
     if (isNamed(host.toLowerCase(), port)) return addresses;
@@ -87,7 +88,7 @@ export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOp
   };
 }
 
-/** What is asked for, and what came after it; null where it is something else. The socket is paused then. */
+/** The requested target, and the bytes after the head; null for any other request. The socket is paused then. */
 function readHead(client: Socket): Promise<{ host: string; port: number; rest: Uint8Array } | null> {
   const { promise, resolve } = Promise.withResolvers<{ host: string; port: number; rest: Uint8Array } | null>();
   let bytes = Buffer.alloc(0);

@@ -1,4 +1,4 @@
-/** Owns saving the output of an execution that nobody waits for, and keeping with it what became of that. */
+/** Saves the output of a background execution, and stores the result of saving with the execution in the guest. */
 import { noteInGuest } from "../../host/guest-link/exec.ts";
 import { followFrom, outputOf, type Reach } from "./output.ts";
 import { Backstop } from "./patience.ts";

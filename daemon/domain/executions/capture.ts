@@ -3,7 +3,7 @@ const FIRST_BYTES = 4096;
 
 export class Capture {
   readonly #limit: number;
-  /** Of its own, and at most twice what is in it: a piece costs its bytes, however small pieces are. */
+  /** A separate buffer, at most twice the size of its content: a piece costs its own bytes, however small pieces are. */
   #kept: Buffer = Buffer.alloc(0);
   #keptBytes = 0;
   #total = 0;
@@ -25,7 +25,7 @@ export class Capture {
     return this.#total;
   }
 
-  /** What is kept so far; taking more leaves it as it is. */
+  /** The bytes kept so far; a later `take` does not change them. */
   bytes(): Buffer {
     return this.#kept.subarray(0, this.#keptBytes);
   }

@@ -1,4 +1,4 @@
-/** Owns the rules of environments that callers give, to sandboxes and to single commands. */
+/** Validation of environments that callers pass, for sandboxes and for single commands. */
 import {
   ENV_NAME_PATTERN,
   MAX_ENV_BYTES,
@@ -10,7 +10,7 @@ import type { RuleBreak } from "../../core/operation.ts";
 
 const NAME = new RegExp(ENV_NAME_PATTERN);
 
-/** What is wrong with an environment; nothing when it is absent. */
+/** Violations in an environment; empty if it is absent. */
 export function environmentRules(env: Record<string, string> | undefined): RuleBreak[] {
   if (env === undefined) return [];
   const broken: RuleBreak[] = [];

@@ -4,14 +4,14 @@ import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { PieceError } from "../../../shared/agent-protocol/pieces.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-/** Whether a command is known to have begun. */
+/** Whether a command is known to have started. */
 export type Started = boolean | "unknown";
 
 interface About {
   exec_id?: string;
   cwd?: string | undefined;
   user?: string | undefined;
-  /** Whether the command is known to have begun. */
+  /** Whether the command is known to have started. */
   started?: Started;
 }
 

@@ -13,15 +13,15 @@ import { outputOf, type Reach } from "./output.ts";
 export interface EventsOptions {
   /** Seq of the last event that is known; -1 for none. */
   after: number;
-  /** Whether to wait for what is still to come. */
+  /** Whether to wait for future events. */
   follow: boolean;
-  /** The command never waits for who reads this. */
+  /** The command is never slowed down by this reader (no backpressure). */
   aside: boolean;
   /** Ends the stream, with an error when the reason is a ServiceError. */
   signal: AbortSignal;
 }
 
-/** `first` follows from `after` on. Never throws: what goes wrong is the last event. */
+/** `first` follows from `after` on. Never throws: an error is the last event. */
 export async function* eventsOf(
   reach: Reach,
   first: Following,
@@ -54,7 +54,7 @@ export async function* eventsOf(
   }
 }
 
-/** What there is now. */
+/** The pieces available now. */
 async function* onceOf(first: Following): AsyncGenerator<readonly Piece[], ExecState> {
   try {
     yield* first.pieces();

@@ -12,7 +12,7 @@ export class Handoff implements AsyncIterable<Uint8Array> {
   #failed = false;
   #refused = false;
 
-  /** Resolves when they were taken, or nobody takes any more. One after another. */
+  /** Resolves when the bytes were consumed, or the consumer has stopped. Calls must not overlap. */
   async put(bytes: Uint8Array): Promise<void> {
     if (this.#refused) return;
     const taken = Promise.withResolvers<void>();
@@ -27,13 +27,13 @@ export class Handoff implements AsyncIterable<Uint8Array> {
     this.#changed.resolve();
   }
 
-  /** It ends too early: who takes it gets an error. */
+  /** The output ends prematurely: the consumer gets an error. */
   fail(): void {
     this.#failed = true;
     this.#changed.resolve();
   }
 
-  /** For one taker, who may give up at any time: then the rest is dropped. */
+  /** For one consumer, which may stop at any time: the rest is then dropped. */
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
     let current: Offered | null = null;
     return {

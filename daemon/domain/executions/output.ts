@@ -1,6 +1,6 @@
 /**
- * Owns following an execution to its end over whatever connections there are: when one is lost it goes on over the next, from the
- * piece after the last. Who takes the pieces slowly slows the command, as far as nobody else follows it faster.
+ * Follows an execution to its end across connections: if one is lost, it continues over the next, from the piece after the last received. A
+ * slow consumer slows the command down (backpressure), unless another reader follows it faster.
  */
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import type { Piece } from "../../../shared/agent-protocol/pieces.ts";
@@ -13,8 +13,8 @@ import { type Backstop, Tries } from "./patience.ts";
 import type { CommandRequest } from "./request.ts";
 
 /**
- * The guest's link of the moment; waits a little for one that is coming back, and with a command that has begun for as long as the
- * sandbox stands still, unless `over` comes first. Throws ServiceError, with what is known.
+ * The guest's current link. Waits a short time for a reconnecting link, and for a started command as long as the sandbox is paused or
+ * hibernated, unless `over` is aborted first. Throws ServiceError that contains `started`.
  */
 export type Reach = (started: Started, over?: AbortSignal) => Promise<GuestLink>;
 
@@ -39,19 +39,19 @@ export async function followFrom(
   }
 }
 
-/** Begins a command, or finds it begun, and follows it from its first piece. Throws ServiceError. */
+/** Starts a command, or finds it already started, and follows it from its first piece. Throws ServiceError. */
 export async function beginFollowed(reach: Reach, request: CommandRequest): Promise<Following> {
   const { begun } = await beginWith(reach, request, startFollowed);
   return begun;
 }
 
-/** Begins a command, or finds that an earlier request has. Throws ServiceError. */
+/** Starts a command, or finds it started by an earlier request. Throws ServiceError. */
 export async function begin(reach: Reach, request: CommandRequest) {
   const { begun, again } = await beginWith(reach, request, startInGuest);
   return { execution: begun.execution, existing: begun.existing && !again };
 }
 
-/** `again` says that it was asked for more than once, because a connection was lost. */
+/** `again`: the request was sent more than once, because a connection was lost. */
 async function beginWith<T>(
   reach: Reach,
   { start }: CommandRequest,
@@ -67,7 +67,7 @@ async function beginWith<T>(
       await faultPoint("exec.sent");
       return { begun: await asked, again: started === "unknown" };
     } catch (error) {
-      // It may have begun. To ask again is safe: the guest knows the name, and runs it once.
+      // The command may have started. A retry is safe: the guest recognizes the exec_id and runs the command once.
       if (isLinkLost(error)) {
         started = "unknown";
         if (await tries.again()) continue;
@@ -79,8 +79,8 @@ async function beginWith<T>(
 }
 
 /**
- * All pieces that follow, and then the execution as it was at its end; `signal` gives it up, and so does `backstop`, without
- * which it may go on for as long as the guest says. Throws ServiceError.
+ * Yields all following pieces, then returns the final state of the execution. Aborted by `signal` and by `backstop`; without `backstop` it
+ * may run for as long as the guest reports it running. Throws ServiceError.
  */
 export async function* outputOf(
   reach: Reach,
@@ -115,7 +115,7 @@ export async function* outputOf(
   }
 }
 
-/** Sends standard input, over as many connections as it takes: what has arrived is not sent again. Never throws. */
+/** Sends standard input over as many connections as needed: bytes that have arrived are not sent again. Never throws. */
 export async function feedAll(reach: Reach, request: CommandRequest, over: AbortSignal): Promise<void> {
   const { stdin, start, stdin_ends: eof } = request;
   if (stdin === null) return;
@@ -125,7 +125,7 @@ export async function feedAll(reach: Reach, request: CommandRequest, over: Abort
       await feedInGuest(await reach(true, over), { exec_id: start.exec_id, offset: 0, eof }, stdin, over);
       return;
     } catch (error) {
-      // A command need not read what it is given, and may have ended.
+      // A command need not read its input, and may have exited.
       if (!isLinkLost(error) || !(await tries.again(over))) return;
     }
   }

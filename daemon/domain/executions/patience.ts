@@ -1,16 +1,16 @@
-/** How long to retry a guest that does not do what it should: between tries, and in all. */
+/** Retry policy for an unresponsive guest: backoff between attempts, and total limits. */
 
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 import type { Following } from "../../host/guest-link/exec.ts";
 import { afterGuestMs } from "../../host/guest-link/standstill.ts";
 
-/** Answers that are waited for are given up after 15 s each. */
+/** Each reply has a timeout of 15 s. */
 const MOST_TRIES = 8;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
-/** Of the time without a connection so much counts: in the rest the guest may have stood still. */
+/** Limit of the time without a connection that counts: for the rest the guest may have been paused. */
 const LONGEST_GAP_MS = 20_000;
-/** TERM and KILL of a command whose time is up, and the rest of its output through a guest that is slow. */
+/** TERM and KILL of a command that timed out, and the rest of its output through a slow guest. */
 const AFTER_TIMEOUT_MS = 6_000 + 120_000;
 
 /** Tries that follow each other without anything gained. */
@@ -22,7 +22,7 @@ export class Tries {
     this.#most = most;
   }
 
-  /** Whether there may be another one, after a pause that grows. `over` ends the pause, and says no. */
+  /** Whether another attempt is allowed, after an exponential backoff. `over` aborts the pause and returns false. */
   async again(over?: AbortSignal): Promise<boolean> {
     this.#count++;
     if (this.#count >= this.#most || over?.aborted) return false;
@@ -60,7 +60,10 @@ export class Backstop {
     return this.#passed;
   }
 
-  /** Counts the time of one connection, and that since the one before, and closes what is followed on it when all of it has passed. Returns its end. */
+  /**
+   * Counts the time of this connection, and the time since the previous one; closes the followed stream when the limit has passed. Returns
+   * a function that stops watching.
+   */
   watch({ standstill, close }: Following): () => void {
     if (this.#leftMs === Number.POSITIVE_INFINITY) return () => {};
     if (this.#lostAt !== null) this.#spend(Math.min(monotonicMs() - this.#lostAt, LONGEST_GAP_MS));

@@ -1,4 +1,4 @@
-/** An execution as the API shows it, and what the guest keeps with it. */
+/** The API's view of an execution, and the note that the guest stores with it. */
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import { type ExecutionRecord, MAX_TIMEOUT_MS } from "../../../shared/api/executions.ts";
 import { at } from "../../core/clock.ts";
@@ -6,7 +6,7 @@ import { outputToOf } from "./request.ts";
 
 type SavedOutput = NonNullable<ExecutionRecord["output"]>;
 
-/** The note comes from the guest, which may have written anything there: what is not of its form is not shown. */
+/** The note comes from the guest, which may have written anything into it: malformed content is omitted. */
 export function toExecutionRecord(state: ExecState): ExecutionRecord {
   const { number: _, started_at_ms, finished_at_ms, tag, note, ...shown } = state;
   return {
@@ -19,7 +19,7 @@ export function toExecutionRecord(state: ExecState): ExecutionRecord {
   };
 }
 
-/** The time limit of an execution; null for none. A guest may report any number: one that no call can request counts as null. */
+/** The time limit of an execution; null: no limit. A guest may report any number: a value that no call can request counts as null. */
 export function timeLimitOf({ timeout_ms }: Pick<ExecState, "timeout_ms">): number | null {
   return timeout_ms > MAX_TIMEOUT_MS ? null : timeout_ms;
 }

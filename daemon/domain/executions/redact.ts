@@ -1,17 +1,17 @@
-/** What the audit keeps of a command: enough to recognize it, and nothing that looks like a secret. */
+/** Redaction of commands for the audit: keeps enough to recognize a command, and nothing that looks like a secret. */
 import type { CommandInput } from "./rules.ts";
 import type { Stdin } from "./stdin.ts";
 
 const MOST_CHARACTERS = 1024;
 const HIDDEN = "***";
-/** What is looked at of a word: as long as this, a secret that begins in what is kept is seen whole. */
+/** Scanned prefix of a word: long enough that a secret which begins in the kept part is seen whole. */
 const MOST_LOOKED_AT = MOST_CHARACTERS * 4;
 const SECRET = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|credential|private[_-]?key/i;
 
-/** `--token=x`, `PASSWORD=x`, `password: x`, to before the value. A name is looked at once, from its beginning. */
+/** `--token=x`, `PASSWORD=x`, `password: x`, up to the value. Each name is matched a single time, from its beginning. */
 const ASSIGNED = /(?<![\w-])([\w-]+)["']?\s*[=:]\s*["']?/g;
 const VALUE = /[^\s"'&]+/y;
-/** `Authorization: Bearer x`, `Authorization: x`, `https://user:x@host`, and `https://x@host` where that is too long for a name. */
+/** `Authorization: Bearer x`, `Authorization: x`, `https://user:x@host`, and `https://x@host` if x is too long for a name. */
 const BEARER = /\b((?:bearer|basic)\s+)[\w.~+/=-]+/gi;
 const AUTHORIZATION = /\b(authorization["']?\s*[:=]\s*["']?)(?!bearer\s|basic\s)[^\s"']+/gi;
 const IN_URL = /(\w:\/\/[^\s:/@]+:)[^\s@/]+(?=@)/g;
@@ -19,12 +19,12 @@ const AS_USER = /(\w:\/\/)[^\s:/@]{16,}(?=@)/g;
 /** Keys and tokens of this service, keys of others by their usual beginnings, and signed tokens. */
 const KEYS = /\b(?:key-|o(?:ac|at|rt|dc)-|(?:ptk|sat|ttk)_|sk-|ghp_|github_pat_|xox[abp]-|AKIA)[\w-]{12,}/g;
 const SIGNED = /\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]+)?/g;
-/** `--token x`, of which the value is a word of its own; and `-u user:x`. */
+/** `--token x`, with the value in a separate word; and `-u user:x`. */
 const OPTION = /^--?[\w-]+$/;
 const USER = /^(?:-u|--(?:proxy-)?user)$/;
 const USER_SECRET = /^([^:]*:).*$/s;
 
-/** Words as they may be kept, cut where they are long. Takes time in proportion to them, whatever they are. */
+/** Redacted and truncated words. Linear in their length, for any input. */
 export function redact(words: readonly string[]): string[] {
   let left = MOST_CHARACTERS;
   const kept: string[] = [];
@@ -37,7 +37,7 @@ export function redact(words: readonly string[]): string[] {
   return kept;
 }
 
-/** What is kept of a request: of standard input only how much it was, and its digest. */
+/** Audit details of a request: of standard input only the size and the digest. */
 export function commandFacts(input: CommandInput, stdin: Stdin | null) {
   const { argv, command, cwd, user, output_to } = input;
   return {

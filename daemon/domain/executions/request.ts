@@ -10,7 +10,7 @@ import type { startInGuest } from "../../host/guest-link/exec.ts";
 import type { CommandInput } from "./rules.ts";
 import type { Stdin } from "./stdin.ts";
 
-/** Ready to be sent, as often as it takes: the guest begins it once. */
+/** Ready to be sent repeatedly: the guest starts it once. */
 export interface CommandRequest {
   start: Parameters<typeof startInGuest>[1];
   /** All of standard input, when the caller sent it along. */
@@ -19,12 +19,12 @@ export interface CommandRequest {
   stdin_ends: boolean;
 }
 
-/** What the host keeps with an execution, and finds again after a restart. */
+/** Data of the host that is stored with an execution, and read back after a restart. */
 interface Tag {
   output_to?: string;
 }
 
-/** What comes with a command. */
+/** Data that accompanies a command. */
 interface Along {
   trace: TraceContext | null;
   stdin: Stdin | null;
@@ -32,17 +32,17 @@ interface Along {
 
 const NOTHING: Along = { trace: null, stdin: null };
 
-/** A call whose work has a name gives that to its execution: made again, it finds that one. */
+/** If the call's work has a name, its execution gets that name: a retry of the call finds the same execution. */
 type Named = Partial<Pick<Work, "ulid">>;
 
-/** Of one that is waited for, standard input is what was sent along, or nothing. */
+/** Request of an awaited command: its standard input is the data in the call, or empty. */
 export function requestOf(input: CommandInput, work: Named, along: Along = NOTHING): CommandRequest {
   const request = makeRequest(input, false, work, along, DEFAULT_TIMEOUT_MS);
-  // A caller whose wait ends before the command needs the name afterwards.
+  // A caller whose wait may end before the command needs the name afterwards.
   return input.wait_ms === undefined ? request : { ...request, start: { ...request.start, generated: false } };
 }
 
-/** An execution that is left running, without a time limit by default; standard input stays open unless all of it was sent along. */
+/** Request of a background execution, by default without a time limit; standard input stays open unless the call contained all of it. */
 export function backgroundRequestOf(input: InputOf<typeof executionStart>, work: Named, along: Along): CommandRequest {
   return makeRequest(input, input.stdin_open ?? along.stdin === null, work, along, 0);
 }
@@ -62,7 +62,7 @@ function makeRequest(
       fingerprint: fingerprintOf(input, stdin),
       argv: input.argv ?? ["/bin/sh", "-c", input.command ?? ""],
       cwd: input.cwd ?? null,
-      // What the caller says itself stays.
+      // Variables set by the caller take precedence.
       env: { ...(trace ? { [TRACEPARENT_VARIABLE]: writeTraceparent(trace) } : {}), ...input.env },
       user: input.user ?? null,
       timeout_ms: timeout_ms === 0 ? NO_TIMEOUT_MS : timeout_ms,
@@ -86,7 +86,7 @@ export function outputToOf(tag: string): string | null {
   }
 }
 
-/** The same for all requests that ask for the same, in whatever order and spelling. */
+/** Equal for all requests with equal content, in any order and spelling. */
 function fingerprintOf(input: InputOf<typeof executionStart>, stdin: Stdin | null): string {
   const { argv, command, cwd, env, user, timeout_ms, max_output_bytes, output_to, stdin_open } = input;
   const asked = {

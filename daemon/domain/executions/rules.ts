@@ -1,16 +1,16 @@
-/** Rules for commands beyond the shapes of their fields. */
+/** Validation rules for commands that go further than the shapes of their fields. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { sandboxExec } from "../../../shared/api/executions.ts";
 import type { RuleBreak } from "../../core/operation.ts";
 import { environmentRules } from "./environment.ts";
 
-/** What both ways to run a command take. */
+/** Input common to both ways to run a command. */
 export type CommandInput = InputOf<typeof sandboxExec>;
 
 /** Fits a frame to the guest with its environment; Linux takes a single argument of 128 KiB at most. */
 const MAX_COMMAND_BYTES = 2 * 1024 * 1024;
 
-/** What is wrong with a command beyond its fields' shapes, but for the content of standard input. */
+/** Violations in a command other than the shapes of its fields, except the content of standard input. */
 export function execRules(input: Partial<CommandInput>): RuleBreak[] {
   const broken = environmentRules(input.env);
   const invalid = (field: string, message: string) => broken.push({ field, code: "invalid_command", message });

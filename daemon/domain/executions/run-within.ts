@@ -1,4 +1,4 @@
-/** Follows a command for a caller whose wait may end before the command does. */
+/** Follows a command for a caller with a wait limit: the wait may end before the command does. */
 
 import { sleep } from "../../core/clock.ts";
 import { getInGuest } from "../../host/guest-link/exec.ts";
@@ -10,12 +10,12 @@ import { capturesFor, exitedResult, runningResult } from "./result.ts";
 import type { CommandInput } from "./rules.ts";
 import { limitOf } from "./run.ts";
 
-/** Between two looks at whether the output is saved. */
+/** Interval between two checks whether the output is saved. */
 const SAVED_EVERY_MS = 100;
 
 /**
- * The outcome of an execution that has begun, or its state when `over` aborts. The output is saved by others, for an execution
- * that runs on its own: an outcome waits for that as well, until `over`. Throws ServiceError.
+ * The outcome of a started execution, or its state when `over` aborts. A background execution's output is saved by other code: an outcome
+ * waits for that too, until `over`. Throws ServiceError.
  */
 export async function resultWithin(reach: Reach, request: CommandRequest, input: CommandInput, over: AbortSignal) {
   const { exec_id } = request.start;

@@ -1,4 +1,4 @@
-/** Runs one command for a caller who waits: collects its output and reports its outcome. */
+/** Runs one command for a waiting caller: collects its output and reports its outcome. */
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { sandboxExec } from "../../../shared/api/executions.ts";
 import { faultPoint } from "../../core/fault-points.ts";
@@ -16,8 +16,8 @@ export function limitOf({ start }: CommandRequest): number {
 }
 
 /**
- * Runs a command to its end, or finds it begun by the same request. A caller who goes away does not end it; that its output
- * could not be saved is part of the outcome. `begun` hears, once, of an execution that this request or an earlier one began.
+ * Runs a command to its end, or finds it started by the same request. If the caller disconnects, the command continues; a failure to save
+ * its output is part of the outcome. `begun` is called once, for an execution that this request or an earlier one started.
  */
 export async function runCommand(
   reach: Reach,

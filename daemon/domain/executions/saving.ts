@@ -1,4 +1,4 @@
-/** Owns saving an execution's streams on the drive while they come. A drive that takes no more does not end the command. */
+/** Saves an execution's streams on the drive as they arrive. If the drive rejects further data, the command continues. */
 import { Channel } from "../../../shared/agent-protocol/messages.ts";
 import type { Piece } from "../../../shared/agent-protocol/pieces.ts";
 import type { ExecutionRecord } from "../../../shared/api/executions.ts";
@@ -24,7 +24,7 @@ export class Saving {
   constructor(path: string, save: SaveStreams) {
     this.#path = path;
     this.#saved = save(this.#handoffs);
-    // It is looked at when the command has ended.
+    // Awaited when the command has exited.
     this.#saved.catch(() => {});
   }
 
@@ -48,7 +48,7 @@ export class Saving {
     return { path: this.#path, state: "failed", stdout: null, stderr: null, error_code };
   }
 
-  /** The output does not come to its end: nothing is saved. */
+  /** The output is incomplete: nothing is saved. */
   abandon(): void {
     this.#handoffs.stdout.fail();
     this.#handoffs.stderr.fail();

@@ -1,4 +1,4 @@
-/** Owns message_ack: a message leaves its recipient's inbox. */
+/** The `message_ack` call: a message leaves its recipient's inbox. */
 import { messageAck } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";

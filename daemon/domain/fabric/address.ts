@@ -1,9 +1,9 @@
-/** Owns to whom a message goes, as its sender says it: read, checked, and shown in records. Pure. */
+/** The address of a message as its sender gives it: parsed, validated, and shown in audit records. Pure. */
 import { EVERYONE, TOPIC_PATTERN } from "../../../shared/api/fabric.ts";
 import { AGENT_PATTERN } from "../../../shared/ids.ts";
 import type { RuleBreak } from "../../core/operation.ts";
 
-/** To whom: exactly one of these is not null. */
+/** The address: exactly one of these is not null. */
 export interface Address {
   destination: string | null;
   destinations: string[] | null;
@@ -23,7 +23,7 @@ export function addressOf(input: Given): Address {
   return { destination: input.destination || null, destinations, topic: input.topic || null };
 }
 
-/** Names what is wrong beyond the shape; `bad` is what was wrong with that, `at` where the fields are. */
+/** Returns the violations that the schema does not find; `bad` are those found by it, `at` is the path of the fields. */
 export function addressRules(input: Given, bad: readonly RuleBreak[], at = ""): RuleBreak[] {
   return brokenIn(input, bad, at).map((rule) => ({ ...rule, field: at + rule.field }));
 }
@@ -32,7 +32,7 @@ function brokenIn(input: Given, bad: readonly RuleBreak[], at: string): RuleBrea
   const address = addressOf(input);
   const given = FIELDS.filter((name) => address[name] !== null);
   if (given.length === 0) {
-    // What was given and is wrong is not missing.
+    // A field that was given and is invalid is not missing.
     if (FIELDS.some((name) => bad.some(({ field }) => isWithin(field, at + name)))) return [];
     return [{ field: "destination", code: "required", message: "Send a destination, destinations or a topic." }];
   }
@@ -49,7 +49,7 @@ function brokenIn(input: Given, bad: readonly RuleBreak[], at: string): RuleBrea
 
 const isWithin = (field: string, name: string) => field === name || field.startsWith(`${name}[`);
 
-/** Whether it is to one agent, who is named. */
+/** Whether the message is addressed to one named agent. */
 export function isToOne({ destination, destinations }: Address): boolean {
   return destination === null ? destinations?.length === 1 : destination !== EVERYONE;
 }
@@ -60,7 +60,7 @@ export function shownAddress({ destination, destinations, topic }: Address): Rec
   return destination === null ? { destinations: destinations?.slice(0, 16) } : { destination };
 }
 
-/** Whom it went to, where the address does not say that. */
+/** The recipients, if the address does not contain them. */
 export function shownTo({ topic, destination }: Address, recipients: readonly string[]): Record<string, unknown> {
   return topic !== null || destination === EVERYONE ? { to: recipients.slice(0, 16) } : {};
 }

@@ -1,4 +1,4 @@
-/** Owns to whom the messages of one transaction go, each as if those before it were sent already. */
+/** Resolves the recipients of the messages of one transaction, each as if its predecessors were already sent. */
 import { EVERYONE, MAX_BATCH_RECIPIENTS } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -8,7 +8,7 @@ import type { Address } from "./address.ts";
 export class Batch {
   readonly #agents: Agents;
   readonly #roomUid: RoomUid;
-  /** Who has sent in this transaction takes part by that. */
+  /** An agent that has sent in this transaction takes part by that. */
   readonly #senders = new Set<string>();
   readonly #subscribers = new Map<string, string[]>();
   #everyone: string[] | null = null;
@@ -26,7 +26,7 @@ export class Batch {
     return true;
   }
 
-  /** Throws agent_not_found, agent_unavailable, and validation_failed where all have too many together. */
+  /** Throws agent_not_found, agent_unavailable, and validation_failed if the messages have too many recipients together. */
   recipientsOf(message: Address & { source: string }): string[] {
     const recipients = this.#find(message);
     // Alone it may have as many as there are.

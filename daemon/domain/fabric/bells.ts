@@ -1,4 +1,4 @@
-/** Names of the bells that wake those who wait in a room. */
+/** Names of the bells that wake the waiting calls of a room. */
 
 export const inboxBell = (agentId: string) => `inbox ${agentId}`;
 export const replyBell = (messageId: string) => `reply ${messageId}`;

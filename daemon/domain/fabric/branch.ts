@@ -1,17 +1,18 @@
 /**
- * Owns how the messages of a room branch with it: everything of them that a row says, in one state.
+ * Branching of a room's messages: all of their rows, in one state.
  *
- * Names stay as they are. A message_id, a seq and a cursor are looked up within a room, so the same ones stand in any number of
- * rooms, and an agent that has them in its memory acks, replies and reads on by them wherever it wakes up. A message that it sends
- * again under its name is known again.
+ * Names stay the same. A message_id, a seq and a cursor are looked up within a room, so the same values may exist in any number of rooms,
+ * and an agent that has them in its memory acks, replies and reads on with them in whichever room it wakes up. A message that it resends
+ * under the same message_id is recognized.
  *
- * A seq is never given out twice in one room. What comes after the room was turned back has a higher one than all that went: whoever
- * was not turned back with it, as an orchestrator elsewhere, misses nothing by its cursor, and takes nothing for what it was not.
+ * A seq is never assigned twice in one room. A message that is sent after the room was restored has a higher seq than all before: a client
+ * that was not restored with the room, for example an external orchestrator, misses nothing by its cursor and does not mistake one message
+ * for another.
  *
- *   cut at 7, went on to 9, turned back:   1 … 7, then 10 …
- *   cut at 7, another room made of it:     1 … 7, then 8 …
+ *     checkpoint at 7, continued to 9, restored:   1 … 7, then 10 …
+ *     checkpoint at 7, another room made from it:  1 … 7, then 8 …
  *
- * An ack that was due and a time to live go on with what was left of them. When a message was sent stays what it was.
+ * A pending ack and a TTL continue with their remaining time. `created_at` is unchanged.
  */
 import { at } from "../../core/clock.ts";
 import { inPieces, loopTime, ownerOf, Pieces, wholly } from "../../core/loop/index.ts";
@@ -64,7 +65,7 @@ export function makeBranch(deps: FabricDeps): Branch<FabricState> {
       await stageRows(commits, deliveries, room_uid, state.deliveries, ofDeliveries(pausedMs));
     },
 
-    /** Throws quota_exceeded where the organization's messages leave no space for these. */
+    /** Throws quota_exceeded if the organization's messages leave no space for these. */
     put: (queries, state, room) => {
       const bytes = bytesOfStaged.get(state);
       if (bytes === undefined) throw new Error("the rows of a room's messages were not staged");

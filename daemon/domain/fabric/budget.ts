@@ -1,6 +1,6 @@
 /**
- * Owns how many bytes the messages of an organization may take. What one takes is fixed when it is kept, and known again from its
- * row. Sums are remembered by organization, and written by room once for all messages of a commit.
+ * Quota of bytes for the messages of an organization. The size of a message is fixed when it is stored, and can be computed again from its
+ * row. Sums are cached by organization, and written by room once for all messages of a commit.
  */
 import { eq, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
@@ -19,7 +19,7 @@ const DELIVERY_BYTES = 120;
 
 type Sized = Pick<MessageRow, "payload" | "payload_b64" | "size_bytes" | "headers" | "destinations" | "recipients">;
 
-/** What a message takes, with its deliveries. */
+/** Bytes that a message takes, with its deliveries. */
 export function bytesOf({ payload, payload_b64, size_bytes, headers, destinations, recipients }: Sized): number {
   const content = payload_b64?.length ?? (payload === null ? 0 : size_bytes);
   const lists = jsonBytes(destinations) + 3 * jsonBytes(recipients);
@@ -55,7 +55,7 @@ export class Budget {
   readonly #database: Database;
   /** Bytes of an organization; 0: any number. */
   readonly most: number;
-  /** Of the organizations that were asked for. */
+  /** Bytes per organization, cached on first use. */
   readonly #taken: TransactionMap<OrgId, number>;
   /** Of the commit under way. */
   readonly #grown: (Holder & { bytes: number })[] = [];
@@ -73,7 +73,7 @@ export class Budget {
     this.#change(queries, holder, bytes);
   }
 
-  /** The same of what space was required for before, or cannot be refused any more: it may be more than the organization has. */
+  /** Like `take`, for bytes that were checked before or can no longer be refused: the sum may exceed the organization's quota. */
   add(queries: Queries, holder: Holder, bytes: number): void {
     this.#change(queries, holder, bytes);
   }
@@ -97,7 +97,7 @@ export class Budget {
     queries.delete(messageRooms).where(eq(messageRooms.room_uid, roomUid)).run();
   }
 
-  /** What an organization's messages take. */
+  /** Bytes that an organization's messages take. */
   taken(queries: Queries, orgId: OrgId): number {
     const known = this.#taken.get(orgId);
     if (known !== undefined) return known;
@@ -151,18 +151,18 @@ const goneOf = preparedBy((queries) =>
   rawQuery<{ seq: number }>(queries, "SELECT gone_seq AS seq FROM message_rooms WHERE room_uid = ?"),
 );
 
-/** What the messages of a room take, by its rows: also in the middle of a transaction. */
+/** Bytes that the messages of a room take, computed from its rows: correct also in the middle of a transaction. */
 export function bytesOfRoom(queries: Queries, roomUid: RoomUid): number {
   const sum = `SELECT ifnull(sum(${BYTES_OF_ROW}), 0) AS bytes FROM messages WHERE room_uid = ?`;
   return rawQuery<{ bytes: number }>(queries, sum)([roomUid])[0]?.bytes ?? 0;
 }
 
-/** When a room was turned back or made from a checkpoint; no two of these moments are the same. 0: never. */
+/** Time at which a room was last restored or made from a checkpoint, unique per room. 0: never. */
 export function branchedAt(queries: Queries, roomUid: RoomUid): number {
   return statementsOf(queries).branchedAt([roomUid])[0]?.branched_at_ms ?? 0;
 }
 
-/** Within the transaction that turns a room back or fills it; what its messages take is told to the budget. */
+/** Within the transaction that restores a room or fills it; the bytes of its messages are reported to the budget separately. */
 export function markBranched(
   queries: Queries,
   { org_id, room_uid }: Holder,

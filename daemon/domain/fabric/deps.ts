@@ -1,4 +1,4 @@
-/** What the fabric needs of others, and what its verbs work with. */
+/** Dependencies of the fabric, and the objects that its verbs share. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Bells } from "../../core/bells.ts";
 import type { Log } from "../../core/log.ts";
@@ -29,7 +29,7 @@ export interface FabricOptions {
   delivered(roomUid: RoomUid, agentId: string): void;
   /** A message that needs an ack comes again after this time. */
   ackMs: number;
-  /** What the messages of an organization may take; 0: any number. */
+  /** Bytes that the messages of an organization may take; 0: unlimited. */
   keptBytes: number;
 }
 

@@ -1,4 +1,4 @@
-/** Owns what a message is before it is kept: its fields read and bounded, and its fingerprint. Pure. */
+/** A message before it is stored: its fields validated and bounded, and its fingerprint. Pure. */
 import { hash } from "node:crypto";
 import { MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, type MessageKind } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
@@ -8,7 +8,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Work } from "../../core/work.ts";
 import type { Address } from "./address.ts";
 
-/** Far fewer than what writing it again, for whoever reads it, would run out of stack with. */
+/** Far fewer than would overflow the stack when the payload is serialized again for a reader. */
 const MOST_LEVELS = 512;
 
 /** The fields that sending and replying have in common. */
@@ -35,7 +35,7 @@ export interface Draft extends Address {
   ttl_ms: number | null;
 }
 
-/** Names what is wrong beyond the shape. */
+/** Returns the violations that the schema does not find. */
 export function contentRules(content: Content): RuleBreak[] {
   const bad: RuleBreak[] = [];
   if (content.payload !== undefined && content.payload_b64 !== undefined) {
@@ -48,7 +48,7 @@ export function contentRules(content: Content): RuleBreak[] {
   if (isDeeper(content.payload, MOST_LEVELS)) {
     bad.push({ field: "payload", code: "too_deep", message: `payload may have ${MOST_LEVELS} levels.` });
   }
-  // What the service may have put there is not held against whoever hands it on.
+  // A trace header that the service may have added does not count against a client that forwards the message.
   const { [TRACEPARENT]: place, ...own } = content.headers ?? {};
   const counted = readTraceparent(place) ? own : (content.headers ?? {});
   const headerBytes = Buffer.byteLength(JSON.stringify(counted));
@@ -90,7 +90,7 @@ export function makeDraft(content: Content, rest: Address & Pick<Draft, "source"
   };
 }
 
-/** Two drafts with the same fingerprint ask for the same message; one that its sender has given no name has none. */
+/** Two drafts with the same fingerprint request the same message; a draft without a message_id from its sender has none. */
 export function fingerprintOf(draft: Draft): string {
   const { payload: _, payload_b64: bytes, message_id, ...rest } = draft;
   if (message_id === null) return "";

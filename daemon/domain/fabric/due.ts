@@ -1,6 +1,6 @@
 /**
- * Owns what happens to a message by time alone: one that needs an ack comes again, some times, and then is undeliverable; one
- * with a ttl expires. One timer serves all, set to the first that is due.
+ * Time-based changes of messages: a message that needs an ack is redelivered, a limited number of times, and then is undeliverable; a
+ * message with a ttl expires. One timer serves all, set to the earliest due time.
  */
 import { REDELIVERIES } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
@@ -51,7 +51,7 @@ export class Due {
     this.#timer = startTimer(() => void this.#run(), Math.max(0, Math.min(ms - wallMs(), LONGEST_MS)));
   }
 
-  /** What became due while there was no daemon, and what will be. */
+  /** Schedules deliveries that became due while no daemon was running, and later ones. */
   start(): void {
     this.expectAt(wallMs());
   }

@@ -1,4 +1,4 @@
-/** Owns what of a room's messages goes into a checkpoint or a file, and what such a file from outside may say of them. */
+/** The state of a room's messages in a checkpoint or backup file, and the validation of such a file from outside. */
 import { Type } from "@sinclair/typebox";
 import {
   DELIVERY_STATES,
@@ -36,7 +36,7 @@ import {
 import { bytesOf } from "./budget.ts";
 import { deliveries, messages } from "./table.ts";
 
-/** What a checkpoint has of them. */
+/** The messages in a checkpoint. */
 export interface FabricState {
   /** The last seq that was given out; no message needs to have it. */
   last_seq: number;
@@ -45,9 +45,9 @@ export interface FabricState {
   deliveries: Rows;
 }
 
-/** Of all messages together, as they are kept in mind: each has a row of its own in a file that is whole. */
+/** Of all messages together, as they are held in memory during validation: in a complete file each recipient has a row of its own. */
 const MOST_RECIPIENTS = 1_000_000;
-/** So that no room comes to the end of its numbers. */
+/** So that no room exhausts its sequence numbers. */
 const MOST_SEQ = 2 ** 50;
 
 const agent = Type.String({ pattern: AGENT_PATTERN });
@@ -97,7 +97,7 @@ const state = Type.Object(
   { additionalProperties: false },
 );
 
-/** With what its messages take of a budget. Throws Foreign. */
+/** Returns the state with the bytes that its messages take of a budget. Throws Foreign. */
 export async function acceptFabric(
   given: unknown,
   { takenAtMs }: Pick<Origin, "takenAtMs">,
@@ -106,7 +106,7 @@ export async function acceptFabric(
   const { last_seq, gone_seq, ...said } = accept(state, given, "messages");
   if (gone_seq > last_seq) throw new Foreign("messages of it are gone that were never sent");
   const [onceBySeq, onceById] = [onlyOnce("messages"), onlyOnce("messages")];
-  /** Of each, who was not told of yet. */
+  /** Per message: recipients that had no delivery row so far. */
   const recipients = new Map<unknown, Set<unknown>>();
   let [bytes, left] = [0, MOST_RECIPIENTS];
   const kept = await acceptRows(messages, said.messages, {
@@ -153,7 +153,7 @@ function sizedOf(message: Named, recipients: string[]): Parameters<typeof bytesO
   return { payload, payload_b64, size_bytes, headers, destinations: listIn(message.destinations), recipients };
 }
 
-/** What messages take of a budget that are in no table. */
+/** Bytes that messages which are in no table take of a budget. */
 export function* bytesOfState({ messages: { columns, rows } }: Pick<FabricState, "messages">): Steps<number> {
   let bytes = 0;
   for (const row of rows) {
@@ -166,7 +166,7 @@ export function* bytesOfState({ messages: { columns, rows } }: Pick<FabricState,
 
 const isOpen = ({ state: became }: Named) => became === "queued" || became === "delivered";
 
-/** Time changes what is in an inbox, and nothing else: at the latest when it expires, and sooner only where an ack is awaited. */
+/** A due time exists only for messages in an inbox: it is at the latest when the message expires, and earlier only if an ack is awaited. */
 function requireDue(delivery: Named): void {
   const { state: became, ack_required, due_at_ms: due, expires_at_ms: end } = delivery;
   if (due === null) return;
@@ -175,7 +175,7 @@ function requireDue(delivery: Named): void {
   if (!isOne) throw new Foreign("a message of it is due when none can be");
 }
 
-/** What a message takes is known again from its row: a size that is none of its payload's would be given back. */
+/** A message's size is computed again from its row: a size that differs from its payload's would be returned to the budget. */
 function requireSize({ payload, payload_b64, size_bytes }: Named): void {
   const bytes = typeof payload_b64 === "string" ? Buffer.from(payload_b64, "base64") : null;
   const isOne = (payload === null) !== (payload_b64 === null);

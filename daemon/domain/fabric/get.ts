@@ -11,7 +11,7 @@ export function makeGet(deps: FabricDeps): Bound {
     find: (call, params) => findMessageTarget(deps, call, params),
     run: ({ caller }, _input, { room, row }) => {
       const { agent_id } = caller;
-      // An agent sees what it sent and what was sent to it.
+      // An agent sees only messages that it sent or received.
       if (agent_id !== null && row.source !== agent_id && !row.recipients.includes(agent_id)) {
         throw new ServiceError("message_not_found", {
           detail: `Room ${room.room_id} has no message ${row.message_id}.`,

@@ -1,10 +1,10 @@
 /**
- * Owns when messages go that nobody needs any more (old.ts says which): as their organization's space runs short, the oldest
- * first, some at a time. They are looked for outside of transactions, and a commit removes what was found.
+ * Schedules the removal of messages that no agent needs any more (old.ts defines which): when their organization's space runs short, the
+ * oldest first, in portions. They are searched for outside of transactions, and a commit removes those found.
  *
- *   below 3/4 of the budget    nothing goes
- *   beyond 3/4                 they go until 1/2, while others send
- *   all of it                  who sends waits for that, but not long; what then does not fit is refused (budget.ts)
+ *     below 3/4 of the budget   nothing is removed
+ *     above 3/4                 messages are removed until 1/2, while others send
+ *     budget full               senders wait for it, for at most 1 s; messages that still do not fit are refused (budget.ts)
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import { monotonicMs } from "../../core/clock.ts";
@@ -18,21 +18,21 @@ import { findOld, removalsOf } from "./old.ts";
 
 const FROM = 3 / 4;
 const TO = 1 / 2;
-/** Where all was looked at and less than this share could go, it is looked at again so much later, or so many times what it took. */
+/** If a complete sweep frees less than this share, the next one starts after this delay, or after this multiple of its duration. */
 const LITTLE = 1 / 16;
 const AGAIN_MS = 1000;
 const AGAIN_TIMES = 4;
 /** Longest wait of a sender for space. */
 const SPACE_WAIT_MS = 1000;
 
-/** Told anew whenever some have gone. */
+/** Notifies its waiters whenever some messages were removed. */
 type Sweep = Published<"under way" | "over">;
 
 export class History {
   readonly #database: Database;
   readonly #budget: Budget;
   readonly #log: Log;
-  /** Organizations whose messages are looked through. */
+  /** Organizations with a sweep in progress. */
   readonly #sweeps = new Map<OrgId, Sweep>();
   /** Organizations of which little could go, and when that may be otherwise. */
   readonly #later = new Map<OrgId, number>();

@@ -1,6 +1,6 @@
 /**
- * Owns agent_wait: an agent's inbox, or all messages of a room, from the caller's own cursor on, and waiting for the first.
- * What is handed out is marked; a message that needs an ack is handed out only once it is known when it will come again.
+ * The `agent_wait` call: reads an agent's inbox, or all messages of a room, from the caller's own cursor on, and waits for the first.
+ * Handed-out messages are marked; a message that needs an ack is handed out only once its redelivery time is stored.
  */
 import { DEFAULT_PAGE, type InputOf, type OutputOf } from "../../../shared/api/contract.ts";
 import { agentWait } from "../../../shared/api/fabric.ts";
@@ -34,7 +34,7 @@ interface Page {
   bytes: Uint8Array;
   fresh: readonly HandedOut[];
 }
-/** The same in every room: an agent goes on by its cursor in a room that was made from its own. */
+/** The same in every room: an agent continues with its cursor in a room that was made from its own. */
 const CURSOR = "messages";
 
 export function makeInbox(deps: FabricDeps): Bound {
@@ -71,7 +71,7 @@ class Looks {
     this.#pieces = new Pieces(loopTime, this.owner, agentWait.name);
   }
 
-  /** Returns the page that is wanted, null if there is none; each call continues from where the last has looked. */
+  /** Returns a function that reads the requested page, null if there is none; each call continues where the last search ended. */
   for(wanted: MessagesInput): () => Soon<Page | null> {
     let { after } = wanted;
     const read = (looked: Looked | null) => {
@@ -140,7 +140,7 @@ const pageFrom = ({ topic, kind, source }: Input, limit: number, from: number) =
   more: false,
 });
 
-/** Throws history_gone: some of what came after this place has gone. From 0 on is all that there is. */
+/** Throws history_gone if some messages after this position were removed. From 0 on returns everything that exists. */
 function requireKept(queries: Queries, roomUid: RoomUid, after: number): void {
   const gone = goneUpTo(queries, roomUid);
   if (after === 0 || after >= gone) return;
@@ -206,7 +206,7 @@ async function readInbox(
   }
 }
 
-/** Who reads its inbox takes part. */
+/** An agent that reads its inbox takes part. */
 async function see(
   { agents, bells, database }: FabricDeps,
   roomUid: RoomTarget["room_uid"],
@@ -231,7 +231,7 @@ async function markHandedOut(
   const marked = deps.database.commit((queries) => {
     for (const message of fresh) {
       const place = { room_uid: message.room_uid, agent_id: agentId, seq: message.seq };
-      // Another call may have handed it out meanwhile.
+      // Another call may have handed it out in the meantime.
       if (traceOf(message.headers) && findDelivery(queries, place)?.state === "queued") isFirst(message);
       handOut(queries, place, dueAtMs);
     }

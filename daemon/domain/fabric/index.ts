@@ -1,4 +1,4 @@
-/** Owns the fabric: messages between the agents of a room. Nothing that was accepted is lost, whatever dies. */
+/** The fabric: messages between the agents of a room. No accepted message is lost by a crash of any component. */
 
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/operation.ts";
@@ -24,7 +24,7 @@ import { makeSubscribe } from "./subscribe.ts";
 export { type OpenRequest, openRequests } from "./open-requests.ts";
 export { hasOpen, locateMessage } from "./store.ts";
 
-/** Some milliseconds' work where payloads are as large as they may be. */
+/** Some milliseconds of work if payloads have their maximum size. */
 const REMOVED_AT_ONCE = 128;
 
 export function makeFabric(options: FabricOptions) {
@@ -62,7 +62,7 @@ export function makeFabric(options: FabricOptions) {
     branch: makeBranch(deps),
     /** Removes deliveries of messages that a daemon before this one has not kept; before rooms are served. */
     recover: () => spreads.start(),
-    /** Takes up what time has done to messages since a daemon before this one. */
+    /** Starts the timer for redeliveries and expirations, including those that became due since the previous daemon. */
     start: () => deps.due.start(),
     /** Messages that a room took in the last minute. */
     lately: (roomUid: RoomUid) => lately.of(roomUid),

@@ -1,4 +1,4 @@
-/** Owns how many messages each room took in the last minute. In memory: a daemon that was started again begins at 0. */
+/** Number of messages that each room took in the last minute. In memory: a restarted daemon starts at 0. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import { monotonicMs } from "../../core/clock.ts";
 

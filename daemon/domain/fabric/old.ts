@@ -1,6 +1,6 @@
 /**
- * Owns which messages nobody needs any more, and removes them. What is in an inbox is needed, and a room's last message, which
- * says where its order goes on. Others are for as long as somebody may still come for them (neededMs).
+ * Finds messages that no agent needs any more, and removes them. Messages in an inbox are needed, and a room's last message, from which its
+ * sequence continues. Others are needed as long as a client may still request them (neededMs).
  */
 import { MAX_REPLY_WAIT_MS, MESSAGE_ID_KEPT_MS } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
@@ -10,9 +10,9 @@ import { type Budget, BYTES_OF_ROW, branchedAt, type Holder, markGone } from "./
 import { lastSeq } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
-/** Looked at in one turn, and removed in one commit: some milliseconds' work. */
+/** Rows that are examined in one turn, and removed in one commit: some milliseconds of work. */
 const MESSAGES_AT_ONCE = 128;
-/** One message may have more: those are looked at in one statement, and removed in several commits. */
+/** One message may have more: its recipients are examined in one statement, and removed in several commits. */
 const RECIPIENTS_AT_ONCE = 2000;
 
 interface Looked extends Pick<MessageRow, "seq" | "kind" | "reply_to" | "fingerprint" | "created_at"> {
@@ -50,9 +50,9 @@ export interface Old {
 
 export interface Look {
   found: Old[];
-  /** Up to where it has looked: null at the end. */
+  /** Position up to which rows were examined: null at the end. */
   after: number | null;
-  /** When the room was turned back last, as it was looked at. */
+  /** Time of the room's last restore, as of this search. */
   branchedAtMs: number;
 }
 
@@ -74,26 +74,26 @@ export function findOld(queries: Queries, roomUid: RoomUid, after: number): Look
   return { found, after: at, branchedAtMs };
 }
 
-/** While a checkpoint was put aside nobody could come for its messages: their time begins again with the branch. */
+/** No client could request the messages of a checkpoint while it was stored: their time starts again with the branch. */
 function isPast(row: Looked, branchedAtMs: number, nowMs: number): boolean {
   const ms = neededMs(row);
   return ms === 0 || Math.max(Date.parse(row.created_at), branchedAtMs) <= nowMs - ms;
 }
 
-/** How long somebody may still come for a message that is in no inbox, counted from when it was sent. */
+/** How long a client may still request a message that is in no inbox, counted from when it was sent. */
 function neededMs({ kind, reply_to, fingerprint, recipients }: Looked): number {
-  // Who gave it a name may send it again, and is told of this one.
+  // A sender that named it may resend it, and gets this one as the result.
   const namedMs = fingerprint === "" ? 0 : MESSAGE_ID_KEPT_MS;
-  // May be answered, and then asked for again.
+  // May be answered, and then requested again.
   if (kind === "request" && recipients > 0) return MAX_REPLY_WAIT_MS + namedMs;
-  // Who asked may ask again, and is given this one.
+  // The requester may repeat its request, and gets this response.
   if (kind === "response" && reply_to !== null && recipients > 0) return MESSAGE_ID_KEPT_MS;
   return namedMs;
 }
 
 /**
- * What removes these within transactions, one after another; each returns how many bytes have gone. Where the room was turned back
- * since they were found none does: what nobody needed then may be in an inbox again.
+ * Returns functions that remove these messages, each to be called in a transaction, in order; each returns the number of bytes freed. They
+ * do nothing if the room was restored since the search: a message that was not needed then may be in an inbox again.
  */
 export function removalsOf(
   { found, branchedAtMs }: Pick<Look, "found" | "branchedAtMs">,
@@ -113,7 +113,7 @@ export function removalsOf(
   return all.map((each) => (queries) => (branchedAt(queries, holder.room_uid) === branchedAtMs ? each(queries) : 0));
 }
 
-/** What another has removed since it was found counts for that. */
+/** Rows that another transaction has removed since the search count as freed by that one. */
 function remove(queries: Queries, found: readonly Old[], budget: Budget, holder: Holder): number {
   const { removeDeliveries, removeMessage } = statementsOf(queries);
   const { room_uid } = holder;

@@ -1,9 +1,9 @@
-/** Owns which requests have no reply yet: who asked whom, and since when. */
+/** Requests without a reply: source, recipient and time. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 
-/** One recipient of a request, who has not replied. */
+/** One recipient of a request that has not replied. */
 export interface OpenRequest {
   message_id: string;
   source: string;
@@ -12,10 +12,12 @@ export interface OpenRequest {
   created_at: string;
 }
 
-/** What has expired after it was read is in the index, too: so many are looked at for one that is open. */
+/** The index also contains requests that expired after they were read: rows that are examined per open one. */
 const LOOKS_FOR_ONE = 4;
 
-/** The oldest first; not what has expired. Its index has what nobody has replied to. Prepared: all rooms of a list are asked. */
+/**
+ * The oldest first, without expired ones. Uses the index of deliveries without a reply. Prepared, since it runs for every room of a list.
+ */
 export function openRequests(queries: Queries, roomUid: RoomUid, limit: number): OpenRequest[] {
   return statementOf(queries)([roomUid, limit * LOOKS_FOR_ONE, roomUid, wallMs(), limit]);
 }

@@ -1,4 +1,4 @@
-/** Owns the order of a room's messages: which seq is next. What is remembered is only ever what the table says. */
+/** Sequence numbers of a room's messages. The cache never differs from the table. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";

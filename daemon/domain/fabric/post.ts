@@ -1,6 +1,6 @@
 /**
- * Owns how a message is kept: everything that can be refused is refused in the transaction that would keep it, and who waits
- * for it is woken once it is on disk.
+ * Stores messages: every refusal is decided in the transaction that would store the message, and waiting calls are woken once it is on
+ * disk.
  */
 import { EVERYONE, MAX_INBOX } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
@@ -34,19 +34,19 @@ export interface Posted {
 
 type AllPosted = [Posted, ...Posted[]];
 
-/** What is carried out in the transaction that keeps messages. */
+/** Options of a post, used in the transaction that stores the messages. */
 interface Along {
-  /** Who sends them. */
+  /** The sender. */
   caller: Caller;
-  /** Aborts when the caller has gone; asked for where somebody waits, which most never do. */
+  /** Aborts when the caller has disconnected; called only if the post waits, which is rare. */
   signal(): AbortSignal;
-  /** Who reads a message can continue it. */
+  /** A reader of a message can continue this trace. */
   trace: CallTrace;
-  /** For each, also for one that was kept before; may refuse it. */
+  /** Called for each message, also for one that was stored before; may refuse it by throwing. */
   also?(queries: Queries, row: MessageRow): void;
   /** Once all are kept. */
   kept(posted: AllPosted): void;
-  /** What is thrown where one of several is refused. */
+  /** Returns the error to throw if one of several messages is refused. */
   refused?(error: unknown, index: number): unknown;
 }
 
@@ -56,7 +56,7 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
   return posted;
 }
 
-/** Keeps messages as if each came after the one before it, all of them or none. Throws as `post`. */
+/** Stores messages, each as if after its predecessor, all of them or none. Throws as `post`. */
 export async function postAll(
   deps: FabricDeps,
   room: RoomTarget,
@@ -118,7 +118,7 @@ function probableRecipients(
 
 type Write = (queries: Queries, spread: Spread | null) => AllPosted;
 
-/** In one commit, after what is being spread in the room. */
+/** In one commit, after any spread in progress in the room. */
 async function postTogether({ database }: FabricDeps, write: Write): Promise<AllPosted> {
   for (;;) {
     try {
@@ -184,7 +184,7 @@ function postOne(
   return { row, isNew: true };
 }
 
-/** They are on disk: whoever waits for one is woken, once for all that are new. */
+/** Called once the messages are on disk: wakes their waiters, once for all new messages. */
 async function tell(
   { agents, bells, delivered, due, history, lately }: FabricDeps,
   room: RoomTarget,
@@ -235,7 +235,7 @@ function requireSpace(
   });
 }
 
-/** By what the sender has said alone a message is known again: the trace it is sent in may be another then. */
+/** A retry is recognized by the sender's fields alone; its trace context may differ. */
 function withSendersTrace(draft: Draft, { trace }: Along): Draft {
   return { ...draft, headers: withTrace(draft.headers, trace.context) };
 }

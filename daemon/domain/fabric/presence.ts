@@ -1,4 +1,4 @@
-/** Owns agent_list: who is in a room, when each was last seen, what is in its inbox and what it waits for. */
+/** The `agent_list` call: the agents of a room, each with the time it was last seen, its inbox depth and its waits. */
 import { DEFAULT_PAGE, type OutputOf } from "../../../shared/api/contract.ts";
 import { agentList } from "../../../shared/api/fabric.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";

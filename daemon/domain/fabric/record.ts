@@ -12,7 +12,10 @@ export function toMessage(row: MessageRow, attempt: number | null = null): Messa
   };
 }
 
-/** The same as JSON. What is in the payload is the sender's: reading it, to write the same again, may take a hundred times as long. */
+/**
+ * The same as JSON. The payload is the sender's JSON text, inserted as it is: parsing and serializing it again may take a hundred times as
+ * long.
+ */
 export function messageJson(row: MessageRow, attempt: number | null): string {
   return `${JSON.stringify(withoutPayload(row, attempt)).slice(0, -1)},"payload":${row.payload}}`;
 }
@@ -38,7 +41,7 @@ function withoutPayload(row: MessageRow, attempt: number | null): Omit<MessageRe
   };
 }
 
-/** A message that was just kept, or one that is there already. */
+/** Receipt of a message that was stored by this call or already existed. */
 export function receiptOf(queries: Queries, row: MessageRow, isNew: boolean) {
   const { recipients, seq } = row;
   const deliveries: { agent_id: string; state: DeliveryState }[] = isNew
@@ -53,7 +56,7 @@ export function receiptOf(queries: Queries, row: MessageRow, isNew: boolean) {
   };
 }
 
-/** What nobody receives has been read by all. */
+/** A message without recipients counts as read. */
 function furthestBehind(states: readonly DeliveryState[]): DeliveryState {
   const failed = (["undeliverable", "expired"] as const).find((state) => states.includes(state));
   const open = (["queued", "delivered"] as const).find((state) => states.includes(state));

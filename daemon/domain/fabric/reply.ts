@@ -58,7 +58,7 @@ export function makeReply(deps: FabricDeps): Bound {
   });
 }
 
-/** Throws source_mismatch: only who was asked can answer. */
+/** Throws source_mismatch: only a recipient of the request can answer. */
 export function requireRecipient({ message_id, recipients }: MessageRow, agentId: string): void {
   if (recipients.includes(agentId)) return;
   throw new ServiceError("source_mismatch", {

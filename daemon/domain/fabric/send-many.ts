@@ -48,7 +48,7 @@ export function makeSendMany(deps: FabricDeps): Bound {
 const outcomeOf = (posted: readonly Posted[]) => (posted.some(({ isNew }) => isNew) ? "accepted" : "known");
 const placeOf = (index: number) => `messages[${index}]`;
 
-/** `messages` are what is right of each. */
+/** `messages` are the valid parts of each. */
 function rulesOf(messages: readonly Partial<Sending>[], bad: readonly RuleBreak[]): RuleBreak[] {
   const broken = messages.flatMap((message, index) => {
     const place = placeOf(index);
@@ -62,7 +62,7 @@ function rulesOf(messages: readonly Partial<Sending>[], bad: readonly RuleBreak[
   return [...broken, { field: "messages", code: "too_many_topics", message }];
 }
 
-/** Throws validation_failed with all messages that say no source, where the caller is none. */
+/** Throws validation_failed with all messages without a source, if the caller is no agent. */
 function requireSources({ caller }: KeyCall, messages: readonly Sending[]): void {
   if (caller.agent_id !== null) return;
   const errors = messages.flatMap(({ source }, index): FieldError[] => {
@@ -88,7 +88,7 @@ function draftsOf(deps: FabricDeps, call: KeyCall, room: RoomTarget, messages: r
   return drafts;
 }
 
-/** What is wrong with one message, with its place. */
+/** The error of one message, with its position in the batch. */
 function refusedAt(error: unknown, index: number): unknown {
   if (!(error instanceof ServiceError)) return error;
   const { detail = error.message, details } = error.options;

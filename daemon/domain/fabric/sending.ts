@@ -1,4 +1,4 @@
-/** Owns what a message that is to be sent becomes before it is kept, whether it is sent alone or with others. */
+/** Prepares a message to be stored, whether it is sent alone or in a batch. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { messageSendMany } from "../../../shared/api/fabric.ts";
 import type { KeyCall } from "../../core/operation.ts";
@@ -13,7 +13,7 @@ import { traceOf } from "./trace.ts";
 
 export type Sending = InputOf<typeof messageSendMany>["messages"][number];
 
-/** The draft of a message; `usual` is its kind where it says none. Throws source_mismatch, message_not_found, payload_too_large. */
+/** The draft of a message; `usual` is the default for its kind. Throws source_mismatch, message_not_found, payload_too_large. */
 export function draftOf(
   deps: FabricDeps,
   call: KeyCall,
@@ -27,20 +27,20 @@ export function draftOf(
   const draft = makeDraft(input, { source, kind, reply_to, ...addressOf(input) });
   call.trace.follow(traceOf(input.headers));
   if (reply_to !== null) {
-    // It may reply to one that is sent with it.
+    // It may reply to a message of the same batch.
     const asked = before.find(({ message_id }) => message_id === reply_to) ?? requireMessage(deps, room, reply_to);
     call.trace.answer(traceOf(asked.headers));
   }
   return draft;
 }
 
-/** What is on record of a message before it is kept. */
+/** Audit details of a message before it is stored. */
 export function factsOf(draft: Draft): Record<string, unknown> {
   const { kind, size_bytes, payload_sha256 } = draft;
   return { kind, ...shownAddress(draft), size_bytes, payload_sha256 };
 }
 
-/** What is on record of it besides, once it is. */
+/** Further audit details of a message once it is stored. */
 export function keptFactsOf(draft: Draft, { message_id, seq, recipients }: MessageRow): Record<string, unknown> {
   return { message_id, seq, recipients: recipients.length, ...shownTo(draft, recipients) };
 }

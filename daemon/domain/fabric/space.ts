@@ -1,6 +1,6 @@
 /**
- * Owns whether inboxes have space. Of each it is remembered how many messages it may have at most: one more with each that is
- * sent, and counted only when that would be too many. What leaves an inbox only makes it fewer.
+ * Capacity of inboxes. Per inbox an upper bound of its depth is cached: it grows by one with each message sent, and the inbox is counted
+ * only when the bound exceeds the limit. Messages that leave an inbox only make the depth smaller than the bound.
  */
 import { MAX_INBOX } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
@@ -20,7 +20,10 @@ export class Space {
     this.#database = database;
   }
 
-  /** Within the transaction that sends to these agents: some of those whose inboxes are full, or none, and then all have one more. */
+  /**
+   * Within the transaction that sends to these agents. Returns some of the agents whose inboxes are full; if there are none, adds one to
+   * the depth of each.
+   */
   take(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): string[] {
     const most = this.#of(roomUid);
     const full: string[] = [];

@@ -25,7 +25,7 @@ import {
 } from "./store.ts";
 import type { DeliveryRow } from "./table.ts";
 
-/** Deliveries of one commit: 4 ms where each inbox is a page of its own. */
+/** Deliveries of one commit: 4 ms if each inbox is on a database page of its own. */
 export const MOST_AT_ONCE = 256;
 
 /** Another call's messages are being spread in this room. */
@@ -57,7 +57,7 @@ class Planned extends Error {
 
 const NO_AGENTS: ReadonlySet<string> = new Set();
 
-/** Rows of all messages, so many in each list. */
+/** Rows of all messages, MOST_AT_ONCE in each list. */
 function* rowsOf(messages: readonly Deliveries[]): Generator<DeliveryRow[]> {
   let rows: DeliveryRow[] = [];
   for (const { recipients, rowOf } of messages) {
@@ -71,7 +71,7 @@ function* rowsOf(messages: readonly Deliveries[]): Generator<DeliveryRow[]> {
   if (rows.length > 0) yield rows;
 }
 
-/** The room was turned back since the plan. */
+/** The room was restored since the plan. */
 class Moved extends Error {}
 
 interface SpreadDeps {
@@ -106,7 +106,10 @@ export class Spread {
     };
   }
 
-  /** Calls `write`, which begins and ends a transaction of this spread, until it keeps the messages. Where it fails nothing stays staged. */
+  /**
+   * Calls `write`, which starts and ends a transaction of this spread, until it stores the messages. On failure removes all staged
+   * deliveries.
+   */
   async run<T>(write: () => Promise<T>, requireOpen: () => void): Promise<T> {
     let planned: readonly Deliveries[] = [];
     try {
@@ -156,7 +159,7 @@ export class Spread {
     );
   }
 
-  /** Ends it. Throws Planned where deliveries are to be staged first. */
+  /** Ends the transaction. Throws Planned if deliveries must be staged first. */
   end(queries: Queries): void {
     if (this.#planned.length > 0) throw new Planned(this.#planned);
     if (this.#first === null) return;
@@ -242,7 +245,7 @@ export class Spreads {
     if (other && other !== own) throw new Busy(other.over);
   }
 
-  /** Removes what daemons before this one left. */
+  /** Removes the leftovers of previous daemons. */
   async start(): Promise<void> {
     for (const room_uid of listSpreads(this.#deps.database.queries)) await clearSpread(this.#deps.database, room_uid);
   }
@@ -256,7 +259,7 @@ async function clearSpread(database: Database, roomUid: RoomUid): Promise<void> 
   for (let at = 0; at < agents.length; at += MOST_AT_ONCE) {
     const some = agents.slice(at, at + MOST_AT_ONCE);
     await database.commit((queries) => {
-      // A room that was turned back has other rows by now.
+      // A room that was restored has other rows by now.
       if (spreadSeq(queries, roomUid) === seq) removeDeliveries(queries, roomUid, [seq, Number.MAX_SAFE_INTEGER], some);
     });
   }

@@ -1,11 +1,11 @@
-/** Owns the SQL of messages: what is written once per message, prepared. */
+/** SQL of messages. Statements that run once per message are prepared. */
 import { and, desc, eq, inArray, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawInsert, rawQuery, rawStatement } from "../../db/client.ts";
 import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messageSpreads, messages } from "./table.ts";
 
-/** Said by words, not by parameters, so that the index of open deliveries is used. */
+/** Literals, not parameters, so that the partial index of open deliveries is used. */
 export const OPEN: SQL = sql`${deliveries.state} IN ('queued', 'delivered')`;
 
 /** Likewise of the index of requests without a reply. */
@@ -15,7 +15,7 @@ const room_uid = sql.placeholder("room_uid");
 const agent_id = sql.placeholder("agent_id");
 const seq = sql.placeholder("seq");
 
-/** Prepared once per connection: every message asks for these. */
+/** Prepared once per connection: every message runs these. */
 function prepare(queries: Queries) {
   const mine = and(eq(deliveries.room_uid, room_uid), eq(deliveries.agent_id, agent_id));
   return {
@@ -148,7 +148,7 @@ export function insertSpread(queries: Queries, room_uid: RoomUid, seq: number, a
   queries.insert(messageSpreads).values({ room_uid, seq, agents }).run();
 }
 
-/** Where the room's spread began, if one is under way. */
+/** First seq of the room's spread, if one is in progress. */
 export function spreadSeq(queries: Queries, roomUid: RoomUid): number | null {
   const { seq, room_uid } = messageSpreads;
   return queries.select({ seq }).from(messageSpreads).where(eq(room_uid, roomUid)).get()?.seq ?? null;
@@ -179,8 +179,8 @@ export function removeDeliveries(
 }
 
 /**
- * A request has a reply: its sender waits no more for who gave it, and of those who share a topic for none. A reply of somebody
- * who was not asked changes nothing.
+ * Records a reply to a request: its sender no longer waits for this recipient, or for no recipient at all if the request was to a topic. A
+ * reply from an agent that is not a recipient changes nothing.
  */
 export function noteReply(queries: Queries, { room_uid, source }: MessageRow, requestId: string): void {
   const asked = findMessage(queries, room_uid, requestId);
@@ -248,7 +248,7 @@ export function findReply(
   return statementsOf(queries).reply.get({ ...asked });
 }
 
-/** It is handed out; one that needs an ack comes again at `dueAtMs`. */
+/** Marks it as handed out; if it needs an ack, it is redelivered at `dueAtMs`. */
 export function handOut(queries: Queries, place: Place, dueAtMs: number): void {
   statementsOf(queries).handOut.run({ ...place, due_at_ms: dueAtMs });
 }
@@ -262,12 +262,12 @@ export function hasUnread(queries: Queries, place: Place): boolean {
   return statementsOf(queries).unread.get({ ...place }) !== undefined;
 }
 
-/** The recipient has read on past `seq`: what needs no ack has left the inbox. */
+/** The recipient has read past `seq`: messages that need no ack leave the inbox. */
 export function markRead(queries: Queries, place: Place): void {
   statementsOf(queries).read.run({ ...place });
 }
 
-/** What is due by `nowMs`: to come again, or to expire. */
+/** Deliveries due by `nowMs`: to be redelivered, or to expire. */
 export function dueDeliveries(queries: Queries, nowMs: number, limit: number): DeliveryRow[] {
   return queries
     .select()
@@ -289,7 +289,7 @@ export function nextDue(queries: Queries): number | null {
   return first?.due ?? null;
 }
 
-/** What becomes of a delivery; one that nobody can reply to any more is not awaited. */
+/** Change of a delivery; `awaited: false` once a reply is no longer possible. */
 export type DeliveryChange = Pick<DeliveryRow, "state" | "due_at_ms"> & { awaited?: false };
 
 export function setDelivery(queries: Queries, { room_uid, agent_id, seq }: Place, change: DeliveryChange): void {
@@ -297,7 +297,7 @@ export function setDelivery(queries: Queries, { room_uid, agent_id, seq }: Place
   statementsOf(queries).change([state, due_at_ms, awaited === false ? 1 : 0, room_uid, agent_id, seq]);
 }
 
-/** Removes some deliveries of a room, and once there are none some of its messages; false when nothing is left. */
+/** Removes some deliveries of a room, then, once there are none, some of its messages; false if nothing remains. */
 export function removeSome(queries: Queries, roomUid: RoomUid, limit: number): boolean {
   for (const [table, key] of [
     [deliveries, sql`room_uid, agent_id, seq`],

@@ -1,4 +1,4 @@
-/** Owns the tables of messages and of their deliveries as the queries see them. */
+/** The tables of messages and of their deliveries, as queries see them. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { DeliveryState, MessageKind } from "../../../shared/api/fabric.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
@@ -46,19 +46,19 @@ export const deliveries = sqliteTable(
   (table) => [primaryKey({ columns: [table.room_uid, table.agent_id, table.seq] })],
 );
 
-/** What the messages of a room take. */
+/** Bytes of the messages of a room. */
 export const messageRooms = sqliteTable("message_rooms", {
   room_uid: text().$type<RoomUid>().primaryKey(),
   org_id: text().$type<OrgId>().notNull(),
   bytes: integer().notNull(),
   gone_seq: integer().notNull(),
-  /** The room's order goes on after this one, whatever rows it has. */
+  /** The room's sequence continues after this number, whatever rows it has. */
   last_seq: integer().notNull().default(0),
-  /** When it was turned back or made from a checkpoint; 0: never. */
+  /** When it was last restored or made from a checkpoint; 0: never. */
   branched_at_ms: integer().notNull().default(0),
 });
 
-/** Messages whose deliveries are being written ahead of them. */
+/** Messages whose deliveries are being written before them. */
 export const messageSpreads = sqliteTable("message_spreads", {
   room_uid: text().$type<RoomUid>().primaryKey(),
   /** Of the first of them. */

@@ -1,6 +1,6 @@
 /**
- * Owns how a trace goes on from who sends a message to who reads it: by the message's own headers, so that whoever has the message
- * can continue it.
+ * Propagates a trace from a message's sender to its readers in the message's own headers, so that any reader of the message can continue
+ * it.
  */
 import { readTraceparent, TRACEPARENT, type TraceContext, writeTraceparent } from "../../../shared/traceparent.ts";
 import type { CallTrace, Traces } from "../../core/traces.ts";
@@ -8,18 +8,18 @@ import type { MessageRow } from "./table.ts";
 
 type MessageHeaders = MessageRow["headers"];
 
-/** What a message continues; null where its headers say nothing. */
+/** The trace context that a message continues; null if its headers contain none. */
 export function traceOf(headers: MessageHeaders = {}): TraceContext | null {
   return readTraceparent(headers[TRACEPARENT]);
 }
 
-/** A message's headers with the place in the trace of who sends it. What the sender has said itself stays. */
+/** A message's headers with the sender's trace context. A context that the sender has set itself stays. */
 export function withTrace(headers: MessageHeaders, context: TraceContext | null): MessageHeaders {
   if (context === null || Object.hasOwn(headers, TRACEPARENT)) return headers;
   return { ...headers, [TRACEPARENT]: writeTraceparent(context) };
 }
 
-/** Who reads a message. */
+/** Reader of a message. */
 interface Reader {
   agent_id: string;
   org_id: string;
@@ -27,7 +27,7 @@ interface Reader {
   trace: CallTrace;
 }
 
-/** Tells of a message that is read for the first time: within its sender's trace, and linked to the call that reads it. */
+/** Emits a span for a message that is read for the first time: within its sender's trace, and linked to the call that reads it. */
 export function tellRead(
   traces: Traces,
   { trace, ...reader }: Reader,

@@ -11,7 +11,7 @@ import { ackDelivery, findDelivery, findMessage, findReply } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 import { traceOf } from "./trace.ts";
 
-/** Once the reply is there it waits for nobody, also before it is told: who has replied may wait for the source then. */
+/** Once the reply exists the wait is for no agent, even before the reply is returned: the replier may wait for the source by then. */
 export function waitForReply(
   { database }: FabricDeps,
   { room_uid }: RoomTarget,
@@ -40,7 +40,7 @@ export async function awaitReply(
     owner: OwnerName;
     deadlineMs: number;
     signal: AbortSignal;
-    /** Hears of the reply unless its inbox was read before. */
+    /** Called with the reply, unless the source's inbox was read before. */
     isFirst(reply: MessageRow): void;
   },
 ): Promise<MessageRow> {
@@ -49,9 +49,9 @@ export async function awaitReply(
   const reply = await bells.wait(room_uid, { key: replyBell(message_id), owner, deadlineMs, signal }, () => {
     const found = findReply(database.queries, { room_uid, reply_to: message_id, source: recipient, agent_id: source });
     if (found) return found;
-    // Neither who was asked nor who asks may be gone: nobody could answer, or be answered.
+    // If the recipient or the source is gone, the request cannot be answered.
     for (const agentId of [recipient, source]) agents.requireAlive(room_uid, agentId);
-    // Nor the message: the room was turned back to before it.
+    // Nor can it if the message is gone: the room was restored to a checkpoint from before it.
     if (!findMessage(database.queries, room_uid, message_id)) throw messageGone(message_id);
     return null;
   });

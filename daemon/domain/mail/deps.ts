@@ -6,13 +6,13 @@ import type { MailPlan } from "./plan.ts";
 
 export interface OutboxDeps {
   database: Database;
-  /** By whose commits links are made anew. */
+  /** Database for commits that re-create links. */
   shared: Database;
   log: Log;
   /** Null: no mail is sent. */
   plan: MailPlan | null;
-  /** Where the web is, without a slash at its end. */
+  /** URL of the web application, without a trailing slash. */
   url(): string;
-  /** Makes the link anew and tells where it leads, below the service's URL; null where it is no longer good. */
+  /** Re-creates the link and returns its path below the service's URL; null if the link is no longer valid. */
   relink(queries: Queries, linkId: LinkId): string | null;
 }

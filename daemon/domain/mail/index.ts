@@ -1,4 +1,4 @@
-/** Owns mail: what is written to people, and that it is sent where the operator has named a server. */
+/** E-mail to people, sent if the operator has configured a mail server. */
 export type { LetterKind } from "./letters.ts";
 export { countPosted, hasRoomFor, Outbox, post, postNothing } from "./outbox.ts";
 export { mailPersonal } from "./personal.ts";

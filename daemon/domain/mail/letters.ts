@@ -1,10 +1,10 @@
-/** Owns what is written to people, in plain text. Nothing that a stranger has chosen stands in it but the address that it goes to. */
+/** Plain-text e-mails to people. They contain no text that a stranger has chosen except the recipient's address. */
 
-/** What a letter has to be filled in with. */
+/** Values to fill into an e-mail. */
 export interface LetterFacts {
-  /** Where the web is, without a slash at its end. */
+  /** URL of the web application, without a trailing slash. */
   url: string;
-  /** The link that it brings; "" where it brings none. */
+  /** The link in the e-mail; "" if it has no link. */
   link: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Owns the mail that is to be sent: a letter is promised with the change that it is about, in one commit, and is tried until the mail
- * server has taken it, or a day is over. The link that it brings is made anew for each try, so that no copy of it is kept.
+ * Outbox: an e-mail is enqueued in the same commit as the change that it is about, and retried until the mail server has accepted it, or a
+ * day is over. Its link is re-created for each attempt, so that no copy of the link is stored.
  */
 import { and, count, eq, gt, inArray, isNotNull, isNull, lt, lte, ne } from "drizzle-orm";
 import { type LinkId, type MailId, newId, type UserId } from "../../../shared/ids.ts";
@@ -15,35 +15,35 @@ import type { MailPlan } from "./plan.ts";
 import { MailError, sendMail } from "./post.ts";
 import { type MailRow, mails } from "./table.ts";
 
-/** How soon what is due is seen, also what another process has promised. */
+/** Poll interval for due e-mails, also those that another process has enqueued. */
 const LOOK_MS = 1000;
 const AT_ONCE = 2;
 const DAY_SECONDS = 86_400;
-/** To one address in a day, of each group: a bound for its inbox, and strangers cannot use up its owner's letters. */
+/** Per address, day and group: a bound for the inbox, and strangers cannot use up the e-mails of its owner. */
 const MOST_TO_ADDRESS = 5;
 const OF_STRANGERS: readonly LetterKind[] = ["signup", "request", "known", "approved"];
-/** A warning that letters of before must not push out; each comes of an address that was verified by a letter, of which there are few. */
+/** A warning that earlier e-mails must not displace. Each concerns an address that was verified by e-mail, and those are few. */
 const ALWAYS: readonly LetterKind[] = ["moved"];
 /** One is always sent after this time, so that the owner has a valid link. */
 const RECOVER_AGAIN_SECONDS = 3600;
-/** That one person asks for in a day. */
+/** E-mails per day that one person requests. */
 const MOST_OF_USER = 50;
-/** After so many seconds it is tried again, the last of them each time from there on. */
+/** Delays before retries, in seconds; the last one repeats. */
 const AGAIN_SECONDS = [5, 30, 120, 600, 1800, 7200];
-/** What is written for somebody who gets no letter, so that the work is the same. */
+/** Row that is written if no e-mail is sent, so that the work is the same. */
 const NOBODY = "mal_nobody" as MailId;
 
 export interface NewMail {
   kind: LetterKind;
   to: string;
-  /** Who asks for it; null: nobody who is signed in. */
+  /** The signed-in user that requests it; null if not signed in. */
   user_id: UserId | null;
-  /** What it lets the reader do; null: nothing. */
+  /** Link that the reader follows; null: no link. */
   link_id: LinkId | null;
 }
 
 /**
- * Within a transaction; this host sends it. False: the address has had its letters of the day. Throws rate_limited where the person
+ * Within a transaction; this host sends the e-mail. False: the address has reached its limit for the day. Throws rate_limited if the person
  * has.
  */
 export function post(queries: Queries, mail: NewMail): boolean {
@@ -70,7 +70,7 @@ function postHere(queries: Queries, { kind, to, user_id, link_id }: NewMail): bo
   return true;
 }
 
-/** Whether the address may have one more letter of this kind today. */
+/** Whether the address may receive one more e-mail of this kind today. */
 export function hasRoomFor(queries: Queries, to: string, kind: LetterKind): boolean {
   const group = OF_STRANGERS.includes(kind) ? OF_STRANGERS : [kind];
   const which = and(eq(mails.to_address, to), inArray(mails.kind, group), ne(mails.mail_id, NOBODY));
@@ -80,7 +80,7 @@ export function hasRoomFor(queries: Queries, to: string, kind: LetterKind): bool
   return ofDay < MOST_TO_ADDRESS || ofHour === 0;
 }
 
-/** The work of posting to an address, where nobody is to be told: how long it takes tells nothing. */
+/** Same work as `post`, without sending, so that the duration reveals nothing. */
 export function postNothing(queries: Queries, to: string, kind: LetterKind): void {
   hasRoomFor(queries, to, kind);
   locally(queries, insertNothing);
@@ -117,7 +117,7 @@ export class Outbox {
     this.#deps = deps;
   }
 
-  /** Sends what is due, until what is returned is called, which resolves when nothing is under way any more. */
+  /** Sends due e-mails until the returned function is called, which resolves once no sending is in progress. */
   start(): () => Promise<void> {
     const { log } = this.#deps;
     const stop = repeat(LOOK_MS, async () => {

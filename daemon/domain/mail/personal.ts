@@ -1,4 +1,4 @@
-/** Owns what the table of mail says of people. */
+/** Personal data in the mail table. */
 import type { PersonalTable } from "../../db/personal.ts";
 import { mails } from "./table.ts";
 

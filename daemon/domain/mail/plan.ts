@@ -1,4 +1,4 @@
-/** Owns what the configuration says about sending mail. */
+/** Configuration of sending mail. */
 import { type Config, ConfigError } from "../../core/config.ts";
 import { secretIn } from "../../core/secret-file.ts";
 
@@ -14,7 +14,7 @@ export interface MailPlan {
   from: string;
 }
 
-/** Null where no mail is sent. Throws ConfigError. */
+/** Null if no mail is sent. Throws ConfigError. */
 export function planMail(config: Config): MailPlan | null {
   const { "smtp.host": host, "smtp.tls": tls, "smtp.from": from } = config;
   if (host === "") return null;

@@ -1,4 +1,4 @@
-/** Owns one conversation with the mail server: a letter handed over, or why not. */
+/** SMTP client: hands one e-mail to the mail server, or throws the reason. */
 import { createTransport } from "nodemailer";
 import type { Letter } from "./letters.ts";
 import type { MailPlan } from "./plan.ts";
@@ -7,7 +7,7 @@ import type { MailPlan } from "./plan.ts";
 const TIMEOUT_MS = 15_000;
 const REFUSED_FROM = 500;
 
-/** Why a letter was not taken. `isFinal`: it would not be at another time. */
+/** Why the server did not accept an e-mail. `isFinal`: a retry would fail too. */
 export class MailError extends Error {
   override name = "MailError";
   readonly isFinal: boolean;

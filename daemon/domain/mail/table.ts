@@ -1,4 +1,4 @@
-/** Owns the table of mail as the queries see it. */
+/** Drizzle table of mail. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { LinkId, MailId, UserId } from "../../../shared/ids.ts";
 import type { LetterKind } from "./letters.ts";
@@ -7,7 +7,7 @@ export const mails = sqliteTable("mails", {
   mail_id: text().$type<MailId>().primaryKey(),
   kind: text().$type<LetterKind>().notNull(),
   to_address: text().notNull(),
-  /** Who asked for it; null: nobody who is signed in. */
+  /** The signed-in user that requested it; null if not signed in. */
   user_id: text().$type<UserId>(),
   link_id: text().$type<LinkId>(),
   created_at: text().notNull(),

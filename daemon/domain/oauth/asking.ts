@@ -1,4 +1,4 @@
-/** Owns what an application asks for: at /authorize, with a browser, or from a device without one. */
+/** Parses authorization requests of applications: at /authorize with a browser, or from a device without one. */
 
 import type { Scope } from "../../../shared/api/contract.ts";
 import { GRANT_SCOPES } from "../../../shared/api/grants.ts";
@@ -17,13 +17,13 @@ export interface Asking {
   code_challenge: string;
   scopes: readonly Scope[];
   audience: Audience;
-  /** Where the browser goes when the person says no. */
+  /** Redirect URL if the user denies the request. */
   refused: string;
 }
 
 /**
- * What the application is told, by way of the browser. Only where that leads to a program on the person's own computer: else whoever
- * registers could have our address lead to any other.
+ * Error response to the application by redirect. Used only if the redirect leads to a program on the person's own computer: otherwise any
+ * registered application could make our address an open redirect.
  */
 export class SentBack extends Refusal {
   readonly to: string;
@@ -37,7 +37,7 @@ export class SentBack extends Refusal {
 const CHALLENGE = /^[\w-]{43}$/;
 const MOST_STATE = 2048;
 
-/** Throws Refusal, which only people are told, SentBack once it is known where the application is, and rate_limited. */
+/** Throws Refusal, which only people see; SentBack once the application's redirect URI is known; and rate_limited. */
 export async function readAsking(query: URLSearchParams, clients: Clients, url: string, asker: Asker): Promise<Asking> {
   const one = (name: string) => only(query, name);
   const client = await clients.find(one("client_id") ?? "", asker);
@@ -76,11 +76,11 @@ export async function readAsking(query: URLSearchParams, clients: Clients, url: 
 export function only(query: URLSearchParams, name: string): string | undefined {
   const all = query.getAll(name);
   if (all.length > 1) throw new Refusal("invalid_request", `${name} comes more than once.`);
-  // What is empty is as if it had not come.
+  // An empty parameter counts as absent.
   return all[0] || undefined;
 }
 
-/** Where an answer goes. `iss` tells an application whose it is (RFC 9207). */
+/** Redirect URL of a response. `iss` identifies the issuer to the application (RFC 9207). */
 export function backTo(
   { redirect_uri, state }: Pick<Asking, "redirect_uri" | "state">,
   iss: string,
@@ -93,7 +93,7 @@ export function backTo(
   return url.href;
 }
 
-/** Of what applications may be granted; all where none is named, and what is not known is left out. Throws invalid_scope. */
+/** Scopes that applications may be granted: all if `scope` is absent; unknown ones are left out. Throws invalid_scope. */
 export function readScopes(scope: string | undefined): readonly Scope[] {
   if (scope === undefined) return GRANT_SCOPES;
   const asked = scope.split(" ");

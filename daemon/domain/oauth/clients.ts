@@ -1,6 +1,6 @@
 /**
- * Owns applications: how one makes itself known, and how it is found. All are public: none has a secret, and none is trusted for what
- * it calls itself. What is granted is decided by a person who sees where it leads.
+ * OAuth clients: registration and look-up of applications. All are public clients: none has a secret, and the name of an application is
+ * untrusted. A person decides the grant, and sees the redirect's destination.
  */
 import { newId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
@@ -10,13 +10,13 @@ import { type Client, readMetadata } from "./metadata.ts";
 import { Refusal } from "./refusal.ts";
 import { countClients, dropUnusedClients, getClient, insertClient } from "./store.ts";
 
-/** Beyond, nobody is registered until unused ones have gone. */
+/** Above this, no application is registered until unused ones have been removed. */
 const MOST_CLIENTS = 10_000;
 const UNUSED_SECONDS = 90 * 86_400;
-/** When there are too many, those go that nobody was let in by for so long. */
+/** At the limit, clients without a grant are removed if they are older than this. */
 const CROWDED_SECONDS = 86_400;
 
-/** Our own command line; it has no browser of its own, and comes by a code. */
+/** Our own command line; it has no browser, and uses a device code. */
 export const COMMAND_LINE: Client = { client_id: "roomd", name: "roomd on the command line", redirect_uris: [] };
 
 export interface Registration {

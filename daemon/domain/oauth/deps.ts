@@ -7,8 +7,8 @@ export interface OAuthDeps {
   changes: OrgChanges;
   orgs: Pick<Orgs, "callerOfGrant" | "find" | "withUse" | "holds">;
   log: Log;
-  /** What we are called: the URL by which clients reach the service, without a slash at its end. */
+  /** Public URL by which clients reach the service, without a trailing slash. */
   url(): string;
-  /** Hosts whose applications are known by a document of theirs; empty: all; null: none. */
+  /** Hosts for which client metadata documents are accepted; empty: all; null: none. */
   documents: readonly string[] | null;
 }

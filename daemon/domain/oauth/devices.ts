@@ -1,4 +1,4 @@
-/** Owns applications without a browser (RFC 8628): they show a code, and ask again and again until somebody has decided. */
+/** Device authorization (RFC 8628): applications without a browser show a code, and poll until a person has decided. */
 import type { Scope } from "../../../shared/api/contract.ts";
 import { after, monotonicMs, now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
@@ -26,16 +26,16 @@ export const POLL_SECONDS = 5;
 /** Of all. */
 const MOST_DEVICES = 1000;
 
-/** What a person is shown who has typed a code. */
+/** Shown to a person that has entered a code. */
 export interface ShownDevice {
   client_name: string;
   scopes: readonly Scope[];
-  /** From where it asks. */
+  /** IP address that the request comes from. */
   ip: string | null;
   created_at: string;
 }
 
-/** Makes room for one: of the network that has most of those that nobody has decided on, the oldest goes. */
+/** Frees one entry: among undecided devices, removes the oldest of the network that has the most. */
 function dropCrowding(queries: Queries): void {
   const byNetwork = Map.groupBy(undecidedDevices(queries), ({ ip }) => networkOf(ip ?? ""));
   const [most] = [...byNetwork.values()].sort((a, b) => b.length - a.length);
@@ -48,7 +48,7 @@ export class Devices {
   readonly #database: Database;
   readonly #clients: Clients;
   readonly #url: () => string;
-  /** When each asked last; forgotten with the device. */
+  /** Last poll of each device; removed with the device. */
   readonly #asked = new Map<string, number>();
 
   constructor(database: Database, clients: Clients, url: () => string) {
@@ -90,7 +90,7 @@ export class Devices {
     return { device_code, user_code: shownUserCode(user_code) };
   }
 
-  /** What waits for a code; null: nothing. */
+  /** The waiting device of an entered code; null: none. */
   async look(typed: string, asker: Asker): Promise<ShownDevice | null> {
     const device = openDevice(this.#database.queries, readUserCode(typed), now());
     if (!device) return null;
@@ -121,7 +121,7 @@ export class Devices {
       if (this.#asked.size <= MOST_DEVICES) break;
       this.#asked.delete(oldest);
     }
-    // A little less than was asked for: clocks and networks differ.
+    // One second less than POLL_SECONDS: clocks and networks differ.
     return nowMs - last < (POLL_SECONDS - 1) * 1000
       ? new Refusal("slow_down", `Ask again after ${POLL_SECONDS} seconds.`)
       : new Refusal("authorization_pending", "Nobody has decided yet.");

@@ -1,6 +1,6 @@
 /**
- * Owns applications that are known by a document of theirs, whose URL is their client_id: fetching it is asked for by whoever likes, so
- * it goes to public addresses alone, to the address that was looked at, follows nothing, and takes neither long nor much.
+ * Client metadata documents: an application's client_id is the document's URL. Anyone can cause a fetch, so it connects only to public
+ * addresses, to the resolved address, follows no redirects, and is limited in time and size.
  */
 
 import { lookup } from "node:dns/promises";
@@ -18,16 +18,16 @@ import { Refusal } from "./refusal.ts";
 const FETCH_MS = 5000;
 const MOST_BYTES = 64 * 1024;
 const MOST_URL_CHARACTERS = 1024;
-/** How long a document is taken as it was, whatever its server says. */
+/** Cache lifetime of a document, whatever its server specifies. */
 const FRESH_MS = { least: 60_000, most: 24 * 3_600_000, failed: 60_000, stale: 24 * 3_600_000 };
 const MOST_KNOWN = 1000;
-/** At once: of all, of those that one asks for, and of one host. */
+/** Concurrent fetches: in total, per asker, and per host. */
 const MOST_FETCHES = { all: 16, asker: 2, host: 2 };
 
-/** Who wants to know of an application. */
+/** The party that looks up an application. */
 export interface Asker {
   name: string;
-  /** Called where a document has to be fetched. Throws where the asker has had too many fetched. */
+  /** Called if a document has to be fetched. Throws if the asker has reached its limit of fetches. */
   requireFetch(): void;
 }
 
@@ -37,7 +37,7 @@ interface Known<T> {
 }
 
 export class Documents {
-  /** Those that are taken; empty: all of public addresses. */
+  /** Accepted hosts; empty: all with public addresses. */
   readonly #hosts: readonly string[];
   readonly #log: Pick<Log, "info">;
   readonly #known = new Remembered<Client>();
@@ -67,13 +67,13 @@ export class Documents {
     try {
       return await this.#begin(clientId, url, isListed, asker);
     } catch (error) {
-      // What it was lately is better than nothing.
+      // A recently expired document is better than none.
       if (error instanceof ServiceError && known && known.untilMs + FRESH_MS.stale > monotonicMs()) return known.what;
       throw error;
     }
   }
 
-  /** Throws invalid_client, and rate_limited where there is no place for one more. */
+  /** Throws invalid_client, and rate_limited if all fetch slots are in use. */
   async #begin(clientId: string, url: URL, mayBePrivate: boolean, asker: Asker): Promise<Client> {
     if (this.#fetching.size >= MOST_FETCHES.all) throw tooMany();
     const giveBack = [this.#askers.take(asker.name)];
@@ -96,7 +96,7 @@ export class Documents {
       return client;
     } catch (error) {
       const refusal = error instanceof Refusal ? error : refused("The application's document cannot be read.");
-      // Why is not for strangers: it tells of names and ports that only we can reach.
+      // The reason is not shown to strangers: it reveals names and ports that only this host can reach.
       if (refusal !== error)
         this.#log.info("an application's document was not read", { client_id: clientId, error: String(error) });
       this.#known.drop(clientId);
@@ -106,7 +106,7 @@ export class Documents {
   }
 }
 
-/** The newest so many. */
+/** Keeps the newest MOST_KNOWN entries. */
 class Remembered<T> {
   readonly #all = new Map<string, Known<T>>();
 
@@ -151,13 +151,13 @@ function clientOf(clientId: string, body: string): Client {
     throw refused("The application's document must be an object.");
   }
   const metadata = document as Record<string, unknown>;
-  // Else anybody's document could be shown as another's.
+  // Otherwise any document could be presented as another application's.
   if (metadata.client_id !== clientId) throw refused("The application's document names another client_id.");
   const { name, redirect_uris } = readMetadata(metadata);
   return { client_id: clientId, name, redirect_uris };
 }
 
-/** Looks a name up, and lets through what may be connected to. */
+/** Resolves a name, and accepts only addresses that may be connected to. */
 const guarded =
   (mayBePrivate: boolean): LookupFunction =>
   (hostname, _options, callback) => {

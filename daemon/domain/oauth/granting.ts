@@ -1,4 +1,4 @@
-/** Owns the calls by which a person lets applications in, sees which are in, and signs them out. */
+/** Operations with which a person authorizes applications, lists the authorized ones, and signs them out. */
 
 import type { Scope } from "../../../shared/api/contract.ts";
 import { deviceDecide, type GrantRecord, grantCreate, grantEnd, grantList } from "../../../shared/api/grants.ts";
@@ -104,7 +104,7 @@ export function makeGranting({ database, changes, orgs, url, clients }: Deps): B
         await changes.addKey(row, (within) => {
           requireStillIn(within, call.caller);
           requireFew(within, call);
-          // Somebody may have decided meanwhile.
+          // Another call may have decided since.
           if (!decideDevice(within, typed, allow, row.key_id)) throw new ServiceError("device_not_found");
           insertGrant(within, {
             key_id: row.key_id,
@@ -144,10 +144,10 @@ export function makeGranting({ database, changes, orgs, url, clients }: Deps): B
   ];
 }
 
-/** The road lets none in but people who are signed in. */
+/** The pipeline admits only signed-in people here. */
 const userOf = ({ key_id }: Caller): UserId => key_id as string as UserId;
 
-/** Who was let out while an application's document was read lets nothing in. Throws session_ended. */
+/** A session that ended while an application's document was read authorizes nothing. Throws session_ended. */
 function requireStillIn(queries: Queries, { session }: Caller): void {
   if (!session) throw new ServiceError("session_ended");
   requireSession(queries, session.session_id);
@@ -159,10 +159,10 @@ function told(error: unknown): never {
   throw new ServiceError("invalid_body", { detail: error.description, details: { error: error.error } });
 }
 
-/** Who is known, and has shown it lately, has as many looked up as the rate of calls lets through. */
+/** A signed-in person's look-ups are limited by the rate of calls alone. */
 const askerOf = ({ caller }: KeyCall): Asker => ({ name: userOf(caller), requireFetch: () => {} });
 
-/** What is granted of what was asked for: no more than the person's role has, and than the person chose. Throws scope_escalation. */
+/** Granted subset of the requested scopes: within the person's role and the person's selection. Throws scope_escalation. */
 function narrowed(caller: Caller, asked: readonly Scope[], { scopes, room_ids, expires_in_seconds }: Narrowing) {
   const gives = caller.session?.gives ?? [];
   const given = asked.filter((scope) => gives.includes(scope) && (scopes?.includes(scope) ?? true));

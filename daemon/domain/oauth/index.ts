@@ -1,6 +1,6 @@
 /**
- * Owns the authorization server: applications that people sign in, by a page or by a code, and the tokens that they come with. What is
- * granted is a key of the kind `oauth`, so that its limits, its records, its use and its end are those of keys.
+ * Authorization server: people authorize applications, through a page or a code, and the applications authenticate with tokens. A grant is
+ * a key of kind `oauth`, so that limits, audit, usage and revocation are those of keys.
  */
 import type { Source } from "../../../shared/api/audit.ts";
 import type { KeyId } from "../../../shared/ids.ts";
@@ -42,7 +42,7 @@ export { Refusal } from "./refusal.ts";
 export { hasGrant } from "./store.ts";
 export type { Issued } from "./tokens.ts";
 
-/** From where an application asks. */
+/** Source of an application's request. */
 export interface From {
   ip: string | null;
   request_id: string;
@@ -50,11 +50,11 @@ export interface From {
 
 export interface OAuth {
   operations: Bound[];
-  /** Whether it is a token of ours by its looks, whoever's. */
+  /** Whether it has the form of one of our tokens, valid or not. */
   isToken(authorization: string): boolean;
-  /** Whom a token stands for. Throws invalid_api_key, api_key_expired. */
+  /** The caller of a token. Throws invalid_api_key, api_key_expired. */
   authenticate(authorization: string, source: Source): Caller;
-  /** What an application asks for at /authorize. Throws Refusal, and SentBack once it is known where to, and rate_limited. */
+  /** Parses an application's request at /authorize. Throws Refusal, SentBack once the redirect URI is known, and rate_limited. */
   read(query: URLSearchParams, asker: Asker): Promise<Asking>;
   /** Throws invalid_client_metadata, invalid_redirect_uri. */
   register(metadata: Record<string, unknown>): Promise<Registration>;
@@ -67,7 +67,7 @@ export interface OAuth {
   };
   /** The application signs itself out; of a token that is not good, nothing comes. */
   revoke(token: string, from: From): Promise<void>;
-  /** Ends what nobody can come by any more, and forgets what has ended. Never rejects. */
+  /** Ends grants that no token or code can use any more, and deletes ended ones. Never rejects. */
   sweep(): Promise<void>;
 }
 
@@ -110,7 +110,7 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
         dropGrant(inside, keyId);
       });
     } catch (error) {
-      // Somebody else has just ended it.
+      // Another call has just ended it.
       if (!(error instanceof ServiceError) || error.code !== "key_not_found") throw error;
     }
     orgs.holds.look();
@@ -149,7 +149,7 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
         throw new ServiceError("api_key_expired", { detail: "The access token has expired.", hint: "Refresh it." });
       }
       const caller = orgs.callerOfGrant(row.key_id);
-      // A token is good where it was asked for.
+      // A token is valid only for its audience.
       if (source !== "mcp" && getGrant(queries, row.key_id)?.audience !== "api") {
         throw new ServiceError("invalid_api_key", { detail: "The access token is good for MCP only." });
       }

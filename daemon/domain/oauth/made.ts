@@ -1,4 +1,4 @@
-/** Applications as things that end with their maker, who is a person: the key of the grant is revoked, and its row here goes. */
+/** Applications end with their maker, a person: the key of the grant is revoked, and its row in `grants` is deleted. */
 import { and, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
 import { grantEnd } from "../../../shared/api/grants.ts";
 import { now } from "../../core/clock.ts";

@@ -1,4 +1,4 @@
-/** Owns what an application says of itself, when it registers or in a document of its own. */
+/** Metadata that an application declares, at registration or in a document of its own. */
 import { requireRedirectUri } from "./redirects.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -12,13 +12,13 @@ export interface Client {
 const MOST_NAME_CHARACTERS = 100;
 const MOST_REDIRECTS = 5;
 
-/** What an application says of itself. Throws invalid_client_metadata, invalid_redirect_uri. */
+/** Parses an application's metadata. Throws invalid_client_metadata, invalid_redirect_uri. */
 export function readMetadata(metadata: Record<string, unknown>): { name: string; redirect_uris: string[] } {
   const { client_name, redirect_uris, token_endpoint_auth_method: method } = metadata;
   if (!Array.isArray(redirect_uris) || redirect_uris.length === 0 || redirect_uris.length > MOST_REDIRECTS) {
     throw new Refusal("invalid_redirect_uri", `redirect_uris must be a list of 1 to ${MOST_REDIRECTS}.`);
   }
-  // Some ask for a secret and do without: they are told "none", and get none.
+  // Some request a secret and work without one: the response has "none", and no secret.
   if (method !== undefined && typeof method !== "string") {
     throw new Refusal("invalid_client_metadata", "token_endpoint_auth_method must be a word.");
   }

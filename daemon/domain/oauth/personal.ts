@@ -1,4 +1,4 @@
-/** Owns what is kept of people with the applications that they have let in. */
+/** Personal data in the tables of authorized applications. */
 import type { PersonalTable } from "../../db/personal.ts";
 import { grants } from "./table.ts";
 

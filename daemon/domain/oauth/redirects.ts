@@ -1,11 +1,11 @@
 /**
- * Owns where an application may be sent back to: what it may name, and whether what it asks for is what it has named. A loopback
- * address is the same whatever its port (RFC 8252, 7.3): programs take the port that is free.
+ * Redirect URIs: which ones an application may register, and whether a requested one is registered. The port of a loopback address is
+ * ignored (RFC 8252, 7.3): programs use any free port.
  */
 import { Refusal } from "./refusal.ts";
 
 const LOOPBACK: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
-/** What a browser would carry out, or read from the person's own disk. */
+/** Schemes that a browser would execute, or read from the person's own disk. */
 const NEVER: readonly string[] = [
   "javascript:",
   "data:",
@@ -17,7 +17,7 @@ const NEVER: readonly string[] = [
   "ws:",
   "wss:",
   "ftp:",
-  // What a system opens or sends by itself.
+  // Schemes that a system opens or sends automatically.
   "intent:",
   "mailto:",
   "tel:",
@@ -31,7 +31,7 @@ const NEVER: readonly string[] = [
 const NEVER_WITH = "ms-";
 const MOST_CHARACTERS = 2048;
 
-/** Where it leads, by what people judge it: a host, or the scheme of a program. */
+/** Destination by which people judge a redirect: a host, or a program's scheme. */
 export function placeOf(redirectUri: string): string {
   const url = URL.parse(redirectUri);
   if (!url) return redirectUri;
@@ -63,7 +63,7 @@ export function requireRedirectUri(uri: unknown): string {
 
 const isWeb = ({ protocol }: URL) => protocol === "http:" || protocol === "https:";
 
-/** Whether one of those that were named is what is asked for. */
+/** Whether the requested URI is one of the registered ones. */
 export function isNamed(named: readonly string[], asked: string): boolean {
   return named.some(
     (each) => each === asked || (isLoopback(each) && isLoopback(asked) && portless(each) === portless(asked)),

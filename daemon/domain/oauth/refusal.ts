@@ -1,4 +1,4 @@
-/** Owns how an application is refused, in the words of RFC 6749, 7591 and 8628; what people read of it is `description`. */
+/** Error responses to applications, with the codes of RFC 6749, 7591 and 8628; `description` is the part for people. */
 
 export type OAuthError =
   | "invalid_request"

@@ -1,4 +1,4 @@
-/** Owns the secrets of applications: codes and tokens of 256 bits, of which only the hash is kept. */
+/** Secrets of applications: codes and tokens of 256 bits; only their hash is stored. */
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 
 export type Prefix = "oac-" | "oat-" | "ort-" | "odc-";
@@ -7,7 +7,7 @@ export function makeSecret(prefix: Prefix): string {
   return prefix + randomBytes(32).toString("base64url");
 }
 
-/** Null for what cannot be one. */
+/** Null if it cannot be such a secret. */
 export function hashOf(prefix: Prefix, secret: string): string | null {
   return secret.startsWith(prefix) && /^[\w-]{43}$/.test(secret.slice(prefix.length)) ? sha256(secret) : null;
 }
@@ -15,8 +15,8 @@ export function hashOf(prefix: Prefix, secret: string): string | null {
 export const sha256 = (text: string): string => hash("sha256", text);
 
 /**
- * What takes a token's place: made of it and of a salt that is kept, so that who still has the token can be told its successor again
- * and nobody can who has only one of the two.
+ * A token's successor, derived from it and a stored salt: a holder of the token can receive its successor again, and a party that has only
+ * one of the two cannot compute it.
  */
 export function successorOf(prefix: Prefix, token: string, salt: string): string {
   return prefix + createHmac("sha256", salt).update(prefix).update(token).digest("base64url");
@@ -32,10 +32,10 @@ export function answersChallenge(verifier: string, challenge: string): boolean {
   return made.length === asked.length && timingSafeEqual(made, asked);
 }
 
-/** No vowels, no letters that look alike: what people type from another screen. */
+/** No vowels, no similar-looking letters: people type it from another screen. */
 const LETTERS = "BCDFGHJKLMNPQRSTVWXZ";
 
-/** Eight letters. */
+/** Eight characters of LETTERS. */
 export function makeUserCode(): string {
   let code = "";
   while (code.length < 8) {

@@ -1,4 +1,4 @@
-/** Owns the SQL of applications, grants, tokens and devices. */
+/** SQL of applications, grants, tokens and devices. */
 import {
   and,
   count,
@@ -43,7 +43,7 @@ export function countClients(queries: Queries): number {
   return queries.select({ clients: count() }).from(clients).get()?.clients ?? 0;
 }
 
-/** Those that were made before a moment, and were granted nothing that is kept. */
+/** Deletes clients that were created before a moment and have no grant left. */
 export function dropUnusedClients(queries: Queries, madeBefore: string): void {
   const granted = queries.select().from(grants).where(eq(grants.client_id, clients.client_id));
   queries
@@ -69,7 +69,7 @@ export function grantsOf(queries: Queries, userId: UserId): GrantRow[] {
   return queries.select().from(grants).where(eq(grants.user_id, userId)).orderBy(desc(grants.key_id)).all();
 }
 
-/** Whether the user has let in an application, by its id or by a grant's. */
+/** Whether the user has authorized an application, by its id or a grant's. */
 export function hasGrant(queries: Queries, userId: UserId, id: string): boolean {
   const where = and(eq(grants.user_id, userId), or(eq(grants.key_id, id as KeyId), eq(grants.client_id, id)));
   return queries.select({ key_id: grants.key_id }).from(grants).where(where).limit(1).get() !== undefined;
@@ -103,7 +103,7 @@ export function getApplication(queries: Queries, orgId: OrgId, keyId: string): A
   return selectApplications(queries, orgId)(eq(apiKeys.key_id, keyId as KeyId)).get();
 }
 
-/** Whether nobody has used the code before. */
+/** Whether this is the first use of the code. */
 export function useCode(queries: Queries, keyId: KeyId, at: string): boolean {
   const where = and(eq(grants.key_id, keyId), isNull(grants.code_used_at));
   return (
@@ -148,7 +148,7 @@ export function countRotated(queries: Queries, keyId: KeyId, since: string): num
   return queries.select({ rotated: count() }).from(tokens).where(where).get()?.rotated ?? 0;
 }
 
-/** Of a kind, all but the newest so many. */
+/** Deletes all but the newest `keep` of a kind. */
 export function dropOldTokens(queries: Queries, keyId: KeyId, kind: TokenRow["kind"], keep: number): void {
   const own = and(eq(tokens.key_id, keyId), eq(tokens.kind, kind));
   const all = queries
@@ -184,7 +184,7 @@ export function getDevice(queries: Queries, device_sha256: string): DeviceRow | 
   return queries.select().from(devices).where(eq(devices.device_sha256, device_sha256)).get();
 }
 
-/** One that nobody has decided on, and that waits still. */
+/** An undecided device that has not expired. */
 export function openDevice(queries: Queries, user_code: string, at: string): DeviceRow | undefined {
   const open = and(isNull(devices.allowed), gt(devices.expires_at, at));
   return queries
@@ -194,12 +194,12 @@ export function openDevice(queries: Queries, user_code: string, at: string): Dev
     .get();
 }
 
-/** Those that nobody has decided on, the oldest first. */
+/** Undecided devices, the oldest first. */
 export function undecidedDevices(queries: Queries): DeviceRow[] {
   return queries.select().from(devices).where(isNull(devices.allowed)).orderBy(devices.created_at).all();
 }
 
-/** Whether nobody has decided before. */
+/** Whether this is the first decision. */
 export function decideDevice(queries: Queries, user_code: string, allowed: boolean, key_id: KeyId | null): boolean {
   const where = and(eq(devices.user_code, user_code), isNull(devices.allowed));
   const decided = queries.update(devices).set({ allowed, key_id }).where(where);
@@ -214,7 +214,7 @@ export function dropExpiredDevices(queries: Queries, at: string): void {
   queries.delete(devices).where(lte(devices.expires_at, at)).run();
 }
 
-/** Whether a device waits for what was granted. */
+/** Whether a device is still waiting for the grant. */
 export function isAwaited(queries: Queries, keyId: KeyId, at: string): boolean {
   const where = and(eq(devices.key_id, keyId), or(isNull(devices.allowed), gt(devices.expires_at, at)));
   return queries.select().from(devices).where(where).limit(1).get() !== undefined;

@@ -1,4 +1,4 @@
-/** Owns the tables of applications, their grants, tokens and devices as the queries see them. */
+/** Drizzle tables of applications, their grants, tokens and devices. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../../shared/api/contract.ts";
 import type { KeyId, UserId } from "../../../shared/ids.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns the tokens of a grant: a code or a device's is taken once for the first two, and a refresh token for the next. One that was
- * rotated is answered with the same successor for a minute, since answers get lost; after that it ends the grant.
+ * Tokens of a grant: an authorization or device code is exchanged once for the first two, and a refresh token for the next two. For a
+ * minute, a rotated refresh token returns the same successor, since responses get lost; after that, its reuse ends the grant.
  */
 import type { KeyId } from "../../../shared/ids.ts";
 import { after, now, wallMs } from "../../core/clock.ts";
@@ -23,9 +23,9 @@ import type { GrantRow } from "./table.ts";
 export const ACCESS_SECONDS = 3600;
 const REFRESH_SECONDS = 60 * 86_400;
 export const CODE_SECONDS = 60;
-/** In which an answer may get lost and be asked for again. */
+/** Time in which a lost response may be requested again. */
 const GRACE_SECONDS = 60;
-/** Of one grant; beyond, the oldest are forgotten. Refresh tokens are kept until their end: one that comes again tells of a thief. */
+/** Per grant; above it, the oldest are deleted. Refresh tokens are retained until they expire: reuse of one reveals a thief. */
 const MOST_ACCESS = 20;
 /** How often one grant refreshes in an hour: an access token is good for one. */
 const MOST_ROTATIONS = 60;
@@ -38,7 +38,7 @@ export interface Issued {
   scope: string;
 }
 
-/** A code or token that came again though it was used up: whoever has it is not the only one. */
+/** A used code or token was presented again: more than one party has it. */
 export class Reused extends Refusal {
   readonly key_id: KeyId;
 
@@ -120,7 +120,7 @@ function issue(queries: Queries, { key_id }: GrantRow, access_token: string, ref
   return { key_id, access_token, refresh_token, expires_in: ACCESS_SECONDS, scope };
 }
 
-/** What was granted, as applications read it. Throws invalid_grant. */
+/** The granted scopes, in the form for applications. Throws invalid_grant. */
 function requireScope(queries: Queries, { key_id }: Pick<GrantRow, "key_id">): string {
   const key = getKey(queries, key_id);
   if (!key || !isGood(key)) throw bad("The application has been signed out.");

@@ -1,4 +1,4 @@
-/** Owns how organizations, keys and public SSH keys are changed: one transaction checks the rules and changes the rows. */
+/** Changes to organizations, API keys and public SSH keys: one transaction checks the rules and changes the rows. */
 import { MAX_KEYS, MAX_KEYS_A_DAY, MAX_ROTATIONS_A_DAY } from "../../../shared/api/orgs.ts";
 import { MAX_SSH_KEYS } from "../../../shared/api/ssh.ts";
 import { type KeyId, newId, type OrgId, type UserId, ulidFrom } from "../../../shared/ids.ts";
@@ -185,8 +185,8 @@ function addKey(queries: Queries, key: KeyRow, requireMaker: MakerRules["require
 }
 
 /**
- * A key that has ended stays on record: an organization must not fill the database with them. Keys made by one member block no rotation of
- * a key, nor the operator from making one. Throws quota_exceeded.
+ * Rows of revoked and expired keys are retained: an organization must not fill the database with them. Keys made by one member block
+ * neither the rotation of a key nor the operator's new keys. Throws quota_exceeded.
  */
 function requireFew(queries: Queries, { org_id, first_key_id, created_by_type, created_at }: KeyRow): void {
   if (org_id === null) return;
@@ -230,7 +230,10 @@ function addSshKey(queries: Queries, key: SshKeyRow): void {
   }
 }
 
-/** A key that has ended since its call came makes nothing any more: what it had made has ended before. Throws invalid_api_key. */
+/**
+ * A key that was revoked or expired since its call arrived makes nothing any more: things that it had made have already ended. Throws
+ * invalid_api_key.
+ */
 function requireGoodMaker(queries: Queries, made: Pick<KeyRow, "created_by_type" | "created_by_id">): void {
   if (made.created_by_type !== "key") return;
   const maker = getKey(queries, made.created_by_id);

@@ -18,7 +18,7 @@ export interface NewOrg {
   plan?: Plan | undefined;
 }
 
-/** Who makes it, as the records have it. */
+/** The creator, as in the audit record. */
 export type Maker = Pick<Parameters<typeof appendAudit>[1], "actor" | "source" | "request_id" | "ip">;
 
 /** `further` are keys that are made with it. Throws already_exists. */

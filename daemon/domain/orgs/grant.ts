@@ -1,15 +1,15 @@
 /**
- * Owns what a key may do to others: it gives no more than it has, and sees those that are bound within its own rooms and agent.
- * What is not asked for is given as the giver has it.
+ * Permissions of a key over other keys: it grants no more than it has, and sees keys bound within its own rooms and agent. An unspecified
+ * field is granted as the granting key has it.
  *
- * A public SSH key or an exposed port lasts no longer than the time of the key that makes it; made.ts ends it when that is revoked.
+ * A public SSH key or an exposed port lasts no longer than the lifetime of the key that makes it; made.ts ends it when that key is revoked.
  */
 import type { Scope } from "../../../shared/api/contract.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import { type Caller, firstKeyOf } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-/** What a key has. */
+/** The permissions of a key. */
 export interface Grant {
   scopes: readonly Scope[];
   room_ids: readonly string[] | null;
@@ -31,24 +31,24 @@ export function grantBy(giver: Caller, asked: { [K in keyof Grant]?: Grant[K] | 
   return grant;
 }
 
-/** A person gives keys what the person's role has, which is more than the session does. */
+/** A person grants keys the scopes of the person's role, which are more than those of the session. */
 const givableBy = ({ scopes, session }: Caller): readonly Scope[] => session?.gives ?? scopes;
 
-/** How long what a key makes lasts. */
+/** Lifetime of a thing that a key makes. */
 export interface Term {
   /** The first key of the line that it ends with; null for none. */
   ends_with: KeyId | null;
-  /** Null: it has no time of its own. */
+  /** Null: it has no expiry of its own. */
   expires_at: string | null;
 }
 
-/** What a guest makes ends with its sandbox, whatever becomes of keys. */
+/** A thing made by a guest ends with its sandbox, independent of keys. */
 export function termBy(maker: Caller): Term {
   if (maker.kind) return { ends_with: null, expires_at: null };
   return { ends_with: firstKeyOf(maker), expires_at: maker.expires_at };
 }
 
-/** When something ends that was asked for until `asked`; null for as long as it may. Throws scope_escalation. */
+/** Expiry of a thing requested until `asked`; null for as long as possible. Throws scope_escalation. */
 export function endBy(giver: Pick<Caller, "expires_at">, asked: string | null): string | null {
   const { expires_at } = giver;
   if (expires_at !== null && asked !== null && asked > expires_at) throw expiresSooner(expires_at);

@@ -1,4 +1,4 @@
-/** Owns organizations and their keys: who is calling, and what the operator makes. */
+/** Organizations and their keys: authentication, and the operator's changes. */
 
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import { Holds } from "../../core/holds.ts";
@@ -55,7 +55,7 @@ export interface Orgs {
   operations: Bound[];
   /** Throws missing_credentials, invalid_api_key or api_key_expired. */
   authenticate: Authenticate;
-  /** Whom a grant stands for, of which a token was shown. Throws invalid_api_key or api_key_expired. */
+  /** The caller of a grant, of which a token was presented. Throws invalid_api_key or api_key_expired. */
   callerOfGrant(keyId: KeyId): Caller;
   /** A grant's row with its last use. */
   withUse(row: KeyRow): KeyRow;
@@ -63,18 +63,18 @@ export interface Orgs {
   nameOf(orgId: OrgId): string;
   /** Whether a key that was good is so still. */
   isCurrent(keyId: KeyId): boolean;
-  /** Calls `cut` when the key is no longer good; what is returned lets go of it. */
+  /** Calls `cut` when the key is no longer valid; the returned function unsubscribes. */
   holdKey(keyId: KeyId, cut: () => void): () => void;
-  /** All that holds on to keys, and to what keys have made. */
+  /** Everything that depends on keys, and on things that keys have made. */
   holds: Holds;
   ssh: {
-    /** Whom a public key stands for: one caller for each organization that has it, the oldest first. */
+    /** Callers of a public key: one for each organization that has it, the oldest first. */
     callersOf(key: Buffer): Caller[];
     isCurrent(sshKeyId: string): boolean;
   };
   /** The caller's own organization by its id or `self`; every other one does not exist for it. Throws org_not_found. */
   find(caller: Caller, orgId: string): OrgId;
-  /** Writes what was only noted so far. */
+  /** Writes the noted uses that are not written yet. */
   stop(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Owns the calls on an organization's API keys: creating, listing, rotating and revoking them. */
+/** Operations on an organization's API keys: create, list, rotate, revoke. */
 
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { DEFAULT_GRACE_SECONDS, keyCreate, keyList, keyRevoke, keyRotate } from "../../../shared/api/orgs.ts";
@@ -24,11 +24,11 @@ export interface KeyVerbDeps {
   changes: OrgChanges;
   /** A key with its last use. */
   withUse(row: KeyRow): KeyRow;
-  /** Called when a key has ended, and it is on record. */
+  /** Called when a key has ended, and the audit record is written. */
   onEnded(): void;
 }
 
-/** Who may not give keys that see to others sees their own, whoever has rotated them. */
+/** A person without `keys:write` sees the keys that the person made, also if another person has rotated them. */
 export function isKeySeen(queries: Queries, caller: Caller, row: KeyRow): boolean {
   const { session } = caller;
   if (!session || session.gives.includes("keys:write")) return isSeenBy(caller, row);
@@ -76,7 +76,7 @@ export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDep
         const pieces = new Pieces(loopTime, ownerOf(orgId), keyList.name);
         const seen: KeyRow[] = [];
         let before = readCursor(CURSOR, cursor);
-        // What is not seen is left out without a gap in the page.
+        // Invisible keys leave no gap in the page.
         for (;;) {
           const rows = listKeysBefore(database.queries, orgId, before, limit + 1);
           seen.push(...rows.filter((row) => isSeen(caller, row)));
@@ -116,7 +116,7 @@ export function makeKeyVerbs({ database, changes, withUse, onEnded }: KeyVerbDep
           call.audit.details = { key_id, name, ...detailsOf(revocation.made) };
           return revocation;
         });
-        // Not sooner: the key that ends may be the one that asked.
+        // Not sooner: the revoked key may be the caller's.
         call.work.whenSettled(onEnded);
         return { outcome: "ok", body: { ...shown(key), ended: countsOf(made) } };
       },

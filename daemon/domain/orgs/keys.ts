@@ -1,4 +1,4 @@
-/** Owns API keys: how they are made, how one is recognised. A key is shown once and never stored, only its SHA-256. */
+/** API keys: creation and authentication. A key is shown once and never stored, only its SHA-256. */
 import { hash, randomBytes } from "node:crypto";
 import { type Access, SCOPES } from "../../../shared/api/contract.ts";
 import type { KeyRecord } from "../../../shared/api/orgs.ts";
@@ -16,10 +16,10 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const KEY_CHARACTERS = 43;
 const PREFIX_CHARACTERS = 8;
 
-/** What is not named is everything: all scopes, all rooms, any agent, no end. */
+/** An absent field means everything: all scopes, all rooms, any agent, no expiry. */
 export interface NewKey extends Partial<Grant> {
   org_id: OrgId | null;
-  /** oauth: what an application was granted; it comes with tokens, and nobody has the key itself. */
+  /** oauth: the grant of an application, which authenticates with tokens; the key itself is never handed out. */
   kind: "api" | "operator" | "oauth";
   name: string;
   maker: { type: string; id: string };
@@ -31,14 +31,14 @@ function makeSecret(): string {
   let characters = "";
   while (characters.length < KEY_CHARACTERS) {
     for (const byte of randomBytes(64)) {
-      // 248 is the largest multiple of 62 in a byte: beyond it some characters would be likelier.
+      // 248 is the largest multiple of 62 in a byte: larger values would make some characters likelier.
       if (byte < 248 && characters.length < KEY_CHARACTERS) characters += BASE62[byte % 62];
     }
   }
   return `key-${characters}`;
 }
 
-/** A key that nobody has yet, and its row; `key` is the only copy there will ever be. */
+/** A new key, not yet handed out, and its row; `key` is the only copy there will ever be. */
 export function newKey(request: NewKey): { key: string; row: KeyRow } {
   const key = makeSecret();
   const row: KeyRow = {
@@ -64,7 +64,7 @@ export function newKey(request: NewKey): { key: string; row: KeyRow } {
   return { key, row };
 }
 
-/** What takes a key's place, and what becomes of that key. */
+/** A key's replacement, and the change to the replaced key. */
 export interface Rotation {
   key: string;
   row: KeyRow;
@@ -91,7 +91,7 @@ export function rotationOf(old: KeyRow, graceSeconds: number, maker: NewKey["mak
   return { ...made, change };
 }
 
-/** A key as people see it: without what could be used. */
+/** A key as shown to people, without usable secrets. */
 export function toRecord(row: KeyRow): KeyRecord {
   const {
     org_id: _,
@@ -125,7 +125,7 @@ export function makeAuthenticate(queries: Queries, onUse: (key: UsedKey) => void
     if (authorization === null || authorization === "") throw new ServiceError("missing_credentials");
     const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
     if (key === undefined || !KEY_PATTERN.test(key)) throw new ServiceError("invalid_api_key");
-    // The look-up is by hash, so its timing tells nothing about the key itself.
+    // The look-up is by hash, so its timing reveals nothing about the key itself.
     const row = lookup(sha256(key));
     if (!row || row.revoked_at !== null) throw new ServiceError("invalid_api_key");
     if (row.kind === "operator" && access === "operator") return operatorOf(row);
@@ -137,7 +137,7 @@ export function makeAuthenticate(queries: Queries, onUse: (key: UsedKey) => void
   };
 }
 
-/** The caller that what an application was granted stands for, which has shown a token. Throws invalid_api_key, api_key_expired. */
+/** Caller of an application's grant, of which a token was presented. Throws invalid_api_key, api_key_expired. */
 export function makeCallerOfGrant(queries: Queries, onUse: (key: UsedKey) => void): (keyId: KeyId) => Caller {
   const lookup = prepareKeyLookupById(queries);
   return (keyId) => {
@@ -150,7 +150,7 @@ export function makeCallerOfGrant(queries: Queries, onUse: (key: UsedKey) => voi
   };
 }
 
-/** What was made of rows that are remembered. */
+/** Callers made of cached rows. */
 const callers = new WeakMap<CallerRow, Caller>();
 
 /** Null for a key of no organization. */
@@ -175,7 +175,7 @@ function operatorOf({ key_id, name }: Pick<KeyRow, "key_id" | "name">): Caller {
   return { kind: "operator", key_id, name, ...none };
 }
 
-/** Whether a key is neither revoked nor expired, for what goes on longer than a call. */
+/** Whether a key is neither revoked nor expired, for work that outlasts a call. */
 export function makeIsCurrent(queries: Queries): (keyId: KeyId) => boolean {
   const term = prepareKeyTerm(queries);
   return (key_id) => {

@@ -36,13 +36,13 @@ export class LastUsed {
     this.#timer ??= startTimer(() => void this.settle(), TOGETHER_MS).unref();
   }
 
-  /** The key with what is not written yet. */
+  /** The key with its last use, also if that is not written yet. */
   withUse(row: KeyRow): KeyRow {
     const usedAt = this.#noted.get(row.key_id) ?? this.#writing.get(row.key_id);
     return usedAt === undefined ? row : { ...row, last_used_at: at(usedAt) };
   }
 
-  /** Writes what has been noted. Never rejects. */
+  /** Writes the noted uses. Never rejects. */
   async settle(): Promise<void> {
     stopTimer(this.#timer);
     this.#timer = null;

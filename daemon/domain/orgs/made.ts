@@ -1,12 +1,13 @@
 /**
  * Lasting things that give access or a feed, and the end of each with its maker. A maker is a person, or a line of keys that were rotated
- * one into another; its access is over once it could not make the thing again. Whatever ends an access calls `endMade` in its transaction:
+ * one into another; its access is over once it could not make the thing again. Every change that ends an access calls `endMade` in its
+ * transaction:
  *
- *   key revoked · member removed or given a smaller role · account deleted · user disabled · application signed out
- *     └─▶ changes.ts ──▶ endMade ──▶ each MadeKind: find those whose maker's access is over, end them
+ *     key revoked · member removed or given a smaller role · account deleted · user disabled · application signed out
+ *       └─▶ changes.ts ──▶ endMade ──▶ each MadeKind: find things whose maker's access is over, end them
  *
- * The rule looks at the present state alone, so the same call ends what a key's time has ended, and repeats without harm.
- * The list of kinds is compose/made.ts.
+ * The rule depends on the present state alone, so the same call covers expired keys, and is idempotent.
+ * The list of kinds is in compose/made.ts.
  */
 import { type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -37,11 +38,11 @@ export type IsOver = (maker: Maker, rule: MakerRule) => SQL;
 export interface MadeKind<Row = unknown> {
   name: MadeName;
   table: SQLiteTable;
-  /** Each host has rows of its own. */
+  /** Rows are local to each host. */
   isHere?: true;
   /** How another caller becomes its maker; null: it belongs to a person and ends with that person's access. */
   takeOver: string | null;
-  /** Those that are in force and whose maker's access is over. */
+  /** Rows in force with a maker that has lost access. */
   find(queries: Queries, isOver: IsOver, orgId: OrgId): Row[];
   idOf(row: Row): string;
   /** Ends them, and appends an audit record of each. Within a transaction. */
@@ -82,7 +83,7 @@ export function detailsOf({ webhooks, ports, ssh_keys, applications }: EndedMade
 }
 
 export interface MadeEnds {
-  /** Ends what makers of an organization have made whose access is over. Within a transaction, after the change that ended the access. */
+  /** Ends things in the organization with makers that have lost access. Within a transaction, after the change that ended the access. */
   endMade(queries: Queries, orgId: OrgId): EndedMade;
   /** Whether `endMade` would end anything. */
   isAnyOver(queries: Queries, orgId: OrgId): boolean;

@@ -1,4 +1,4 @@
-/** Owns what the operator does with organizations and keys on the host itself. */
+/** The operator's changes to organizations and keys, on the host itself. */
 import type { TObject } from "@sinclair/typebox";
 import { keyCreate, keyRotate, orgCreate } from "../../../shared/api/orgs.ts";
 import type { Plan } from "../../../shared/api/plans.ts";
@@ -27,13 +27,13 @@ const OPERATOR = { type: "operator", id: "host", name: "operator" };
 const MAKER = { type: OPERATOR.type, id: OPERATOR.id };
 const BY_OPERATOR: Maker = { actor: OPERATOR, source: "cli" };
 
-/** What is not named is everything. */
+/** An absent field means everything. */
 export type NewKeyOnHost = Omit<NewKey, "kind" | "org_id" | "maker" | "expires_at"> & {
   org_id: OrgId;
   expires_in_seconds?: number;
 };
 
-/** `requireBody` throws where the fields break a rule of the operation. */
+/** `requireBody` throws if the fields break a rule of the operation. */
 export function makeOperator(
   database: Database,
   shared: Database,
@@ -70,7 +70,7 @@ export function makeOperator(
         },
       ),
 
-    /** Grants more credits beside those of the plan, or takes back all that were (null); what is used is as of the daemon's last writing. */
+    /** Grants credits in addition to the plan's, or withdraws all of those (null); usage is as of the daemon's last write. */
     grantCredits: (orgId: OrgId, more: number | null, why?: Why) =>
       shared.commit((queries) => {
         const org = getOrg(queries, orgId);
@@ -90,7 +90,7 @@ export function makeOperator(
     },
 
     listOrgs: () => listOrgs(database.queries),
-    /** What is about the service as a whole, and about no organization. */
+    /** Records an event of the service as a whole, of no organization. */
     record: (event: string, details: Record<string, unknown>) =>
       database.commit((queries) => record(queries, event, null, details)),
 

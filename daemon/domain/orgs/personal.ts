@@ -1,4 +1,7 @@
-/** Owns what organizations keep of people: who has made a key. It is the organization's, and stays with an id that names nobody. */
+/**
+ * Personal data in the tables of organizations: makers of keys. The rows belong to the organization, and stay with an id that identifies no
+ * person.
+ */
 import type { PersonalTable } from "../../db/personal.ts";
 import { apiKeys, sshKeys } from "./table.ts";
 

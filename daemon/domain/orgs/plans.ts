@@ -2,7 +2,7 @@
 import { CAPPED, type Capped, PLANS, type Plan } from "../../../shared/api/plans.ts";
 import { type Config, ConfigError } from "../../core/config.ts";
 
-/** Beyond the soft one is a warning, beyond the hard one a refusal. */
+/** Exceeding the soft cap causes a warning, exceeding the hard cap a refusal. */
 export interface Caps {
   soft_cap: number;
   hard_cap: number;

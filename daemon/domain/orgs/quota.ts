@@ -1,6 +1,6 @@
 /**
- * Owns how much of the service an organization may use: what it has, beside the caps of its plan. Beyond a soft cap the answer
- * warns, and the crossing is recorded once; beyond a hard cap nothing is added. What is there already is never ended by it.
+ * Quotas of an organization: its consumption against the caps of its plan. Above a soft cap the response warns, and the crossing is
+ * recorded once; above a hard cap nothing is added. A cap never ends existing things.
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -12,24 +12,24 @@ import type { Caps, PlanCaps, Plans } from "./plans.ts";
 import { getOrg, knownOrg } from "./store.ts";
 import type { OrgRow } from "./table.ts";
 
-/** What rows can be counted by. */
+/** Quantities that are counted from rows. */
 export type Counted = "rooms" | "sandboxes" | "memory_mib" | "disk_gib";
 
-/** Besides, what is measured on the disk. */
+/** The same, and quantities measured on disk. */
 type Held = Counted | "template_mib";
 
 export interface QuotaDeps {
   queries: Queries;
   plans: Plans;
-  /** What the organization has, on all hosts together; also within a transaction. */
+  /** The organization's present amounts, on all hosts together; also within a transaction. */
   held(queries: Queries, orgId: OrgId): Record<Counted, number>;
-  /** What the drives of its rooms take together. */
+  /** Total size of its rooms' drives. */
   driveUsed(orgId: OrgId): Promise<number>;
-  /** What its own templates take on the disk. */
+  /** Disk space of its own templates. */
   templateMib(orgId: OrgId): Promise<number>;
 }
 
-/** What an organization has, and how much of each it may have. */
+/** An organization's amounts and their caps. */
 export interface Standing {
   /** Whether its plan lets it have anything at all. */
   entitled: boolean;
@@ -46,13 +46,15 @@ export interface Standing {
 export interface Quota {
   capsOf(orgId: OrgId): PlanCaps;
   /**
-   * Within the transaction that has just added this: refuses what is too much, and so undoes it; else says which soft caps are
-   * exceeded. Throws quota_exceeded.
+   * Within the transaction that has just added this: throws if a hard cap is exceeded, which rolls it back; else returns a warning for each
+   * exceeded soft cap. Throws quota_exceeded.
    */
   admit(queries: Queries, call: KeyCall, added: Partial<Record<Counted, number>>): string[];
-  /** The same for what no call adds: only refuses. Throws quota_exceeded. */
+  /** The same for additions without a call: only refuses. Throws quota_exceeded. */
   require(queries: Queries, orgId: OrgId, added: Partial<Record<Counted, number>>): void;
-  /** Within a transaction: before a template is built, whose guests have so much memory beside that of sandboxes. Throws quota_exceeded. */
+  /**
+   * Within a transaction: before a template build, with guests that use `memoryMib` in addition to the sandboxes. Throws quota_exceeded.
+   */
   requireBuild(queries: Queries, orgId: OrgId, memoryMib: number): void;
   standing(orgId: OrgId): Promise<Standing>;
 }
@@ -62,7 +64,7 @@ export function makeQuota({ queries, plans, held, driveUsed, templateMib }: Quot
     if (!org) throw new Error("there is no such organization");
     return plans[org.plan];
   };
-  /** What the organization has by now, and may have, of what was added. */
+  /** The organization's present amounts and caps, for the amounts that were added. */
   const required = (within: Queries, orgId: OrgId, added: Partial<Record<Counted, number>>) => {
     const org = getOrg(within, orgId);
     // Its keys have just ended, the caller's among them.
@@ -171,12 +173,12 @@ export function driveExceeded(used: number, cap: number): ServiceError {
   });
 }
 
-/** Of templates, by what they take on the disk. */
+/** Warnings for templates, by their disk space. */
 export function templateWarnings(used: number, caps: Caps): string[] {
   return used > caps.soft_cap ? [softWarning("template_mib", used, caps)] : [];
 }
 
-/** `has` is how its detail begins. */
+/** `has` is the start of its detail. */
 export function templatesExceeded(used: number, { hard_cap: cap }: Caps, has = "The organization has"): ServiceError {
   return new ServiceError("quota_exceeded", {
     detail: `${has} ${used} ${NOUNS.template_mib}; its plan allows ${cap}.`,

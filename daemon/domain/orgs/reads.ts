@@ -4,7 +4,7 @@ import type { Read } from "../../db/readers/read.ts";
 import { groupsOf, totalsOf } from "./usage/report.ts";
 import { type SumsInput, sumsOf } from "./usage/sums.ts";
 
-/** Usage without the names of its groups; groups only if asked for. */
+/** Usage without the names of its groups; groups only if requested. */
 export const readUsage: Read<
   { sums: SumsInput; group_by: Grouping | null },
   Pick<UsageReport, "totals" | "groups" | "others">

@@ -1,4 +1,4 @@
-/** Owns the SQL of public keys for SSH. */
+/** SQL of public SSH keys. */
 import { and, asc, count, eq, gt, isNull, ne, not, or } from "drizzle-orm";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns an organization's public keys for SSH: adding, listing and removing them, and whom one of them stands for.
- * When a key ends with the API key that added it is in grant.ts.
+ * An organization's public SSH keys: add, list and remove them, and find the callers of one.
+ * The expiry of a key with the API key that added it is in grant.ts.
  */
 import { type SshKeyRecord, sshKeyAdd, sshKeyList, sshKeyRemove } from "../../../shared/api/ssh.ts";
 import { type KeyId, newId, type OrgId } from "../../../shared/ids.ts";
@@ -15,7 +15,7 @@ import { findSshKeys, isSshKey, listSshKeys } from "./ssh-keys-store.ts";
 import { fingerprintOf, readPublicKey } from "./ssh-public-key.ts";
 import type { SshKeyRow } from "./table.ts";
 
-/** Who is recognised by a public key may do what an SSH session does, and nothing else. */
+/** A caller authenticated by public key may use an SSH session, and nothing else. */
 const SCOPES = ["terminal"] as const;
 
 export interface NewSshKey {
@@ -96,7 +96,7 @@ export function newSshKey(orgId: OrgId, request: NewSshKey, maker: { type: strin
   };
 }
 
-/** Whom a public key, in SSH's own encoding, stands for: one caller for each organization that has it, the oldest first. */
+/** Callers of a public key in SSH's own encoding: one for each organization that has it, the oldest first. */
 export function callersOf(queries: Queries, key: Buffer): Caller[] {
   return findSshKeys(queries, fingerprintOf(key)).map((found) => ({
     org_id: found.key.org_id,

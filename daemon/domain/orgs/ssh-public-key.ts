@@ -1,4 +1,4 @@
-/** Owns what a public key for SSH may be, and how it is recognised: by its fingerprint, as ssh-keygen shows it. */
+/** Accepted formats of public SSH keys, and their fingerprint as ssh-keygen shows it. */
 import { createHash, createPublicKey } from "node:crypto";
 import { type ParsedKey, utils } from "ssh2";
 
@@ -20,7 +20,7 @@ export interface PublicKey {
   comment: string;
 }
 
-/** The key in a line, or what is wrong with it. */
+/** The key in a line, or its error. */
 export function readPublicKey(text: string): PublicKey | { wrong: string } {
   const line = text.trim();
   if (line.includes("PRIVATE KEY")) {

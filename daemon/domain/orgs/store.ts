@@ -1,4 +1,4 @@
-/** Owns the SQL of organizations and keys. */
+/** SQL of organizations and keys. */
 import { and, count, desc, eq, gt, inArray, isNotNull, isNull, lt, lte, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Scope } from "../../../shared/api/contract.ts";
 import { newId, ulidFrom } from "../../../shared/ids.ts";
@@ -14,17 +14,17 @@ export function insertOrg(queries: Queries, row: NewOrgRow): void {
   queries.insert(orgs).values(row).run();
 }
 
-/** Those that have not ended. */
+/** Organizations that have not ended. */
 export function listOrgs(queries: Queries): OrgRow[] {
   return queries.select().from(orgs).where(isNull(orgs.ended_at)).orderBy(orgs.org_id).all();
 }
 
-/** Also those that have ended. */
+/** All organizations, also ended ones. */
 export function listEveryOrg(queries: Queries): OrgRow[] {
   return queries.select().from(orgs).orderBy(orgs.org_id).all();
 }
 
-/** Those whose end has begun and not come, in the words of the index. */
+/** Organizations that are ending and not ended; the condition is that of the index. */
 export function listEndingOrgs(queries: Queries): OrgRow[] {
   return queries
     .select()
@@ -57,14 +57,14 @@ export function listKeys(queries: Queries, orgId: OrgRow["org_id"]): KeyRow[] {
   return queries.select().from(apiKeys).where(eq(apiKeys.org_id, orgId)).orderBy(apiKeys.key_id).all();
 }
 
-/** The newest first, from one on; without what applications were granted. */
+/** The newest first, before `before`; without grants of applications. */
 export function listKeysBefore(queries: Queries, orgId: OrgRow["org_id"], before: string | null, limit: number) {
   const older = before === null ? undefined : lt(apiKeys.key_id, before as KeyRow["key_id"]);
   const where = and(eq(apiKeys.org_id, orgId), ne(apiKeys.kind, "oauth"), older);
   return queries.select().from(apiKeys).where(where).orderBy(desc(apiKeys.key_id)).limit(limit).all();
 }
 
-/** Keys that are good at a moment: those without an end, and those whose end is to come, each by the index, which has no others. */
+/** Valid keys at a moment: without expiry, or with a later one. Each is counted with the index, which has no other keys. */
 export function countKeys(queries: Queries, orgId: OrgRow["org_id"], at: string): number {
   const isOpen = and(eq(apiKeys.org_id, orgId), isNull(apiKeys.revoked_at));
   const ends = [isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at)];
@@ -72,7 +72,7 @@ export function countKeys(queries: Queries, orgId: OrgRow["org_id"], at: string)
   return counts.reduce((sum, counted) => sum + (counted?.keys ?? 0), 0);
 }
 
-/** How many keys were made since a moment, also of those that have ended; no more than `most` are counted. */
+/** Number of keys made since a moment, ended ones included; counts no more than `most`. */
 export function countKeysSince(queries: Queries, orgId: OrgRow["org_id"], sinceMs: number, most: number): number {
   const first = newId("kid", ulidFrom(sinceMs, new Uint8Array(0)));
   const made = queries
@@ -92,7 +92,7 @@ export function getKey(queries: Queries, keyId: string): KeyRow | undefined {
     .get();
 }
 
-/** One of the organization's: of another's key there is no row, as of one that never was. */
+/** The organization's key; another organization's key is not found, like one that never existed. */
 export function getKeyOf(queries: Queries, orgId: OrgRow["org_id"], keyId: string): KeyRow | undefined {
   const named = eq(apiKeys.key_id, keyId as KeyRow["key_id"]);
   return queries
@@ -115,7 +115,7 @@ const madeBy = (orgId: OrgRow["org_id"], userId: string): SQL => sql`(
   )
   SELECT key_id FROM made)`;
 
-/** Keys that a person has made, and that have more than the person still gives; what applications were granted is oauth/made.ts's. */
+/** Keys made by a person that have more scopes than the person may still give. Grants of applications are in oauth/made.ts. */
 interface Beyond {
   org_id: OrgRow["org_id"];
   user_id: string;
@@ -126,7 +126,7 @@ const isBeyond = ({ org_id, user_id, gives }: Beyond): SQL =>
   sql`kind <> 'oauth' AND key_id IN ${madeBy(org_id, user_id)} AND EXISTS (
     SELECT 1 FROM json_each(scopes) WHERE value NOT IN (SELECT value FROM json_each(${JSON.stringify(gives)})))`;
 
-/** All of them end, whether or not they were good. Returns those that were. */
+/** Ends all of them, valid or not. Returns the valid ones. */
 export function endKeysBeyond(queries: Queries, beyond: Beyond, at: string): KeyRow[] {
   callers.forget(queries);
   const isOpen = isNull(apiKeys.revoked_at);
@@ -144,7 +144,7 @@ export function endKeysBeyond(queries: Queries, beyond: Beyond, at: string): Key
   return good;
 }
 
-/** What applications were granted by a person, and is not revoked. */
+/** A person's grants to applications that are not revoked. */
 export function grantsBy(queries: Queries, userId: string): KeyRow[] {
   const own = and(eq(apiKeys.created_by_id, userId), eq(apiKeys.kind, "oauth"));
   return queries
@@ -230,7 +230,7 @@ export function removeEndedKeys(queries: Queries, ids: readonly KeyRow["key_id"]
   rawStatement(queries, statement)([before, JSON.stringify(ids)]);
 }
 
-/** What a request has to know of the key that it comes with. */
+/** Columns that a request needs of the key that it presents. */
 export type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null } & Pick<
   KeyRow,
   | "key_id"

@@ -1,4 +1,4 @@
-/** Owns the tables of organizations and their keys as the queries see them. */
+/** Drizzle tables of organizations and their keys. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../../shared/api/contract.ts";
 import type { Plan } from "../../../shared/api/plans.ts";
@@ -13,7 +13,7 @@ export const orgs = sqliteTable("orgs", {
   ending_at: text(),
   /** When all that it had was gone. */
   ended_at: text(),
-  /** Who has given the plan. */
+  /** Source of the plan. */
   plan_by: text().$type<"operator" | "billing">().notNull().default("operator"),
 });
 
@@ -35,7 +35,7 @@ export const apiKeys = sqliteTable("api_keys", {
   /** The key that it was rotated into. */
   replaced_by: text().$type<KeyId>(),
   last_used_at: text(),
-  /** The first of those that it was rotated from. */
+  /** The first key of its rotations. */
   first_key_id: text().$type<KeyId>(),
   /** It was revoked because its maker may not have it any more. */
   ended_with_maker: integer({ mode: "boolean" }).notNull(),

@@ -1,4 +1,6 @@
-/** Owns how many agents of a room wait for others now, and whether some wait for each other. Of each room little is looked at: there are many. */
+/**
+ * Number of agents of a room that wait for others, and whether some wait in a cycle. The search is bounded per room, since there are many.
+ */
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/operation.ts";

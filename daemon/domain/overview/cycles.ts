@@ -1,13 +1,13 @@
 /**
- * Owns finding who waits for each other in a circle. Pure. Agents who can all reach one another by waits are one group (Tarjan's
- * strongly connected components); of each group one short ring is told, which is enough to see what must be answered first. Agents
- * can wait so that the shortest takes long to find: then the shortest that was found is told.
+ * Finds cycles of waits (deadlocks). Pure. Agents that can all reach one another by waits are one group (Tarjan's strongly connected
+ * components); per group one short cycle is returned, enough to see which wait must be ended first. In some graphs the shortest cycle takes
+ * long to find: then the shortest found so far is returned.
  */
 
-/** Who waits for whom. An agent that is only waited for need not be named. */
+/** The wait graph, by waiting agent. An agent that is only waited for need not be a key. */
 export type Edges = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** So many waits are looked at to find shorter rings, in all: some ten milliseconds. */
+/** Total waits that are examined to find shorter cycles: some ten milliseconds. */
 const MOST_LOOKS = 200_000;
 
 /** One short ring of each group, each agent waiting for the next, the last for the first. By name, so that they are always alike. */
@@ -19,7 +19,7 @@ export function ringsOf(edges: Edges): string[][] {
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
 }
 
-/** Whether there is a ring at all, which takes one look at each wait. */
+/** Whether there is any cycle; examines each wait once. */
 export function hasRing(edges: Edges): boolean {
   const isRing = (group: Set<string>) => group.size > 1 || [...group].some((agent) => edges.get(agent)?.has(agent));
   return groupsOf(edges).some(isRing);
@@ -31,7 +31,7 @@ interface Seen {
   isOpen: boolean;
 }
 
-/** By a stack of its own: a chain of waits may be long. */
+/** With an explicit stack instead of recursion: a chain of waits may be long. */
 function groupsOf(edges: Edges): Set<string>[] {
   const seen = new Map<string, Seen>();
   const open: string[] = [];
@@ -79,7 +79,7 @@ function shortRing(edges: Edges, group: ReadonlySet<string>, looks: { left: numb
   return best;
 }
 
-/** A shortest ring through `start` that has at most so many agents; null where there is none, or it takes too many looks. */
+/** A shortest cycle through `start` of at most `most` agents; null if there is none, or if it takes too many looks. */
 function ringFrom(
   edges: Edges,
   group: ReadonlySet<string>,

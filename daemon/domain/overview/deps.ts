@@ -1,4 +1,4 @@
-/** What the overview of rooms needs of others. */
+/** Dependencies of the overview of rooms. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { RoomState, roomList } from "../../../shared/api/rooms.ts";
@@ -36,10 +36,10 @@ export interface OverviewDeps {
     current(roomUid: RoomUid): OverviewRoom | undefined;
     driveUsed(room: OverviewRoom): Promise<number>;
   };
-  /** Where people look at a trace, with `{trace_id}` for its id; null: nowhere. */
+  /** URL template of a trace viewer, with `{trace_id}` for the id; null: none. */
   trace_url: string | null;
   /** Messages that a room took in the last minute. */
   messagesLately(roomUid: RoomUid): number;
-  /** What each of an organization's rooms has cost by now: to be asked for anew in each turn of the event loop. */
+  /** Returns a function for the current cost of each of an organization's rooms: request a new one in each turn of the event loop. */
   costs(orgId: OrgId): (room: OverviewRoom) => RoomGlance["cost"];
 }

@@ -1,14 +1,14 @@
-/** Owns who waits for whom as a graph, for finding circles in it. Pure. */
+/** The wait graph of agents, for finding cycles in it. Pure. */
 import type { Gathered } from "./gather.ts";
 
 /**
- * Where one of several is enough, none of them holds up the agent. So many who are waited for are looked at, in all: thousands can be at
- * a barrier, and thousands missing. `isPart`: there are more.
+ * A wait that any of several agents can end blocks on none of them. `most` bounds the waited-for agents that are examined, in all:
+ * thousands can be at a barrier, and thousands missing. `isPart`: there are more.
  */
 export function edgesOf(waits: readonly Gathered[], most: number) {
   const edges = new Map<string, Set<string>>();
   const needed = waits.filter(({ needsAll }) => needsAll);
-  // Who waits for nothing is in no circle.
+  // An agent that waits for nothing is in no cycle.
   const waiting = new Set(needed.map(({ agent_id }) => agent_id));
   let left = most;
   for (const { agent_id, on } of needed) {

@@ -1,4 +1,4 @@
-/** Finds the room that is looked at. */
+/** Finds the room of an overview call. */
 import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import type { OverviewDeps } from "./deps.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns gathering who waits for whom in a room now, by all the ways in which agents wait: calls that are being answered, requests
- * without a reply, open barriers, and commands. Agents wait in short calls, one after another: what they wait for goes on between.
+ * Collects the current waits of a room's agents, of all kinds: calls in progress, requests without a reply, open barriers, and commands.
+ * Agents wait in short calls, one after another: the wait continues between them.
  */
 import { MAX_PARTIES } from "../../../shared/api/barriers.ts";
 import { MOST_WAITS, type Wait } from "../../../shared/api/overview.ts";
@@ -19,7 +19,7 @@ export interface Gathered extends Wait {
   calledAt: string | null;
 }
 
-/** What is looked at of a room. */
+/** Bounds of the search in a room. */
 export interface Bounds {
   /** Recipients of requests. */
   requests: number;
@@ -34,7 +34,7 @@ const OF_ONE_ROOM: Bounds = { requests: 4 * MOST_WAITS, barriers: 256, nameBytes
 
 export interface Found {
   waits: Gathered[];
-  /** Whether some were not looked at. */
+  /** Whether some were not examined. */
   truncated: boolean;
 }
 
@@ -43,7 +43,7 @@ export function gather(deps: OverviewDeps, roomUid: RoomUid): Found {
   return gatherSome(deps, roomUid, OF_ONE_ROOM, commands(deps, roomUid));
 }
 
-/** What agents wait for of each other: replies, and barriers. */
+/** Waits of agents for each other: replies, and barriers. */
 export function gatherBlocked(deps: OverviewDeps, roomUid: RoomUid, most: Bounds): Found {
   const { waits, truncated } = gatherSome(deps, roomUid, most, []);
   return { waits: waits.filter(({ type }) => type === "reply" || type === "barrier"), truncated };
@@ -61,7 +61,7 @@ export function going(deps: OverviewDeps, roomUid: RoomUid): Gathered[] {
   return gather(deps, roomUid).waits;
 }
 
-/** With those who wait at barriers, and calls that are being answered. What two of these tell of is one wait. */
+/** Adds the agents that wait at barriers, and calls in progress. A wait that two of these sources report is one wait. */
 function withCalls(deps: OverviewDeps, roomUid: RoomUid, others: readonly Gathered[], most: Bounds): Found {
   const barriers = openBarriers(deps.queries, roomUid, most);
   const arrived = arrivals(deps, roomUid, barriers.open);
@@ -72,7 +72,7 @@ function withCalls(deps: OverviewDeps, roomUid: RoomUid, others: readonly Gather
       const known = found.get(key);
       if (known)
         found.set(key, { ...known, since: older(known.since, since), held: true, calledAt: known.calledAt ?? since });
-      // One at a barrier that is not known is being released, or beyond what is looked at.
+      // A call at a barrier that was not found: the barrier is being released, or beyond the bounds.
       else if (shown.type !== "barrier") {
         const about = ABOUT[shown.type];
         found.set(key, {
@@ -96,7 +96,7 @@ const keyOf = ({ agent_id, type, id }: Pick<Gathered, "agent_id" | "type" | "id"
   `${agent_id} ${type} ${id}`;
 const ABOUT = { reply: "request", inbox: "messages" } as const;
 
-/** Requests without a reply: neither who asked nor who is asked may be gone. */
+/** Requests without a reply. If the source or the recipient is gone, they are left out. */
 function replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly OpenRequest[]): Gathered[] {
   const asked = new Map<string, Gathered>();
   const isGone = remembered((agentId) => agents.isGone(roomUid, agentId));
@@ -115,7 +115,7 @@ function replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly 
   return [...asked.values()];
 }
 
-/** Who has arrived waits for who is missing: participants, or where none are named all agents of the room. */
+/** Arrived agents wait for the missing ones: participants, or, if none are named, all agents of the room. */
 function arrivals({ agents }: OverviewDeps, roomUid: RoomUid, barriers: readonly BarrierRow[]): Gathered[] {
   const isGone = remembered((agentId) => agents.isGone(roomUid, agentId));
   const everyone = barriers.some(({ participants }) => participants === null) ? agents.all(roomUid) : [];
@@ -136,13 +136,13 @@ function arrivals({ agents }: OverviewDeps, roomUid: RoomUid, barriers: readonly
       calledAt: null,
     } as const;
     for (const agent_id of arrived) if (!isGone(agent_id)) found.push({ agent_id, ...rest });
-    // Those that follow are younger.
+    // The following barriers are younger.
     if (found.length > MOST_WAITS) break;
   }
   return found;
 }
 
-/** One more than can be missing at a barrier is enough to know that not all of them are needed. */
+/** One more than can be missing at a barrier is enough to conclude that not all of them are needed. */
 function othersOf(everyone: readonly string[], arrived: readonly string[]): string[] {
   const there = new Set(arrived);
   const others: string[] = [];

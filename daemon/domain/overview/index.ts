@@ -1,4 +1,4 @@
-/** Owns what shows rooms as a whole: who waits for whom in one, what happened in it, and many at a glance. It only reads. */
+/** Read-only views of whole rooms: the waits of agents, the timeline, and many rooms at a glance. */
 import type { Bound } from "../../core/operation.ts";
 import type { RoomChanges } from "../../core/room-changes.ts";
 import type { OverviewDeps } from "./deps.ts";

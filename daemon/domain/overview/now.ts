@@ -34,7 +34,7 @@ const LOOK_MS = 100;
 const SHARE = 0.05;
 /** Names in the waits of a state, in all: a thousand agents that wait for a hundred each are megabytes, for every client. */
 const MOST_NAMES = 10_000;
-/** A client that reads nothing for so long is disconnected. */
+/** A client that reads nothing for this time is disconnected. */
 const SLOW_MS = 60_000;
 
 interface Look {
@@ -43,7 +43,7 @@ interface Look {
   at: number;
   /** For all clients together. */
   tookMs: number;
-  /** For each client, which gets a state of its own to send. */
+  /** Per client, which gets its own copy of the state to send. */
   eachMs: number;
   found: Found;
   /** Keyed by the caller's view. */

@@ -1,4 +1,4 @@
-/** Owns room_overview: a page of rooms, each with who works in it, who waits, and what it costs. */
+/** The `room_overview` call: a page of rooms, each with its agents, its blocked agents, and its cost. */
 import { type RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -24,13 +24,13 @@ export function makeRoomOverview(deps: OverviewDeps): Bound {
         if (turn) {
           await turn;
           signal.throwIfAborted();
-          // What went on before is written by now, and would count twice.
+          // Usage that was pending in the previous turn is written by now, and would count twice.
           costOf = costs();
         }
         // It may have ended since the page was read: nothing is remembered of it any more.
         const row = deps.rooms.current(listed.room_uid) ?? { ...listed, state: "destroyed" };
         const rest = { ...inside(deps, caller, row), cost: costOf(row) };
-        // Drives are measured side by side; one that cannot be read is no reason to tell nothing of the others.
+        // Drives are measured concurrently; a drive that cannot be read does not fail the others.
         found.push({ row, driveUsed: deps.rooms.driveUsed(row).catch(() => 0), rest });
       }
       const used = await Promise.all(found.map(({ driveUsed }) => driveUsed));
@@ -48,7 +48,7 @@ function ofRow(row: OverviewRoom, used_bytes: number) {
   return { room_id, room_uid, host, state, labels, drive, created_at, expires_at };
 }
 
-/** In a room that has ended, or is about to, nobody works. */
+/** A room that has ended, or is ending, has no working agents. */
 function inside(deps: OverviewDeps, caller: Caller, { room_uid, state }: OverviewRoom) {
   if (state !== "active") return ENDED;
   const messages_last_minute = deps.messagesLately(room_uid);

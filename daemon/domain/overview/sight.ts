@@ -1,8 +1,8 @@
-/** Owns which waits a caller sees. Pure. */
+/** Visibility of waits per caller. Pure. */
 import type { Caller } from "../../core/operation.ts";
 import type { Gathered } from "./gather.ts";
 
-/** An agent sees what it waits for and who waits for it; commands see who may run them, or read what was run. */
+/** An agent sees its own waits and waits for it; commands are visible to callers that may run them or read the audit. */
 export function maySee(caller: Caller, { agent_id: waits, on, type }: Gathered): boolean {
   const { agent_id } = caller;
   if (agent_id !== null) return waits === agent_id || on.includes(agent_id);

@@ -11,7 +11,7 @@ import { findRoom } from "./find.ts";
 import { going } from "./gather.ts";
 import { readTimeline } from "./reads.ts";
 
-/** Waits and commands that are shown as going on. */
+/** Limit of waits and commands that are shown as in progress. */
 const MOST_OPEN = 1000;
 
 export function makeTimeline(deps: OverviewDeps): Bound {
@@ -27,7 +27,7 @@ export function makeTimeline(deps: OverviewDeps): Bound {
         (types === undefined || types.includes(type)) &&
         (scan.until === undefined || at <= scan.until);
       const page = pageOf("timeline", { limit: DEFAULT_TIMELINE_PAGE, ...query }, scan);
-      // Read first: what ends meanwhile is shown twice rather than not at all.
+      // Read first: an item that ends in the meantime is shown twice rather than not at all.
       const open = input.cursor === undefined ? openItems(deps, room_uid).filter(isShown).slice(0, MOST_OPEN) : [];
       const timeline = { room_id, page, types, open, trace_url: deps.trace_url };
       const by = { owner: ownerOf(call.caller.org_id), signal: call.signal };
@@ -36,7 +36,7 @@ export function makeTimeline(deps: OverviewDeps): Bound {
   });
 }
 
-/** What goes on now, the oldest first. */
+/** Waits, commands and standbys in progress, the oldest first. */
 function openItems(deps: OverviewDeps, roomUid: RoomUid): TimelineItem[] {
   const { commands, standby } = deps.sandboxes.going(roomUid);
   const traces = new Map(commands.map(({ exec_id, trace_id }) => [exec_id, trace_id]));
@@ -58,7 +58,7 @@ function openItems(deps: OverviewDeps, roomUid: RoomUid): TimelineItem[] {
   return [...waits, ...resting].sort((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** Of what goes on. */
+/** Common fields of items in progress. */
 const REST = {
   seq: null,
   lane: "agent",

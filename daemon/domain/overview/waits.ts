@@ -1,4 +1,4 @@
-/** Owns room_waits: who waits for whom, and which of them wait for each other in a circle. */
+/** The `room_waits` call: the waits of a room's agents, and the cycles among them. */
 import { MOST_WAITED_FOR, MOST_WAITS, roomWaits } from "../../../shared/api/overview.ts";
 import { at, wallMs } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
@@ -32,10 +32,10 @@ export function makeWaits(deps: OverviewDeps): Bound {
   });
 }
 
-/** Agents who are waited for, in all, that circles are looked for among. */
+/** Limit of waited-for agents, in all, that are searched for cycles. */
 const MOST_EDGES = 100_000;
 
-/** `isPart`: they are not looked for among all. */
+/** `isPart`: not all waits were searched. */
 export function cyclesOf(waits: readonly Gathered[], nowMs: number) {
   const { edges, needed, isPart } = edgesOf(waits, MOST_EDGES);
   const byAgent = Map.groupBy(needed, ({ agent_id }) => agent_id);

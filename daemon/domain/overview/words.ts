@@ -1,4 +1,4 @@
-/** Owns how waits are told to a person. Pure. */
+/** Waits as text for people. Pure. */
 import type { Cycle, Wait } from "../../../shared/api/overview.ts";
 
 type Told = Pick<Wait, "agent_id" | "type" | "id" | "since">;

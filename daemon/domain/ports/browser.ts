@@ -1,4 +1,4 @@
-/** Owns the call that says where a sandbox's browser is: its port, exposed, and the path that the browser itself names. */
+/** The call that returns the address of a sandbox's browser: its port, exposed, and the path that the browser itself reports. */
 
 import { BROWSER_PORT, BROWSER_SECONDS, browserGet } from "../../../shared/api/browser.ts";
 import { PORT_TOKEN_HEADER, sandboxExposePort } from "../../../shared/api/ports.ts";
@@ -28,11 +28,11 @@ const ASKED: Asked = {
   body: null,
   length: null,
 };
-/** What it says is a few hundred bytes; longer answers come as a stream, and are no browser's. */
+/** Its response is a few hundred bytes; a longer one arrives as a stream, and is not a browser's. */
 const ANSWER_MS = 30_000;
-/** An exposure with more than this left is not moved on: who asks often writes seldom. */
+/** An exposure with more than this left is not extended, so that frequent calls seldom write. */
 const ENOUGH_SECONDS = BROWSER_SECONDS * 0.8;
-/** The same in every clone of a template: it keeps nobody out. */
+/** The same in every clone of a template: it is not a secret. */
 const PATH = /^\/devtools\/browser\/[\w-]{1,128}$/;
 
 export function makeBrowser(parts: PortParts): Bound {
@@ -40,7 +40,7 @@ export function makeBrowser(parts: PortParts): Bound {
     find: (call, params) => parts.sandboxes.find(call, params),
     run: async (call, _input, target) => {
       requireExposable(target);
-      // First of all: where there is no browser nothing is exposed.
+      // Before all else: without a browser nothing is exposed.
       const path = await browserPath(parts, target);
       const asked = { port: BROWSER_PORT, expires_in_seconds: BROWSER_SECONDS };
       const record = (queries: Queries, exposed: PortRow) => recordExposed(queries, call, exposed);
@@ -63,13 +63,13 @@ export function makeBrowser(parts: PortParts): Bound {
   });
 }
 
-/** Whether it was exposed by this call, as far as its row tells, and ends sooner than it could. */
+/** Whether this call exposed the port, as far as its row shows, and the exposure ends sooner than it could. */
 function isShort({ visibility, wish, expires_at }: PortRow, wanted: PortRow): boolean {
   if (visibility !== "private" || wish !== null || expires_at === null || wanted.expires_at === null) return false;
   return expires_at < after(now(), ENOUGH_SECONDS) && expires_at < wanted.expires_at;
 }
 
-/** What is changed is on record whether or not readings are, and before it is answered. */
+/** Changes are audited whether or not reads are, and before the response. */
 function recordExposed(queries: Queries, { caller, source, request_id, ip, audit }: KeyCall, row: PortRow): void {
   appendAudit(queries, {
     ...{ event: sandboxExposePort.audit, outcome: "success", at: now(), org_id: caller.org_id, actor: actorOf(caller) },
@@ -79,7 +79,7 @@ function recordExposed(queries: Queries, { caller, source, request_id, ip, audit
 
 const detailsOf = ({ port, visibility, expires_at }: PortRow) => ({ port, visibility, expires_at });
 
-/** Throws port_not_listening where there is no browser, and what opening a connection throws. */
+/** Throws port_not_listening if there is no browser, and errors of opening a connection. */
 async function browserPath({ connections }: PortParts, { row: { sandbox_id, org_id } }: PortTarget): Promise<string> {
   const goal = { sandbox_id, org_id, port: BROWSER_PORT, label: null };
   const port = await connections.open(goal, headOf(ASKED)).catch((error: unknown) => {

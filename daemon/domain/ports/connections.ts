@@ -1,4 +1,4 @@
-/** Owns the connections that clients have to exposed ports: how many there may be and how often, what they may take of us, and cutting them. */
+/** Connections of clients to exposed ports: limits on their number, rate and resource use, and their disconnection. */
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import {
   MAX_ORG_PORT_CONNECTIONS,
@@ -19,7 +19,7 @@ import type { Hold } from "./websocket/frames.ts";
 
 /** Lines, chunks and messages of a sandbox's servers that are read in a second: a tenth or two of it, were they all of one byte. */
 const READS_PER_SECOND = 131_072;
-/** So many without a pause: others wait for their turn no longer than some milliseconds. */
+/** Maximum without a pause: others wait for their turn no longer than some milliseconds. */
 const READS_AT_ONCE = 4096;
 /** Messages of a sandbox's WebSockets, either way, that are unfinished or not taken yet. */
 const MAX_HELD_BYTES = 6 * MAX_SOCKET_MESSAGE_BYTES;
@@ -30,11 +30,11 @@ export interface OpenPort extends GuestPort {
   readonly cutBecause: string | null;
   /** Of the sandbox's allowance of reads. */
   pay: Pay;
-  /** Of what may be held for the sandbox; what the connection holds at its end is given back. */
+  /** Memory held for the sandbox; at the end of the connection its share is released. */
   hold: Hold;
 }
 
-/** Where a connection goes; no label is the daemon's own, of which nothing is counted as the port's. */
+/** Target of a connection; a null label is the daemon's own connection, which is not counted as the port's traffic. */
 export type Goal = Pick<PortRow, "sandbox_id" | "org_id" | "port"> & { label: string | null };
 
 interface Live {
@@ -46,7 +46,7 @@ interface Live {
 
 /** A sandbox's, from its first request to its end. */
 interface Group {
-  /** Whether it is waited for that the guest stands still. */
+  /** Whether a watch for the end of the running state is active. */
   isWatched: boolean;
   org_id: string;
   live: Set<Live>;
@@ -68,7 +68,7 @@ export class Connections {
     this.#traffic = traffic;
   }
 
-  /** `first` is what the server is sent at once. Throws rate_limited, insufficient_capacity, port_not_listening, guest_unreachable. */
+  /** `first` is sent to the server immediately. Throws rate_limited, insufficient_capacity, port_not_listening, guest_unreachable. */
   async open({ label, sandbox_id, org_id, port }: Goal, first: Uint8Array): Promise<OpenPort> {
     const group = this.#groups.get(sandbox_id) ?? this.#groupOf(sandbox_id, org_id);
     if (group.requests?.take() === false) throw this.#tooOften();
@@ -80,7 +80,7 @@ export class Connections {
         return connectInGuest(link, port, first);
       };
       const made = await this.#sandboxes.withGuest(sandbox_id, connect, label === null ? "api" : "port");
-      // Of a port that is not exposed any more nothing is counted: nobody would forget it.
+      // A port that is no longer exposed is not counted: its counts would never be removed.
       const isCounted = label !== null && live.why === null;
       opened = isCounted ? this.#traffic.counted(label, made, first.byteLength) : made;
     } catch (error) {
@@ -162,7 +162,7 @@ export class Connections {
     return group;
   }
 
-  /** What is open is cut when the guest stands still: it would only wait. */
+  /** Open connections are closed when the sandbox stops running: they would only wait. */
   #watch(sandboxId: string, group: Group): void {
     if (group.isWatched) return;
     group.isWatched = true;
@@ -174,7 +174,7 @@ export class Connections {
 }
 
 function hold(group: Group, live: Live, bytes: number): boolean {
-  // One that has ended holds nothing any more.
+  // A connection that has ended holds nothing.
   if (!group.live.has(live)) return bytes <= 0;
   if (bytes > 0 && group.held + bytes > MAX_HELD_BYTES) return false;
   group.held += bytes;
@@ -187,7 +187,7 @@ function leave(group: Group, live: Live): void {
   group.held -= live.held;
 }
 
-/** Whoever asks may know only a port's address: why the sandbox does not wake is its organization's business. */
+/** A client may know only a port's address: the reason why the sandbox does not wake is for its organization only. */
 function asToldToStrangers(error: ServiceError): ServiceError {
   if (error.code === "port_not_listening" || error.code === "guest_unreachable") return error;
   const code = error.code === "insufficient_capacity" ? error.code : "guest_unreachable";

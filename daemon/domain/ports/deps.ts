@@ -1,4 +1,4 @@
-/** What exposed ports need of others. */
+/** Dependencies of exposed ports. */
 import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
@@ -15,17 +15,20 @@ export interface PortTarget {
   row: { sandbox_id: string; agent_id: string; org_id: OrgId; state: SandboxState };
 }
 
-/** So many a second, and so many at once after a pause; 0 a second is any number. */
+/** Requests per second, and the burst after a pause; 0 per second is unlimited. */
 export interface RequestRate {
   perSecond: number;
   burst: number;
 }
 
-/** What ports need of sandboxes. */
+/** The functions of sandboxes that ports need. */
 export interface SandboxAccess {
   /** Throws room_not_found, sandbox_not_found. */
   find(call: KeyCall, params: Record<string, string>): PortTarget;
-  /** The running guest's link, to be used until `work` is done; one that rests is woken where there is a reason. Throws guest_unreachable, and what its resume throws. */
+  /**
+   * Uses the running guest's link until `work` is done; a resting sandbox is woken if a reason is given. Throws guest_unreachable, and
+   * errors of its resume.
+   */
   withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>, reason?: WakeReason): Promise<T>;
   /** The sandbox is in use until `work` is done, and not idle. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
@@ -48,7 +51,7 @@ export interface PortDeps {
   database: Database;
   log: Log;
   sandboxes: SandboxAccess;
-  /** Where the key of the tokens is kept. */
+  /** File of the key for the tokens. */
   keyFile: string;
   urls(): PortUrls;
   /** Requests to the ports of a sandbox. */

@@ -1,4 +1,4 @@
-/** Owns the call that exposes a port. */
+/** The call that exposes a port. */
 
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { MAX_PORTS, sandboxExposePort } from "../../../shared/api/ports.ts";
@@ -71,10 +71,13 @@ async function waitForServer(
 
 type Exposed = { row: PortRow; isNew: boolean };
 
-/** Within the transaction: what becomes of a port that is exposed already. */
+/** Within the transaction: returns the new row of a port that is already exposed. */
 export type Again = (queries: Queries, known: PortRow, wanted: PortRow) => PortRow;
 
-/** The port's row, which may have been there. `made` is called within the transaction that makes it. Throws room_destroying, invalid_state, too_many_ports, and what `again` throws. */
+/**
+ * The port's row, which may have existed before. `made` is called within the transaction that makes it. Throws room_destroying,
+ * invalid_state, too_many_ports, and errors of `again`.
+ */
 export async function expose(
   { database, exposures, isMakerGood }: PortParts,
   caller: KeyCall["caller"],
@@ -131,7 +134,7 @@ function takenOver(queries: Queries, known: PortRow, { ends_with }: PortRow): Po
   return { ...known, ends_with };
 }
 
-/** Of two ends; null is none. */
+/** The earlier of two ends; null is no end. */
 function sooner(one: string | null, other: string | null): string | null {
   if (one === null || other === null) return one ?? other;
   return one < other ? one : other;

@@ -24,7 +24,7 @@ export class Exposures {
   readonly #expiries = new Deadlines((label) => void this.#expire(label));
   /** By label. */
   readonly #makers = new Map<string, { key_id: KeyId; release: () => void }>();
-  /** The sandboxes whose end is waited for. */
+  /** Watches for the end of sandboxes. */
   readonly #watched = new Map<string, AbortController>();
 
   constructor(deps: PortDeps, connections: Connections, traffic: Traffic) {
@@ -76,7 +76,7 @@ export class Exposures {
   }
 
   async #expire(label: string): Promise<void> {
-    // Its time may have been moved on just now, and a timer may be a moment early.
+    // It may have been extended in the meantime, and a timer may fire a moment early.
     const current = findLabel(this.#deps.database.queries, label);
     if (current) return this.#expiries.set(label, current.expires_at);
     await this.#end("port.expired", "it has expired", (queries) => deleted(queries, label));

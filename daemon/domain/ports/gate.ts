@@ -1,4 +1,4 @@
-/** Owns what the doors have of exposed ports: which one a label names, who may use it, and a connection to it. */
+/** Exposed ports as the transports use them: lookup by label, admission, and connections. */
 import { ServiceError } from "../../core/service-error.ts";
 import type { OpenPort } from "./connections.ts";
 import type { PortParts } from "./parts.ts";
@@ -16,7 +16,7 @@ export interface Gate {
   find(label: string): PortRow;
   /** Throws missing_credentials, invalid_api_key; never for a public port. */
   admit(row: PortRow, token: string | null, ip: string | null): void;
-  /** `first` is what the server is sent at once. Throws rate_limited, insufficient_capacity, port_not_listening, guest_unreachable. */
+  /** `first` is sent to the server immediately. Throws rate_limited, insufficient_capacity, port_not_listening, guest_unreachable. */
   open(row: PortRow, first: Uint8Array): Promise<OpenPort>;
 }
 

@@ -1,4 +1,4 @@
-/** Owns exposed ports: servers in sandboxes that clients elsewhere reach by URL. How HTTP gets there is in http/ and websocket/. */
+/** Exposed ports: servers in sandboxes that remote clients reach by URL. Their HTTP transport is in http/ and websocket/. */
 
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
 import type { Bound } from "../../core/operation.ts";
@@ -27,9 +27,9 @@ export interface Ports {
   gate: Gate;
   /** A sandbox's ports for its record. */
   shown(sandboxId: string): ShownPort[];
-  /** Takes up what a daemon before this one has exposed; sandboxes are taken up before. */
+  /** Recovers the ports that an earlier daemon exposed; sandboxes are recovered before. */
   recover(): void;
-  /** Cuts what is open; what is exposed stays so. */
+  /** Closes open connections; exposed ports stay exposed. */
   stop(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Owns the call that lists a sandbox's exposed ports. */
+/** The call that lists a sandbox's exposed ports. */
 import { portList } from "../../../shared/api/ports.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { listeningPorts } from "./listening.ts";

@@ -17,7 +17,7 @@ export async function listeningPorts(
 }
 
 const POLL_MS = 200;
-/** Waits of a sandbox with this interval. More of them poll less often, so that the guest is asked as often as by these. */
+/** Waits of a sandbox with this interval. With more, each polls less often, so that the total rate of polls of the guest stays the same. */
 const FREQUENT_WAITS = 4;
 /** How many wait, by sandbox. */
 const waits = new Map<string, number>();

@@ -1,6 +1,6 @@
 /**
- * Exposed ports as things that end with their maker: the row is marked and no longer found, and the host that has it then closes what is
- * open through it and deletes the row with its record (exposures.ts).
+ * Exposed ports as resources that end with their maker: the row is marked and no longer found, and its host then closes the open
+ * connections and deletes the row with an audit record (exposures.ts).
  */
 import { and, eq, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
 import { isAmongOver, type MakerRule, madeKind } from "../orgs/index.ts";

@@ -1,4 +1,4 @@
-/** What the verbs of exposed ports work with. */
+/** Dependencies of the verbs of exposed ports. */
 import type { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";
 import type { Exposures } from "./exposures.ts";

@@ -9,11 +9,11 @@ import type { Traffic } from "./traffic.ts";
 export interface PortUrls {
   /** Without a slash at its end. */
   base_url: string;
-  /** Below it each port has a host of its own; null without one. */
+  /** Domain below which each port has a host of its own; null without one. */
   domain: string | null;
 }
 
-/** What a record is made with. */
+/** Dependencies for making a record. */
 interface Shows {
   urls(): PortUrls;
   tokens: PortTokens;

@@ -1,4 +1,4 @@
-/** Owns the record of tokens that were not a port's: the first at once, those that follow counted together, minute by minute. */
+/** Audit records of invalid port tokens: the first immediately, later ones counted together per minute. */
 
 import { now, startTimer, stopTimer } from "../../core/clock.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -37,7 +37,7 @@ export class Refusals {
     this.#record(row, ip, 1);
   }
 
-  /** What has been counted is recorded. */
+  /** Records the pending counts. */
   stop(): void {
     for (const label of [...this.#counted.keys()]) this.#settle(label);
   }

@@ -1,4 +1,4 @@
-/** Owns the SQL of exposed ports. What has expired is as good as gone, also before its row is. */
+/** SQL of exposed ports. An expired port counts as absent, even before its row is deleted. */
 import { and, asc, eq, gt, isNotNull, isNull, or, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -42,7 +42,7 @@ export function roomPorts(queries: Queries, roomUid: RoomUid): PortRow[] {
   return queries.select().from(ports).where(eq(ports.room_uid, roomUid)).all();
 }
 
-/** All there are, those that have expired included. */
+/** All rows, including expired ones. */
 export function allPorts(queries: Queries): PortRow[] {
   return queries.select().from(ports).all();
 }
@@ -60,7 +60,7 @@ export function markEnded(queries: Queries, labels: readonly string[], ended_at:
   queries.update(ports).set({ ended_at }).where(isOne).run();
 }
 
-/** Those of a sandbox whose maker's access has ended. Bounded by MAX_PORTS. */
+/** Ports of a sandbox that end because their maker's access has ended. Bounded by MAX_PORTS. */
 export function deleteEnded(queries: Queries, sandboxId: string): PortRow[] {
   const where = and(eq(ports.sandbox_id, sandboxId), isNotNull(ports.ended_at));
   return queries.delete(ports).where(where).returning().all();

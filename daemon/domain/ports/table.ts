@@ -1,4 +1,4 @@
-/** Owns the table of exposed ports as the queries see it. */
+/** Drizzle schema of exposed ports. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { PortVisibility } from "../../../shared/api/shown-port.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";

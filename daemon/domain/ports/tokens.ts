@@ -1,11 +1,11 @@
 /**
- * Owns labels, which nobody can guess, and the tokens of private ports. A token is made of its label and a key that lies in the
- * data directory: so it can be shown again, and neither it nor its hash is in the database.
+ * Unguessable labels, and the tokens of private ports. A token is derived from its label and a key stored in the data directory: so it can
+ * be shown again, and neither it nor its hash is in the database.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { keptKey } from "../../core/kept-file.ts";
 
-/** 130 bits, and letters that a host name may have. */
+/** 130 bits, with letters that are allowed in a host name. */
 const LABEL_CHARACTERS = 26;
 const LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
 const TOKEN_PREFIX = "ptk_";
@@ -13,7 +13,7 @@ const TOKEN_PREFIX = "ptk_";
 export class PortTokens {
   readonly #key: Buffer;
 
-  /** Reads the key, after making it where there is none. Throws when the file is not one that was written here. */
+  /** Reads the key, creating it if absent. Throws if the file was not written by this class. */
   constructor(file: string) {
     this.#key = keptKey(file);
   }
@@ -22,7 +22,7 @@ export class PortTokens {
     return TOKEN_PREFIX + createHmac("sha256", this.#key).update(label).digest("base64url");
   }
 
-  /** In a time that says nothing about where the two differ. */
+  /** Constant-time comparison. */
   opens(token: string, label: string): boolean {
     return timingSafeEqual(digestOf(token), digestOf(this.of(label)));
   }

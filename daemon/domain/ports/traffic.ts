@@ -1,4 +1,4 @@
-/** Owns what went through each exposed port since it was exposed, or since the daemon was started: it is not written anywhere. */
+/** Traffic of each exposed port since it was exposed, or since the daemon started: it is not stored. */
 import type { PortTraffic } from "../../../shared/api/shown-port.ts";
 import { now } from "../../core/clock.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
@@ -16,7 +16,7 @@ export class Traffic {
     return { ...(this.#counts.get(label) ?? newCounts()), since };
   }
 
-  /** Counts what goes through a connection, whose server was sent so many bytes at once. */
+  /** Counts the bytes of a connection; `firstBytes` were already sent to the server. */
   counted(label: string, connection: GuestPort, firstBytes: number): GuestPort {
     const counts = this.#counts.get(label) ?? newCounts();
     this.#counts.set(label, counts);

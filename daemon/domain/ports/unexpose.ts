@@ -1,4 +1,4 @@
-/** Owns the call that unexposes a port. */
+/** The call that unexposes a port. */
 import { sandboxUnexposePort } from "../../../shared/api/ports.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

@@ -70,7 +70,7 @@ export function requireEnter({ caller }: KeyCall, roomId: string): void {
   throw new ServiceError("insufficient_scope", { detail: "The key is bound to other rooms." });
 }
 
-/** The row of a room that ends when it is told to. */
+/** The row of a room without an expiry: it ends only on request. */
 export function newRoom(deps: RoomDeps, { caller }: KeyCall, room_id: string, labels: RoomRow["labels"]): RoomRow {
   const created_at = now();
   return {

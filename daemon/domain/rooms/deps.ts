@@ -1,4 +1,4 @@
-/** What rooms need of others. */
+/** Dependencies of rooms. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
@@ -14,31 +14,31 @@ import type { Calls, MovingCalls, Nouns } from "./checkpoints/nouns.ts";
 import type { Ownership } from "./ownership.ts";
 import type { RoomRow } from "./table.ts";
 
-/** What came of a room whose file was sent. */
+/** Result of sending a room's file. */
 export interface Arrived {
-  /** Where the chain of its organization ends there. */
+  /** Head of its organization's chain on that host. */
   head: { seq: number; hash: string } | null;
 }
 
-/** What became of a room that was sent, and in which epoch it was there last; 0: it never was. */
+/** Outcome for a room that was sent, and the epoch in which it was last there; 0: it never was. */
 export interface Settled {
   state: "arrived" | "not ours";
   epoch: number;
 }
 
-/** What a room's host asks of the one that it goes to. */
+/** Requests of a room's host to the destination host of a move. */
 export interface Peers {
-  /** Sends a room's file; resolves once it is whole there. Rejects as the other host says, and with host_unreachable. */
+  /** Sends a room's file; resolves once it is complete there. Rejects with the other host's error, or with host_unreachable. */
   send(host: Host, roomUid: RoomUid, file: AsyncIterable<Uint8Array>, over: AbortSignal): Promise<Arrived>;
-  /** Asks it which of these files of templates it has, and which machines it could load. */
+  /** Requests which of these template files it has, and which machines it could load. */
   fits(host: Host, roomUid: RoomUid, asked: FitsAsked, over: AbortSignal): Promise<FitsAnswer>;
-  /** Has it find out whose the room is. */
+  /** Makes it determine the room's owner. */
   settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<Settled>;
 }
 
 export interface RoomDeps {
   database: Database;
-  /** Whose room is where. */
+  /** Ownership and placement of rooms. */
   directory: Pick<
     Directory,
     | "database"
@@ -59,14 +59,14 @@ export interface RoomDeps {
   ownership: Ownership;
   /** How moves to other hosts go. */
   moveTally: Tally;
-  /** How other hosts are asked; there once the doors are open. */
+  /** Connections to other hosts; available once the transports are open. */
   peers(): Peers;
   /** The calls that are under way about a room. */
   calls: {
-    /** Resolves once there are no more than so many. Rejects with invalid_state where they go on for long. */
+    /** Resolves once at most `most` calls are in progress. Rejects with invalid_state if they take too long. */
     untilDone(room: Pick<RoomRow, "org_id" | "room_id">, most: number): Promise<void>;
   };
-  /** Ends the waits in a room by an error, and has them begin anew. */
+  /** `begin` ends the waits in a room with an error and refuses new ones; `end` permits them again. */
   pauses: {
     begin(roomUid: RoomUid, error: ServiceError): void;
     end(roomUid: RoomUid): void;
@@ -74,22 +74,22 @@ export interface RoomDeps {
   audit: {
     /** Has the ends of chains known elsewhere too, soon. */
     anchor(): void;
-    /** Ends what is followed of a room that moves. */
+    /** Ends the event streams of a room that moves. */
     endRoom(roomUid: RoomUid): void;
   };
   log: Log;
   paths: Paths;
-  /** What the organization's plan allows. */
+  /** Limits of the organization's plan. */
   quota: Pick<Quota, "admit">;
   /** The name of this host. */
   hostId: string;
   driveLimitBytes: number;
   retentionSeconds: number;
-  /** Makes some space on a full disk for what frees more; false when there is none to make. */
+  /** Frees some space on a full disk for an operation that frees more; false if there is none to free. */
   giveUpSpace(): boolean;
-  /** Who root of the guests of a new room is on the host. */
+  /** Host uid of root in the guests of a new room. */
   driveRoot(roomUid: RoomUid): number;
-  /** The quota that the kernel keeps of a drive, where it does. */
+  /** The kernel's quota of a drive, if it supports one. */
   driveQuota: {
     begin(directory: string, seed: string, limits: { bytes: number; inodes: number }): void;
     renew(directory: string, limits: { bytes: number; inodes: number }): void;
@@ -99,21 +99,21 @@ export interface RoomDeps {
   meter: Pick<Meter, "closes">;
   drive: {
     measure(room: RoomTarget): Soon<{ used_bytes: number; file_count: number }>;
-    /** What the room's guests may do on it. */
+    /** Access that the room's guests have to it. */
     modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
     /** Has no call change it until `work` is done. */
     holding<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
-    /** The same, and of its guests too: who uses it there waits. */
+    /** The same, and guests too: the drive is quiesced, and guests that use it wait. */
     still<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
-    /** Removes what a crash left on it. */
+    /** Removes leftovers of a crash from it. */
     sweep(room: RoomTarget): Promise<void>;
-    /** Goes on counting the drive of a room that has ended. */
+    /** Continues to count the drive of a room that has ended. */
     keep(room: RoomTarget): void;
-    /** Drops what is remembered of a drive that is gone. */
+    /** Drops the cached state of a removed drive. */
     forget(roomUid: RoomUid): void;
   };
   fabric: {
-    /** Answers whoever waits in the room. */
+    /** Ends the waits in a room with room_destroying. */
     endWaits(row: RoomRow): void;
     /** Removes the messages, barriers and agents of a room that is gone, or was not made. */
     forget(roomUid: RoomUid): Promise<void>;
@@ -124,7 +124,7 @@ export interface RoomDeps {
     /** There once the doors are open. */
     calls(): Calls & MovingCalls;
   };
-  /** Something became of a room that no call asked for. */
+  /** Records an event of a room that no call requested. */
   onEvent(event: string, about: Pick<RoomRow, "org_id" | "room_uid">, details: Record<string, unknown>): void;
   sandboxes: {
     countLive(roomUid: RoomUid): number;
@@ -133,7 +133,7 @@ export interface RoomDeps {
     evacuate(roomUid: RoomUid): Promise<string[]>;
     /** How they go along. */
     moves: SandboxesMove;
-    /** Their snapshots are none any more. */
+    /** Removes the rows of their snapshots. */
     forgetSnapshots(roomUid: RoomUid): Promise<void>;
   };
 }

@@ -1,8 +1,9 @@
 /**
- * Owns the end of a room, in this order: its row says destroying, and what becomes of its drive → who waits in it is answered
- * → guests end → drive is retired or erased, messages and barriers go → its row says destroyed, and until when the drive is kept.
- * What a crash cuts off is taken up again at the next start. Who says that the drive is to be deleted is heard until the
- * row says destroyed.
+ * The end of a room, in this order: its row gets `destroying`, and whether its drive is kept → waiting calls are answered → guests are
+ * destroyed → the drive is retired or erased, messages and barriers are removed → its row gets `destroyed`, and until when the drive is
+ * kept.
+ *
+ * An end that a crash interrupts is resumed at the next start. A request to delete the drive is accepted until the row has `destroyed`.
  */
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
@@ -19,7 +20,7 @@ import type { Eraser } from "./erase.ts";
 import { getRoom, updateRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
 
-/** How long a caller waits before it is told that the room is still going. */
+/** Time after which the call returns while the room is still being destroyed. */
 const ANSWER_AFTER_MS = 30_000;
 
 export interface Ended {
@@ -41,7 +42,7 @@ interface Erasing {
   checkpoints: Pick<Checkpoints, "end" | "forget">;
 }
 
-/** `onEnded` hears of every room that has come to its end, or could not be brought there. */
+/** `onEnded` is called with every room when its destruction has finished or failed. */
 export function makeDestroy(
   deps: RoomDeps,
   findRow: (caller: Caller, roomId: string) => RoomRow,
@@ -124,11 +125,11 @@ async function destroy(
   const agents = await deps.sandboxes.destroyAll(room_uid);
   await given;
   await faultPoint("room.emptied");
-  // As it is now: somebody may have asked for its deletion meanwhile.
+  // Read now: a caller may have requested its deletion in the meantime.
   const keeps = (queries: Queries) => getRoom(queries, room_uid)?.keep_drive === true && deps.retentionSeconds > 0;
   const kept = keeps(database.queries);
   if (kept) await retireDirectory(deps, room_uid);
-  // What is to be deleted gives its space back before anything more is written.
+  // A drive that is to be deleted frees its space before anything more is written.
   else await eraser.erase(row);
   await deps.fabric.forget(room_uid);
   await faultPoint("room.retired");
@@ -146,7 +147,7 @@ async function destroy(
     deps.meter.closes(queries, room_uid);
     return late ? "erase" : drive_until_at;
   });
-  // Its name is free for others once the directory says so, for which nobody waits.
+  // Its name is free for others once the directory has released it; no caller waits for that.
   void deps.directory.release(room_uid);
   if (until !== "erase") return { agents, drive_until_at: until };
   await eraseKept(row);
@@ -158,7 +159,7 @@ export async function retireDirectory({ paths, giveUpSpace }: RoomDeps, roomUid:
   const directory = paths.room(roomUid);
   if (!existsSync(directory)) return;
   await onFullDisk(giveUpSpace, async () => {
-    // Nobody could reach them any more, or delete them.
+    // These would no longer be reachable or deletable through the API.
     for (const directory of [
       ...[paths.recordings(roomUid), paths.snapshots(roomUid), paths.checkpoints(roomUid)],
       ...[paths.turned_drive(roomUid), paths.former(roomUid), paths.drive_links(roomUid)],

@@ -1,6 +1,6 @@
 /**
- * Owns how long a destroyed room is still listed: as long as records are kept, and of an organization the newest so many. A room
- * whose drive is kept stays. What its audit and its usage say of it stays for their own time.
+ * Retention of destroyed rooms in lists: for the retention time of records, and at most the newest MOST_ENDED_ROOMS per organization. A
+ * room with a kept drive stays. Its audit and usage records have their own retention.
  */
 import { and, desc, eq, isNull, lt, sql } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
@@ -14,7 +14,7 @@ const AT_ONCE = 100;
 /** In the words of the index. */
 const hasEnded = sql`${rooms.state} = 'destroyed'`;
 
-/** Some destroyed rooms of an organization that are not listed any more: from before a moment, or beyond the newest `most`. */
+/** Some destroyed rooms of an organization that are no longer listed: from before a moment, or beyond the newest `most`. */
 export function roomsToForget(queries: Queries, orgId: OrgId, before: string, most = MOST_ENDED_ROOMS): RoomUid[] {
   const ofOrg = and(eq(rooms.org_id, orgId), hasEnded);
   const beyond = queries
@@ -31,7 +31,7 @@ export function roomsToForget(queries: Queries, orgId: OrgId, before: string, mo
   return rows.map(({ room_uid }) => room_uid);
 }
 
-/** Within a transaction; its sandboxes are gone. One that has come back meanwhile stays. */
+/** Within a transaction; its sandboxes are gone. A room that has returned to this host in the meantime stays. */
 export function forgetRoom(queries: Queries, roomUid: RoomUid): void {
   const forgotten = queries
     .delete(rooms)

@@ -1,6 +1,6 @@
 /**
- * Owns how the directories of rooms go, wherever they lie: the kernel's quota of the drive first, then all that is in it, however
- * deep guests have made that. One goes at a time, organizations take turns, and nothing but a room's own end waits for it.
+ * Erases directories of rooms, live or retired: first the kernel's quota of the drive, then all contents, however deep guests have nested
+ * them. One room at a time, organizations take turns, and only the end of the room itself waits for it.
  */
 import { existsSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
@@ -28,7 +28,7 @@ export class Eraser {
     return this.#underWay.has(roomUid);
   }
 
-  /** Removes all that a room has on the disk; asked for again it is joined. What is gone is nothing. */
+  /** Erases everything that a room has on disk; a repeated call joins the first. Does nothing if it is already gone. */
   erase({ org_id, room_uid }: Pick<RoomRow, "org_id" | "room_uid">): Promise<void> {
     const known = this.#underWay.get(room_uid);
     if (known) return known;
@@ -58,10 +58,10 @@ export class Eraser {
   }
 }
 
-/** Removes the directories of a room that never came to be: no guest has seen them. Others are left alone. */
+/** Removes the directories of a room that was never created: no guest has seen them. Others are left as they are. */
 export async function removeUnborn({ paths, driveQuota, giveUpSpace }: EraseDeps, roomUid: string): Promise<void> {
   driveQuota.end(paths.drive(roomUid));
-  // The drive of one that was to be made of a checkpoint has something in it.
+  // The drive of a room that was to be made from a checkpoint is not empty.
   if (existsSync(paths.unborn(roomUid))) return await eraseDirectory(paths.room(roomUid), giveUpSpace);
   for (const directory of [paths.drive(roomUid), paths.room(roomUid)]) {
     await rmdir(directory).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** Owns the calls that list rooms and show one. */
+/** The calls that list rooms and show one. */
 import { roomGet, roomList } from "../../../shared/api/rooms.ts";
 import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { onceThere } from "../../core/soon.ts";

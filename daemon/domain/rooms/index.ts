@@ -1,4 +1,4 @@
-/** Owns rooms: the container of a run, with its sandboxes and its drive. */
+/** Rooms: the container of a run, with its sandboxes and its drive. */
 
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -76,19 +76,22 @@ export interface Rooms {
   operations: Bound[];
   /** Throws invalid_cursor. */
   page(caller: Caller, query: InputOf<typeof roomList>): ReturnType<typeof pageOfRooms>;
-  /** A room as it is now, also one that has ended. */
+  /** The current row of a room, also if it has ended. */
   current(roomUid: RoomUid): RoomRow | undefined;
-  /** What the drive of a room takes that is not destroyed; of another nothing. */
+  /** Bytes of a room's drive; 0 if the room is destroyed. */
   driveUsed(row: RoomPlace): Promise<number>;
-  /** Takes up what a daemon before this one left half done, what needs guests once the service answers, and sets the deadlines of rooms and kept drives. */
+  /**
+   * Resumes work that a previous daemon left unfinished, the parts that need guests once the service accepts calls, and sets the deadlines
+   * of rooms and kept drives.
+   */
   recover(answering: Promise<unknown>): Promise<void>;
-  /** Ends all rooms of an organization, their drives with them, those too that were kept. Rejects where one could not be ended. */
+  /** Ends all rooms of an organization with their drives, retained ones too. Rejects if a room could not be ended. */
   endAll(orgId: OrgId): Promise<void>;
   /** Takes up again the ends of rooms that could not be brought to their end, and the erasing of drives. */
   reconcile(): Promise<void>;
-  /** What other hosts ask of this one. */
+  /** Requests that other hosts send to this one. */
   forPeers: PeerCalls;
-  /** Whether a room of this name has come from another host, and nobody can get to it yet. */
+  /** Whether a room of this name has been received from another host and is not reachable yet. */
   isComing(orgId: OrgId, roomId: string): boolean;
   stop(): void;
 }
@@ -128,7 +131,7 @@ export function makeRoomFinder(database: Database, paths: Paths, ownership: Owne
     const target = toTarget(row, paths);
     return target.is_moving || ownership.standing(row) === "here" ? target : { ...target, is_moving: true };
   };
-  /** The same outside of transactions, for who asks for many again and again. */
+  /** The same from a cache, outside of transactions, for callers that look up many rooms repeatedly. */
   const remembered = (roomUid: RoomUid): RoomTarget => {
     const row = rememberedRoom(database.queries, roomUid);
     if (!row) throw new ServiceError("room_not_found");
@@ -136,25 +139,25 @@ export function makeRoomFinder(database: Database, paths: Paths, ownership: Owne
   };
   const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
   const keptOf = (orgId: OrgId): RoomTarget[] => keptRooms(database.queries, orgId).map((row) => toTarget(row, paths));
-  /** The names by which guests that were saved in other rooms know this one. */
+  /** Names of this room in the memory of guests that were saved in other rooms. */
   const formerNames = (roomUid: RoomUid): readonly string[] => getRoom(database.queries, roomUid)?.former_ids ?? [];
   const nameOf = (roomUid: string): string | null => roomNameOf(database.queries, roomUid);
   return { lookup, lookupSeen, lookupUid, findRow, find, current, remembered, ofOrg, keptOf, formerNames, nameOf };
 }
 
-/** The name of a room, also of one that has ended. */
+/** The name of a room, also if it has ended. */
 export function roomNameOf(queries: Queries, roomUid: string): string | null {
   return getRoom(queries, roomUid as RoomUid)?.room_id ?? null;
 }
 
-/** Whose use of the service the drive of a room is; null when there is no such room any more. */
+/** The account to which the usage of a room's drive is charged; null if the room is no longer active. */
 export function drivePlace(queries: Queries, roomUid: RoomUid): Place | null {
   const row = getRoom(queries, roomUid);
   if (row?.state !== "active") return null;
   return { org_id: row.org_id, room_uid: roomUid, agent_id: "", key_id: row.created_by_id };
 }
 
-/** The record of a room's end that no call asked for. */
+/** Audit record of a room's end that no call requested. */
 function recordEnd(queries: Queries, row: RoomRow, reason: string, agents: string[]): void {
   appendAudit(queries, {
     event: roomDestroy.audit,
@@ -173,7 +176,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   const { database, paths, log } = deps;
   const records = makeRoomRecords(deps);
   const eraser = new Eraser(deps);
-  /** The kept drive of a room goes, and it is on record that it is gone. */
+  /** Erases the kept drive of a room, and records in its row that it is gone. */
   const eraseKept = async (row: RoomRow) => {
     await eraser.erase(row);
     await database.commit((queries) => updateRoom(queries, row.room_uid, { drive_until_at: null }));
@@ -220,7 +223,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     const { agents } = await destroyer.end(row, keepDrive);
     await database.commit((queries) => recordEnd(queries, row, reason, agents));
   };
-  /** One that has a drive already may have much on it: nobody waits for that. */
+  /** The drive of an interrupted room may have a lot on it: recovery does not wait for its removal. */
   const removeCutOff = async (roomUid: string) => {
     const isMuch = existsSync(paths.unborn(roomUid));
     const removed = removeUnborn(deps, roomUid).catch((error: unknown) =>
@@ -245,14 +248,14 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
 
   const expiries = new Deadlines((roomUid) => {
     const row = getRoom(database.queries, roomUid as RoomUid);
-    // One that is on its way ends where it is going to be.
+    // A room that is moving expires on the host that will own it.
     if (row?.state !== "active" || row.branching?.kind === "move") return;
     if (deps.ownership.standing(row) === "here") endUnasked(row, "expired");
   });
   const retirements = new Deadlines(() => eraseDue());
   const schedule = (row: RoomRow) => expiries.set(row.room_uid, row.expires_at);
 
-  /** Has every drive erased that is due. Nobody waits for that, and one that cannot be erased keeps no other. */
+  /** Erases every drive that is due, in the background; a drive that cannot be erased does not delay the others. */
   const eraseDue = () => {
     const moment = now();
     for (const row of drivesDue(database.queries, moment)) {
@@ -264,7 +267,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     retirements.set("next", nextDriveDue(database.queries, moment));
   };
 
-  /** A large drive takes a while, and nobody has to wait for it. */
+  /** A large drive takes a while: no caller waits for it. */
   const sweep = (row: RoomRow) => {
     deps.drive
       .sweep(toTarget(row, paths))
@@ -288,12 +291,12 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     forPeers: moves.forPeers,
     isComing: moves.isComing,
     recover: async (answering) => {
-      // Alone, a host has every room of its database, also where that was restored, or the host has another name now.
+      // A standalone host owns every room of its database, also if the database was restored or the host was renamed.
       const claimed = await database.commit((queries) => claimRooms(queries, deps.hostId));
       if (claimed > 0) log.info("rooms taken over from another host's name", { host: deps.hostId, rooms: claimed });
       const live = liveRooms(database.queries);
       const known = new Set<string>(live.map((row) => row.room_uid));
-      // Of rooms whose making a crash cut off: they have no row.
+      // Leftovers of interrupted room creations (crash): they have no row.
       const arriving = arrivingRooms(paths);
       for (const name of await readdir(paths.rooms)) {
         if (!known.has(name) && !arriving.has(name)) await removeCutOff(name);

@@ -1,6 +1,6 @@
 /**
- * Owns what becomes of rooms that a backup has by halves, because they came or went while it was made: those that ended, or are
- * without their drive, are ended again, and drives without their room go.
+ * Settles rooms that a backup of the host has incompletely, because they were made or ended while it was taken: rooms that ended, or are
+ * without their drive, are ended again, and drives without a room are erased.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export interface EndedRoom {
   keep_drive: boolean;
 }
 
-/** Of the rooms in a copy of the database those that have been destroyed since, or are just being. */
+/** Rooms of a database copy that have been destroyed since, or are being destroyed. */
 export function roomsEndedSince(copy: Queries, present: Queries): EndedRoom[] {
   return liveRooms(copy).flatMap(({ room_uid, state, keep_drive }) => {
     const room = getRoom(present, room_uid);

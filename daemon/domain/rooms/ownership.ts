@@ -17,7 +17,7 @@ export interface Ownership {
   standing(row: Pick<RoomRow, "room_uid" | "epoch">): Standing;
   /** Throws Elsewhere, host_unreachable if the other host is unknown, invalid_state for a contested room, and not_a_member. */
   require(row: Held): void;
-  /** Calls `listener` with each room that `require` finds elsewhere, and that is not given up yet. */
+  /** Calls `listener` with each room that `require` finds elsewhere and that is not abandoned here yet. */
   onElsewhere(listener: (row: Held) => void): void;
 }
 

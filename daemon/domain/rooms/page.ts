@@ -1,4 +1,4 @@
-/** A page of rooms, as every list of them has it: of the caller's organization, and of those that its key is bound to. */
+/** Pagination, shared by all lists of rooms: rooms of the caller's organization, limited to the rooms that its key is bound to, if any. */
 import { DEFAULT_PAGE, type InputOf } from "../../../shared/api/contract.ts";
 import type { roomList } from "../../../shared/api/rooms.ts";
 import { makeCursor, readCursor, toPage } from "../../core/cursor.ts";
@@ -24,7 +24,7 @@ type Order = InputOf<typeof roomList>["order"];
 
 const kindOf = (orgId: string, order: Order) => `rooms ${order === "desc" ? "desc " : ""}${orgId}`;
 
-/** The room after which a page begins; null: the first one does. Throws invalid_cursor. */
+/** The room after which a page starts; null: the first page. Throws invalid_cursor. */
 export function afterRoom(orgId: string, order: Order, cursor: string | undefined): string | null {
   return readCursor(kindOf(orgId, order), cursor);
 }
@@ -42,7 +42,7 @@ export function compareRooms(order: Order, one: string, other: string): number {
 
 type Listed = Pick<RoomRow, "room_id" | "room_uid" | "labels">;
 
-/** Whether a room that is not destroyed is one that a page may have, as far as that can be told without its row. */
+/** Whether a live room may be on a page, as far as that can be determined without its row. */
 export function isOfPage(
   { room_id, room_uid, labels }: Listed,
   { room_ids }: Pick<Caller, "room_ids">,

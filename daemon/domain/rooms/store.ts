@@ -1,4 +1,4 @@
-/** Owns the SQL of rooms. */
+/** SQL of rooms. */
 import {
   and,
   asc,
@@ -35,7 +35,7 @@ export function updateRoom(queries: Queries, roomUid: RoomUid, change: Partial<R
   queries.update(rooms).set(change).where(eq(rooms.room_uid, roomUid)).run();
 }
 
-/** Says of all rooms, those that have ended too, that they are this host's; returns how many were another's. */
+/** Sets this host as the owner of all rooms, ended ones too; returns how many had another owner. */
 export function claimRooms(queries: Queries, hostId: string): number {
   known.forget(queries);
   const claimed = queries.update(rooms).set({ host_id: hostId }).where(ne(rooms.host_id, hostId));
@@ -65,7 +65,7 @@ export function liveRoomOf(queries: Queries, orgId: OrgId, roomUid: RoomUid): Ro
   return queries.select().from(rooms).where(isIt).get();
 }
 
-/** What work in a room needs to know of it. */
+/** Columns of a room that work in it needs. */
 export type RoomPlace = Pick<
   RoomRow,
   "room_uid" | "room_id" | "org_id" | "state" | "drive_limit_bytes" | "drive_until_at"
@@ -141,7 +141,7 @@ export function liveRoomUids(queries: Queries, orgId: OrgId): RoomUid[] {
   return found.map(({ room_uid }) => room_uid);
 }
 
-/** An organization's destroyed rooms whose drives are kept. */
+/** An organization's destroyed rooms with kept drives. */
 export function keptRooms(queries: Queries, orgId: OrgId): RoomRow[] {
   return queries
     .select()
@@ -239,7 +239,7 @@ export function givenRooms(
 
 const isLiveHere = sql`EXISTS (SELECT 1 FROM rooms WHERE rooms.room_uid = placements.room_uid AND rooms.state <> 'destroyed')`;
 
-/** Use of rooms that come to this host, and have no rows here yet; of one organization, or of all. */
+/** Usage of rooms that are arriving on this host and have no rows here yet; of one organization, or of all. */
 export function comingUse(queries: Queries, hostId: string, orgId: OrgId | null): MovedUse[] {
   const { org_id, moved_use, host_id } = placements;
   const isComing = and(eq(host_id, hostId), isNotNull(moved_use), not(isLiveHere));
@@ -300,7 +300,7 @@ export function drivesDue(queries: Queries, moment: string): RoomRow[] {
     .all();
 }
 
-/** Until when the drive is kept that comes to be due next, from a moment on; null when none does. */
+/** The earliest end of a drive's retention from a moment on; null if there is none. */
 export function nextDriveDue(queries: Queries, moment: string): string | null {
   const next = queries
     .select({ at: min(rooms.drive_until_at) })

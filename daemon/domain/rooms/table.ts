@@ -1,14 +1,14 @@
-/** Owns the table of rooms as the queries see it. */
+/** The table of rooms, as queries see it. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { CheckpointId, KeyId, OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
 
 /**
- * What is just being made of a room: a daemon that finds it goes on with it.
+ * Unfinished work on a room as a whole; a daemon that finds it at its start resumes it.
  *
- *   restore   it is turned back to a checkpoint; until that is done it takes no changes
- *   start     of a checkpoint all is in its place, and its sandboxes are made to run
- *   move      it goes to another host; until it is known whose it is nobody gets to it
+ *     restore   it is being restored to a checkpoint; until that is done it accepts no changes
+ *     start     everything of a checkpoint is in place, and its sandboxes are being started
+ *     move      it is moving to another host; until its owner is known no caller reaches it
  */
 export type Branching = BranchingOfCheckpoint | Moving;
 
@@ -18,16 +18,16 @@ export interface Moving {
   /** Of its ownership as it began. */
   epoch: number;
   key_id: KeyId;
-  /** The other host may have it: where nobody has, it has ended there. */
+  /** The claim was requested, so the other host may have it: if no host has it, it has ended there. */
   claiming?: true;
 }
 
 export interface BranchingOfCheckpoint {
   kind: "restore" | "start";
   checkpoint_id: CheckpointId;
-  /** Whose key asked for it. */
+  /** The key of the call that requested it. */
   key_id: KeyId;
-  /** To start: the ids by which it knows the checkpoint's sandboxes. */
+  /** For `start`: the new ids of the checkpoint's sandboxes. */
   as?: Readonly<Record<string, SandboxId>>;
 }
 
@@ -56,6 +56,6 @@ export const rooms = sqliteTable("rooms", {
 });
 
 export type RoomRow = typeof rooms.$inferSelect;
-/** Of one that is none of another room's, and of which nothing is being made. */
+/** Row of a room that was not made from another, and that has no unfinished work. */
 export type NewRoomRow = Omit<RoomRow, "former_ids" | "branching" | "epoch"> &
   Partial<Pick<RoomRow, "former_ids" | "branching" | "epoch">>;

@@ -1,4 +1,4 @@
-/** Owns a room as other nouns see it, and who may see it. */
+/** A room as other nouns see it, and the check of a caller's access to it. */
 
 import type { Caller } from "../../core/operation.ts";
 import type { Paths } from "../../core/paths.ts";

@@ -25,7 +25,7 @@ export function makeUpdate(
       const expires_at =
         expires_in_seconds === undefined || expires_in_seconds === null ? null : after(updated_at, expires_in_seconds);
       const changed = await database.commit((queries) => {
-        // It may have begun to end since it was found.
+        // Its destruction may have started since it was found.
         const current = getRoom(queries, row.room_uid) ?? row;
         const target = toTarget(current, paths);
         requireHere(target);

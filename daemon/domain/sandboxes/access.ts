@@ -1,4 +1,4 @@
-/** What other nouns get of a sandbox: its guest's link while it runs, and news of its pause and its end. */
+/** Access of other domain modules to a sandbox: the guest's link while it runs, and notification of its pause and its end. */
 import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -16,11 +16,11 @@ const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
 
 export interface SandboxReach extends SandboxAccess {
   find(call: KeyCall, params: Record<string, string>): SandboxTarget;
-  /** The same, also of one that was destroyed, by its sandbox_id. */
+  /** The same, including destroyed sandboxes, by sandbox_id. */
   findEver(call: KeyCall, params: Record<string, string>): SandboxTarget;
   /**
-   * The running guest's link for what no call asks for, to be used until `work` is done; one that rests is woken where there is a reason.
-   * Throws guest_unreachable, and what its resume throws.
+   * The running guest's link for work without a call, usable until `work` is done; a paused or hibernated sandbox is woken if `reason` is
+   * given. Throws guest_unreachable, and errors of its resume.
    */
   withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>, reason?: WakeReason): Promise<T>;
   /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
@@ -73,7 +73,7 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors, waking: 
   };
 }
 
-/** Says nothing about the sandbox but its state: whoever asks may know only a port's address. */
+/** Reveals only the sandbox's state: the client may have nothing but a port's address. */
 async function runningLink(supervisors: Supervisors, sandboxId: string): Promise<GuestLink> {
   const state = supervisors.get(sandboxId)?.row.state ?? "destroyed";
   if (state !== "running") throw new ServiceError("guest_unreachable", { detail: `The sandbox is ${state}.` });

@@ -1,4 +1,4 @@
-/** Admission: whether the host has memory for one more guest, and how many may start at once. */
+/** Admission: whether the host has memory for one more guest, and how many may start concurrently. */
 
 import { totalmem } from "node:os";
 import { FairQueue } from "../../core/fair-queue.ts";
@@ -9,22 +9,22 @@ import type { WarmPool } from "../../host/guest/pool.ts";
 import { availableMemoryMib } from "../../host/use.ts";
 import { memoryPromised } from "./store.ts";
 
-/** What QEMU and virtiofsd need beside the guest's own memory. */
+/** Memory of QEMU and virtiofsd in addition to the guest's own. */
 const OVERHEAD_MIB = 96;
-/** Left for the host itself, and what it keeps for its files: so much, or a share of a large host's memory. */
+/** Reserve for the host itself and its page cache: `mib`, or a share of a large host's memory. */
 const RESERVE = { mib: 512, share: 1 / 50 } as const;
 
-/** Memory that guests may still take of what they were promised. */
+/** Promised memory that guests do not use yet. */
 export interface Growth {
   /** The percentage of it that is promised again (limits.memory_overcommit). */
   overcommit_percent: number;
-  /** What machines take that are no sandbox's, and no machine of the pool, in MiB. */
+  /** Memory of machines that belong neither to a sandbox nor to the pool, in MiB. */
   others_mib: number;
-  /** What each running guest's QEMU has of the host's memory now, in MiB, by sandbox_id. */
+  /** Resident memory of each running guest's QEMU in MiB, by sandbox_id. */
   resident_mib: ReadonlyMap<string, number>;
 }
 
-/** What guests of these sizes take of the host's memory at most. */
+/** Maximum host memory of guests of these sizes. */
 export function needOf(memoryMib: readonly number[]): number {
   return memoryMib.reduce((sum, mib) => sum + mib + OVERHEAD_MIB, 0);
 }
@@ -47,18 +47,18 @@ export function requireMemoryAgain(
   { sandbox_id, memory_mib }: { sandbox_id: string; memory_mib: number },
   { resident_mib, ...growth }: Growth,
 ): void {
-  // What it is promised itself is what is asked for.
+  // The sandbox's own promise is the requested amount.
   const others = new Map([...resident_mib, [sandbox_id, Number.POSITIVE_INFINITY] as const]);
   requireMemory(memory_mib, freeMemoryMib(queries, { ...growth, resident_mib: others }));
 }
 
-/** Admits a guest by `admit`; where memory is lacking, machines that wait for sandboxes of other templates give theirs. */
+/** Admits a guest by `admit`; if memory is insufficient, pooled machines of other templates are ended to free theirs. */
 export async function makingRoom<T>(
   pool: Pick<WarmPool, "makeRoom">,
   memoryMib: number,
   admit: () => Promise<T>,
 ): Promise<T> {
-  // One that ends may give less than it was promised.
+  // Ending a machine may free less than it was promised.
   while (true) {
     try {
       return await admit();
@@ -69,13 +69,13 @@ export async function makingRoom<T>(
   }
 }
 
-/** How much memory is lacking, where that is why there is none; null for other errors. */
+/** Missing memory in MiB if `error` reports insufficient memory; null for other errors. */
 function lackOf(error: unknown, memoryMib: number): number | null {
   if (!(error instanceof ServiceError) || error.code !== "insufficient_capacity") return null;
   return needOf([memoryMib]) - Number(error.options.details?.memory_mib_free);
 }
 
-/** Memory for new guests: what the host has, less what those that are there were promised and do not use yet. */
+/** Memory for new guests: the host's available memory, less the memory that existing guests were promised and do not use yet. */
 export function freeMemoryMib(queries: Queries, { overcommit_percent, others_mib, resident_mib }: Growth): number {
   const untouched = memoryPromised(queries)
     .map((guest) => guest.memory_mib + OVERHEAD_MIB - (resident_mib.get(guest.sandbox_id) ?? 0))
@@ -84,7 +84,7 @@ export function freeMemoryMib(queries: Queries, { overcommit_percent, others_mib
   return Math.max(0, Math.floor(availableMemoryMib() - kept - others_mib - reserveMib(totalmem() / 1024 ** 2)));
 }
 
-/** What of a host's memory is never promised, in MiB. */
+/** The part of a host's memory that is never promised, in MiB. */
 export function reserveMib(totalMib: number): number {
   return Math.max(RESERVE.mib, Math.ceil(totalMib * RESERVE.share));
 }
@@ -101,12 +101,12 @@ export class Gate {
     this.#free = places;
   }
 
-  /** Resolves when nobody is on the way through, or after so long. */
+  /** Resolves when the gate is empty, or after `mostMs`. */
   async whenEmpty(mostMs: number): Promise<void> {
     if (this.#free < this.#places) await within(this.#emptied.promise, mostMs, "nobody's turn").catch(() => {});
   }
 
-  /** Rejects with the signal's reason when it is given up before its turn. */
+  /** Rejects with the signal's reason if cancelled before its turn. */
   async through<T>(orgId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free--;

@@ -1,13 +1,13 @@
 /**
- * Owns putting aside sandboxes whose being taken over crashes the service. A note in the database is there from before a guest is
- * touched until the service has lived on for a while; what is noted when the service crashes is under suspicion.
+ * Quarantine of sandboxes whose adoption crashes the daemon. A note is in the database from before a guest is touched until the daemon has
+ * survived for a while; guests that are noted when the daemon crashes are suspected.
  *
- *   free ──crash──▶ suspected: taken over alone, one after another ──crash──▶ aside: not touched any more
- *     ▲                 │
- *     └─────────────────┘ the service lives on
+ *     free ──crash──▶ suspected: adopted alone, one after another ──crash──▶ quarantined: not touched any more
+ *       ▲                 │
+ *       └─────────────────┘ the daemon survives
  *
- * Only a crash counts (host/last-end.ts), and not that somebody has killed the service. A suspected guest that is silent has its turn
- * for a few seconds and is late then: the next begins, and a crash is put down to a late one only where it is nobody's turn.
+ * Only a crash counts (host/last-end.ts), not a kill by a person or service manager. An unresponsive suspected guest has its turn for a few
+ * seconds and is then late: the next one starts, and a crash is attributed to a late guest only if no guest has the turn.
  */
 
 import { sleep, startTimer, stopTimer } from "../../core/clock.ts";
@@ -19,17 +19,17 @@ import { Gate } from "./admission.ts";
 import { countAdoptions, forgetAdoption, noteAdoption, noteLateAdoption } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** By the first crash all that were being taken over are suspected, by the second the one that was alone. */
+/** At the first crash all guests under adoption are suspected, at the second only the guest adopted alone. */
 const MOST_CRASHES = 2;
 /**
- * What a guest does to whoever meets it, it does at once. After these times the service has lived on with one that was taken over,
- * `together` with others or `alone`; for `turn` others wait for one that is being taken over alone: an agent dials within 2 s.
+ * A guest that crashes the daemon does so immediately. After these times the daemon has survived an adoption, `together` with others or
+ * `alone`; for `turn` others wait for a guest that is being adopted alone: an agent dials within 2 s.
  */
 const TIMES_MS = { together: 5_000, alone: 1_000, turn: 5_000 };
 
 type Adopted = Pick<SandboxRow, "sandbox_id" | "org_id">;
 
-/** `status.reason` of a sandbox that is put aside. */
+/** `status.reason` of a quarantined sandbox. */
 export const QUARANTINED = "quarantined";
 
 export class QuarantineError extends Error {
@@ -41,7 +41,7 @@ export class Adoptions {
   readonly #crashes: Promise<Map<string, number>>;
   readonly #timesMs: typeof TIMES_MS;
   readonly #over = new AbortController();
-  /** Of those who are taken over alone; organizations take turns. */
+  /** For guests that are adopted alone; organizations take turns. */
   readonly #turns = new Gate(1);
 
   /** `crashed`: that is how the daemon before this one ended. */
@@ -49,13 +49,13 @@ export class Adoptions {
     this.#deps = deps;
     this.#timesMs = timesMs;
     this.#crashes = deps.database.commit((queries) => countAdoptions(queries, crashed));
-    // Whoever takes over first hears of it.
+    // The first adoption reports the error.
     this.#crashes.catch(() => {});
   }
 
   /**
-   * Takes a guest over by `work`. Throws QuarantineError, and does nothing, when that has crashed the service too often; rejects with
-   * the signal's reason when it is given up before its turn.
+   * Adopts a guest by `work`. Throws QuarantineError, without calling `work`, if its adoption has crashed the daemon too often; rejects
+   * with the signal's reason if cancelled before its turn.
    */
   async guard<T>(row: Adopted, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { sandbox_id, org_id } = row;
@@ -90,12 +90,12 @@ export class Adoptions {
     return await this.#noted(sandboxId, timed, alone, onOver);
   }
 
-  /** The next begins once the database has it: what that one does is not this one's. */
+  /** The next turn starts once the database has the note: a crash by the next guest is then not attributed to this one. */
   async #passOver(sandbox_id: Adopted["sandbox_id"]): Promise<void> {
     const { log } = this.#deps;
     log.warn("sandbox not taken over in its turn, others go on", { sandbox_id });
     await this.#note(sandbox_id, noteLateAdoption);
-    // A daemon that stops takes over nobody any more.
+    // A stopping daemon adopts no more guests.
     if (this.#over.signal.aborted) await new Promise<never>(() => {});
   }
 
@@ -120,7 +120,7 @@ export class Adoptions {
     }
   }
 
-  /** A full disk does not keep a guest from being taken over. */
+  /** A full disk does not prevent adoption. */
   async #note(sandbox_id: Adopted["sandbox_id"], write: typeof noteAdoption): Promise<void> {
     const { database, log } = this.#deps;
     await database

@@ -1,10 +1,10 @@
-/** Owns what the fabric asks of sandboxes: whether an agent has one, and how it is. */
+/** Lookups for the fabric: whether an agent has a sandbox, and its state. */
 import { and, desc, eq, notInArray, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import { sandboxes } from "./table.ts";
 
-/** Prepared: every message asks. */
+/** Prepared statements: every message needs one. */
 export function makeAgentLookup(queries: Queries) {
   const { agent_id, state, fabric_attached, room_uid, sandbox_id } = sandboxes;
   const shown = { sandbox_id, agent_id, state, fabric_attached };
@@ -21,9 +21,9 @@ export function makeAgentLookup(queries: Queries) {
     .where(and(eq(room_uid, sql.placeholder("room_uid")), notInArray(state, ["failed", "destroying", "destroyed"])))
     .prepare();
   return {
-    /** The newest sandbox of an agent, also one that is destroyed. */
+    /** The newest sandbox of an agent, including a destroyed one. */
     agentOf: (roomUid: RoomUid, agentId: string) => newest.get({ room_uid: roomUid, agent_id: agentId }) ?? null,
-    /** The agents whose sandboxes are or will be running. */
+    /** Agents with a sandbox that is neither failed, destroying nor destroyed. */
     liveAgents: (roomUid: RoomUid) => live.all({ room_uid: roomUid }),
   };
 }

@@ -63,7 +63,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       const begun = begunBy(supervisors, call);
       const source = sourceOf(deps, input, room);
       const { supervisor, warnings } = begun ?? (await begin(deps, supervisors, call, input, room, source));
-      // Who does not wait still hears that the guest is on its way, unless others are before it.
+      // With wait=none the call still waits until the guest is starting, unless others are ahead in the queue.
       const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];
       const waitMs = input.wait === "none" ? LAUNCH_MS : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
       const reached = await supervisor.published
@@ -104,7 +104,7 @@ function tellStart({ traces }: SandboxDeps, { trace }: KeyCall, row: SandboxRow,
   });
 }
 
-/** Throws what became of it where it does not come up any more. */
+/** Throws the reason if the sandbox will not come up. */
 export function requireComing(deps: SandboxDeps, row: SandboxRow): void {
   if (row.state === "failed") throw notStarted(deps, row);
   if (row.state === "destroying" || row.state === "destroyed") throw destroyedMeanwhile(row);
@@ -112,7 +112,7 @@ export function requireComing(deps: SandboxDeps, row: SandboxRow): void {
 
 /** The settings of a new sandbox. Defaults: a free CID, the memory of its template or snapshot. */
 export type Wanted = Omit<Input, "room_id" | "wait" | "wait_timeout_ms"> & {
-  /** Its name, where that is known before. */
+  /** Its id, if known in advance. */
   sandbox_id?: SandboxId;
 };
 
@@ -123,7 +123,10 @@ interface Begun {
   warnings: string[];
 }
 
-/** What the same call has begun before, though it was not answered: no second one is. One that came to nothing is begun anew. */
+/**
+ * The sandbox that the same call created in an earlier attempt without an answer: no second one is created. A sandbox that failed or was
+ * destroyed is created again.
+ */
 function begunBy(supervisors: Supervisors, call: KeyCall): Begun | null {
   const { begun } = call.work;
   const supervisor = begun && supervisors.get(String(begun.sandbox_id));
@@ -150,7 +153,7 @@ export async function begin(
 ): Promise<Begun> {
   requireDrive(deps, room);
   if (!source) throw new ServiceError(input.snapshot_id === undefined ? "template_not_found" : "snapshot_not_found");
-  // Throws not_ready where no guest could start: nothing is taken or written for one.
+  // Throws not_ready if no guest could start: nothing is allocated or written in that case.
   const { transport } = deps.host();
   // Another program's virtual machine may have it.
   if (input.guest_cid !== undefined && transport.firstFree([input.guest_cid]) === null) {
@@ -180,7 +183,7 @@ async function beginWith(
   const warm = takeWarm(deps, input, source);
   const row = newRow(call, input, room, source, deps.egressDefault, warm);
   describe(call, row);
-  // Supervised before its row is there: whoever destroys the room must find all that has a row.
+  // Supervised before its row exists: the deletion of a room must find a supervisor for every row.
   const supervisor = supervisors.add(row, room, warm);
   let warnings: string[];
   try {
@@ -207,7 +210,7 @@ function takeWarm(deps: SandboxDeps, { vcpu_count, memory_mib }: Settled, { temp
   return template && deps.pool.take(imageOf(template.directory, template.manifest, true, vcpu_count), memory_mib);
 }
 
-/** What the caller is to be warned of. Throws 409, then quota_exceeded, then insufficient_capacity. */
+/** Returns warnings for the caller. Throws 409, then quota_exceeded, then insufficient_capacity. */
 async function insert(
   deps: SandboxDeps,
   supervisors: Supervisors,
@@ -220,7 +223,7 @@ async function insert(
     requireActive(deps.currentRoom(room.room_uid));
     supervisors.requireUnheld(room.room_uid);
     if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
-    // What the machine that it takes has of it already is its own.
+    // Memory that its pooled machine uses already is its own.
     const free = freeMemoryMib(queries, growth) + (growth.resident_mib.get(row.sandbox_id) ?? 0);
     insertSandbox(queries, row);
     call.work.note({ sandbox_id: row.sandbox_id });
@@ -246,7 +249,7 @@ async function insert(
   }
 }
 
-/** Says which CID is free, and never whose the wanted one is. */
+/** Names a free CID, but never the owner of the requested one. */
 function cidInUse(deps: SandboxDeps, guestCid: number): ServiceError {
   const suggested = deps.host().transport.firstFree(unheldCids(deps.database.queries, guestCid));
   return new ServiceError("guest_cid_in_use", {
@@ -257,7 +260,7 @@ function cidInUse(deps: SandboxDeps, guestCid: number): ServiceError {
 }
 
 function notStarted(deps: SandboxDeps, row: SandboxRow): ServiceError {
-  // Somebody else of the host has taken it just before.
+  // Another program on the host has taken the CID in the meantime.
   if (/unable to set guest cid/.test(row.status_message)) return cidInUse(deps, row.guest_cid);
   const full = /ENOSPC|No space left/.test(row.status_message);
   return new ServiceError(full ? "disk_full" : "guest_unreachable", {

@@ -1,4 +1,4 @@
-/** What sandboxes need of others. */
+/** Dependencies of sandboxes on other modules. */
 
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
@@ -20,7 +20,7 @@ import type { Made } from "../templates/recent-use.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** Whose event it is. */
+/** The sandbox of an event. */
 type EventPlace = Pick<SandboxRow, "org_id" | "room_uid" | "agent_id" | "sandbox_id">;
 
 export interface SandboxDeps {
@@ -33,24 +33,24 @@ export interface SandboxDeps {
   templateGroups: Pick<TemplateGroups, "numberOf">;
   /** Whether the daemon before this one ended by a crash. */
   crashed: boolean;
-  /** What guests start on; asked for each time, because a probe may still be finding out. */
+  /** Host properties for starting guests; called each time, because a probe may be in progress. */
   host(): GuestHost;
   /** Machines that wait for the next sandboxes. */
   pool: WarmPool;
-  /** A sandbox is made of it, with so many processors and so much memory: the next one is likely to be too. */
+  /** Reports that a sandbox was created from it, with its number of vCPUs and amount of memory: the next one is likely to be the same. */
   templateUsed(made: Made): void;
   findRoom: FindRoom;
   /** The room as it is now, within a transaction. */
   currentRoom(roomUid: RoomUid): RoomTarget;
-  /** What the organization's plan allows. */
+  /** Limits of the organization's plan. */
   quota: Pick<Quota, "admit" | "require" | "capsOf">;
-  /** What the organization's drives and snapshots take on disk. */
+  /** Disk space of the organization's drives and snapshots. */
   driveUsed(orgId: OrgId): Promise<number>;
   /** Whether the organization has credits for it. */
   credits: Pick<Credits, "admit">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
-  /** What machines take that the service has for itself. */
+  /** Memory of the daemon's own machines. */
   otherMemoryMib(): number;
   /** A sandbox that is not ready by then has failed. */
   startLimitMs: number;
@@ -58,19 +58,19 @@ export interface SandboxDeps {
   egress: Egress;
   meter: Meter;
   traces: Traces;
-  /** Takes what a guest asks of its room. */
+  /** Handles the guest's calls about its room. */
   roomCalls(sandbox: SandboxRow & { room_id: string }): (stream: Stream, request: object) => void;
-  /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */
+  /** Records an event of a sandbox that no call caused; outcome `error` by default. */
   onEvent(event: string, about: EventPlace, details: Record<string, unknown>, outcome?: "success" | "error"): void;
   /** A sandbox has a new state, or is new, which is committed. */
   onState(row: SandboxRow): void;
-  /** A command of the room has begun or ended. */
+  /** A command of the room has started or ended. */
   onCommands(roomUid: RoomUid): void;
   /** Something of a guest was on the host that belonged to no sandbox, and was removed. */
   onSwept(sandboxId: string): void;
-  /** What the room's guests may do on its drive for the time being. */
+  /** Current access of the room's guests to its drive. */
   driveMode(roomUid: RoomUid): "open" | "stopped" | "held";
-  /** What guests are loaded on here. */
+  /** Properties of this host that decide which saved guests it can load. */
   here(): LoadedOn;
   /** Some ports came with a room. */
   portsCame(): void;

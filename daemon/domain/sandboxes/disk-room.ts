@@ -1,13 +1,13 @@
-/** Owns whether the host's disk has room for what is saved, before that is written there: on a full disk all guests stand still. */
+/** Check for free disk space before a guest or snapshot is saved: on a full disk all guests stall. */
 import { ServiceError } from "../../core/service-error.ts";
 import { freeBytes } from "../../host/files/space.ts";
 import type { SandboxDeps } from "./deps.ts";
 
 const MIB = 1024 ** 2;
-/** What has to be free besides. */
+/** Reserve that stays free. */
 const RESERVE_MIB = 256;
 
-/** What may be written. */
+/** Disk space that may be written. */
 export function freeDiskMib({ paths }: Pick<SandboxDeps, "paths">): number {
   return Math.max(0, Math.floor(freeBytes(paths.data) / MIB) - RESERVE_MIB);
 }

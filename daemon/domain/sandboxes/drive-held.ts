@@ -1,4 +1,4 @@
-/** Owns what a sandbox refuses because of its room's drive: one that is held answers no guest, one that is over takes no file. */
+/** Refusals of sandbox operations because of the room's drive: a held drive answers no guest, a drive over its quota accepts no file. */
 import { normalize } from "node:path";
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -12,12 +12,12 @@ const HELD = {
   hint: "Delete files with {{fs_delete}} until the room has no warnings.",
 };
 
-/** Before what cannot be done without the drive. Throws drive_full. */
+/** Called before operations that need the drive. Throws drive_full. */
 export function requireDrive(deps: Pick<SandboxDeps, "driveMode">, { room_uid }: Room): void {
   if (deps.driveMode(room_uid) === "held") throw new ServiceError("drive_full", HELD);
 }
 
-/** Before a command that begins on the drive, or leaves its output there. Throws drive_full. */
+/** Called before a command that starts on the drive, or saves its output there. Throws drive_full. */
 export function requireDriveFor(
   deps: Pick<SandboxDeps, "driveMode">,
   room: Room,
@@ -28,7 +28,7 @@ export function requireDriveFor(
   throw new ServiceError("drive_full", { detail: "The drive is over its quota: the output could not be saved there." });
 }
 
-/** What a guest's failure to answer means while its drive is held: it waits for the drive. */
+/** Translates guest_unreachable while the drive is held into drive_full: the guest is blocked on the drive. */
 export function heldInstead(deps: Pick<SandboxDeps, "driveMode">, room: Room, error: unknown): unknown {
   const silent = error instanceof ServiceError && error.code === "guest_unreachable";
   return silent && deps.driveMode(room.room_uid) === "held"

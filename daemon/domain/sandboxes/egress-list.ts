@@ -1,11 +1,11 @@
-/** Owns how an egress list is kept in a sandbox's row. What the list does is in domain/egress. */
+/** Storage of an egress list in a sandbox's row. The effect of the list is in domain/egress. */
 import type { RuleBreak } from "../../core/operation.ts";
 import { readEntry } from "../egress/entries.ts";
 import type { SandboxRow } from "./table.ts";
 
 type EgressColumns = Pick<SandboxRow, "egress_mode" | "egress_allowlist">;
 
-/** What is wrong with the entries of the field. */
+/** Invalid entries of the field. */
 export function egressRules(field: string, entries: readonly string[] | undefined): RuleBreak[] {
   return (entries ?? []).flatMap((entry, index) => {
     const read = readEntry(entry);
@@ -15,7 +15,7 @@ export function egressRules(field: string, entries: readonly string[] | undefine
   });
 }
 
-/** What a list comes to; without one, what the configuration says. */
+/** The effective mode and entries of a list; if absent, the configured default. */
 export function egressOf(
   entries: readonly string[] | undefined,
   guestNet: boolean,

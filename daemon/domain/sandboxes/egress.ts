@@ -1,4 +1,4 @@
-/** Owns the calls on a sandbox's egress list. */
+/** Operations on a sandbox's egress list. */
 import { egressExplain, egressGet, egressSet, sandboxNetwork } from "../../../shared/api/egress.ts";
 import { type Bound, bind, type RuleBreak } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
@@ -46,7 +46,7 @@ export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bo
       run: ({ caller }, _input, { row }) => {
         const { sandbox_id, agent_id } = row;
         const network = deps.egress.networkOf(row);
-        // What a name leads to is not the guest's to know.
+        // A guest must not learn the addresses that names resolve to.
         const items =
           caller.agent_id === null
             ? network.items

@@ -1,6 +1,6 @@
 /**
- * Owns which destroyed sandboxes are forgotten: those of rooms that have ended, and in a room those that are not its newest. The
- * newest of each agent stays as long as the room, for who sends to the agent is told that it is gone.
+ * Selection of destroyed sandboxes for the deletion of their rows: those of ended rooms, and in a room all but the newest of each agent.
+ * The newest remains as long as the room, so that senders of messages to the agent learn that it is gone.
  */
 import { sql } from "drizzle-orm";
 import type { RoomUid, SandboxId } from "../../../shared/ids.ts";

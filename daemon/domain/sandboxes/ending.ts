@@ -1,6 +1,6 @@
 /**
- * Owns how one sandbox ends: what it had is ended and freed, and its row says so. What does not end keeps its CID, and is
- * tried again by the reconciler.
+ * Teardown of one sandbox: ends its processes, frees its resources and updates its row. If a process does not end, the sandbox keeps its
+ * CID, and the reconciler retries.
  */
 import type { ExitCause } from "../../../shared/api/sandboxes.ts";
 import { now } from "../../core/clock.ts";
@@ -18,11 +18,11 @@ const NOT_ENDED = " One of its processes does not end. Its guest_cid stays in us
 export interface EndingDeps {
   log: Log;
   paths: SandboxPaths;
-  /** Ends and removes whatever is on the host by the sandbox's name, but its logs. Throws when something is left. */
+  /** Ends and removes everything on the host under the sandbox's name, except its logs. Throws if anything remains. */
   freeRemains(): Promise<void>;
-  /** The same, but its disk and what was saved of it. */
+  /** The same, except its disk and its saved state. */
   endLeft(): Promise<void>;
-  /** Hears of what nobody asked for: an end, an expiry. */
+  /** Called for events that no call caused: an end, an expiry. */
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
 }
 
@@ -37,19 +37,19 @@ export class Ending {
     this.#deps = deps;
   }
 
-  /** What there is to end; null before it has started, after it has ended, and while it hibernates. */
+  /** The guest to end; null before it has started, after it has ended, and while it hibernates. */
   get guest(): Guest | null {
     return this.#guest;
   }
 
-  /** There is a guest. The signal is aborted when it is being ended: nobody need watch it any more. */
+  /** Sets the guest. The returned signal is aborted when the guest is being ended: watchers stop then. */
   take(guest: Guest): AbortSignal {
     this.#guest = guest;
     this.#begun = new AbortController();
     return this.#begun.signal;
   }
 
-  /** The guest was saved and stands still: ends it, and keeps what was saved. What does not end now is tried again by the reconciler. */
+  /** Ends a saved, paused guest, and keeps its saved state. The reconciler retries if a process does not end. */
   async leave(): Promise<void> {
     this.#begun.abort();
     const guest = this.#guest;
@@ -57,7 +57,7 @@ export class Ending {
     await (guest?.leave() ?? Promise.resolve()).catch(() => this.#deps.endLeft());
   }
 
-  /** What is left of it is freed first: whoever hears of its failure can use its CID again. Nothing when it has ended. */
+  /** Frees the resources first, so that the CID is reusable when the failure is published. Does nothing if it has ended. */
   async lose(cause: ExitCause, reason: string, message: string, change: Partial<SandboxRow> = {}): Promise<void> {
     if (!actsIn("fail", this.#row.row.state)) return;
     const freed = await this.#freed();
@@ -67,7 +67,7 @@ export class Ending {
     await this.#failed(cause, reason, said, { ...change, stopped_at: now(), cid_held });
   }
 
-  /** A guest that has ended, or is of no use any more: its failure is said at once, and then it is freed. */
+  /** For a guest that has ended or is unusable: publishes its failure immediately, then frees its resources. */
   async failNow(guest: Guest, cause: ExitCause, message: string): Promise<void> {
     if (this.#guest !== guest) return;
     if (await this.#failed(cause, cause, message, {})) await this.free({ stopped_at: now() });
@@ -81,11 +81,11 @@ export class Ending {
     return true;
   }
 
-  /** Its CID is free once nothing is left of it; what does not end is tried again by the reconciler. */
+  /** Frees its CID once nothing of it remains; the reconciler retries if a process does not end. */
   async free(change: Partial<SandboxRow>): Promise<void> {
     const freed = await this.#freed();
     await this.#row.write(() => {
-      // One that is free stays so: it may be another's by now.
+      // A released CID stays released: it may belong to another sandbox by now.
       const { status_message: said, cid_held: held } = this.#row.row;
       const status_message = freed || !held || said.endsWith(NOT_ENDED) ? said : said + NOT_ENDED;
       return { ...change, status_message, cid_held: held && !freed };
@@ -103,7 +103,7 @@ export class Ending {
     }
   }
 
-  /** What does not end now is tried again when it is freed. */
+  /** Processes that do not end now are retried by `free`. */
   async endProcesses(): Promise<void> {
     await endProcesses(this.#deps.paths).catch((error: unknown) =>
       this.#deps.log.warn("processes not ended", { sandbox_id: this.#row.row.sandbox_id, error: describeError(error) }),
@@ -120,11 +120,11 @@ export class Ending {
     }
   }
 
-  /** Ends the guest, by what is known of it or else by its names. Throws when something of it is left. */
+  /** Ends the guest, by its known parts or else by its names. Throws if anything of it remains. */
   async #endGuest(): Promise<void> {
     this.#begun.abort();
     const guest = this.#guest;
-    // What its steps cannot undo is perhaps gone by its names.
+    // If undoing its steps fails, removal by its names may succeed.
     if (guest) await guest.end().catch(() => this.#deps.freeRemains());
     else await this.#deps.freeRemains();
     this.#guest = null;

@@ -9,7 +9,7 @@ import type { SandboxRow } from "./table.ts";
 export interface SandboxTarget {
   room: RoomTarget;
   row: SandboxRow;
-  /** By a session, which only looks: what is looked at is not in use. */
+  /** Whether the caller is a web session, which only observes: observation is not use. */
   isLookedAt: boolean;
 }
 
@@ -29,7 +29,7 @@ export function findTarget(deps: SandboxDeps, call: KeyCall, params: Record<stri
   return findBy(findSandbox, deps, call, params);
 }
 
-/** The same, also of one that was destroyed, where there is none that was not. */
+/** The same, but falls back to a destroyed sandbox if no other exists. */
 export function findTargetEver(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): SandboxTarget {
   return findBy(findSandboxEver, deps, call, params);
 }

@@ -1,9 +1,9 @@
-/** Owns what goes on in a room's sandboxes now, as the host knows it: commands that run, and sandboxes in standby. */
+/** Current activity in a room's sandboxes, as known to the host: running commands, and sandboxes in standby. */
 import type { Ends, RunningCommand } from "./executions/ends.ts";
 import type { SandboxRow } from "./table.ts";
 
 export interface Going {
-  /** But those that were begun by SSH: only the guest knows of them. */
+  /** Except commands started over SSH: only the guest knows of them. */
   commands: (RunningCommand & { agent_id: string })[];
   /** In memory, or on disk. */
   standby: { agent_id: string; sandbox_id: string; since: string; onDisk: boolean }[];

@@ -6,7 +6,7 @@ export const STANDBY_MESSAGE = "The sandbox is paused until it is resumed.";
 
 export const HIBERNATED_MESSAGE = "The sandbox is on disk until it is resumed.";
 
-/** Of one that rests because it was idle. */
+/** Message of a sandbox that rests because it was idle. */
 export const IDLE_MESSAGES = {
   standby: "The sandbox was idle, and is paused until it is resumed.",
   hibernate: "The sandbox was idle, and is on disk until it is resumed.",
@@ -16,21 +16,21 @@ export const IDLE_MESSAGES = {
 export const STALLED_REASON = "disk_full";
 const STALLED_MESSAGE = "The host's disk is full. The guest is paused, and continues once there is space.";
 
-/** `status.reason` while a guest that runs cannot be taken over from the daemon before, because the host lacks something. */
+/** `status.reason` while a running guest of the previous daemon cannot be adopted because the host lacks a resource. */
 export const LEFT_REASON = "not_taken_over";
 
 /** `status.reason` of a sandbox that was saved because its host was shut down: it is resumed when the service starts. */
 export const HOST_SHUTDOWN = "host_shutdown";
-/** `status.reason` of one that was saved because its room goes to another host: it is resumed where the room is then. */
+/** `status.reason` of a sandbox that was saved because its room is moving: it is resumed on the room's host. */
 export const ROOM_MOVED = "room_moved";
-/** Those who say so are resumed by the service itself. */
+/** Sandboxes with these reasons are resumed by the daemon. */
 export const RESUMED_REASONS: readonly string[] = [HOST_SHUTDOWN, ROOM_MOVED];
-/** `status.reason` of one that could not be: its message says why, also when the host has ended it. */
+/** `status.reason` of a sandbox that could not be saved: its message contains the reason, even after the host has ended it. */
 export const NOT_SAVED = "not_saved";
 
 const FAULT_REASONS: readonly string[] = ["drive_degraded", "vsock_lost"] satisfies Fault["reason"][];
 
-/** What of the row has to change so that it shows the health; nothing when it does. */
+/** The changes by which the row shows the health; empty if it does already. */
 export function healthChange(row: SandboxRow, { drive, vsock }: Health): Partial<SandboxRow> {
   const fault = vsock ?? drive;
   const change: Partial<SandboxRow> = {};
@@ -51,20 +51,20 @@ export function stalledChange(row: SandboxRow, stands: boolean): Partial<Sandbox
     : { status_reason: "ready", status_message: "The sandbox is running." };
 }
 
-/** Nobody reaches the guest, which goes on as it is: it could not be taken over yet. */
+/** The guest keeps running but is unreachable: it could not be adopted yet. */
 export function leftChange(row: SandboxRow, why: string): Partial<SandboxRow> {
   const status_message = `The guest runs, but cannot be reached until roomd has taken it over: ${why}`.slice(0, 1000);
   return row.status_message === status_message ? {} : { status_reason: LEFT_REASON, status_message };
 }
 
-/** It is taken over after all. */
+/** It was adopted after all. */
 export function takenChange(row: SandboxRow): Partial<SandboxRow> {
   if (row.status_reason !== LEFT_REASON && row.status_reason !== NOT_SAVED) return {};
   const status_message = row.state === "paused" ? STANDBY_MESSAGE : "The sandbox is running.";
   return { status_reason: "taken_over", status_message };
 }
 
-/** What is told of a guest that could not be taken over: of one that the host's shutdown has ended, why it was not saved. */
+/** The message for a guest that could not be adopted: if the host's shutdown has ended it, the reason why it was not saved. */
 export function lostMessage({ status_reason, status_message, state }: SandboxRow, why: string): string {
   if (status_reason === NOT_SAVED) return status_message;
   if (status_reason === HOST_SHUTDOWN && state === "hibernating") {

@@ -1,10 +1,11 @@
 /**
- * Owns saving all sandboxes that have a guest, because the host is about to be shut down: side by side, a few at a time, and no longer
- * than a host waits for its shutdown. What is saved says so in its row, by which the next daemon knows whom to resume (host-start.ts).
+ * Saves all sandboxes that have a guest, because the host is about to be shut down: in parallel, a few at a time, within the time that a
+ * host allows for its shutdown. The row of a saved sandbox contains the reason, by which the next daemon selects the sandboxes to resume
+ * (host-start.ts).
  *
- *   running, or on its way to that ──▶ hibernated (host_shutdown)
- *   in standby ──▶ running ──▶ hibernated (standby), which nobody resumes by himself
- *   no space, cannot be saved, too slow ──▶ as it is, and its row says why (not_saved): the host's end is its own
+ *     running, or about to run ──▶ hibernated (host_shutdown)
+ *     in standby ──▶ running ──▶ hibernated (standby), not resumed automatically
+ *     no space, unsavable, too slow ──▶ unchanged, with the reason in its row (not_saved): it ends with the host
  */
 
 import { timeoutSignal } from "../../core/clock.ts";
@@ -21,10 +22,10 @@ import type { SandboxRow } from "./table.ts";
 
 /** systemd ends a shutdown by force that takes half an hour (poweroff.target), and others want a part of that. */
 const MOST_MS = 20 * 60_000;
-/** A guest that is busy may not answer in time; and what somebody else has begun with it may be first. */
+/** A busy guest may not answer in time, and other work with it may have to finish first. */
 const TRIES = 3;
 
-/** `status.reason` of one that was in standby before. */
+/** `status.reason` of a sandbox that was in standby before. */
 export const STANDBY = "standby";
 const REASONS: readonly string[] = [HOST_SHUTDOWN, STANDBY];
 
@@ -41,7 +42,7 @@ export interface Shutdown {
   left_out: number;
 }
 
-/** `spaceBytes` is what may be added to the disk. Resolves once each is saved or left out; never rejects for one of them. */
+/** `spaceBytes`: bytes that may be added to the disk. Resolves once each is saved or left out; never rejects because of one of them. */
 export async function hibernateAll(
   deps: Deps,
   supervisors: Pick<Supervisors, "get" | "use">,
@@ -82,7 +83,7 @@ export async function hibernateAll(
   return told;
 }
 
-/** Those that are on disk because of it, and those that still have a guest. */
+/** Sandboxes hibernated because of it, and sandboxes that still have a guest. */
 export function listHibernated(queries: Queries): { asleep: SandboxRow[]; awake: SandboxRow[] } {
   const rows = undestroyed(queries);
   return {
@@ -91,10 +92,10 @@ export function listHibernated(queries: Queries): { asleep: SandboxRow[]; awake:
   };
 }
 
-/** It has ended meanwhile: nobody is left out. */
+/** It has ended in the meantime: not counted as left out. */
 const GONE = Symbol("gone");
 
-/** What the record of one says that was saved, by what it did before, and the event. */
+/** Reason and message in the row of a saved sandbox, by its state before, and the reason in the event. */
 export interface Resting {
   reason: string;
   running: readonly [string, string];
@@ -127,7 +128,7 @@ export async function save(
       return null;
     } catch (error) {
       const { sandbox_id, state: now } = supervisor.row;
-      // Somebody else was first: it hibernates, or has ended.
+      // Another operation was first: it hibernates, or has ended.
       if (!TO_SAVE.includes(now)) continue;
       deps.log.warn("sandbox not saved", { sandbox_id, tries, error: describeError(error) });
       const isFull = error instanceof ServiceError && error.code === "disk_full";
@@ -146,7 +147,7 @@ async function leaveOut({ log, onEvent }: Deps, supervisor: Supervisor, why: str
   onEvent("sandbox.hibernated", row, { reason: NOT_SAVED, message });
 }
 
-/** Rejects with the signal's reason as soon as it is given; what was begun goes on, and nobody waits for it. */
+/** Rejects with the signal's reason when it is aborted; the work continues unawaited. */
 async function unlessLate<T>(late: AbortSignal, work: () => Promise<T>): Promise<T> {
   late.throwIfAborted();
   const over = Promise.withResolvers<never>();

@@ -1,7 +1,7 @@
 /**
- * Owns resuming the sandboxes that were saved because their host was shut down, when the service starts, or because their room moved to
- * another host, once it is known which one has it: side by side, a few at a time.
- * Who hibernates by somebody's call stays so. One that does not come back stays on disk, and holds nobody up.
+ * Resumes sandboxes that were saved because their host was shut down (when the daemon starts), or because their room moved to another host
+ * (once its owner is known): in parallel, a few at a time.
+ * Sandboxes hibernated by a call stay so. A sandbox that cannot be resumed stays on disk, and delays no other.
  */
 
 import { startTimer, stopTimer } from "../../core/clock.ts";
@@ -15,7 +15,7 @@ import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** Within the time that systemd gives the service for its start; those that are late go on being resumed. */
+/** Within systemd's start timeout of the service; late sandboxes continue to be resumed. */
 const MOST_MS = 10 * 60_000;
 const RESUME_FAILED = "resume_failed";
 
@@ -43,10 +43,7 @@ export class HostStart {
     return this.#isLate ? 0 : this.#underWay.size;
   }
 
-  /**
-   * Resumes what of `rows` is to be resumed, as the daemon before this one left it. Resolves once each has come back or has not, or it
-   * takes too long.
-   */
+  /** Resumes the eligible ones of `rows`, as the previous daemon left them. Resolves once each has resumed or failed, or after `mostMs`. */
   async resume(rows: readonly SandboxRow[], mostMs = MOST_MS): Promise<void> {
     const meant = rows.filter(isMeant);
     if (meant.length > 0) this.#deps.log.info("resuming what was saved", { sandboxes: meant.length });
@@ -57,12 +54,12 @@ export class HostStart {
     this.#isLate = true;
   }
 
-  /** Those that the host lacked something for. */
+  /** Retries sandboxes for which the host lacked a resource. */
   again(rows: readonly SandboxRow[]): void {
     for (const row of rows) if (isMeant(row) && row.state === "hibernated") void this.#begin(row);
   }
 
-  /** Whoever waits for a turn stays on disk, for the next daemon. */
+  /** Sandboxes still waiting for a turn stay on disk, for the next daemon. */
   stop(): void {
     this.#over.abort(new Error("the service stops"));
   }
@@ -110,7 +107,7 @@ export class HostStart {
     }
     requireUnmoved(this.#deps, row);
     requireDrive(this.#deps, row);
-    // What it was promised is its organization's already: only the host is asked.
+    // Its memory is already counted for its organization: only the host's capacity is checked.
     await this.#supervisors.use(row.sandbox_id, () =>
       makingRoom(this.#deps.pool, row.memory_mib, () =>
         supervisor.resume((queries) => requireMemoryAgain(queries, row, this.#supervisors.growth()), row.status_reason),
@@ -119,14 +116,14 @@ export class HostStart {
   }
 }
 
-/** The host lacks something for guests just now: it is tried again. */
+/** The host currently lacks a resource for guests: retried. */
 class LackingError extends ServiceError {
   constructor(cause: unknown) {
     super("not_ready", { detail: saidOf(cause), cause });
   }
 }
 
-/** Its room goes to another host, or not: once that is known it is resumed where the room is. */
+/** The room is perhaps moving to another host: once the outcome is known, the sandbox is resumed on the room's host. */
 const isMoving = (error: unknown) => error instanceof ServiceError && error.code === "room_moving";
 
 /** Whether it was, or was just being, saved for the host's shutdown or its room's move, or resumed after it. */
@@ -134,7 +131,7 @@ function isMeant({ state, status_reason }: Pick<SandboxRow, "state" | "status_re
   return RESUMED_REASONS.includes(status_reason) && ["hibernating", "hibernated", "resuming"].includes(state);
 }
 
-/** What went wrong on the way is in its record already; what kept it from being tried is not. */
+/** A failure during the resume is in its record already; a reason that prevented the attempt is not. */
 async function stay(supervisor: Supervisor, why: string): Promise<void> {
   const status_message =
     `The sandbox was not resumed after its host was shut down, or its room had moved: ${why}`.slice(0, 1000);

@@ -1,8 +1,8 @@
 /**
- * Idle detection and the idle action: a sandbox ends or rests, as its row has it. One that cannot rest keeps running, its
- * record has the reason, and it is retried after another idle time.
+ * Idle detection and the idle action: a sandbox ends or rests, as its row specifies. If it cannot rest, it keeps running, its record has
+ * the reason, and the action is retried after another idle time.
  *
- *   last use ──▶ sampled a minute before the idle time is over ──▶ due: idle, unless it had traffic or a busy execution meanwhile
+ *     last use ──▶ sampled a minute before the idle time is over ──▶ due: idle, unless traffic or a busy execution since
  */
 import { monotonicMs } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
@@ -12,19 +12,19 @@ import { IDLE_MESSAGES } from "./health.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** `status.reason` of what rests because it was idle. */
+/** `status.reason` of a sandbox that rests because it was idle. */
 const IDLE = "idle";
 const EVENTS = { standby: "sandbox.standby", hibernate: "sandbox.hibernated" } as const;
-/** Of failures in a row so many are logged and recorded. */
+/** Number of consecutive failures that are logged and recorded. */
 const MOST_TOLD = 3;
-/** One that fails again and again is tried more and more seldom, down to once in this time. */
+/** Longest interval of the backoff after repeated failures. */
 const LONGEST_PAUSE_SECONDS = 3600;
-/** An execution that no client follows keeps its sandbox awake only while that is busy: by so much of a CPU, over so long. */
+/** An execution that no client follows keeps its sandbox awake only while busy: at least this share of a CPU over this time. */
 const BUSY_SHARE = 0.01;
 const BUSY_SECONDS = 60;
-/** A message that its agent has neither acked nor read past keeps it awake for so long: it may just not have come to it. */
+/** A message that its agent has neither acked nor read past keeps it awake for this long: the agent may be about to read it. */
 const UNREAD_SECONDS = 60;
-/** After so long it is looked again whether such a message is still there. */
+/** Interval of checks whether such a message is still present. */
 const CALLED_AGAIN_MS = 1000;
 
 export interface IdlenessDeps {
@@ -34,7 +34,7 @@ export interface IdlenessDeps {
   /** Whether a message that wakes it is in its agent's inbox. */
   isCalled(row: SandboxRow): boolean;
   activityOf(sandboxId: string): Activity;
-  /** Destroys one that is idle. Never rejects. */
+  /** Destroys an idle sandbox. Never rejects. */
   end(sandboxId: string): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export class Idleness {
   readonly #deps: IdlenessDeps;
   /** How many things are being done with each sandbox. */
   readonly #uses = new Map<string, number>();
-  /** Those that are idle, and about to rest. */
+  /** Idle sandboxes that are about to rest. */
   readonly #due = new Set<string>();
   /** Since when those are idle that a message keeps awake. */
   readonly #called = new Map<string, number>();
@@ -64,7 +64,7 @@ export class Idleness {
     this.#deps = deps;
   }
 
-  /** Only a running sandbox can be idle: one that rests waits to be resumed, for as long as it may exist. */
+  /** Only a running sandbox can be idle: a resting one waits to be resumed, up to its maximum lifetime. */
   restart(sandboxId: string): void {
     this.#due.delete(sandboxId);
     this.#called.delete(sandboxId);
@@ -72,7 +72,7 @@ export class Idleness {
     this.#set(sandboxId, seconds === null ? null : this.#pauseOf(sandboxId, seconds) * 1000);
   }
 
-  /** Has it idle in so long, and sampled before. */
+  /** Makes it idle after `idleMs`, with a sample before. */
   #set(sandboxId: string, idleMs: number | null): void {
     this.#samples.delete(sandboxId);
     const seconds = this.#secondsOf(sandboxId) ?? 0;
@@ -81,7 +81,7 @@ export class Idleness {
     else this.#clocks.setIn(sandboxId, idleMs - windowMs);
   }
 
-  /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
+  /** Runs `work` with the sandbox, which is not idle until it is done, however long it takes. */
   async use<T>(sandboxId: string, work: () => Promise<T>): Promise<T> {
     this.#uses.set(sandboxId, (this.#uses.get(sandboxId) ?? 0) + 1);
     this.restart(sandboxId);
@@ -158,7 +158,7 @@ export class Idleness {
     if (on_idle === "destroy") return await this.#deps.end(sandboxId);
     if (this.#isCalled(supervisor.row)) return this.#clocks.setIn(sandboxId, CALLED_AGAIN_MS);
     this.#due.add(sandboxId);
-    // Whoever uses it before its turn comes keeps it awake.
+    // Any use before its turn keeps it awake.
     const isIdle = () => this.#due.has(sandboxId);
     try {
       const { state } = await supervisor[on_idle](IDLE, IDLE_MESSAGES[on_idle], isIdle);
@@ -173,7 +173,7 @@ export class Idleness {
   }
 
   #failed(row: SandboxRow, wanted: keyof typeof EVENTS, error: unknown): void {
-    // It was put to rest or ended by somebody else, or has failed: that is told by itself.
+    // Another operation put it to rest or ended it, or it has failed: that is reported separately.
     if (row.state !== "running") return;
     const { sandbox_id } = row;
     const failures = (this.#failures.get(sandbox_id) ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** Owns sandboxes: real virtual machines in a room. Each has a supervisor; the calls ask it or read its row. */
+/** Sandboxes: real virtual machines in a room. Each has a supervisor; calls go through it or read its row. */
 
 import { type ExitCause, SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
@@ -40,7 +40,7 @@ import type { SandboxRow } from "./table.ts";
 import { makeUpdate } from "./update.ts";
 import { Waking } from "./waking.ts";
 
-/** Agents of sandboxes that are put aside. */
+/** Agents of quarantined sandboxes. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
 export type { CutSandbox, ForkedItem, SandboxesBranch } from "./branch/index.ts";
@@ -72,19 +72,25 @@ export interface Sandboxes {
   operations: Bound[];
   agents: ReturnType<typeof makeAgentLookup>;
   access: SandboxReach;
-  /** Takes over the guests of a daemon before this one, and ends what cannot be; what messages have not woken yet is woken. */
+  /**
+   * Adopts the guests of the previous daemon, and ends guests that cannot be adopted; wakes sandboxes with unread messages that have not
+   * woken them yet.
+   */
   recover(answering: Promise<unknown>): Promise<void>;
   /** A message is in the inbox of the sandbox's agent. */
   messageCame(sandboxId: string): void;
-  /** Resolves once those that the host's shutdown has put to sleep are back, or are not, or it takes too long. After `recover`. */
+  /** Resolves once the sandboxes saved at the host's shutdown have resumed or failed to, or after a time limit. Call after `recover`. */
   returned(): Promise<void>;
   /** How many of them are still waited for. */
   awaited(): number;
   /** Resumes no more of them: the daemon is about to stop. */
   endReturn(): void;
-  /** Saves all that have a guest, because the host is shut down; `spaceBytes` is what may be added to the disk. Nobody may call then. */
+  /**
+   * Saves all sandboxes that have a guest, because the host is shut down; `spaceBytes`: bytes that may be added to the disk. No calls may
+   * be served then.
+   */
   hibernateAll(spaceBytes: number): Promise<Shutdown>;
-  /** Sets right what differs between the rows and the host. */
+  /** Repairs differences between the rows and the host. */
   reconcile(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
   destroyAll(roomUid: RoomUid): Promise<string[]>;
@@ -93,32 +99,32 @@ export interface Sandboxes {
   forgetSnapshots(roomUid: RoomUid): Promise<void>;
   /** How they go along with a room to another host. */
   moves: SandboxesMove;
-  /** Ends an organization's sandboxes but those in standby, which nobody's call does. */
+  /** Ends an organization's sandboxes except those in standby, without a call. */
   endRunning(orgId: OrgId, cause: ExitCause): Promise<void>;
   countLive(roomUid: RoomUid): number;
-  /** What is going on in a room's sandboxes now, without asking their guests. */
+  /** Current activity in a room's sandboxes, without requests to their guests. */
   going(roomUid: RoomUid): Going;
-  /** What is left for further guests, and what those that are there have of the host's memory. */
+  /** Capacity for further guests, and the host memory of existing ones. */
   capacity(): { memory_mib_free: number; memory_mib_resident: number; guest_cids_used: number };
   /** Whether further guests of these sizes find memory. */
   hasMemoryFor(memoryMib: readonly number[]): boolean;
   whenNobodyStarts: Supervisors["whenNobodyStarts"];
-  /** What sandboxes use just now. */
+  /** Current resource use of sandboxes. */
   measure: ReturnType<typeof makeMeasure>;
-  /** How many sandboxes are in each state, what was promised to those that have not ended, and what became of others. */
+  /** Number of sandboxes in each state, memory promised to sandboxes that have not ended, and statistics of outcomes. */
   figures(): { sandboxes: Record<string, number>; memory_mib: number; outcomes: Outcomes };
   recordOf: Supervisors["recordOf"];
-  /** The rooms that have guests, and what serves the drive to those of each. */
+  /** Rooms that have guests, and the virtiofsd processes that serve the drive to each. */
   shares: Pick<Supervisors, "guestRooms" | "sharesOf">;
   /** There is space on the disk: guests that stood still for want of it go on. */
   unstall(): void;
-  /** Empties logs of guests' processes that have grown too large: a guest can make them say much. */
+  /** Truncates oversized logs of guests' processes: a guest can cause much output. */
   boundLogs(): void;
   /** How they branch with their room. */
   branch: SandboxesBranch;
-  /** What an organization's snapshots take on disk. */
+  /** Disk space of an organization's snapshots. */
   snapshotBytes(orgId: OrgId): number;
-  /** Ends what is streamed to callers: the daemon is about to stop. */
+  /** Ends streams to callers: the daemon is about to stop. */
   endStreams(): void;
   stop(): void;
 }
@@ -141,7 +147,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     rows: readonly SandboxRow[] = roomSandboxes(queries, roomUid),
   ): Promise<string[]> => {
     const room = deps.currentRoom(roomUid);
-    // One that failed before the daemon was restarted has no supervisor, but still its logs.
+    // A sandbox that failed before the daemon was restarted has no supervisor, but still its logs.
     const supervised = rows.map((row) => supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null));
     const ended = await Promise.allSettled(supervised.map((supervisor) => supervisor.destroy(cause)));
     for (const outcome of ended) if (outcome.status === "rejected") throw outcome.reason;

@@ -1,4 +1,4 @@
-/** Owns the idle action of a sandbox and the reasons that wake it: input rules and defaults. */
+/** Idle action of a sandbox and its wake reasons: input rules and defaults. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { type sandboxUpdate, WAKE_REASONS } from "../../../shared/api/sandboxes.ts";
 import type { RuleBreak } from "../../core/operation.ts";

@@ -1,4 +1,4 @@
-/** Owns reading a sandbox's logs: what its guest printed on the console, or of that what its agent said. */
+/** Reading of a sandbox's logs: the guest's console output, or only the guest agent's lines of it. */
 import { sandboxLogs } from "../../../shared/api/sandboxes.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { type Bound, bind } from "../../core/operation.ts";

@@ -1,4 +1,4 @@
-/** Owns what many sandboxes use just now, measured from outside: of each two files of the kernel's, and nothing of the guest's. */
+/** Current resource use of many sandboxes, measured from outside: two kernel files per sandbox, and no data from the guest. */
 import type { TopItem } from "../../../shared/api/top.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
@@ -8,7 +8,7 @@ import type { SandboxDeps } from "./deps.ts";
 import { type ListedSandbox, listUndestroyed } from "./store.ts";
 import type { Supervisors } from "./supervisors.ts";
 
-/** Whose sandboxes are asked for; null is all. */
+/** Which sandboxes to measure; null: all. */
 export interface Measured {
   org_id: OrgId;
   room_uids: readonly RoomUid[] | null;
@@ -33,7 +33,7 @@ export function makeMeasure(deps: SandboxDeps, supervisors: Supervisors) {
     };
   };
 
-  /** At most `limit` of them, those that have not failed first; `more` is how many there are besides. */
+  /** At most `limit` of them, failed ones last; `more`: the number of the others. */
   return async (whose: Measured, limit: number): Promise<{ items: TopItem[]; more: number }> => {
     const rows = listUndestroyed(deps.database.queries, whose);
     const rooms = new Map<RoomUid, string>();

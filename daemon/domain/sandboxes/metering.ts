@@ -1,4 +1,4 @@
-/** Owns what of a sandbox is metered: the time in which it is running. Standby, like the time it takes to start, is free. */
+/** Metering of a sandbox: the time in which it is running. Standby, like the time it takes to start, is free. */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Meter, Place } from "../orgs/index.ts";
@@ -11,7 +11,7 @@ export function meterState(meter: Meter, queries: Queries, row: SandboxRow, stat
   else if (row.state === "running") meter.closes(queries, sandbox_id);
 }
 
-/** Its time is of the key that made it, and so is what it sends; `key_id` is whose call it is about otherwise. */
+/** Its time and its egress are charged to the key that created it; `key_id`: the key of the call for other usage. */
 export function placeOf(row: SandboxRow, key_id = row.created_by_id): Place {
   const { org_id, room_uid, agent_id } = row;
   return { org_id, room_uid, agent_id, key_id };

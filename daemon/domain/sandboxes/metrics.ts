@@ -13,7 +13,7 @@ import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 const LINK_DEADLINE_MS = 5_000;
-/** What one that hibernates uses. */
+/** Use of a hibernated sandbox. */
 const NOTHING = { cpu_seconds: 0, resident_bytes: 0 };
 
 export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound {

@@ -1,4 +1,4 @@
-/** Owns what became of this host's sandboxes since the daemon started: how they came up and how fast, and what ended them. */
+/** Statistics of this host's sandboxes since the daemon started: starts by mode with their durations, and causes of their ends. */
 import {
   EXIT_CAUSES,
   type ExitCause,
@@ -17,19 +17,19 @@ const BOUNDS_SECONDS = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120];
 const RESTED = ["paused", "hibernated"] as const;
 const RESUME_REASONS = ["resume", ...WAKE_REASONS] as const;
 
-/** What fails at one of these is the host's doing, whatever the template; what comes later may be the guest's own. */
+/** A failure at one of these stages is caused by the host, whatever the template; a later failure may be caused by the guest. */
 const OF_HOST = ["directories", "disk", "machine", "load", "devices", "plug"].map((stage) => `${stage}_failed`);
-/** So many in a row are no accident, for so long. */
+/** This many failures in a row are not accidental, for this long. */
 const MANY_FAILED = 3;
 const FAILING_MS = 10 * 60_000;
 
-/** What a sandbox is resumed for: the call of that name, or what wakes it. */
+/** Why a sandbox is resumed: the call of that name, or a wake reason. */
 export type ResumeReason = "resume" | WakeReason;
 
 export class Outcomes {
   /** From the call until its guest was on disk, in seconds. */
   readonly hibernated = new Histogram(BOUNDS_SECONDS);
-  /** From the call, or what has woken it, until it was running again, in seconds, by what it was before. */
+  /** From the call or wake event until it was running again, in seconds, by its former state. */
   readonly resumed: Record<(typeof RESTED)[number], Histogram> = eachOf(RESTED, () => new Histogram(BOUNDS_SECONDS));
   readonly resumes: Record<ResumeReason, number> = eachOf(RESUME_REASONS, () => 0);
   /** Since when each that is being saved is. */
@@ -37,7 +37,7 @@ export class Outcomes {
   /** From the call until it was running, in seconds. */
   readonly started: Record<StartMode, Histogram> = eachOf(START_MODES, () => new Histogram(BOUNDS_SECONDS));
   readonly ended: Record<ExitCause, number> = eachOf(EXIT_CAUSES, () => 0);
-  /** Those that were never running. */
+  /** Sandboxes that were never running. */
   notStarted = 0;
   /** How many of the last starts failed for reasons of the host, and when the last of them did. */
   #failedInARow = 0;
@@ -48,7 +48,7 @@ export class Outcomes {
     return this.#failedInARow >= MANY_FAILED && monotonicMs() - this.#failedAt < FAILING_MS;
   }
 
-  /** The sandbox has a new state. Each ends once: one that failed is destroyed without being `destroying`. */
+  /** Records a new state. Each sandbox ends once: a failed one is destroyed without `destroying`. */
   note({ sandbox_id, state, status_reason, start_mode, create_wall_ms, exit_cause, ready_at }: SandboxRow): void {
     const savingSince = this.#saving.get(sandbox_id);
     this.#saving.delete(sandbox_id);
@@ -71,7 +71,7 @@ export class Outcomes {
     if (exit_cause !== null) this.ended[exit_cause]++;
   }
 
-  /** One that was in this state runs again. */
+  /** A sandbox in this state runs again. */
   noteResumed(from: SandboxState, reason: ResumeReason, seconds: number): void {
     this.resumes[reason]++;
     if (from === "paused" || from === "hibernated") this.resumed[from].note(seconds);

@@ -1,6 +1,6 @@
 /**
- * Owns the row of one sandbox as everybody sees it: every change is committed before it is published, one after another.
- * Whether a change of state is still possible is decided where it is written, so nothing late undoes another.
+ * The published row of one sandbox: every change is committed before it is published, one after another.
+ * Whether a state change is still allowed is decided when it is written, so a late change cannot undo another.
  */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
@@ -41,7 +41,7 @@ export class PublishedRow {
     return this.published.value;
   }
 
-  /** Since when it has been in its state, by the monotonic clock; what was before this process does not count. */
+  /** When it entered its state, by the monotonic clock; time before this process does not count. */
   get since(): number {
     return this.#since;
   }
@@ -100,7 +100,7 @@ export class PublishedRow {
   }
 
   /**
-   * Writes what is decided when its turn comes; nothing is written when that is nothing, nor when `admit` throws, who sees it
+   * Writes the change that `changeOf` returns in its turn; nothing is written if it is empty, or if `admit` throws. `admit` sees the change
    * within the transaction.
    */
   write(changeOf: () => Partial<SandboxRow>, admit?: (queries: Queries) => void): Promise<SandboxRow> {
@@ -127,7 +127,7 @@ export class PublishedRow {
   }
 }
 
-/** Something else was faster: most often whoever destroys the sandbox. */
+/** Another change was faster: usually the destruction of the sandbox. */
 class PastError extends ServiceError {
   constructor({ agent_id, state }: SandboxRow, verb: VerbName, wanted: SandboxState) {
     const details = { state, allowed_states: sourcesOf(verb, wanted) };

@@ -4,7 +4,7 @@ import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { TerminalTarget } from "../terminals/deps.ts";
 import type { Supervisors } from "./supervisors.ts";
 
-/** How long to wait for a guest whose connection is just coming back. */
+/** How long to wait for a guest that is reconnecting. */
 const LINK_DEADLINE_MS = 10_000;
 
 /** Throws guest_unreachable, with these details. */
@@ -21,7 +21,7 @@ export async function linkOf(
   });
 }
 
-/** Does something while the sandbox is in use, so that it is not idle; who only looks uses nothing. */
+/** Runs `work` as use of the sandbox, so that it is not idle; observation is not use. */
 export async function inUse<T>(
   supervisors: Supervisors,
   { row, isLookedAt }: Pick<TerminalTarget, "row" | "isLookedAt">,

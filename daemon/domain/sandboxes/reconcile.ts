@@ -1,8 +1,8 @@
 /**
- * Owns comparing what the rows say with what is on the host, at the start and every minute, and setting right what differs:
- * processes, sockets, disks and directories that belong to no sandbox; sandboxes that are on their way for too long, that
- * failed and still hold something, whose guest could not be taken over yet, or whose QEMU is gone. On a healthy host it
- * changes nothing. It never races a create: whatever has a supervisor, or waits in the pool, is asked or left alone.
+ * Reconciler: compares the rows with the host, at the start and every minute, and repairs differences: processes, sockets, disks and
+ * directories that belong to no sandbox; sandboxes with a transition that takes too long, failed ones that still hold resources, guests
+ * that could not be adopted yet, and guests without their QEMU. On a healthy host it changes nothing. It never races a create: for a
+ * sandbox with a supervisor it goes through that, and machines in the pool are left alone.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -25,7 +25,7 @@ export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Pr
   const known = new Set<string>(rows.map((row) => row.sandbox_id));
   const found = new Set([...processes.keys(), ...namesIn(deps.paths.guests), ...namesIn(deps.paths.sandboxes)]);
   const coming = new Set(namesIn(deps.paths.arrivals).flatMap((room) => namesIn(deps.paths.arriving(room).sandboxes)));
-  // One that was seen first may have ended since, with its sandbox.
+  // A process found by the scan may have exited since, with its sandbox.
   const isLeft = (name: string) => processes.get(name)?.some(isAlive) ?? true;
   const isStray = (name: string) =>
     !known.has(name) && !coming.has(name) && !isUnderWay(deps, supervisors, name) && isLeft(name);
@@ -49,12 +49,12 @@ export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Pr
   await Promise.all(work);
 }
 
-/** Before it has a row, or while it has none: nobody else ends it. */
+/** Before it has a row, or without one: its supervisor or the pool ends it. */
 function isUnderWay(deps: SandboxDeps, supervisors: Supervisors, sandboxId: string): boolean {
   return supervisors.get(sandboxId) !== undefined || deps.pool.holds(sandboxId);
 }
 
-/** One that failed before the daemon was restarted has its logs, and needs nobody. */
+/** A sandbox that failed before the daemon was restarted has its logs, and needs no supervisor. */
 function takeUpUnlessEnded(
   deps: SandboxDeps,
   supervisors: Supervisors,
@@ -79,14 +79,14 @@ async function setRight(
   supervisor: Supervisor,
   serving: readonly ProcessRecord[] | undefined,
 ): Promise<void> {
-  // As this process sees it: what is being written shows in the database already.
+  // The supervisor's row: the database already shows changes that are not published yet.
   const { row } = supervisor;
   const { sandbox_id, state } = row;
   if (state === "failed") {
     if (isLeftBehind(deps, row, serving) && !supervisor.busy) await supervisor.free();
     return;
   }
-  // Those that were seen before it was saved have ended since.
+  // Processes found before it was saved may have exited since.
   if (state === "hibernated" && serving?.some(isAlive) && !supervisor.busy) {
     return await supervisors.endLeft(sandbox_id);
   }
@@ -94,7 +94,7 @@ async function setRight(
     if (!supervisor.busy) await supervisor.adopt();
     return;
   }
-  // The time without a daemon is none that it has taken.
+  // Time without a daemon does not count.
   if (supervisor.isAdopting) return;
   const late = overdueFor(state, supervisor.inStateMs);
   if (late !== null) {
@@ -106,7 +106,7 @@ async function setRight(
   if (qemu && !isAlive(qemu)) await supervisor.lost("vmm_crash", "The virtual machine has ended.");
 }
 
-/** What belongs to no sandbox: a pool's machine of a daemon that was killed, or what a crash left between two steps. */
+/** Removes leftovers of no sandbox: a pooled machine of a killed daemon, or the remainder of a crash between two steps. */
 async function sweep(deps: SandboxDeps, supervisors: Supervisors, sandboxId: string): Promise<void> {
   await supervisors.freeRemains(sandboxId);
   await rm(deps.paths.sandbox(sandboxId).directory, { recursive: true, force: true });

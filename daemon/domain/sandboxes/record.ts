@@ -1,4 +1,4 @@
-/** Owns how a sandbox is shown: its row as the interface's record. Values of its environment are never shown. */
+/** API record of a sandbox's row. Values of its environment are never shown. */
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
 import type { ShownPort } from "../../../shared/api/shown-port.ts";

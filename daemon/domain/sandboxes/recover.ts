@@ -1,7 +1,7 @@
 /**
- * Owns what a new daemon does with the sandboxes of the one before it: guests are taken over, all side by side, what was on
- * its way up ends as failed, and what was on its way down is brought there. All of it goes on while the service answers
- * already: a call to such a sandbox waits for it. Whom the host's shutdown has put to sleep is resumed then (host-start.ts).
+ * Recovery of the previous daemon's sandboxes: guests are adopted, all in parallel, starting sandboxes end as failed, and transitions to
+ * rest or to the end are completed. The daemon serves calls at the same time: a call to such a sandbox waits for its recovery. Sandboxes
+ * saved at the host's shutdown are resumed afterwards (host-start.ts).
  */
 import { describeError } from "../../core/service-error.ts";
 import { endUnrecorded, guestProcesses } from "../../host/guest/remains.ts";
@@ -28,7 +28,7 @@ export async function recover(
   return found;
 }
 
-/** Goes on with a sandbox that has a row and no supervisor; `serving` are the processes that are found for it; `after` comes first. */
+/** Continues a sandbox that has a row and no supervisor; `serving`: processes found for it; `after` is awaited first. */
 export function takeUp(
   deps: SandboxDeps,
   supervisors: Supervisors,

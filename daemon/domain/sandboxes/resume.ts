@@ -38,13 +38,13 @@ type Added = ReturnType<typeof countedWith>;
 type RequireQuota = (queries: Queries, added: Added) => void;
 
 interface Resuming {
-  /** What it is resumed for. */
+  /** Why it is resumed. */
   reason: ResumeReason;
   /** Within the transaction by which it takes memory again. Throws quota_exceeded. */
   requireQuota: RequireQuota;
 }
 
-/** Throws invalid_state, quota_exceeded, insufficient_capacity, drive_full, and what the supervisor throws. */
+/** Throws invalid_state, quota_exceeded, insufficient_capacity, drive_full, and errors of the supervisor. */
 export async function resumeSupervised(
   deps: SandboxDeps,
   supervisors: Supervisors,

@@ -1,4 +1,4 @@
-/** Owns what a new sandbox is made of, a template or a snapshot of its room: which of them, what that demands, and what it brings along. */
+/** Source of a new sandbox, a template or a snapshot of its room: selection, requirements, and the settings it contributes. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { MEMORY_MIB_MIN, type sandboxCreate } from "../../../shared/api/sandboxes.ts";
 import type { RuleBreak } from "../../core/operation.ts";
@@ -13,7 +13,7 @@ import { findSnapshot } from "./snapshots/store.ts";
 import type { SnapshotRow } from "./snapshots/table.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** What a sandbox starts from where nobody names a template. */
+/** Template of a sandbox if the call specifies none. */
 export const DEFAULT_TEMPLATE = "default";
 
 export type Source = { template: Template; snapshot: null } | { template: null; snapshot: SnapshotRow };
@@ -21,10 +21,10 @@ export type Source = { template: Template; snapshot: null } | { template: null; 
 type Input = InputOf<typeof sandboxCreate>;
 type Asked = Partial<Input>;
 
-/** A room, and the agent that whoever asks is bound to; null: to none. */
+/** A room, and the agent to which the caller is bound; null: none. */
 type Asking = RoomTarget & { asking: string | null };
 
-/** Null where there is none; whoever is bound to an agent has no other's memory. */
+/** Null if absent; a caller bound to an agent cannot access the memory of another agent. */
 export function sourceOf(deps: SandboxDeps, { template_id, snapshot_id }: Asked, room: Asking): Source | null {
   if (snapshot_id !== undefined) {
     const snapshot = findSnapshot(deps.database.queries, room.room_uid, snapshot_id);
@@ -35,7 +35,7 @@ export function sourceOf(deps: SandboxDeps, { template_id, snapshot_id }: Asked,
   return template ? { template, snapshot: null } : null;
 }
 
-/** `bad` is what is wrong with the input besides. */
+/** `bad`: other violations in the input. */
 export function sourceRules(deps: SandboxDeps, input: Asked, room: Asking, bad: readonly RuleBreak[]): RuleBreak[] {
   const source = sourceOf(deps, input, room);
   const broken: RuleBreak[] = [];
@@ -45,7 +45,7 @@ export function sourceRules(deps: SandboxDeps, input: Asked, room: Asking, bad: 
   } else if (!source) broken.push(unknownSource(deps, input, room));
   const [min, max, whose] = memoryBounds(deps, source);
   const memory = input.memory_mib;
-  // What every host refuses is told with this host's bounds as well.
+  // A value that every host refuses is reported with this host's bounds as well.
   const tooLittle = bad.some(({ field, code }) => field === "memory_mib" && code === "out_of_range");
   const outside = { field: "memory_mib", code: "out_of_range", max } as const;
   if (tooLittle || (memory !== undefined && (memory > max || (source?.snapshot && memory < min)))) {
@@ -89,12 +89,12 @@ export async function requireMakeable(
       detail: `The snapshot has ${has.memory_mib} MiB of memory and ${has.vcpu_count} processors; a sandbox of this host has ${limits.memory_mib} and ${limits.vcpus} at most.`,
     });
   }
-  // What each of them may have, both together may not.
+  // Each may be within the limits alone, but not both together.
   const [broken] = environmentRules({ ...settings.env, ...env });
   if (broken) throw new ServiceError("invalid_env_json", { detail: broken.message });
 }
 
-/** What a sandbox's row has of its source, as far as `input` says nothing else. */
+/** Fields of a sandbox's row from its source, unless `input` overrides them. */
 export function fieldsOf(
   { template, snapshot }: Source,
   input: Omit<Input, "room_id" | "wait" | "wait_timeout_ms">,
@@ -116,7 +116,7 @@ export function fieldsOf(
     };
   }
   const { settings, template_id, template_digest, snapshot_id, disk_mib } = snapshot;
-  // A guest that was without its network or its room when it was saved does not come to have them.
+  // A guest that was saved without network or room does not get them later.
   const guest_net = settings.guest_net && (enable_guest_net ?? true);
   return {
     template_id,
@@ -150,7 +150,7 @@ function unknownSource(deps: SandboxDeps, { template_id, snapshot_id }: Asked, {
   };
 }
 
-/** The least and the most that such a sandbox may have, and for whom that is so. */
+/** Minimum and maximum memory of such a sandbox, and the origin of these limits. */
 function memoryBounds(
   deps: Pick<SandboxDeps, "limits">,
   source: Source | null,
@@ -169,7 +169,7 @@ function memoryBounds(
   return [record.min_memory_mib, max, max < most ? `with template ${record.template_id}` : "on this host"];
 }
 
-/** What a machine that is saved has cannot be changed. */
+/** The number of processors of a saved machine, which cannot be changed; else null. */
 function vcpusOf(source: Source | null): number | null {
   return source?.snapshot?.mode === "full" ? source.snapshot.vcpu_count : null;
 }

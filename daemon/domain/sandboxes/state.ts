@@ -1,12 +1,12 @@
 /**
- * Owns the states of a sandbox, the ways between them, and who may take them: the verbs of its supervisor. Pure.
+ * States of a sandbox, their transitions, and the supervisor's verbs that may make them. Pure.
  *
- *   creating → starting → running ⇄ pausing → paused → resuming → running
- *       │          │         │ ⇅                           ▲ ↓
- *       │          │         │ hibernating ──▶ hibernated ─┴─┘
- *       │          │         └── any at rest ── a snapshot's ──▶ resuming
- *       └──────────┴─────────┴─ any of these ──▶ failed
- *   any but failed ──▶ destroying ──▶ destroyed ◀── failed
+ *     creating → starting → running ⇄ pausing → paused → resuming → running
+ *         │          │         │ ⇅                           ▲ ↓
+ *         │          │         │ hibernating ──▶ hibernated ─┴─┘
+ *         │          │         └── any at rest ── a snapshot's ──▶ resuming
+ *         └──────────┴─────────┴─ any of these ──▶ failed
+ *     any but failed ──▶ destroying ──▶ destroyed ◀── failed
  */
 import { SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -25,15 +25,15 @@ const fromEach = (states: readonly SandboxState[], to: SandboxState): Ways =>
 interface VerbRule {
   /** The states from which it acts. */
   acts: readonly SandboxState[];
-  /** What it is from any other: nothing, or refused with invalid_state. */
+  /** Its effect in any other state: none, or refusal with invalid_state. */
   otherwise: "nothing" | "refused";
   /** Every change of state that it may make, also when something else was faster. */
   ways: Ways;
 }
 
 /**
- * What a supervisor does, one verb at a time. Two do something before their turn: `destroy` says `destroying` and ends the
- * processes under whatever is being done, and so does `fail` for a sandbox that is overdue.
+ * Verbs of a supervisor, executed one at a time. Two act before their turn: `destroy` publishes `destroying` and ends the processes under
+ * the current work, and so does `fail` for an overdue sandbox.
  */
 export const VERBS = {
   /** Brings a new guest up. */
@@ -56,7 +56,7 @@ export const VERBS = {
   },
   /** Takes a snapshot of it; its state stays. */
   snapshot: { acts: ["running", "hibernated"], otherwise: "refused", ways: {} },
-  /** Makes it what it was when a snapshot was taken. */
+  /** Restores its state of a snapshot. */
   rollback: {
     acts: ["running", "paused", "hibernated"],
     otherwise: "refused",
@@ -72,7 +72,7 @@ export const VERBS = {
   },
   /** The guest is gone, did not come up, or is overdue. */
   fail: { acts: LIVE, otherwise: "nothing", ways: fromEach(LIVE, "failed") },
-  /** Ends what a failed one still holds. */
+  /** Ends processes and frees resources that a failed sandbox still holds. */
   free: { acts: ["failed"], otherwise: "nothing", ways: {} },
   destroy: {
     acts: [...LIVE, "failed", "destroying"],
@@ -100,8 +100,8 @@ export function sourcesOf(verb: VerbName, to: SandboxState): SandboxState[] {
 }
 
 /**
- * How long a sandbox may be on its way. What takes longer ends: as destroyed when it was to be destroyed, else as failed.
- * Each is beyond what the work itself allows for, so that it strikes only where that hangs.
+ * Time limits of transitions. A sandbox that exceeds its limit ends: as destroyed if it was being destroyed, else as failed. Each limit is
+ * above the timeouts of the work itself, so that it applies only if the work hangs.
  */
 export const STATE_DEADLINES_MS: Partial<Record<SandboxState, number>> = {
   creating: 150_000,
@@ -112,7 +112,7 @@ export const STATE_DEADLINES_MS: Partial<Record<SandboxState, number>> = {
   destroying: 45_000,
 };
 
-/** Milliseconds by which a sandbox that has been in a state for so long is past its deadline, or null. */
+/** Milliseconds past the deadline after `inStateMs` in a state, or null. */
 export function overdueFor(state: SandboxState, inStateMs: number): number | null {
   const deadlineMs = STATE_DEADLINES_MS[state];
   if (deadlineMs === undefined) return null;

@@ -1,4 +1,4 @@
-/** Owns the SQL of sandboxes. */
+/** SQL queries of sandboxes. */
 import { and, asc, count, desc, eq, gt, inArray, ne, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
@@ -22,13 +22,13 @@ export function updateSandbox(
   queries.update(sandboxes).set(change).where(eq(sandboxes.sandbox_id, sandboxId)).run();
 }
 
-/** By agent_id, the live one before any that failed, or by sandbox_id; never one that was destroyed. */
+/** By agent_id, a live sandbox before failed ones, or by sandbox_id; never a destroyed one. */
 export function findSandbox(queries: Queries, roomUid: SandboxRow["room_uid"], name: string): SandboxRow | undefined {
   const { byAgent, byId } = lookupsOf(queries);
   return (name.startsWith("sbx_") ? byId : byAgent).get({ room_uid: roomUid, name });
 }
 
-/** The same, and where there is none one that was destroyed, as long as its row is. */
+/** The same, but falls back to a destroyed sandbox, as long as its row exists. */
 export function findSandboxEver(
   queries: Queries,
   roomUid: SandboxRow["room_uid"],
@@ -52,7 +52,7 @@ export function locateSandbox(queries: Queries, orgId: OrgId, sandboxId: string)
   return queries.select({ room_uid, agent_id }).from(sandboxes).where(isIt).get();
 }
 
-/** Whose agent's each of an organization's sandboxes is, to be joined with what belongs to sandboxes. */
+/** The agent of each of an organization's sandboxes, for joins with data of sandboxes. */
 export function sandboxesOfOrg(queries: Queries, orgId: OrgId) {
   const { sandbox_id, org_id, room_uid, agent_id } = sandboxes;
   return queries
@@ -64,7 +64,7 @@ export function sandboxesOfOrg(queries: Queries, orgId: OrgId) {
 
 const lookupsOf = preparedBy(prepareLookups);
 
-/** Every call about a sandbox asks. */
+/** Prepared statements: every call about a sandbox needs one. */
 function prepareLookups(queries: Queries) {
   const { room_uid, state, agent_id, sandbox_id } = sandboxes;
   const by = (column: typeof agent_id | typeof sandbox_id) =>
@@ -133,7 +133,7 @@ const ofRoom = preparedBy((queries) =>
     .prepare(),
 );
 
-/** Those of a room that have ended are told of no more. */
+/** Deletes the rows of a room's destroyed sandboxes. */
 export function forgetEnded(queries: Queries, roomUid: SandboxRow["room_uid"]): void {
   queries
     .delete(sandboxes)
@@ -141,7 +141,7 @@ export function forgetEnded(queries: Queries, roomUid: SandboxRow["room_uid"]): 
     .run();
 }
 
-/** Of each room that was asked for. */
+/** Cached per room. */
 const live = new Remembered<number>();
 
 /** Outside of transactions. */
@@ -153,10 +153,10 @@ export function countLive(queries: Queries, roomUid: SandboxRow["room_uid"]): nu
   return live.get(queries, roomUid, ask) ?? 0;
 }
 
-/** Those that are not destroyed, in the words of the index: most of all that there ever were are. */
+/** Sandboxes that are not destroyed, in the words of the index: most of all rows are destroyed ones. */
 const isUndestroyed = sql`${sandboxes.state} <> 'destroyed'`;
 
-/** What a daemon before this one left unfinished. */
+/** Sandboxes that the previous daemon left unfinished. */
 export function unfinished(queries: Queries): SandboxRow[] {
   return queries
     .select()
@@ -165,7 +165,7 @@ export function unfinished(queries: Queries): SandboxRow[] {
     .all();
 }
 
-/** Those that rest, or are on their way to or from it, while a message waits that wakes them. */
+/** Sandboxes that rest, or are in transition to or from rest, and have a queued message that wakes them. */
 export function wokenByMessages(queries: Queries): string[] {
   const { sandbox_id, state, fabric_attached, wake_on, room_uid, agent_id } = sandboxes;
   const rests = sql`${isUndestroyed} AND ${inArray(state, ["pausing", "paused", "hibernating", "hibernated", "resuming"])}`;
@@ -199,13 +199,13 @@ export function undestroyed(queries: Queries): SandboxRow[] {
   return queries.select().from(sandboxes).where(isUndestroyed).all();
 }
 
-/** What of a sandbox's row a long list needs. */
+/** Columns of a sandbox's row for long lists. */
 export type ListedSandbox = Pick<
   SandboxRow,
   "sandbox_id" | "room_uid" | "agent_id" | "state" | "vcpu_count" | "memory_mib" | "ready_at"
 >;
 
-/** An organization's sandboxes that are not destroyed, of these rooms and this agent (null: of all), those that failed last. */
+/** An organization's sandboxes that are not destroyed, of these rooms and this agent (null: of all), failed ones last. */
 export function listUndestroyed(
   queries: Queries,
   of: { org_id: OrgId; room_uids: readonly SandboxRow["room_uid"][] | null; agent_id: string | null },
@@ -226,7 +226,7 @@ export function listUndestroyed(
     .all();
 }
 
-/** How many sandboxes on this host are in each state but the last, and what those that have not ended were promised. */
+/** Number of sandboxes on this host in each state except destroyed, and the memory promised to them. */
 export function countStates(queries: Queries): { state: SandboxState; held: number; memory_mib: number }[] {
   return statesCounted(queries).all();
 }
@@ -243,16 +243,16 @@ const statesCounted = preparedBy((queries) => {
 
 /** Neither failed nor destroyed, in the words of the index. */
 const isLive = sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`;
-/** Of those that hibernate, the ones that the service does not resume by itself, which it does without another look at the quota. */
+/** Hibernated sandboxes that the daemon does not resume automatically; it resumes the others without another quota check. */
 const rests = sql<number>`(${sandboxes.state} = 'hibernated' AND ${notInArray(sandboxes.status_reason, [...RESUMED_REASONS])})`;
 
 /** Use of an organization without sandboxes. */
 export const NO_SANDBOXES = { sandboxes: 0, memory_mib: 0, disk_gib: 0, hibernated_rooms: 0 };
 
 /**
- * An organization's live sandboxes as its quota counts them: a hibernated one has no memory, and a room whose sandboxes all hibernate
- * has only their disks. `hibernated_rooms` is the number of such rooms. Sandboxes that are saved for a restart of their host or a move of their
- * room count as if they ran.
+ * An organization's live sandboxes as its quota counts them: a hibernated one has no memory, and a room with only hibernated sandboxes has
+ * only their disks. `hibernated_rooms` is the number of such rooms. Sandboxes saved for a restart of their host or a move of their room
+ * count as running.
  */
 export function orgSandboxes(queries: Queries, orgId: OrgId): typeof NO_SANDBOXES {
   return heldSandboxes(queries, eq(sandboxes.org_id, orgId)).get(orgId) ?? NO_SANDBOXES;
@@ -308,7 +308,7 @@ export function countedWith(
     .where(and(eq(sandboxes.room_uid, room_uid), ne(sandboxes.sandbox_id, sandbox_id), isLive))
     .get() ?? { held: 0, hibernated: 0 };
   if (others.hibernated < others.held) return { rooms: 0, sandboxes: isNew ? 1 : 0, memory_mib };
-  // The whole room hibernated; one that had no sandbox was counted.
+  // The whole room hibernated; a room without sandboxes was counted.
   return { rooms: isNew && others.held === 0 ? 0 : 1, sandboxes: others.held + 1, memory_mib };
 }
 
@@ -321,7 +321,7 @@ export function orgCids(queries: Queries, orgId: OrgId): number {
   return queries.select({ held: count() }).from(sandboxes).where(held).get()?.held ?? 0;
 }
 
-/** What guests that have not ended were promised. */
+/** Memory promised to guests that have not ended. */
 export function memoryPromised(queries: Queries): Pick<SandboxRow, "sandbox_id" | "memory_mib">[] {
   return queries
     .select({ sandbox_id: sandboxes.sandbox_id, memory_mib: sandboxes.memory_mib })
@@ -356,7 +356,7 @@ export function failedFor(queries: Queries, reason: string): string[] {
     .map((row) => row.agent_id);
 }
 
-/** It is about to be taken over. */
+/** It is about to be adopted. */
 export function noteAdoption(queries: Queries, sandbox_id: SandboxRow["sandbox_id"]): void {
   queries
     .insert(adoptions)
@@ -365,7 +365,7 @@ export function noteAdoption(queries: Queries, sandbox_id: SandboxRow["sandbox_i
     .run();
 }
 
-/** Others go on while it is still being taken over; one that is forgotten already stays so. */
+/** Others continue while it is still being adopted; a deleted note stays deleted. */
 export function noteLateAdoption(queries: Queries, sandboxId: SandboxRow["sandbox_id"]): void {
   queries.update(adoptions).set({ under_way: UNDER_WAY.late }).where(eq(adoptions.sandbox_id, sandboxId)).run();
 }
@@ -375,11 +375,11 @@ export function forgetAdoption(queries: Queries, sandboxId: SandboxRow["sandbox_
   queries.delete(adoptions).where(eq(adoptions.sandbox_id, sandboxId)).run();
 }
 
-/** What a daemon before this one noted, whether it crashed or not: how often each sandbox was being taken over at a crash. */
+/** Notes of the previous daemon, whether it crashed or not: the number of crashes during each sandbox's adoption. */
 export function countAdoptions(queries: Queries, crashed: boolean): Map<string, number> {
   const { crashes, under_way, sandbox_id } = adoptions;
   if (crashed) {
-    // Those that were late are meant only where there is no other.
+    // Late adoptions are blamed only if there is no other.
     const blamed = sql`(SELECT min(under_way) FROM adoptions WHERE under_way <> ${UNDER_WAY.no})`;
     queries
       .update(adoptions)

@@ -1,11 +1,11 @@
 /**
- * Owns the life of one sandbox: the only one that changes its state. Others ask it, or wait on what it publishes.
- * What takes a while (start, take over, standby, hibernate, resume, end) is done one after another; each change of the row that it
- * announces is written before it is done, and has an order of its own (published-row.ts). Its verbs, the states in which
- * each acts and the changes that each may make are a table in state.ts.
+ * Supervisor of one sandbox, the only code that changes its state. Other code sends it requests, or waits on its published row.
+ * Longer operations (start, adopt, standby, hibernate, resume, end) run one after another; each change of the row is written before the
+ * operation that it announces, and changes have their own order (published-row.ts). Its verbs, the states in which each acts and the
+ * changes that each may make are a table in state.ts.
  *
- * So a DELETE says `destroying` at once, takes the processes from under whatever is being done, and ends the rest when its
- * turn comes. What is late is known by the sandbox_id, which is never used again, and by the guest that it was meant for.
+ * So a DELETE publishes `destroying` immediately, ends the processes under the current operation, and completes the teardown in its turn.
+ * Late work is recognized by the sandbox_id, which is never reused, and by the guest for which it was meant.
  */
 import { rm } from "node:fs/promises";
 import type { ExitCause } from "../../../shared/api/sandboxes.ts";
@@ -46,15 +46,17 @@ export interface SupervisorDeps extends RowDeps, EndingDeps {
   start(row: SandboxRow, onStarted: () => void, signal: AbortSignal): Promise<Guest>;
   /** Takes over a guest that a daemon before this one started. Throws with why it cannot be; not_ready: not now. */
   adopt(row: SandboxRow, signal: AbortSignal): Promise<{ guest: Guest; paused: boolean }>;
-  /** Makes a guest again of what was saved of it. Throws; what was saved is there then, unless the guest had gone on. */
+  /** Restores a guest from its saved state. If it throws, the saved state still exists, unless the guest had continued. */
   restore(row: SandboxRow, signal: AbortSignal): Promise<Guest>;
-  /** Takes a snapshot of what was saved of a sandbox that hibernates. */
+  /** Takes a snapshot of the saved state of a hibernated sandbox. */
   snapshotSaved(row: SandboxRow, request: SnapshotRequest): Promise<SnapshotTaken>;
-  /** Puts a snapshot into the sandbox's directory; once this resolves that is what there is of it. Throws, and it is as before. */
+  /**
+   * Copies a snapshot into the sandbox's directory; once this resolves, it replaces the sandbox's state. If it throws, nothing has changed.
+   */
   adoptSnapshot(row: SandboxRow, from: SnapshotPlace): Promise<void>;
   /** Throws room_moving while its room is on its way to another host. */
   requireUnmoved(row: SandboxRow): void;
-  /** The sandbox is destroyed: nothing is left to supervise. */
+  /** The sandbox is destroyed: nothing remains to supervise. */
   onGone(row: SandboxRow): void;
 }
 
@@ -100,17 +102,17 @@ export class Supervisor {
     return this.#work.busy;
   }
 
-  /** Whether its guest runs and could not be taken over yet: `adopt` is to be tried again. */
+  /** Whether its guest runs and could not be adopted yet: `adopt` has to be retried. */
   get isLeft(): boolean {
     return this.#isLeft;
   }
 
-  /** Whether its guest is just being taken over, which has deadlines of its own. */
+  /** Whether its guest is currently being adopted, which has separate deadlines. */
   get isAdopting(): boolean {
     return this.#isAdopting;
   }
 
-  /** Settles once its guest was taken over, where a daemon before this one started it. */
+  /** Settles once its guest was adopted, if the previous daemon started it. */
   adopted(): Promise<unknown> {
     return this.#adopting ?? Promise.resolve();
   }
@@ -133,15 +135,15 @@ export class Supervisor {
         });
         this.#watch(guest, over);
       } catch (error) {
-        // Whoever destroys it has said so, waits for this turn to end, and frees what is there.
+        // `destroy` has published it, waits for this turn to end, and frees the resources.
         if (!this.#isGoing) await this.#failToStart(error);
       }
     });
   }
 
   /**
-   * Takes over the guest of a daemon before this one, in the state in which it is. What cannot be taken over has failed;
-   * where the host only lacks something for it now, it is left as it is. Again tries again. `after` comes first.
+   * Adopts the guest of the previous daemon, in its current state. If it cannot be adopted, the sandbox fails; if the host only lacks a
+   * resource now, the guest is left as it is. A repeated call retries. `after` is awaited first.
    */
   adopt(after?: Promise<unknown>): Promise<void> {
     this.#isAdopting = true;
@@ -153,7 +155,7 @@ export class Supervisor {
         const { guest, paused } = await this.#deps.adopt(this.row, this.#giveUp.signal);
         const over = this.#ending.take(guest);
         this.#isLeft = false;
-        // What a save that was cut off has left.
+        // Leftovers of an interrupted save.
         await forgetSaved(this.#deps.paths);
         await this.#settle(paused);
         await this.#row.found();
@@ -174,28 +176,28 @@ export class Supervisor {
     this.#adopting = adopting.finally(() => {
       this.#isAdopting = false;
     });
-    // Who asked for it hears of it.
+    // The caller gets the error.
     this.#adopting.catch(() => {});
     return adopting;
   }
 
-  /** The guest is gone, or has to go: ends what is left of it, and frees all it had. */
+  /** The guest is gone, or has to go: ends its remaining processes, and frees its resources. */
   lost(cause: ExitCause, message: string): Promise<void> {
     return this.#work.put(() => this.#ending.lose(cause, cause, message));
   }
 
-  /** It was on its way for too long: takes away what it waits for, and ends it. */
+  /** Its transition took too long: ends the processes it waits for, and the sandbox. */
   async overdue(message: string): Promise<void> {
     const since = this.row.last_transition_at;
     await this.#ending.endProcesses();
     await this.#work.put(async () => {
       if (this.row.last_transition_at !== since) return;
-      // Whatever it waited for, what was saved of it is there.
+      // Its saved state, if complete, is kept, whatever it waited for.
       if (!(await this.#staysSaved())) await this.#ending.lose("vmm_crash", "overdue", message);
     });
   }
 
-  /** Ends and frees what is left of one that failed. */
+  /** Ends the remaining processes of a failed sandbox, and frees its resources. */
   free(): Promise<void> {
     return this.#work.put(async () => {
       if (actsIn("free", this.row.state)) await this.#ending.free({});
@@ -208,7 +210,7 @@ export class Supervisor {
    */
   async destroy(cause: ExitCause): Promise<void> {
     if (!actsIn("destroy", this.row.state)) return;
-    // One that failed has nothing left to end, and its agent may have another sandbox by now.
+    // A failed sandbox has no guest to end, and its agent may have another sandbox by now.
     if (mayTake("destroy", this.row.state, "destroying")) {
       const ended = this.row.exit_cause === null ? { exit_cause: cause, exit_at: now() } : {};
       await this.#row.becomeUnlessPast("destroy", "destroying", cause, "The sandbox is being destroyed.", ended);
@@ -230,8 +232,8 @@ export class Supervisor {
   }
 
   /**
-   * Pauses the running guest; `reason` and `message` are what its record says then. Nothing where `isWanted` says no when its turn comes.
-   * Throws invalid_state; or guest_unreachable, and then it runs on or has failed.
+   * Pauses the running guest; `reason` and `message` go into its record. Does nothing if `isWanted` returns false in its turn. Throws
+   * invalid_state; or guest_unreachable, and then it keeps running or has failed.
    */
   standby(reason = "standby", message = STANDBY_MESSAGE, isWanted = () => true): Promise<SandboxRow> {
     return this.#work.put(async () => {
@@ -299,9 +301,9 @@ export class Supervisor {
   }
 
   /**
-   * Lets a guest that is in standby or hibernates go on, its clock set right. `admit` sees that one which hibernates takes memory again,
-   * within the transaction. Throws invalid_state and what `admit` throws; or guest_unreachable, and then it has failed, or hibernates
-   * as before. `reason` is what its record says meanwhile.
+   * Resumes a guest from standby or hibernation, and sets its clock. For a hibernated one, `admit` checks within the transaction that it
+   * may take memory again. Throws invalid_state and errors of `admit`; or guest_unreachable, and then it has failed, or hibernates as
+   * before. `reason` is in its record during the resume.
    */
   resume(admit?: (queries: Queries) => void, reason = "resume"): Promise<SandboxRow> {
     return this.#work.put(() => {
@@ -317,7 +319,7 @@ export class Supervisor {
     return await this.#restoreNow({});
   }
 
-  /** Within the transaction by which it takes memory again: what was saved of it is no other host's. */
+  /** Within the transaction in which it takes memory again: checks that its saved state does not belong to another host. */
   #admit(queries: Queries, admit?: (queries: Queries) => void): void {
     this.#deps.requireUnmoved(this.row);
     admit?.(queries);
@@ -369,27 +371,27 @@ export class Supervisor {
     return this.#row.write(() => change);
   }
 
-  /** The same where what is changed depends on what it is now; what `changeOf` throws leaves it as it is. */
+  /** The same for a change that depends on the current row; if `changeOf` throws, nothing changes. */
   changeBy(changeOf: (row: SandboxRow) => Partial<SandboxRow>): Promise<SandboxRow> {
     return this.#row.write(() => changeOf(this.row));
   }
 
-  /** The running guest's link of the moment; waits a little for one that is coming back. Throws invalid_state. */
+  /** The running guest's current link; waits a short time for a reconnecting one. Throws invalid_state. */
   async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
     await this.#adopting;
     await this.#standing;
     if (!this.guest) throw this.#isLeft ? this.#notTakenOver() : new Error("the guest has ended");
-    // What is being flushed shows in reads already.
+    // Reads already show a change that is being flushed.
     await this.#row.settled();
     const link = await this.guest.connection.link(deadlineMs, signal);
-    // Brought to a standstill meanwhile: what is sent now would wait for its end.
+    // Paused in the meantime: a request sent now would be blocked until the resume.
     requireState(this.row, ["running"]);
     return link;
   }
 
   /**
-   * Whether it is whole on disk, as it was when its daemon ended: then that is what there is of it, whatever runs. What was being saved
-   * and is not whole is of no use, and the guest goes on; one that hibernated and has lost what was saved fails.
+   * Whether its complete saved state is on disk, from when its daemon ended: then that is its state, whatever is running. An incomplete
+   * save is deleted, and the guest continues; a hibernated sandbox without its saved state fails.
    */
   async #staysSaved(): Promise<boolean> {
     const { state, status_reason } = this.row;
@@ -401,7 +403,7 @@ export class Supervisor {
     }
     await this.#deps.endLeft();
     if (state === "hibernated") return true;
-    // What was saved for the host's shutdown is still to be resumed by this daemon.
+    // A sandbox saved for the host's shutdown still has to be resumed by this daemon.
     const isKept = state === "hibernating" || RESUMED_REASONS.includes(status_reason);
     const reason = isKept ? status_reason : "resume_failed";
     await this.#row.become("adopt", "hibernated", reason, HIBERNATED_MESSAGE);
@@ -409,8 +411,8 @@ export class Supervisor {
   }
 
   /**
-   * Takes a snapshot; the sandbox goes on, and calls to it wait meanwhile. Throws invalid_state; guest_unreachable or disk_full, and then
-   * there is none, and it goes on or has failed.
+   * Takes a snapshot; the sandbox continues, and calls to it wait during that. Throws invalid_state; guest_unreachable or disk_full, and
+   * then there is no snapshot, and the sandbox continues or has failed.
    */
   snapshot(request: SnapshotRequest): Promise<SnapshotTaken & { parent: SnapshotId | null }> {
     return this.#work.put(async () => {
@@ -438,9 +440,9 @@ export class Supervisor {
   }
 
   /**
-   * Makes it what `from` is; its guest ends, what it has become since is lost, and `onEnded` hears of that. `admit` is as for resume;
-   * without one it hibernates as that. Throws invalid_state and what `admit` throws; else it is as before, has failed, or hibernates as
-   * what it was turned back to.
+   * Rolls the sandbox back to `from`; its guest ends, its changes since then are lost, and `onEnded` is called. `admit` is as for resume;
+   * if absent, the sandbox hibernates in the restored state. Throws invalid_state and errors of `admit`; otherwise it is unchanged, has
+   * failed, or hibernates in the restored state.
    */
   rollback(
     from: SnapshotPlace,
@@ -467,7 +469,7 @@ export class Supervisor {
         const detail = `The sandbox was not turned back: ${toldOf(error)}.`;
         throw error instanceof ServiceError ? error : this.#saveError(error, detail);
       }
-      // From here on it is what it was then, whatever fails.
+      // From here on its state is that of the snapshot, even if a later step fails.
       for (const end of [() => this.#ending.leave(), onEnded]) {
         await end().catch((error: unknown) =>
           this.#deps.log.error("what was before a rollback has not ended", {
@@ -493,12 +495,12 @@ export class Supervisor {
     return new ServiceError("guest_unreachable", { detail: this.row.status_message });
   }
 
-  /** Whether somebody destroys it. */
+  /** Whether it is being destroyed. */
   get #isGoing(): boolean {
     return this.#giveUp.signal.aborted || this.row.state === "destroying";
   }
 
-  /** Once, however often it is told. */
+  /** Idempotent. */
   #markStarted(): Promise<void> {
     this.#marked ??= this.#row.become("start", "starting", "booting", "The guest is starting.", { started_at: now() });
     return this.#marked;
@@ -509,7 +511,7 @@ export class Supervisor {
     await this.#row.write(() => (this.#isGoing ? {} : leftChange(this.row, toldOf(why))));
   }
 
-  /** What was cut off on the way to or from standby is now where the guest is. */
+  /** Completes an interrupted transition to or from standby according to the guest's actual state. */
   async #settle(paused: boolean): Promise<void> {
     if (paused && this.row.state === "pausing") {
       await this.#row.become("adopt", "paused", "standby", STANDBY_MESSAGE);
@@ -532,7 +534,7 @@ export class Supervisor {
   #watch(guest: Guest, over: AbortSignal): void {
     watchGuest(guest, over, {
       ended: (cause, message) => this.#notice(() => this.#ending.failNow(guest, cause, message)),
-      // One that stands still may be silent, and one that has just been resumed may have come back meanwhile.
+      // A paused guest may be silent, and a just-resumed one may have reconnected since.
       silent: () =>
         this.#notice(async () => {
           if (this.row.state !== "running" || guest.connection.state.value.link !== null) return;
@@ -552,7 +554,7 @@ export class Supervisor {
     });
   }
 
-  /** Shows what is amiss with the guest's parts, until it is put right. Its state is not touched. */
+  /** Shows faults of the guest's parts until they are repaired, without a change of state. */
   async #noteHealth(guest: Guest): Promise<void> {
     if (this.guest !== guest) return;
     const before = this.row;
@@ -567,7 +569,7 @@ export class Supervisor {
     }
   }
 
-  /** What cannot be written now, on a full disk, the reconciler finds. */
+  /** If it cannot be written now, because the disk is full, the reconciler finds it. */
   #notice(work: () => Promise<void>): void {
     this.#work.put(work).catch((error: unknown) =>
       this.#deps.log.error("sandbox's end not noted", {
@@ -578,7 +580,7 @@ export class Supervisor {
   }
 }
 
-/** What callers are told of an error. Where things lie on the host is nobody's business: of each path its last part is left. */
+/** An error's text for callers. Paths of the host are not disclosed: only the last component of each is kept. */
 function toldOf(error: unknown): string {
   return describeError(error).replaceAll(/(?:\/[\w.@-]+)+\/([\w.@-]+)/g, "$1");
 }

@@ -1,4 +1,4 @@
-/** Owns all supervisors of this host: one per sandbox that is not destroyed, and the deadlines of their sandboxes. */
+/** All supervisors of this host: one per sandbox that is not destroyed, and the deadlines of their sandboxes. */
 import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
 import { newId, type RoomUid } from "../../../shared/ids.ts";
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
@@ -38,7 +38,7 @@ import { isCalled } from "./store.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
 
-/** Where somebody always starts one, machines are launched ahead all the same. */
+/** If sandboxes are always being started, the pool launches machines nevertheless after this time. */
 const LONGEST_WAIT_MS = 10_000;
 
 type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory" | "drive_limit_bytes">;
@@ -49,34 +49,34 @@ export interface Supervisors {
   /** Supervises a sandbox; `warm` is the machine that waits for it. */
   add(row: SandboxRow, room: SupervisedRoom, warm: WarmMachine | null): Supervisor;
   get(sandboxId: string): Supervisor | undefined;
-  /** Destroys a sandbox that nobody's call destroys. What does not end is tried again by the reconciler. */
+  /** Destroys a sandbox without a call. If a process does not end, the reconciler retries. */
   endUnasked(sandboxId: string, cause: ExitCause): Promise<void>;
-  /** Ends and removes whatever is on the host by this name, but its logs. Throws when something is left. */
+  /** Ends and removes everything on the host under this name, except its logs. Throws if anything remains. */
   freeRemains(sandboxId: string): Promise<void>;
-  /** The same, but its disk and what was saved of it. */
+  /** The same, except its disk and its saved state. */
   endLeft(sandboxId: string): Promise<void>;
-  /** Forgets a sandbox that did not come to be, or is no more. */
+  /** Drops a sandbox that was not created, or no longer exists. */
   drop(sandboxId: string): void;
-  /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
+  /** Runs `work` with the sandbox, which is not idle until it is done, however long it takes. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
   /** How many things are being done with it. */
   usesOf(sandboxId: string): number;
-  /** No sandbox of the room begins meanwhile. */
+  /** No sandbox of the room is created during `work`. */
   holding<T>(roomUid: RoomUid, work: () => Promise<T>): Promise<T>;
-  /** Throws invalid_state where none may begin. */
+  /** Throws invalid_state if no sandbox may be created. */
   requireUnheld(roomUid: RoomUid): void;
-  /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
+  /** Sets the sandbox's deadlines again, after a change of its timeouts. */
   schedule(row: SandboxRow): void;
-  /** What is recorded of its guest; null where there is none. */
+  /** The record of its guest's processes; null if absent. */
   recordOf(sandboxId: string): GuestRecord | null;
   /** Rooms that have guests. */
   guestRooms(): RoomUid[];
-  /** What serves the drive to the guests of a room, as far as it is there. */
+  /** The existing virtiofsd processes that serve the drive to the guests of a room. */
   sharesOf(roomUid: RoomUid): ProcessRecord[];
-  /** What became of sandboxes since the daemon started. */
+  /** Statistics of sandboxes since the daemon started. */
   outcomes: Outcomes;
   cids: FreeCids;
-  /** What the guests may still take of the host's memory. */
+  /** Host memory that the guests were promised and do not use yet. */
   growth(): Growth;
   /** Resolves when no sandbox is being started, or after a while. */
   whenNobodyStarts(): Promise<void>;
@@ -97,7 +97,7 @@ export function makeSupervisors(
   places: SnapshotPlaces,
 ): Supervisors {
   const all = new Map<string, Supervisor>();
-  /** The same by room: every second is asked for those of each. */
+  /** The same by room: looked up every second for each room. */
   const ofRooms = new Map<RoomUid, Set<Supervisor>>();
   const outcomes = new Outcomes();
   const adoptions = new Adoptions(deps, deps.crashed);
@@ -136,7 +136,7 @@ export function makeSupervisors(
     await confinementOf(deps)?.release(sandboxId);
   };
 
-  /** One that is still to be taken over has its processes all the same. */
+  /** A sandbox that is not adopted yet has processes as well. */
   const recordOf = (sandboxId: string) =>
     all.get(sandboxId)?.guest?.record() ?? readRecord(deps.paths.sandbox(sandboxId).processes);
 
@@ -180,7 +180,7 @@ export function makeSupervisors(
     requests: requestsOf(deps, row, room, listOf(all.get(row.sandbox_id)?.row ?? row)),
   });
 
-  /** Before the start as a whole is given up, so that it is told which part of it took too long. */
+  /** Shorter than the limit of the whole start, so that the error names the part that took too long. */
   const agentDeadlineMs = deps.startLimitMs * AGENT_SHARE;
 
   const startPlanOf = (row: SandboxRow, room: SupervisedRoom, image: GuestImage): StartPlan => ({
@@ -196,7 +196,7 @@ export function makeSupervisors(
     return { ...planOf(row, room), memory_mib, vcpu_count, agent_deadline_ms: agentDeadlineMs };
   };
 
-  /** Starts a sandbox, which is in use meanwhile, as is the snapshot that it is made of. */
+  /** Starts a sandbox; until that is done, it is in use, as is its snapshot. */
   const withSource = <T>({ sandbox_id, snapshot_id }: SandboxRow, work: () => Promise<T>): Promise<T> =>
     use(sandbox_id, () => (snapshot_id === null ? work() : places.use(snapshot_id, work)));
 
@@ -289,7 +289,7 @@ export function makeSupervisors(
               async () => {
                 const time = new StartTime(deps.startLimitMs);
                 const limit = AbortSignal.any([signal, time.up]);
-                // Once it goes on nothing else is left of it: then only its agent's time counts.
+                // Once the guest continues, the restore itself is done: only the agent's deadline counts from then on.
                 const how = { startMode: current.start_mode ?? "snapshot", onSpent: () => time.end() } as const;
                 try {
                   return await restoreGuest(hostOf(current), restorePlanOf(current, room), how, limit);
@@ -398,7 +398,7 @@ export function makeSupervisors(
 
 const hasGuest = ({ row }: Supervisor) => HAVE_GUESTS.includes(row.state);
 
-/** What becomes of what the guest asks: of its room where it is attached to it, else of the network. */
+/** Routes the guest's requests: to its room if it is attached to it, else to the network. */
 function requestsOf(
   deps: SandboxDeps,
   row: SandboxRow,
@@ -415,13 +415,13 @@ function requestsOf(
   return requests;
 }
 
-/** What a guest was doing when its daemon ended: to stop it was perhaps done, to let it go on is done again. */
+/** Expected run state of a guest at adoption: an interrupted pause may have taken effect, an interrupted resume is repeated. */
 function adoptedAs(state: SandboxState): AdoptedAs {
   if (state === "pausing") return "either";
   return state === "paused" ? "paused" : "running";
 }
 
-/** Null on a host that lacks something for guests: then none runs, and the next start sweeps what is left. */
+/** Null if the host lacks a requirement for guests: then none runs, and the next start removes leftovers. */
 function confinementOf(deps: SandboxDeps): Confinement | null {
   try {
     return deps.host().confinement;
@@ -430,17 +430,17 @@ function confinementOf(deps: SandboxDeps): Confinement | null {
   }
 }
 
-/** Ends a machine that was taken and not used; one that is still being launched too, whatever it waits for. */
+/** Ends a pooled machine that was taken and not used, even during its launch, whatever it waits for. */
 async function endWarm(warm: WarmMachine, paths: SandboxPaths): Promise<void> {
   await endProcesses(paths);
   const launched = await warm.launched.catch(() => null);
   await launched?.end();
 }
 
-/** Of the time that a start may take; the rest is for what comes before the agent can connect. */
+/** The agent's share of the time limit of a start; the rest is for the steps before it can connect. */
 const AGENT_SHARE = 5 / 6;
 
-/** How long a start may take. A boot may take longer than was known at its beginning: it starts what the template has running. */
+/** Time limit of a start. A boot may need more time than known at its beginning: it starts the programs that the template has running. */
 class StartTime {
   readonly #over = new AbortController();
   readonly #begun = monotonicMs();

@@ -1,6 +1,6 @@
 /**
- * Owns which sandboxes would outlive a shutdown of the host, by what is recorded of their guests and what the disk has space for:
- * `roomd doctor` says it beforehand, and the shutdown goes by it.
+ * Which sandboxes would survive a shutdown of the host, according to the records of their guests and the free disk space: `roomd doctor`
+ * reports it in advance, and the shutdown uses it.
  */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { Paths } from "../../core/paths.ts";
@@ -29,13 +29,13 @@ export interface Candidate {
 
 export interface Survival {
   saved: Candidate[];
-  /** With what would end them. */
+  /** With the reason why each would end. */
   lost: { row: SandboxRow; why: string; is_space: boolean }[];
-  /** What those that would be saved take. */
+  /** Disk space for the saved ones. */
   needs_bytes: number;
 }
 
-/** `spaceBytes` is what may be added to the disk; `recordOf` is for who has the records at hand. */
+/** `spaceBytes`: bytes that may be added to the disk; `recordOf`: for callers that have the records in memory. */
 export function survivalOf(
   queries: Queries,
   paths: Pick<Paths, "sandbox">,
@@ -50,7 +50,7 @@ export function survivalOf(
 }
 
 function candidateOf(row: SandboxRow, recorded: GuestRecord | null): Candidate {
-  // Of one that is on its way up not all is there that will be.
+  // A starting sandbox does not have all its parts yet.
   if (!recorded?.qemu || ON_THE_WAY_UP.includes(row.state)) {
     return { row, needs_bytes: savedBytes({ qemu: null }, row.memory_mib), unsavable: null };
   }

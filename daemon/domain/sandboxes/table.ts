@@ -1,4 +1,4 @@
-/** Owns the table of sandboxes as the queries see it. */
+/** Drizzle schema of the sandboxes table. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { ExitCause, OnIdle, SandboxState, StartMode, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { OrgId, RoomUid, SandboxId, SnapshotId } from "../../../shared/ids.ts";
@@ -14,7 +14,7 @@ export const sandboxes = sqliteTable("sandboxes", {
   template_digest: text(),
   vcpu_count: integer().notNull(),
   memory_mib: integer().notNull(),
-  /** What its own disk may grow to. */
+  /** Maximum size of its own disk. */
   disk_mib: integer().notNull(),
   state: text().$type<SandboxState>().notNull(),
   status_reason: text().notNull(),
@@ -48,10 +48,10 @@ export const sandboxes = sqliteTable("sandboxes", {
   snapshot_id: text().$type<SnapshotId>(),
 });
 
-/** Whether a sandbox is being taken over: `late` when it takes longer than others wait for it. */
+/** Whether a sandbox is being adopted: `late` if it takes longer than others wait for it. */
 export const UNDER_WAY = { no: 0, now: 1, late: 2 } as const;
 
-/** Sandboxes that are being taken over, or were when the service crashed (adoptions.ts). */
+/** Sandboxes that are being adopted, or were when the daemon crashed (adoptions.ts). */
 export const adoptions = sqliteTable("adoptions", {
   sandbox_id: text().$type<SandboxId>().primaryKey(),
   crashes: integer().notNull(),

@@ -1,8 +1,8 @@
 /**
- * Owns waking sandboxes that rest, in standby or hibernation: for a call that uses one, a request to its port, or a message to its agent,
- * where its row says so. Whoever needs it waits until it runs, or hears why it does not; a message's sender never does.
+ * Wakes sandboxes in standby or hibernation: for a call that uses one, a request to its port, or a message to its agent, according to
+ * `wake_on` in its row. Callers that need it wait until it runs, or get the error; a message's sender never waits.
  *
- *   on its way to rest ──▶ rests ──one resume, for all who wait──▶ runs
+ *     pausing or hibernating ──▶ at rest ──single-flight resume, for all waiting callers──▶ running
  */
 import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
 import { monotonicMs, wallMs } from "../../core/clock.ts";
@@ -25,15 +25,15 @@ const RESTS: readonly SandboxState[] = ["paused", "hibernated"];
 const WAKEABLE: readonly SandboxState[] = [...RESTS, "pausing", "hibernating", "resuming"];
 
 const TIMES_MS = {
-  /** How long somebody waits for one that is in standby, or on its way there. */
+  /** Timeout of callers for a sandbox in standby, or in transition to it. */
   standby: 30_000,
-  /** More than a start may take, so that why it failed is told rather than that it took long. */
+  /** Longer than a start may take, so that its error is reported instead of a timeout. */
   margin: 5_000,
-  /** What a message could not wake is tried again after these times, the last of them again and again: a host may have memory later. */
+  /** Retry delays after a message failed to wake it, the last one repeated: a host may have memory later. */
   again: [5_000, 15_000, 60_000],
 };
 const MOST_TRIES = 60;
-/** So many that fail are logged and recorded, and the last one. */
+/** Number of failures that are logged and recorded; the last one is too. */
 const MOST_TOLD = 3;
 
 export class Waking {
@@ -44,7 +44,7 @@ export class Waking {
   readonly #resumes = new Map<string, Promise<void>>();
   /** Sandboxes that a message wakes, or has tried to. */
   readonly #called = new Set<string>();
-  /** A message to all wakes a room of them: few at a time, and the time of each begins with its turn. */
+  /** A message to all wakes a room full of sandboxes: few at a time, and the timeout of each starts with its turn. */
   readonly #gate: Gate;
   readonly #stopping = new AbortController();
 
@@ -55,7 +55,10 @@ export class Waking {
     this.#gate = new Gate(deps.limits.concurrent_creates);
   }
 
-  /** For a call that needs the running guest; who only looks wakes nothing. Throws room_destroying, invalid_state, disk_full, and as `wake`. */
+  /**
+   * For a call that needs the running guest; observation wakes nothing. Throws room_destroying, invalid_state, disk_full, and errors of
+   * `wake`.
+   */
   async requireAwake(target: TerminalTarget, reason: WakeReason = "api"): Promise<void> {
     requireActive(target.room);
     const woken = target.isLookedAt ? null : await this.wake(target.row.sandbox_id, reason);
@@ -65,20 +68,20 @@ export class Waking {
   }
 
   /**
-   * Resolves once it runs, with its row; with null where this does not wake it, or nothing has to. Throws guest_unreachable when that
-   * takes too long, invalid_state when it has ended, and what its resume throws.
+   * Resolves with its row once it runs; with null if `reason` does not wake it, or it needs no waking. Throws guest_unreachable on timeout,
+   * invalid_state if it has ended, and errors of its resume.
    */
   async wake(sandboxId: string, reason: WakeReason): Promise<SandboxRow | null> {
     const supervisor = this.#supervisors.get(sandboxId);
     if (!supervisor) return null;
-    // In use from now on: one that is just idle does not rest any more, or it is seen here that it does.
+    // In use from now on: an idle sandbox no longer goes to rest, or its transition is visible here.
     return await this.#supervisors.use(sandboxId, async () => {
       await supervisor.settled();
       return isWokenBy(supervisor.row, reason) ? await this.#untilRunning(supervisor, reason) : null;
     });
   }
 
-  /** A message is in its agent's inbox: wakes it where it rests, and else keeps it awake. Never throws. */
+  /** A message is in its agent's inbox: wakes it from rest, or else keeps it awake. Never throws. */
   message(sandboxId: string): void {
     const supervisor = this.#supervisors.get(sandboxId);
     if (!supervisor || !hearsMessages(supervisor.row) || this.#called.has(sandboxId)) return;
@@ -88,7 +91,7 @@ export class Waking {
     void this.#call(supervisor).finally(() => this.#called.delete(sandboxId));
   }
 
-  /** What the messages of a daemon before this one have not woken. */
+  /** Wakes sandboxes for messages that did not wake them under the previous daemon. */
   recover(): void {
     try {
       for (const sandboxId of wokenByMessages(this.#deps.database.queries)) this.message(sandboxId);
@@ -158,7 +161,7 @@ export class Waking {
     onEvent("sandbox.resume", supervisor.row, { reason, paused_seconds, from: state }, "success");
   }
 
-  /** Tries again what fails for a while, until something else wakes it. */
+  /** Retries failures for a while, until something else wakes it. */
   async #call(supervisor: Supervisor): Promise<void> {
     const { sandbox_id, org_id } = supervisor.row;
     const { signal } = this.#stopping;
@@ -166,7 +169,7 @@ export class Waking {
       try {
         await supervisor.settled();
         const wake = () => this.wake(sandbox_id, "message");
-        // One that runs has nothing to wait for.
+        // A running sandbox need not queue.
         await (supervisor.row.state === "running" ? wake() : this.#gate.through(org_id, wake, signal));
         return;
       } catch (error) {

@@ -4,7 +4,7 @@ import { startTimer, stopTimer } from "../../core/clock.ts";
 import { regainGuest } from "../../host/guest/standby.ts";
 import type { Guest } from "../../host/guest/start.ts";
 
-/** A guest whose agent is silent for so long is of no use. */
+/** A guest is unusable if its agent is silent for this long. */
 export const AGENT_LOST_MS = 30_000;
 
 const ENDINGS = {
@@ -25,7 +25,7 @@ export function watchGuest(
     silent(): void;
     /** QEMU has stopped it because the host's disk is full, or let it go on. */
     stalled(stands: boolean): void;
-    /** What is amiss with its parts may have changed. */
+    /** Faults of its parts may have changed. */
     health(): void;
   },
 ): void {
@@ -50,7 +50,7 @@ export function watchGuest(
     while (!over.aborted) {
       await stalled.until((stands) => stands, Number.POSITIVE_INFINITY, over);
       guest.connection.freeze();
-      // QEMU says that it will stop the guest before it does.
+      // QEMU announces the stop of the guest before it happens.
       guest.changeRun((machine) => machine.stopped()).catch(() => {});
       hear.stalled(true);
       await stalled.until((stands) => !stands, Number.POSITIVE_INFINITY, over);

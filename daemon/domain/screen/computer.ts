@@ -1,4 +1,4 @@
-/** Does one thing at a sandbox's screen, and takes a picture of what came of it. */
+/** Performs one action at a sandbox's screen, and takes a picture of the result. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { computer } from "../../../shared/api/screen.ts";
 import { type Bound, bind } from "../../core/operation.ts";
@@ -26,18 +26,18 @@ export function makeComputer({ sandboxes }: ScreenDeps, connections: Connections
         await client.current(signal);
         const scale = new Scale(client.frame, input.width);
         requireOnScreen(input, scale);
-        // Made again after a failure the call may have been done: the picture tells, and nothing is clicked or typed twice.
+        // The retry of a failed call may find the action done: the picture shows it, and nothing is clicked or typed twice.
         if (!call.work.begun) {
           await call.work.noteFirst({ action: input.action });
           await perform(client, input, scale, signal);
         }
         const shows = showsPicture(input);
-        // Answered is what the screen has taken.
+        // Answers only after the screen's server has processed the action.
         await (shows ? client.still(signal) : client.current(signal));
         const { region } = input;
         const part = region && input.action === "zoom" ? () => scale.region(region) : wholeOf;
         const taken = shows ? takePicture(target, client, { part, width: input.width, signal }) : null;
-        // What was done is not told as a failure for want of its picture.
+        // A missing picture does not make a completed action a failure.
         const picture = await taken?.catch((error: unknown) => {
           if (isPicture(input) || !isRefusal(error)) throw error;
           return null;

@@ -1,4 +1,4 @@
-/** Owns a connection to a screen for somebody alone: a viewer, or a recording. */
+/** Dedicated connection to a screen, for one viewer or one recording. */
 import type { KeyCall } from "../../core/operation.ts";
 import { connectToScreen, type GuestPort } from "../../host/guest-link/connect.ts";
 import type { ScreenDeps, ScreenTarget } from "./deps.ts";

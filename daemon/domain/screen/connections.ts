@@ -1,7 +1,6 @@
 /**
- * Owns the connections to screens: one for each sandbox, opened when a call needs it, closed when none did for a minute, when the
- * sandbox ends or pauses, and when the daemon stops. Where memory for frames is short, those that nobody uses have to go, the longest
- * unused first.
+ * Shared connections to screens: one per sandbox, opened when a call needs it, closed after a minute without use, when the sandbox ends or
+ * pauses, and when the daemon stops. If memory for frames is short, unused connections are closed in LRU order.
  */
 
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
@@ -50,7 +49,10 @@ export class Connections {
     );
   }
 
-  /** Whoever only looks waits for nobody. `signal` is the call's. Throws invalid_state, guest_unreachable, insufficient_capacity, and as withLink does. */
+  /**
+   * Runs `work` without queueing behind other calls. `signal` is the call's. Throws invalid_state, guest_unreachable,
+   * insufficient_capacity, and errors of withLink.
+   */
   use<T>(target: ScreenTarget, signal: AbortSignal, work: (client: RfbClient) => Promise<T>): Promise<T> {
     return this.#sandboxes.withLink(target, async (link) => {
       const entry = this.#enter(target, link);
@@ -155,7 +157,7 @@ export class Connections {
     return made;
   }
 
-  /** Ends the connection that nobody has used for longest, of the organization or for null of any; false where all are in use. */
+  /** Closes the least recently used idle connection, of the organization or for null of any; false if all are in use. */
   #endUnused(orgId: string | null): boolean {
     const unused = [...this.#entries].filter(
       ([, { opened, users, org_id }]) => opened !== null && users === 0 && (orgId ?? org_id) === org_id,

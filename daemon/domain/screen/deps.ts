@@ -1,4 +1,4 @@
-/** What screens need of others. */
+/** Dependencies of screens on other modules. */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
@@ -23,13 +23,16 @@ export interface ScreenTarget {
   isLookedAt: boolean;
 }
 
-/** What screens need of sandboxes. */
+/** Access to sandboxes. */
 export interface SandboxAccess {
   /** Throws room_not_found, sandbox_not_found. */
   find(call: KeyCall, params: Record<string, string>): ScreenTarget;
-  /** The same, also of one that was destroyed, by its sandbox_id. */
+  /** The same, including destroyed sandboxes, by sandbox_id. */
   findEver(call: KeyCall, params: Record<string, string>): ScreenTarget;
-  /** The running guest's link, to be used until `work` is done; who only looks keeps no sandbox from being idle. Throws invalid_state, room_destroying, disk_full, guest_unreachable. */
+  /**
+   * The running guest's link, usable until `work` is done; observation does not keep a sandbox from being idle. Throws invalid_state,
+   * room_destroying, disk_full, guest_unreachable.
+   */
   withLink<T>(target: ScreenTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
   /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
   stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
@@ -38,7 +41,7 @@ export interface SandboxAccess {
 }
 
 export interface ScreenDeps {
-  /** Stands in tickets where there are several hosts, and leads to this one; null: there are not. */
+  /** Mark in tickets that routes them to this host of a cluster; null on a single host. */
   ticketMark: string | null;
   database: Database;
   log: Log;
@@ -52,10 +55,10 @@ export interface ScreenDeps {
   withFilmGuest<T>(orgId: OrgId, work: (link: GuestLink) => Promise<T>): Promise<T>;
   /** Whether a key that was good is so still. */
   isCurrentKey(keyId: KeyId): boolean;
-  /** Calls `cut` when the key or session is no longer good; what is returned lets go of it. */
+  /** Calls `cut` when the key or session becomes invalid; the returned function unsubscribes. */
   hold(held: KeyId | HeldSession, cut: () => void): () => void;
-  /** How long a connection that nobody uses is kept; a minute if absent. */
+  /** How long an unused connection is kept; a minute if absent. */
   unusedMs?: number;
-  /** What the frames of all screens may take; 512 MiB if absent. */
+  /** Memory limit for the frames of all screens; 512 MiB if absent. */
   frameBytes?: number;
 }

@@ -1,4 +1,4 @@
-/** Maps what goes wrong with a screen to errors of the API. */
+/** Maps failures of a screen to errors of the API. */
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { DeadlineError } from "../../core/published.ts";
@@ -6,13 +6,13 @@ import { ServiceError } from "../../core/service-error.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";
 import { RfbError } from "./rfb/limits.ts";
 
-/** What is neither the guest's fault nor the caller's stays what it is. `signal` is the call's. */
+/** An error caused neither by the guest nor by the caller is unchanged. `signal` is the call's. */
 export function screenError(error: unknown, agentId: string, signal: AbortSignal): unknown {
   if (error instanceof ServiceError) return error;
-  // What ends with the call ends for the same reason.
+  // An error after the end of the call has the reason of that end.
   if (signal.aborted) return signal.reason;
   const code = refusalOf(error);
-  // Agents that know no screens are of templates that have none.
+  // Guest agents without support for screens belong to templates without a screen.
   if (code === StreamErrorCode.no_screen || code === StreamErrorCode.unknown_method) {
     return new ServiceError("invalid_state", {
       detail: `Sandbox ${agentId} has no screen.`,

@@ -6,7 +6,7 @@ import { ServiceError } from "../../core/service-error.ts";
 const MOST_BYTES = 512 * 1024 * 1024;
 const ALL = "all";
 
-/** Gives back what nobody needs now, one frame at a time: of an organization, or for null of any. False when there is none. */
+/** Frees one unused frame: of an organization, or for null of any. False if there are no unused frames. */
 type MakeRoom = (orgId: string | null) => boolean;
 /** Ends the organization's newest screen, even one in use. False when there is none. */
 type CutNewest = (orgId: string) => boolean;
@@ -26,7 +26,7 @@ export class FrameMemory {
     this.#ofOrg = new Places(mostBytes / 2, () => full("of the organization"));
   }
 
-  /** What is returned gives it back, once. Throws insufficient_capacity. */
+  /** The returned function releases the bytes; it is idempotent. Throws insufficient_capacity. */
   hold(orgId: string, bytes: number): () => void {
     const giveOrgs = this.#take(
       () => this.#ofOrg.take(orgId, bytes),

@@ -1,4 +1,7 @@
-/** Owns screens: what a sandbox with a desktop shows, its keyboard and mouse, and who looks at it live. How a screen is spoken to is in rfb/, pictures are in picture/. */
+/**
+ * Screens: the display of a sandbox with a desktop, its keyboard and mouse, and live viewers. The RFB protocol is in rfb/, pictures are in
+ * picture/.
+ */
 import type { Bound } from "../../core/operation.ts";
 import { Tickets } from "../../core/tickets.ts";
 import { makeComputer } from "./computer.ts";
@@ -13,7 +16,7 @@ import { Viewers } from "./viewers.ts";
 
 export interface Screens {
   operations: Bound[];
-  /** Ends every connection and recording, and sends viewers away, who may come back to the next daemon. */
+  /** Ends every connection and recording, and disconnects viewers, which may reconnect to the next daemon. */
   stop(): Promise<void>;
 }
 

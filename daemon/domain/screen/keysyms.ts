@@ -1,6 +1,6 @@
 /**
- * Owns the names of keys: those of X11, as xdotool and computer-use models write them, and the other names that models use for the
- * same keys. Every character is a key too (its keysym is made of its code point), so that typing needs no keyboard layout.
+ * Names of keys: those of X11, as xdotool and computer-use models write them, and other names that models use for the same keys. Every
+ * character is a key too (its keysym derives from its code point), so typing needs no keyboard layout.
  */
 
 /** Keys that have a name, by it in lower case. Values are those of X11's keysymdef.h. */
@@ -72,7 +72,7 @@ function chordOf(character: string): Chord | null {
   return character.toLowerCase() === character ? [key] : [SHIFT, key];
 }
 
-/** What text types, character by character. A line's end is one key, however it is written. */
+/** The chords that type a text, character by character. A line break is one key in any notation. */
 export function chordsOfText(text: string): { chords: Chord[] } | { bad: string } {
   const chords: Chord[] = [];
   for (const character of text.replaceAll("\r\n", "\n")) {

@@ -1,4 +1,4 @@
-/** Owns what the actions do with keys and pointer. Whatever goes wrong, no key and no button stays down that an action pressed. */
+/** Keyboard and pointer input of actions. After any error, keys and buttons that an action pressed are released. */
 
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { type computer, DEFAULT_SCROLL } from "../../../shared/api/screen.ts";
@@ -18,9 +18,9 @@ const CLICKS: Readonly<Partial<Record<Input["action"], { button: number; times: 
   triple_click: { button: Button.left, times: 3 },
 };
 const WHEEL = { up: Button.up, down: Button.down, left: Button.toLeft, right: Button.toRight } as const;
-/** Places between the ends of a drag: programs begin one only after some motion. */
+/** Intermediate points of a drag: programs start a drag only after some motion. */
 const DRAG_STEPS = 8;
-/** After so many characters the server is waited for, which has to make keys for those that its keyboard has not. */
+/** Waits for the server after this many characters: it has to create keys for those missing on its keyboard. */
 const TYPED_AT_ONCE = 32;
 
 export async function perform(client: RfbClient, input: Input, scale: Scale, signal: AbortSignal): Promise<void> {
@@ -39,7 +39,7 @@ function usePointer(client: RfbClient, input: Input, scale: Scale): void {
   const place = coordinate ? scale.real(coordinate) : pointer;
   const from = start_coordinate ? scale.real(start_coordinate) : pointer;
   const isDrag = action === "left_click_drag";
-  // What is pressed is pressed there: the pointer comes first.
+  // The pointer moves before buttons are pressed there.
   if (coordinate && !isDrag) client.point(place.x, place.y, buttons);
   const click = CLICKS[action];
   if (isDrag) drag(client, from, place);
@@ -93,7 +93,7 @@ async function type(client: RfbClient, text: string, signal: AbortSignal): Promi
   }
 }
 
-/** What the rules have let through can be read. */
+/** Input that passed validation is readable. */
 function readable(read: { chords: Chord[] } | { bad: string }): Chord[] {
   return "chords" in read ? read.chords : [];
 }

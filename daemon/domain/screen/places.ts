@@ -1,4 +1,4 @@
-/** Owns places on a screen: in the size that a caller asked for, and on the screen itself. */
+/** Conversion of coordinates: between the size requested by a caller and the screen itself. */
 import { scaledSize } from "./picture/scale.ts";
 import type { Rectangle } from "./rfb/frame.ts";
 
@@ -15,7 +15,7 @@ export class Scale {
     ({ width: this.width, height: this.height } = scaledSize(screen, asked ?? screen.width));
   }
 
-  /** The pixel of the screen in the middle of what the picture's pixel shows. */
+  /** The screen pixel at the centre of the area that the picture's pixel shows. */
   real(point: readonly number[]): { x: number; y: number } {
     const at = (shown: number, of: number, real: number) => Math.min(real - 1, Math.floor(((shown + 0.5) * real) / of));
     return {
@@ -31,7 +31,7 @@ export class Scale {
     return [at(x, this.#screen.width, this.width), at(y, this.#screen.height, this.height)];
   }
 
-  /** What of the screen is between two corners of the picture; at least one pixel. */
+  /** The part of the screen between two corners of the picture; at least one pixel. */
   region(corners: readonly number[]): Rectangle {
     const [left = 0, top = 0, right = 0, bottom = 0] = corners;
     const x = Math.floor((left * this.#screen.width) / this.width);

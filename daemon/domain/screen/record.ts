@@ -1,4 +1,4 @@
-/** Owns the records of what goes on at a screen beyond the call that began it. */
+/** Audit records of screen activity that outlasts its call. */
 import { now } from "../../core/clock.ts";
 import { actorOf, type KeyCall } from "../../core/operation.ts";
 import { appendAudit } from "../audit/index.ts";
@@ -6,7 +6,7 @@ import type { ScreenDeps } from "./deps.ts";
 
 type ScreenEvent = "screen.drive_begun" | "screen.driven" | "screen.recording_ended";
 
-/** As done by who made the call, at the time of this one. */
+/** With the actor of that call, and the current time. */
 export async function recordOf(
   { database }: Pick<ScreenDeps, "database">,
   { caller, audit, source, request_id, ip }: KeyCall,

@@ -1,4 +1,4 @@
-/** Owns what each action needs and takes besides its name. */
+/** Required and allowed fields of each action. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { ComputerAction, computer } from "../../../shared/api/screen.ts";
 import type { RuleBreak } from "../../core/operation.ts";

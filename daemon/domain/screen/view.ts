@@ -1,4 +1,4 @@
-/** Owns the calls that show a screen live: a ticket for it, and the WebSocket of a viewer. */
+/** Operations for live views of a screen: a ticket for it, and the WebSocket of a viewer. */
 import { screenTicket, screenView } from "../../../shared/api/screen.ts";
 import { requireWebSocket } from "../../core/conversation.ts";
 import { type Bound, bind, type Caller } from "../../core/operation.ts";
@@ -9,10 +9,10 @@ import type { ScreenDeps } from "./deps.ts";
 import { Viewer } from "./viewer.ts";
 import type { Viewers } from "./viewers.ts";
 
-/** How they begin: people tell by it which they have. */
+/** Prefixes of the tickets, by which people distinguish them. */
 const PREFIX = { drives: "sdt_", looks: "svt_" } as const;
 
-/** What a screen's ticket opens. */
+/** Target of a screen's ticket. */
 export interface ScreenGoal {
   sandbox_id: string;
   drives: boolean;
@@ -24,7 +24,7 @@ export function makeTicket(deps: ScreenDeps, tickets: Tickets<ScreenGoal>): Boun
     run: async (call, { drive = false }, target) => {
       call.audit.details = { drives: drive };
       const { room, row } = target;
-      // Where there is no screen there is no ticket for it.
+      // No ticket without a screen.
       (await connect(deps, call, target)).close();
       const place = ["rooms", room.room_id, "sandboxes", row.agent_id, "screen", "ws"];
       const { token, expires_at } = tickets.make(drive ? PREFIX.drives : PREFIX.looks, call.caller, {
@@ -38,7 +38,7 @@ export function makeTicket(deps: ScreenDeps, tickets: Tickets<ScreenGoal>): Boun
 }
 
 export function makeView(deps: ScreenDeps, tickets: Tickets<ScreenGoal>, viewers: Viewers): Bound {
-  /** Who was let in by a ticket, for that one call. */
+  /** Goals of callers that authenticated with a ticket, for that one call. */
   const goals = new WeakMap<Caller, ScreenGoal>();
   return bind(screenView, {
     admit: (token, params) => {
@@ -56,7 +56,7 @@ export function makeView(deps: ScreenDeps, tickets: Tickets<ScreenGoal>, viewers
     find: (call, params) => deps.sandboxes.find(call, params),
     run: async (call, _input, target, transfer) => {
       requireWebSocket(transfer);
-      // A key that is sent with a ticket is what lets in.
+      // If a key is sent with a ticket, the key authenticates.
       const drives = goals.get(call.caller)?.drives ?? false;
       call.audit.details = { drives };
       const leave = viewers.enter(target);

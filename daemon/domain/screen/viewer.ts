@@ -1,8 +1,8 @@
 /**
- * Owns one viewer at a screen, from its first frame to the close: bytes of the guest's own server one way, what a viewer may say the
- * other.
+ * One viewer at a screen, from its first frame to the close: bytes of the guest's server in one direction, the viewer's permitted messages
+ * in the other.
  *
- *   open ──▶ bytes both ways ──▶ end(why): close with its code; the screen goes on
+ *     open ──▶ bytes both ways ──▶ end(why): close with its code; the screen continues
  */
 import { MAX_SCREEN_FRAME_BYTES, SCREEN_CLOSE, type ScreenClose } from "../../../shared/api/screen.ts";
 import { Backlog } from "../../core/backlog.ts";
@@ -12,9 +12,9 @@ import { Allowance } from "../../host/guest-link/pace.ts";
 import { ClientFilter } from "./rfb/client-filter.ts";
 import { MOST_CUT_TEXT_BYTES, RfbError } from "./rfb/limits.ts";
 
-/** Not yet taken by the guest: a clipboard, and what is clicked in minutes. */
+/** Limit of bytes that the guest has not read yet: a clipboard, and minutes of clicks. */
 const MOST_WAITING_BYTES = 2 * MOST_CUT_TEXT_BYTES;
-/** A mouse that is moved and pictures that are asked for come to some hundred a second. */
+/** Mouse motion and picture requests total some hundred a second. */
 const MESSAGES_PER_SECOND = 2048;
 const MESSAGES_AT_ONCE = 8192;
 
@@ -34,7 +34,7 @@ export class Viewer implements Conversation {
   readonly #allowance = new Allowance(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE);
   #client: Talker | null = null;
   #isOver = false;
-  /** With what it is closed. */
+  /** Code and reason of its close. */
   #close: [code: number, reason: string] | null = null;
   #out = 0;
   #in = 0;
@@ -85,7 +85,7 @@ export class Viewer implements Conversation {
     this.#settle("left");
   }
 
-  /** Sends the viewer away, at once. */
+  /** Disconnects the viewer immediately. */
   end(why: ScreenClose, message: string): void {
     if (!this.#settle(why)) return;
     this.#close = [SCREEN_CLOSE[why], `${why}: ${message}`];

@@ -1,4 +1,4 @@
-/** Owns all viewers at screens: how many there may be, who has to go when a key, a session or a sandbox does, and the record of who drove. */
+/** All viewers at screens: their limits, disconnection when a key, a session or a sandbox ends, and the audit record of driving viewers. */
 import { MAX_VIEWERS, MAX_VIEWERS_OF_ORG } from "../../../shared/api/screen.ts";
 import { monotonicMs } from "../../core/clock.ts";
 import type { KeyCall } from "../../core/operation.ts";
@@ -18,7 +18,7 @@ export class Viewers {
     this.#deps = deps;
   }
 
-  /** A place for one more; what is returned gives it back, once. Throws insufficient_capacity. */
+  /** Takes a slot for one more; the returned function releases it, and is idempotent. Throws insufficient_capacity. */
   enter({ row: { sandbox_id, org_id } }: ScreenTarget): () => void {
     const leaveOrg = this.#ofOrgs.take(org_id);
     try {
@@ -33,7 +33,7 @@ export class Viewers {
     }
   }
 
-  /** Watches over a viewer until it is over, and calls `leave` then. Only one that drives keeps the sandbox from being idle. */
+  /** Tracks a viewer until it is over, and calls `leave` then. Only a driving viewer keeps the sandbox from being idle. */
   keep(call: KeyCall, sandboxId: string, viewer: Viewer, { drives, leave }: { drives: boolean; leave(): void }): void {
     const { sandboxes, hold, log } = this.#deps;
     const over = new AbortController();
@@ -51,7 +51,7 @@ export class Viewers {
       letGo();
       leave();
       this.#all.delete(viewer);
-      // What was typed and shown is nobody's business; how much it was is.
+      // Input and output are private; only their amounts are recorded.
       if (drives) await recordOf(this.#deps, call, "screen.driven", end, monotonicMs() - startedAt);
     });
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
@@ -61,7 +61,7 @@ export class Viewers {
     for (const viewer of [...this.#all]) viewer.end("going_away", "the service is stopping");
   }
 
-  /** Before anything is driven: who did is known also where nothing could be recorded any more. */
+  /** Before any input: the driver is in the audit even if no later record can be written. */
   async recordBegun(call: KeyCall): Promise<void> {
     await recordOf(this.#deps, call, "screen.drive_begun", {}, 0);
   }

@@ -1,4 +1,4 @@
-/** Owns the checks of /health and `roomd doctor`: the same ids, each with what to do when it is not ok. */
+/** Checks of /health and `roomd doctor`: the same ids, each with a remedy if it is not ok. */
 import { existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { HealthCheck } from "../../../shared/api/service.ts";
@@ -20,18 +20,18 @@ const LEAST_QEMU = 8.2;
 /** systemd-ssh-generator(8) has sshd listen there on hosts that are virtual machines. */
 const SSH_PORT = 22;
 
-/** What the host was found to have when the daemon started. */
+/** Findings about the host at the daemon's start. */
 export interface HostFindings {
   acceleration: ProbeResult;
   configured_acceleration: "auto" | "kvm" | "tcg";
   qemu_version: string | null;
   virtiofsd: string | null;
   vsock: { kind: "kernel" | "vhost-user" | null; reason: string };
-  /** Who else listens where guests reach it; null where guests reach no vsock of the host. */
+  /** Other programs that listen on vsock ports reachable by guests; null if guests cannot reach vsock of the host. */
   vsock_listeners: ForeignListeners | null;
   isolation: IsolationFindings & { kvm_opens: boolean };
   confinement: Pick<Confinement, "kind" | "reason">;
-  /** What roomd needs of kernel and runtime and does not work, a sentence each. */
+  /** Required features of kernel and runtime that do not work, one sentence each. */
   runtime: readonly string[];
   /** Why the SSH gateway is not opened; null when its library is as it has to be. */
   ssh: string | null;
@@ -39,7 +39,7 @@ export interface HostFindings {
   web: WebFindings | null;
 }
 
-/** Where browsers find the pages for people; null where these are switched off. */
+/** URL of the pages for people; null if these are switched off. */
 export interface WebFindings {
   /** As clients reach the service. */
   url: string;
@@ -48,13 +48,13 @@ export interface WebFindings {
   /** Whether the service itself speaks TLS, and can be reached from other hosts. */
   has_tls: boolean;
   is_local: boolean;
-  /** Whether proxies are trusted to say who asks. */
+  /** Whether proxies are trusted for the client's address. */
   has_proxies: boolean;
   /** Below it exposed ports have hosts; null without one. */
   ports_domain: string | null;
 }
 
-/** Every check there is, in the order in which they are told; docs/troubleshooting.md has a line for each. */
+/** All checks, in the order in which they are reported; docs/troubleshooting.md has a line for each. */
 export const CHECK_IDS = [
   "acceleration",
   "qemu",
@@ -87,27 +87,27 @@ export const CHECK_IDS = [
 type CheckId = (typeof CHECK_IDS)[number];
 type Check = Required<HealthCheck> & { id: CheckId };
 
-/** What people can sign in by besides passwords; null where the web is off. */
+/** Sign-in methods besides passwords; null if the web is off. */
 export interface PasskeyFindings {
-  /** The name at which passkeys are good; null where the service's URL has none. */
+  /** The relying party name for which passkeys are valid; null if the service's URL has none. */
   rp_id: string | null;
   /** Passkeys that were made at other names. */
   elsewhere: readonly { rp_id: string; passkeys: number }[];
 }
 
-/** What the database that hosts share says of this host's audit; null where there is none. */
+/** State of this host's audit according to the shared database; null if there is no shared database. */
 export interface AnchorFindings {
-  /** Chains that lack what was anchored; null: that is not known. */
+  /** Number of chains that lack anchored records; null: unknown. */
   lost: number | null;
 }
 
-/** How this host's clock is beside that of the database that hosts share; null where there is none. */
+/** This host's clock compared with that of the shared database; null if there is no shared database. */
 export interface ClockFindings {
   /** By how much it is ahead, at least; negative: behind; null: that is not known. */
   ahead_ms: number | null;
 }
 
-/** Whether this host is a member of its service; null for a host by itself. */
+/** Whether this host is a member of its service; null for a standalone host. */
 export interface MembershipFindings {
   /** Null: that is not known. */
   is_member: boolean | null;
@@ -115,7 +115,7 @@ export interface MembershipFindings {
   has_followed: boolean;
 }
 
-/** The database that hosts share; null for a host by itself. */
+/** The shared database; null for a standalone host. */
 export interface DirectoryFindings {
   /** How many servers the configuration names. */
   servers: number;
@@ -137,24 +137,24 @@ export interface ThreadFindings {
   };
 }
 
-/** What is to be known of the sandboxes that there are. */
+/** Findings about the existing sandboxes. */
 export interface SandboxFindings {
-  /** Agents of those that are put aside. */
+  /** Agents of quarantined sandboxes. */
   quarantined: readonly string[];
   /** How many are still to be resumed after the host was shut down. */
   awaited: number;
-  /** What a shutdown of the host would do; null where it saves nobody (hibernate.on_shutdown). */
+  /** Effect of a host shutdown; null if it saves no sandboxes (hibernate.on_shutdown). */
   shutdown: ShutdownFindings | null;
 }
 
 export interface ShutdownFindings {
-  /** Whether the host's service manager tells of it; else `roomd hibernate` has to be run. */
+  /** Whether the host's service manager announces it; else `roomd hibernate` has to be run. */
   is_told: boolean;
-  /** How many would be saved, and what disk that takes at most. */
+  /** Number of sandboxes that would be saved, and the most disk space that takes. */
   saved: number;
   needs_bytes: number;
   spare_bytes: number;
-  /** Those that it would end; by names that whoever is told may know. */
+  /** Sandboxes that it would end, with names that the reader may see. */
   lost: readonly { name: string; why: string; is_space: boolean }[];
 }
 
@@ -228,7 +228,7 @@ export function runChecks(
   ];
 }
 
-/** What browsers cannot do where the service is, and what they do not keep apart. */
+/** Browser features that do not work at the service's URL, and missing separation of origins. */
 function webCheck({ web }: HostFindings): Check {
   if (!web) return ok("web", "The pages for people are off.");
   const { protocol, hostname, pathname } = new URL(web.url);
@@ -270,7 +270,7 @@ function webCheck({ web }: HostFindings): Check {
   return warn("web", troubles.map(([message]) => message).join(" "), troubles.map(([, remedy]) => remedy).join(" "));
 }
 
-/** What browsers take for one site, by the last two labels; an address is one by itself. */
+/** The site as browsers determine it, by the last two labels; an address is a site by itself. */
 const siteOf = (name: string): string => (/^[\d.]+$|^\[/.test(name) ? name : name.split(".").slice(-2).join("."));
 
 function accelerationCheck({ acceleration, configured_acceleration }: HostFindings): Check {
@@ -428,10 +428,10 @@ function sandboxesCheck({ quarantined, awaited }: SandboxFindings): Check {
   );
 }
 
-/** So many intervals without a good one are too many. */
+/** Intervals without a good backup that cause a warning. */
 const LATE_INTERVALS = 2;
 
-/** `figures` null: none are made unasked. What the object store said is the operator's to read, in the log and in the audit. */
+/** `figures` null: no automatic backups. The object store's error text is for the operator, in the log and in the audit. */
 function backupsCheck(figures: BackupFigures | null): Check {
   if (!figures) return ok("backups", "No backups are sent to an object store unasked.");
   const { age_seconds, interval_seconds, failed, has_any } = figures;
@@ -443,7 +443,7 @@ function backupsCheck(figures: BackupFigures | null): Check {
   return ok("backups", last);
 }
 
-/** Whose chains they are is the operator's to read, in the log. */
+/** The names of the chains are for the operator, in the log. */
 function auditCheck(anchors: AnchorFindings | null): Check {
   if (!anchors) return ok("audit", "This host is by itself: its audit is anchored nowhere else.");
   const { lost } = anchors;
@@ -536,7 +536,7 @@ function directoryRowsCheck(directory: DirectoryFindings | null): Check {
   );
 }
 
-/** More of them fill the screen and help nobody. */
+/** More names fill the screen without use. */
 const MOST_NAMED = 50;
 
 function hostRestartCheck({ shutdown }: SandboxFindings): Check {
@@ -569,7 +569,7 @@ function hostRestartCheck({ shutdown }: SandboxFindings): Check {
 
 const mib = (bytes: number) => Math.floor(bytes / 1024 ** 2);
 
-/** By the number that statfs(2) says of a file system, as linux/magic.h has it. */
+/** By the file system type that statfs(2) returns, as in linux/magic.h. */
 const UNFIT: Record<number, string> = { 26985: "NFS", 4283649346: "CIFS", 4266872130: "SMB" };
 const UNTRIED: Record<number, string> = { 12805120: "CephFS", 1702057286: "FUSE", 16914839: "9p" };
 

@@ -1,4 +1,4 @@
-/** What the service as a whole needs of others, to tell of it. */
+/** Dependencies of the operations on the service as a whole. */
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { hostList } from "../../../shared/api/hosts.ts";
 import type { configGet } from "../../../shared/api/service.ts";
@@ -35,7 +35,7 @@ export interface Figures extends ReturnType<Sandboxes["figures"]> {
   happened: Meter["happened"];
   egress: ReturnType<Egress["figures"]>;
   webhooks: { taken: number; not_taken: number; taking: number; failing: number };
-  /** Null where no spans are told. */
+  /** Null if no spans are exported. */
   traces: { sent: number; dropped: number } | null;
   pool: { size: number; ready: number };
   disk: DiskState;
@@ -48,11 +48,11 @@ export interface ServiceDeps {
   loop: LoopFigures;
   /** This one, and the others that are one service with it. */
   hosts(): OutputOf<typeof hostList>["items"];
-  /** The state of each of them: that is known without asking what it has to give. */
+  /** The state of each of them, known without requesting their capacity. */
   hostStates(): OutputOf<typeof hostList>["items"][number]["state"][];
-  /** For how many seconds what hosts share may be behind here; 0 for a host by itself. */
+  /** Maximum age of this host's copy of shared data, in seconds; 0 for a standalone host. */
   directoryAgeSeconds(): number;
-  /** How changes of what hosts share go, calls to other hosts, and moves of rooms to them. */
+  /** Statistics of changes to shared data, calls to other hosts, and moves of rooms to them. */
   betweenHosts: Record<"rounds" | "calls" | "moves", Tally>;
   paths: Paths;
   templates: Templates;
@@ -70,11 +70,11 @@ export interface ServiceDeps {
   capacity: Sandboxes["capacity"];
   measure: Sandboxes["measure"];
   findRoom: FindRoom;
-  /** Undefined where the organization has no such room. */
+  /** Undefined if the organization has no such room. */
   roomUidOf(orgId: OrgId, roomId: string): RoomUid | undefined;
   /** How each kind of thing is found by its id. */
   lookups: Lookups;
-  /** What there is on this host, of all organizations together; what is counted is so since the daemon started. */
+  /** Figures of this host, of all organizations; counters start with the daemon. */
   figures(): Figures;
   requests: Pick<RequestCounts, "all" | "problems">;
   limits: { memory_mib: number; vcpus: number };

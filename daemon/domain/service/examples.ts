@@ -1,6 +1,6 @@
 /**
- * Owns the examples of answers in the OpenAPI document: made from the schemas, so that each answer has one that fits it, with what
- * story.ts tells of each field.
+ * Examples of responses in the OpenAPI document: generated from the schemas, so that each response has a valid one, with the field values
+ * of story.ts.
  */
 import { ERRORS, type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
 import { spelled } from "../../../shared/api/spelling.ts";
@@ -10,8 +10,8 @@ import { REQUEST_ID, STORY } from "./story.ts";
 type Schema = Record<string, unknown>;
 
 /**
- * A value that the schema takes, as far as there is a story of it. `name` is the field's, `parent` that of what it is part of: for the
- * whole answer, and for what it lists, the operation's area.
+ * A value that is valid for the schema, as far as the story has one. `name` is the field's, `parent` that of the containing field: for the
+ * whole response, and for the items of a list, the operation's area.
  */
 export function exampleOf(schema: Schema, name: string, parent = ""): unknown {
   const { examples, enum: words, anyOf, type } = schema;
@@ -38,7 +38,7 @@ function objectOf({ properties }: Schema, parent: string): Schema {
   return Object.fromEntries(told.filter(([, value]) => value !== undefined));
 }
 
-/** What is special about one answer, put into the usual one; of a list the first. */
+/** The usual example with the differences of one response; of a list, the first item is the base. */
 export function changed(usual: unknown, change: unknown): unknown {
   if (Array.isArray(usual) && Array.isArray(change) && usual.length > 0 && isObject(change[0])) {
     return change.map((each, index) => changed(usual[index] ?? usual[0], each));
@@ -52,7 +52,7 @@ function isObject(value: unknown): value is Schema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Only by type and words: it is the same few values that are asked about. */
+/** Checks only type and enumeration: the candidates are the same few values. */
 function fits({ type, anyOf, enum: words }: Schema, value: unknown): boolean {
   if (Array.isArray(anyOf)) return anyOf.some((each: Schema) => fits(each, value));
   if (Array.isArray(words)) return words.includes(value);

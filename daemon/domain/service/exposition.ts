@@ -1,10 +1,10 @@
-/** Owns the text format 0.0.4, as Prometheus reads it: families of samples under a line of help and one of type. */
+/** Prometheus text format 0.0.4: families of samples under a line of help and one of type. */
 import type { Histogram } from "../../core/histogram.ts";
 
 export const TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 type Labels = Record<string, string>;
-/** What follows the family's name, labels, value. */
+/** Suffix of the family's name, labels, value. */
 export type Sample = [suffix: string, labels: Labels, value: number];
 
 export function family(name: string, type: "gauge" | "counter" | "histogram", help: string, samples: Sample[]): string {
@@ -29,7 +29,7 @@ export function distribution(histogram: Histogram, labels: Labels = {}): Sample[
   ];
 }
 
-/** JSON escapes what the format escapes in a label, and these values have nothing else. */
+/** JSON escapes the same characters as the format does in a label, and these values have no others. */
 function shown(labels: Labels): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   return pairs.length === 0 ? "" : `{${pairs.join()}}`;

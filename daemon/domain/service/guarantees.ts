@@ -1,4 +1,4 @@
-/** The guarantees of the service, and what it does not guarantee, in sentences: /v1/config shows them. */
+/** Guarantees and non-guarantees of the service, in sentences: /v1/config shows them. */
 import { IDEMPOTENCY_SECONDS, MOST_IDEMPOTENT_CALLS } from "../../../shared/api/headers.ts";
 import { MAX_TRIES } from "../../../shared/api/webhooks.ts";
 

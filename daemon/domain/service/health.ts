@@ -1,4 +1,4 @@
-/** Owns the call that says whether the service is ready. */
+/** The operation that returns whether the service is ready. */
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import { health } from "../../../shared/api/service.ts";
 import { GUEST_CIDS } from "../../../shared/ids.ts";
@@ -13,7 +13,7 @@ import type { ServiceDeps } from "./deps.ts";
 export function makeHealth(deps: ServiceDeps): Bound {
   const startedAt = monotonicMs();
   const virtual = isVirtualMachine();
-  // Anybody may ask, without a key too, and each sandbox is looked at.
+  // Open to everyone, without a key too, and each call checks every sandbox.
   const checksNow = sparingly(() =>
     runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
       passkeys: deps.passkeys(),

@@ -7,7 +7,7 @@ import type { ServiceDeps } from "./deps.ts";
 export function makeHosts({ hosts, directoryAgeSeconds }: ServiceDeps): Bound {
   return bind(hostList, {
     run: async ({ caller }) => {
-      // Nobody: whoever is on the host itself.
+      // No caller: the request comes from the host itself.
       if (caller?.session && !caller.session.gives.includes("org:admin")) {
         throw new ServiceError("insufficient_scope", {
           detail: "Hosts are seen by owners and admins.",

@@ -1,4 +1,4 @@
-/** Owns the service as a whole seen from outside: health, figures, configuration, its own description. */
+/** The service as a whole, seen from outside: health, metrics, configuration, API description. */
 
 import type { Bound } from "../../core/operation.ts";
 import { makeConfig } from "./config.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns the call that says what an id is. What the caller may not read is as unknown to it as what never was: every look-up names its
- * organization, and what it is bound to.
+ * The operation that resolves an id. Things that the caller may not read are as unknown to it as things that never existed: every look-up
+ * is restricted to its organization, and to its key's bounds.
  */
 import type { OutputOf, Scope } from "../../../shared/api/contract.ts";
 import { locate } from "../../../shared/api/locate.ts";
@@ -10,10 +10,10 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Wanted, Within } from "../audit/index.ts";
 
 type Found = Placed | null;
-/** Who asks may leave before it is found. */
+/** The caller may disconnect before the search ends. */
 type Finder = (caller: Caller, id: string, left: AbortSignal) => Found | Promise<Found>;
 
-/** What is in a room, by the sandbox or agent that it belongs to. */
+/** A thing in a room, with its sandbox or agent. */
 export interface InRoom {
   room_uid: string;
   agent_id: string;
@@ -40,9 +40,9 @@ export interface Lookups {
   message(caller: Caller, messageId: string): { room_uid: string; parties: readonly string[] } | undefined;
   port(caller: Caller, label: string): InRoom | undefined;
   isKey(caller: Caller, keyId: string): boolean;
-  /** Of people: a member, or what belongs to the person who asks. */
+  /** Accounts: a member, or a thing of the calling person's own. */
   ofPeople(caller: Caller, id: string): Placed["type"] | null;
-  /** Whether the person who asks has let in an application, by its id or by the grant's. */
+  /** Whether the calling person has authorized an application, by its id or by the grant's. */
   isApplication(caller: Caller, id: string): boolean;
   isCredit(caller: Caller, entryId: string): boolean;
   isSshKey(caller: Caller, sshKeyId: string): boolean;
@@ -61,7 +61,7 @@ export interface Lookups {
   } | null>;
 }
 
-/** What is told back: a link may say anything. */
+/** Ids that the error echoes: a link may contain any text. */
 const PLAIN = /^[\x21-\x7e]{1,128}$/;
 
 export function makeLocate({ lookups }: { lookups: Lookups }): Bound {
@@ -204,7 +204,7 @@ function findersOf(lookups: Lookups): Finder {
     ssa: sshAccess,
     whk: webhook,
   };
-  // Callers name rooms, messages and executions themselves, also by what looks like another kind's id.
+  // Callers choose the ids of rooms, messages and executions, which may look like those of another kind.
   const byName: readonly Finder[] = [room, message, port, template, execution];
   return async (caller, id, left) => {
     if (id.includes("/")) return await named(caller, id, left);
@@ -221,10 +221,10 @@ function findersOf(lookups: Lookups): Finder {
 /** An organization's administrator has every scope. */
 const needs = ({ scopes }: Caller, scope: Scope): boolean => scopes.includes(scope) || scopes.includes("org:admin");
 
-/** What belongs to no room is nothing to a key that is bound to some. */
+/** Things outside of rooms are invisible to a key that is bound to rooms. */
 const isOfAll = (caller: Caller): boolean => boundTo(caller) === null;
 
-/** Who is bound to an agent sees no other's. */
+/** A caller that is bound to an agent sees no other agent's things. */
 const isOwn = ({ agent_id }: Caller, agentId: string): boolean => agent_id === null || agent_id === agentId;
 
 function splitOnce(id: string): [string, string] {

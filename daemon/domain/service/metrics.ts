@@ -1,4 +1,7 @@
-/** Owns the figures for Prometheus. Labels are closed sets of words: nobody's ids are among them. All of it is at hand: nothing is walked or asked for. */
+/**
+ * Metrics for Prometheus. Labels are closed sets of words, without ids of any tenant. All values are at hand: no call walks or queries
+ * anything.
+ */
 
 import { ERRORS, type ErrorCode } from "../../../shared/api/errors.ts";
 import { HOST_STATES } from "../../../shared/api/hosts.ts";
@@ -226,7 +229,7 @@ function ofRequests({ requests }: ServiceDeps): string[] {
       "roomd_request_problems_total",
       "counter",
       "Requests refused or failed, by code.",
-      // Also those that have not happened yet: of what begins above zero nobody sees that it has grown.
+      // Also codes that have not occurred yet: a counter that starts above zero shows no increase.
       each(
         "code",
         CODES.map((code) => [code, requests.problems().get(code) ?? 0]),

@@ -1,4 +1,4 @@
-/** Owns the interface as an OpenAPI 3.1 document, read off the list of operations. */
+/** The API as an OpenAPI 3.1 document, generated from the list of operations. */
 
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { named, nameOf, type Operation, plain, READ_SCOPES } from "../../../shared/api/contract.ts";
@@ -18,9 +18,9 @@ import { ANSWERS, FIGURES } from "./story.ts";
 const SWITCHING_PROTOCOLS = 101;
 const BYTES = "application/octet-stream";
 const TEXT = "text/plain";
-/** Nothing is said of what is in them. */
+/** Types without a description of their content. */
 const WHOLE: readonly string[] = [BYTES, "image/png", RECORDING_TYPE, FILM_TYPE];
-/** What the areas of the interface are about. */
+/** Descriptions of the areas of the API. */
 const AREAS = {
   service: "Whether the service is ready, and this document.",
   metrics: "Figures for Prometheus.",
@@ -75,7 +75,7 @@ interface Document extends Json {
   components: Json;
 }
 
-/** As it is served: what several places have in common stands once, under its name. */
+/** The document as served: parts common to several places are defined once, under their name. */
 export const openapiDocument = (version: string): Json => wholly(openapiSteps(version));
 
 /** The same, an operation in each step. */
@@ -98,7 +98,7 @@ function* openapiSteps(version: string): Steps<Json> {
   };
 }
 
-/** The same with every schema where it is used. */
+/** The same with every schema inlined. */
 export const inlineDocument = (version: string): Json => wholly(inlineSteps(version));
 
 export function* inlineSteps(version: string): Steps<Json> {
@@ -142,7 +142,7 @@ function describe(operation: Operation): Json {
     operationId: operation.name,
     summary: operation.summary,
     ...(operation.description ? { description: operation.description } : {}),
-    // The area is what the records of the audit call it.
+    // The area has the name that it has in the audit log.
     tags: [areaOf(operation)],
     ...(access === "open" ? { security: [] } : {}),
     ...(access === "open" || access === "key" ? {} : { "x-scope": access }),
@@ -175,7 +175,7 @@ function parametersOf(schema: TObject, where: "path" | "query", examples?: Recor
   }));
 }
 
-/** Of text from a query the value that it stands for; what is in a path, or must be given, has one in any case. */
+/** The parsed value of a query parameter's text; a path parameter or required one has a value in any case. */
 function exampleOfParameter(name: string, schema: TSchema, isNeeded: boolean, given?: string): Json {
   if (given !== undefined) return { example: schema.type === "string" ? given : JSON.parse(given) };
   return isNeeded ? { example: exampleOf(plain(schema), name) } : {};
@@ -191,7 +191,7 @@ function requestBodyOf({ name, body, example }: Operation): Json {
   return { requestBody: { required: (body.required ?? []).length > 0, content: { "application/json": content } } };
 }
 
-/** An object with fields that has no name of its own gets its operation's. */
+/** Names an anonymous object schema with fields after its operation. */
 function namedAfter(operation: string, what: "Request" | "Result", schema: Json): Json {
   const isNameless = nameOf(schema) === null && Object.keys(schema.properties ?? {}).length > 0;
   const words = operation.split("_").map((word) => word.charAt(0).toUpperCase() + word.slice(1));
@@ -235,7 +235,7 @@ function successesOf(operation: Operation): Map<number, Success> {
   const successes = new Map<number, Success>();
   for (const [outcome, status] of Object.entries(operation.outcomes)) {
     const description = [...(successes.get(status)?.description ?? []), outcome];
-    // What follows a change of protocols is no body of HTTP's.
+    // Data after a change of protocols is no HTTP body.
     const content = status === SWITCHING_PROTOCOLS ? {} : { content: contentOf(operation, status) };
     successes.set(status, { description, ...content });
   }
@@ -266,7 +266,7 @@ interface Media {
   example?: unknown;
 }
 
-/** A stream has a line, or an event, of this shape for each thing that it tells. */
+/** A stream has a line, or an event, of this shape for each of its items. */
 function withPing(schema: Json): Json {
   return { anyOf: [schema, PING] };
 }
@@ -287,7 +287,7 @@ function lineOf({ schema, example }: Media): Media {
   return { schema: items.items, example: (example as { items: unknown[] }).items[0] };
 }
 
-/** The example of an answer of this status, with what its outcome has of its own. */
+/** The example of a response of this status, with the differences of its outcome. */
 function answerOf({ name, outcomes }: Operation, status: number, usual: unknown): unknown {
   const [own] = Object.entries(ANSWERS[name as keyof typeof operations] ?? {}).filter(
     ([to]) => outcomes[to] === status,
@@ -299,7 +299,7 @@ function sendsFile({ bytesOutput }: Operation): boolean {
   return bytesOutput?.includes(BYTES) ?? false;
 }
 
-/** The codes of an operation, its own and those that any call may have, by status. */
+/** The codes of an operation, its own and those of any call, by status. */
 function codesOf(operation: Operation): Map<number, Set<ErrorCode>> {
   const codes = new Map<number, Set<ErrorCode>>();
   for (const code of [...operation.errors, ...ownOfFields(operation), ...everywhere(operation)]) {
@@ -335,7 +335,7 @@ const HEADERS: Json = Object.fromEntries(
   ]),
 );
 
-/** Fields of which a bad value has a code of its own. */
+/** Codes of fields that have a code of their own for invalid values. */
 function ownOfFields({ params, query, body }: Operation): ErrorCode[] {
   const named = new Set<string>();
   JSON.stringify([params, query, body], (key, value: unknown) => {
@@ -347,9 +347,9 @@ function ownOfFields({ params, query, body }: Operation): ErrorCode[] {
 
 function everywhere(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ["invalid_query", "validation_failed", "internal", "shutting_down"];
-  // Of a name with an encoding that is none.
+  // For a name with an invalid encoding.
   if (Object.keys(operation.params.properties).length > 0) codes.push("route_not_found");
-  // Of a room that is being turned back.
+  // For a room that is being restored.
   if (Object.hasOwn(operation.params.properties, "room_id")) codes.push("not_ready");
   if (operation.access !== "open")
     codes.push("missing_credentials", "invalid_api_key", "api_key_expired", "rate_limited");

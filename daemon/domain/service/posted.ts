@@ -1,4 +1,4 @@
-/** Owns what the OpenAPI document says of requests that the service itself makes: the events that webhooks are sent. */
+/** Requests that the service itself makes, in the OpenAPI document: the events for webhooks. */
 import { webhookEvent } from "../../../shared/api/webhooks.ts";
 import { exampleOf } from "./examples.ts";
 import { answerSchema, type Json } from "./schemas.ts";

@@ -1,9 +1,9 @@
-/** Owns what the examples of problems say beyond their code's own words, as of the room of story.ts: the sentence, the fields, the details. */
+/** Examples of problems beyond the generic text of their code, in the room of story.ts: detail, fields, details. */
 import type { ErrorCode, Problem } from "../../../shared/api/errors.ts";
 
 type Said = Partial<Pick<Problem, "detail" | "details" | "errors">>;
 
-/** One field of the request is what is wrong. */
+/** A problem with one field of the request. */
 function field(name: string, code: string, message: string, bounds: { min?: number; max?: number } = {}): Said {
   return { detail: message, errors: [{ field: name, code, message, ...bounds }] };
 }

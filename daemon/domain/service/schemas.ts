@@ -1,11 +1,11 @@
-/** Owns how schemas stand in the OpenAPI document: as generators of clients understand them, and each named one once. */
+/** Schemas in the OpenAPI document: in the form that client generators support, with each named schema defined once. */
 import { isDeepStrictEqual } from "node:util";
 import { NAME, nameOf } from "../../../shared/api/contract.ts";
 import type { Steps } from "../../core/loop/index.ts";
 
 export type Json = Record<string, unknown>;
 
-/** Without what only our own checks know. */
+/** Without keywords that only our own checks use. */
 export function requestSchema(schema: object): Json {
   return shown(schema, []) as Json;
 }
@@ -40,7 +40,7 @@ function orNull(schema: Json): Json {
   };
 }
 
-/** Puts each named schema of a document into `schemas`, and a reference where it stood. Throws where two have the same name. */
+/** Moves each named schema of a document to `schemas` and leaves a reference. Throws if two have the same name. */
 export function withReferences(value: unknown, schemas: Json): unknown {
   if (Array.isArray(value)) return value.map((each) => withReferences(each, schemas));
   if (!isObject(value)) return value;
@@ -58,8 +58,8 @@ export function withReferences(value: unknown, schemas: Json): unknown {
 }
 
 /**
- * Puts each answer that several operations give into `answers`, and a reference where it stood. It is called by its status and its codes,
- * which its description has; of those that differ in their headers alone the later ones have a number.
+ * Moves each response that several operations have to `answers` and leaves a reference. Its name consists of its status and its codes,
+ * which its description has; of responses that differ only in their headers, the later ones have a number.
  */
 export function* sharedAnswers(responses: readonly Record<string, unknown>[], answers: Json): Steps<void> {
   const places = new Map<string, { of: Record<string, unknown>; status: string }[]>();

@@ -1,6 +1,6 @@
 /**
- * Owns what the examples of the OpenAPI document tell: one room at work, for an hour. Of each field, by its name or by that and what
- * it is part of, the values that it has there: the first that fits its schema is the example.
+ * Values for the examples of the OpenAPI document: one room at work, for an hour. For each field, by its name or by that and its parent's,
+ * the values that it has there: the first that fits its schema is the example.
  */
 import { createHash } from "node:crypto";
 import { API_EXTENSIONS, type operations } from "../../../shared/api/operations.ts";
@@ -30,7 +30,7 @@ const SUMMARY = `Room ${ROOM}: 48 records from 2026-01-31 12:00 to 2026-01-31 12
 
 export const REQUEST_ID = "req_01KGA0G5A0D4W7K9M2R5V8ZXQP";
 
-/** The beginning of what /metrics answers. */
+/** The start of the response of /metrics. */
 export const FIGURES = `# HELP roomd_rooms Rooms that are not destroyed.
 # TYPE roomd_rooms gauge
 roomd_rooms 1
@@ -254,7 +254,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   paused_ms: [214],
   drive_bytes: [5_242_880],
   parent: [null],
-  // Of those that were made of no snapshot.
+  // Of sandboxes that were made without a snapshot.
   "sandbox.problem": [null],
   "room.problem": [null],
   "lifecycle.idle_after_seconds": [null],
@@ -583,7 +583,7 @@ const ITEM = {
 };
 const SSH_KEY = { name: "laptop", expires_at: null };
 
-/** What differs from that in an operation's answer, by its outcome; of outcomes of one status that of the first here is shown. */
+/** Differences from that in an operation's response, by outcome; of outcomes with one status, the first one listed is shown. */
 export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, object> } = {
   health: {
     unavailable: {

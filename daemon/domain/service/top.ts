@@ -1,4 +1,4 @@
-/** Owns the call that tells what is used just now, of the caller's sandboxes and of the host. */
+/** The operation that returns current resource usage, of the caller's sandboxes and of the host. */
 import { MAX_LOOP_OWNERS, MAX_TOP, type Top, topGet } from "../../../shared/api/top.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
 import { type Bound, bind, boundTo, type Caller, type OpenCall } from "../../core/operation.ts";
@@ -53,7 +53,7 @@ export function makeTop(deps: ServiceDeps): Bound {
   };
 
   return bind(topGet, {
-    // Without a key it is the host that asks.
+    // A call without a key comes from the host.
     run: async ({ caller, audit }: OpenCall, { room_id }) => {
       if (room_id !== undefined) audit.room_id = room_id;
       const { items, more } = caller ? await deps.measure(whose(caller, room_id), MAX_TOP) : { items: [], more: 0 };

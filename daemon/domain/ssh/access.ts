@@ -1,4 +1,4 @@
-/** Owns the calls that make, list and withdraw short-lived passwords for SSH. The tokens are shown once and never stored. */
+/** Operations that create, list and revoke short-lived passwords for SSH. The tokens are shown once and never stored. */
 import { randomBytes } from "node:crypto";
 import {
   DEFAULT_ACCESS_SECONDS,

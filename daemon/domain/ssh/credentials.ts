@@ -1,4 +1,4 @@
-/** Owns who logs in: by a public key, by an API key as password, by the token of an ssh-access as password. */
+/** SSH authentication: by public key, by API key as password, by the token of an ssh-access as password. */
 import { createHash } from "node:crypto";
 import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

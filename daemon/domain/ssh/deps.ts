@@ -1,11 +1,11 @@
-/** What SSH needs of others. */
+/** Dependencies of SSH. */
 import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Orgs } from "../orgs/index.ts";
 import type { SandboxReach } from "../sandboxes/access.ts";
 import type { Terminals } from "../terminals/index.ts";
 
-/** Where clients reach the gateway. */
+/** Address by which clients reach the gateway. */
 export interface Gateway {
   host: string;
   port: number;
@@ -18,7 +18,7 @@ export interface SshDeps {
   database: Database;
   log: Log;
   sandboxes: SandboxReach;
-  /** Says who types at a terminal; what is returned says that they have left. */
+  /** Registers a writer at a terminal; the returned function removes it. */
   sit: Terminals["sit"];
   orgs: Pick<Orgs, "authenticate" | "isCurrent" | "holds" | "ssh">;
   /** null while there is none. */

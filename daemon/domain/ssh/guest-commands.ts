@@ -2,10 +2,10 @@
 import { RUNTIME } from "../../../shared/agent-protocol/runtime.ts";
 
 const LOADER = [`${RUNTIME}/lib/ld.so`, "--library-path", `${RUNTIME}/lib`];
-/** What rsync's client asks for. */
+/** Command that rsync's client requests. */
 const RSYNC_SERVER = /^rsync(?= --server )/;
 
-/** The user's own shell, as sshd runs a command; `$0` is the line. Where the root has no rsync, ours is the server of a client's. */
+/** The user's own shell, as sshd runs a command; `$0` is the line. If the root has no rsync, ours serves an rsync client. */
 export function commandOf(line: string): string[] {
   const run = (text: string) => `exec "\${SHELL:-/bin/sh}" -c "${text}"`;
   if (!RSYNC_SERVER.test(line)) return ["/bin/sh", "-c", run("$0"), line];

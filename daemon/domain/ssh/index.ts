@@ -1,4 +1,4 @@
-/** SSH without its protocol: who may log in to a sandbox, what a session may open there, and when it is cut. */
+/** SSH without its protocol: authentication to a sandbox, channels of a session, and disconnection on revocation. */
 
 import type { Bound } from "../../core/operation.ts";
 import { makeAccessCalls } from "./access.ts";
@@ -18,7 +18,7 @@ export interface Ssh {
   byPassword(password: string): Credential;
   /** One for each organization that has the key, the oldest first. */
   byPublicKey(key: Buffer): Credential[];
-  /** The hash of a password that another host may have made; null: it is none of these. */
+  /** The hash of a password that another host may have issued; null: it does not have that form. */
   accessHash(password: string): string | null;
   /** Whether this host has made one with this hash. */
   hasAccess(hash: string): boolean;

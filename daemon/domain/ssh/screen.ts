@@ -1,10 +1,10 @@
-/** Owns commands on a screen of their own that end with their session: a terminal of the agent's, opened and attached to at once. */
+/** Commands with a pseudo-terminal that end with their session: a terminal of the agent, opened and attached immediately. */
 import { newId } from "../../../shared/ids.ts";
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { attachTerminal, closeTerminal, openTerminal } from "../../host/guest-link/terminal.ts";
 
-/** What a person types to say that there is no more. */
+/** The character by which a person ends input. */
 const END_OF_INPUT = Uint8Array.of(4);
 
 export interface Screen {
@@ -13,7 +13,7 @@ export interface Screen {
   cols: number;
 }
 
-/** `argv` null is the login shell; `sit` says that somebody types at it. Rejects with StreamError when the agent refuses it. */
+/** `argv` null is the login shell; `sit` registers a writer at it. Rejects with StreamError if the guest agent refuses it. */
 export async function openScreen(
   link: GuestLink,
   argv: string[] | null,
@@ -30,7 +30,7 @@ export async function openScreen(
   });
   const leave = sit(terminal_id);
   attached.ended.then(leave, leave);
-  // One that has ended is kept for who may come back; nobody will.
+  // An ended terminal is retained for clients that re-attach; here there are none.
   attached.ended.then(forget, () => {});
   return {
     stdout: attached.output,

@@ -1,6 +1,6 @@
 /**
- * Owns the sessions that are open: each is cut as soon as its sandbox has ended, its key was revoked or removed, or its token
- * was withdrawn or has expired; the record of its end.
+ * Open SSH sessions and the audit record of their end: each is disconnected as soon as its sandbox has ended, its key was revoked or
+ * removed, or its token was revoked or has expired.
  */
 
 import type { AuditFacts } from "../../core/audit-facts.ts";
@@ -15,12 +15,12 @@ import type { Credential } from "./credentials.ts";
 export interface Session {
   credential: Credential;
   sandbox_id: string;
-  /** Names what the session is about in its records. */
+  /** Audit facts of the session. */
   facts: AuditFacts;
   ip: string | null;
   /** Ends the connection, with a sentence for the person at it. */
   cut(why: string): void;
-  /** Resolves with what there was to count once the connection has ended. */
+  /** Resolves with the connection's counters once it has ended. */
   over: Promise<Record<string, unknown>>;
 }
 
@@ -80,7 +80,7 @@ export class Sessions {
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }
 
-  /** Why a command of a session has ended that nobody has ended; a sentence for the person at it. */
+  /** Why a session's command ended unexpectedly, as a sentence for the person at it. */
   whyLost(sandboxId: string): string {
     return this.#deps.sandboxes.isMoving(sandboxId) ? MOVES : "the guest was lost";
   }

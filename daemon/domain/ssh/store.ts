@@ -1,4 +1,4 @@
-/** Owns the SQL of short-lived passwords. What has expired is as good as gone, and is removed when another one is made. */
+/** SQL of short-lived passwords. An expired one counts as absent, and is deleted when another one is created. */
 import { and, asc, eq, gt, lte } from "drizzle-orm";
 import type { OrgId, SandboxId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -28,7 +28,7 @@ export function isAccess(queries: Queries, id: string): boolean {
   return queries.select({ access_id }).from(sshAccesses).where(where).get() !== undefined;
 }
 
-/** Whose sandbox it lets into, where that is the organization's; another's costs what none costs. */
+/** The sandbox of an access if it is the organization's; a look-up of another organization's costs as much as that of an unknown one. */
 export function locateAccess(queries: Queries, orgId: OrgId, id: string) {
   const own = sandboxesOfOrg(queries, orgId);
   return queries

@@ -1,4 +1,4 @@
-/** Owns the table of short-lived passwords as the queries see it. */
+/** Drizzle table of short-lived passwords. */
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { SshAccessId } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/operation.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns what the SSH door asks for: a login, and what is opened within a session. Each is an operation that walks the road by
- * itself, so that key, scope, room and sandbox are looked at again for every channel. What it opens is given to `take`.
+ * Operations of the SSH transport: a login, and the channels of a session. Each one passes the pipeline separately, so that key, scope,
+ * room and sandbox are checked for every channel. The opened channel is passed to `take`.
  */
 import type { WakeReason } from "../../../shared/api/sandboxes.ts";
 import { sshExec, sshForward, sshLogin, sshSftp, sshShell } from "../../../shared/api/ssh.ts";
@@ -34,7 +34,7 @@ export interface SshVerbs {
   forward(session: Held, take: (port: GuestPort) => void): Bound;
 }
 
-/** What a session holds on to. */
+/** Sandbox and credential of a session. */
 export interface Held {
   sandbox_id: string;
   credential: Credential;
@@ -51,7 +51,7 @@ export function makeVerbs({ sandboxes, sit }: Pick<SshDeps, "sandboxes" | "sit">
     find: (call: KeyCall, params: Record<string, string>) => find(call, params, sandbox_id, credential),
   });
   type Target = ReturnType<typeof find>;
-  /** In use for as long as what is opened goes on. */
+  /** Keeps the sandbox in use until the opened channel ends. */
   const open = async <T extends { ended: Promise<unknown> }>(
     target: Target,
     work: (link: GuestLink) => Promise<T>,

@@ -1,4 +1,4 @@
-/** Owns what building a template needs of others, and the machine that it is built for. */
+/** Dependencies of template builds, and the hardware that a template is built for. */
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
@@ -28,29 +28,29 @@ export interface BuildDeps {
   numberOf(orgId: OrgId): Promise<number>;
   programs: { qemu_img: string; skopeo: string; agent: string };
   qemuVersion: string | null;
-  /** What opens registries, as docker's config.json says it; for this build alone. */
+  /** Credentials of registries, in the format of docker's config.json; for this build only. */
   registryAuth?: string | undefined;
   /** URL of the Debian archive; empty: the one of this host's apt sources. */
   mirror: string;
-  /** What a recipe's steps may reach. */
+  /** Egress of a recipe's steps. */
   egress: {
-    /** What is wrong with a list, in sentences. */
+    /** The errors of a list, as sentences. */
     wrong(allowlist: readonly string[]): string[];
     serve: ServeEgress;
   };
   /** By which organizations' images are fetched. */
   openTunnels: OpenTunnels;
-  /** Throws disk_full where the data directory has no room for so many bytes besides what is to stay free. */
+  /** Throws disk_full if the data directory has no room for `bytes` besides its reserve. */
   requireSpace(bytes: number): void;
-  /** What an organization's templates may take, in MiB, as its plan says now. */
+  /** Caps for an organization's templates, in MiB, from its current plan. */
   capsOf(orgId: OrgId): Caps;
-  /** Most memory of one sandbox, and disk for what is kept for later builds. */
+  /** Maximum memory of one sandbox, and disk space for the build cache. */
   limits: { memory_mib: number; cache_bytes: number };
   /** Finds out the acceleration with the new template's kernel. */
   probe(kernel: string): Promise<Acceleration>;
 }
 
-/** What the template is saved on, with the kernel in `directory`. */
+/** The hardware that the template is saved on, with the kernel in `directory`. */
 export async function hardwareFor(
   { limits, qemuVersion, probe }: BuildDeps,
   { min_memory_mib }: Recipe,

@@ -1,9 +1,9 @@
 /**
- * Owns building a template:
+ * Template builds:
  *
- *   recipe → root disk → its steps → boot once → quiet agent → stop and save → overlays → manifest → self-test → publish
+ *     recipe → root disk → its steps → boot once → idle agent → stop, save → overlays → manifest → self-test → publish
  *
- * Everything is made in a directory of its own; only the last rename of the link `current` makes it a template.
+ * Everything is made in a separate directory; only the final rename of the link `current` makes it a template.
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
@@ -40,19 +40,19 @@ import { selfTest } from "./self-test.ts";
 import { whileBuilding } from "./trials.ts";
 
 export interface BuildOptions {
-  /** Whose it is to be; the host's if absent. What lies on the host is in no organization's template. */
+  /** Owner of the template; the host if absent. An organization's template contains no files of the host. */
   owner?: OrgId | undefined;
-  /** Text of the recipe, or what is in one; the embedded one when absent. */
+  /** Text of the recipe, or its parsed fields; the embedded recipe if absent. */
   recipe?: string | Readonly<Record<string, unknown>> | undefined;
-  /** Text of a Dockerfile that stands for the recipe's root. */
+  /** Text of a Dockerfile that replaces the recipe's root. */
   dockerfile?: string | undefined;
-  /** A tar of what is beside that. */
+  /** A tar of its build context. */
   context?: Uint8Array | undefined;
   /** For ARG of its Dockerfile, by name. */
   args?: Readonly<Record<string, string>> | undefined;
-  /** What its steps find in /run/secrets, by name; kept nowhere. */
+  /** Content of /run/secrets for its steps, by name; not stored. */
   secrets?: Readonly<Record<string, Uint8Array>> | undefined;
-  /** Without what earlier builds have left. */
+  /** Ignores the cache of earlier builds. */
   anew?: boolean | undefined;
   onProgress(line: string): void;
   /** Another build, of this process, is under way on the host: this one is the next. */
@@ -60,7 +60,7 @@ export interface BuildOptions {
   onStage?(stage: BuildStage): void;
 }
 
-/** Builds and publishes a template; the one before stays until the new one has passed its test. */
+/** Builds and publishes a template; the previous version stays until the new one has passed its self-test. */
 export async function buildTemplate(
   deps: BuildDeps,
   templateId: string,
@@ -113,7 +113,7 @@ async function besideOf(
   return directoryBeside(context ?? dirname(dockerfile));
 }
 
-/** What is not in a registry is the operator's. Throws validation_failed. */
+/** Only the operator may use images outside of a registry. Throws validation_failed. */
 function requireOfRegistry({ from, dockerfile: path, context }: Recipe, dockerfile: Dockerfile | null): void {
   const reference = from ?? dockerfile?.from;
   if (reference !== undefined && localImage(reference) === null && path === undefined && context === undefined) return;
@@ -129,11 +129,11 @@ async function buildVersion(
 ): Promise<TemplateRecord> {
   const { paths } = given;
   const { owner } = options;
-  // What keeps guests from starting is said before anything is made.
+  // Before anything is made: throws if guests cannot start on this host.
   given.host();
   const number = owner === undefined ? null : await given.numberOf(owner);
   const deps: BuildDeps = { ...given, host: () => hostOfOrg(given.host(), number) };
-  // Builds that were asked for at the same time may have used up what was left.
+  // Concurrently requested builds may have used up the remaining quota.
   if (owner !== undefined) requireLeft(await templateMib(paths, owner), deps.capsOf(owner));
   const home = paths.template(templateId, owner);
   const version = newId("evt").slice("evt_".length).toLowerCase();

@@ -1,4 +1,4 @@
-/** Owns finding the files of this host's templates by what is in them, whatever template and version they are of. */
+/** Index of the files of this host's templates by their content, across all templates and versions. */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
@@ -9,7 +9,7 @@ import { MANIFEST_FILE } from "./registry.ts";
 
 type Place = Pick<Paths, "templates" | "org_templates" | "templates_of">;
 
-/** Where each file is, by its digest. What is not whole, or is gone, is not there. */
+/** Path of each file, by digest. Incomplete or missing files are left out. */
 export async function templateFiles(paths: Place): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const owner of [null, ...(await namesIn(paths.org_templates))]) {

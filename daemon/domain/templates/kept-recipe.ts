@@ -1,6 +1,6 @@
 /**
- * The recipe that a template of the host was built of: it is kept beside the template, for a refresh and for Dockerfiles that begin with this
- * template (`FROM default`).
+ * The recipe of a template of the host: stored beside the template, for a refresh and for Dockerfiles based on this template (`FROM
+ * default`).
  */
 import { existsSync } from "node:fs";
 import { readFile, rename, writeFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ const TEMPLATE_ID = new RegExp(TEMPLATE_PATTERN);
 const KEPT_RECIPE = "recipe.json";
 
 export interface KeptRecipe {
-  /** Null: the one that comes with roomd. */
+  /** Null: the recipe shipped with roomd. */
   recipe: Recipe | null;
   args: Readonly<Record<string, string>>;
 }
@@ -36,7 +36,7 @@ export async function keepRecipe(
   await rename(`${path}.new`, path);
 }
 
-/** Throws template_not_found, and invalid_state for one that an older roomd has built. */
+/** Throws template_not_found, and invalid_state for a template that an older roomd has built. */
 export async function keptRecipe(paths: Paths, templateId: string): Promise<KeptRecipe> {
   const home = homeOf(paths, templateId, null);
   try {
@@ -79,7 +79,7 @@ export function onBase(recipe: Recipe, base: Recipe): Recipe {
   } as Recipe;
 }
 
-/** The directory of one that is there. Throws template_not_found. */
+/** The directory of an existing template. Throws template_not_found. */
 export function homeOf(paths: Paths, templateId: string, owner: OrgId | null): string {
   // A name like ".." is a directory as well.
   const home = TEMPLATE_ID.test(templateId) ? paths.template(templateId, owner) : null;

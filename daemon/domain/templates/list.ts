@@ -1,4 +1,4 @@
-/** Owns the calls that list templates and show one. */
+/** The calls that list templates and get one. */
 import { templateGet, templateList } from "../../../shared/api/templates.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

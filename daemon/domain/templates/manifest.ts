@@ -1,4 +1,4 @@
-/** Owns a template's manifest: what it consists of, and the facts that a restore depends on. */
+/** A template's manifest: its files, and the facts that a restore depends on. */
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { digestFile } from "../../host/images/digest.ts";
 /** Raised when templates of an older form cannot be used any more. */
 export const MANIFEST_FORMAT = 1;
 
-/** What templates had before their manifest said it. */
+/** Number of drive ports of templates without that field in their manifest. */
 const DRIVE_PORTS_UNSAID = 2;
 
 const file = fields({ name: Type.String(), digest: Type.String(), size_bytes: Type.Integer() });
@@ -25,7 +25,7 @@ export const manifest = fields({
   agent_sha256: Type.String(),
   generation: Type.Integer(),
   qemu_version: Type.String(),
-  /** The host's, as processorOf tells it; older templates do not say it. */
+  /** The host's, as returned by `processorOf`; absent in older templates. */
   processor: Type.Optional(Type.String()),
   hardware: fields({
     machine_type: Type.String(),
@@ -33,13 +33,13 @@ export const manifest = fields({
     base_memory_mib: Type.Integer(),
     max_plugged_mib: Type.Integer(),
     acceleration: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
-    /** Older templates do not say it. */
+    /** Absent in older templates. */
     drive_ports: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 })),
-    /** Older templates do not say it, and have no device for it. */
+    /** Absent in older templates, which have no device for it. */
     returns_memory: Type.Optional(Type.Boolean()),
   }),
   append: Type.String(),
-  /** How long what its recipe starts may take where a sandbox boots; older templates, and those that start nothing, do not say it. */
+  /** Timeout for the recipe's start when a sandbox boots; absent in older templates and if nothing is started. */
   start_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
   files: fields({
     kernel: file,
@@ -51,7 +51,7 @@ export const manifest = fields({
     cold_overlay: file,
   }),
 });
-/** What lies beside what was saved with more processors than one: the facts that it depends on. */
+/** Facts that a snapshot with several processors depends on; stored beside it. */
 export const savedFacts = Type.Object({
   qemu_version: Type.String(),
   processor: Type.Optional(Type.String()),
@@ -77,7 +77,7 @@ export const FILE_NAMES: Record<FileRole, string> = {
 export const COLD_FILES: readonly FileRole[] = ["kernel", "initramfs", "root", "cold_overlay"];
 export const SNAPSHOT_FILES = ["disk", "memory", "snapshot_overlay"] as const satisfies readonly FileRole[];
 
-/** Where what was saved with so many processors lies, of the template's version in a directory. */
+/** Directory of the snapshot with `vcpus` processors, for the template's version in `directory`. */
 export function savedWith(directory: string, vcpus: number): string {
   return vcpus === 1 ? directory : join(directory, `processors-${vcpus}`);
 }
@@ -106,7 +106,7 @@ export function digestOf(files: Manifest["files"]): string {
   return `sha256:${createHash("sha256").update(lines.sort().join("\n")).digest("hex")}`;
 }
 
-/** What a guest starts from: the template's files in `directory`, with or without what was saved with so many processors. */
+/** Image from which a guest starts: the template's files in `directory`, with or without the snapshot for this number of processors. */
 export function imageOf(
   directory: string,
   { hardware, append, generation, start_seconds = 0 }: Manifest,

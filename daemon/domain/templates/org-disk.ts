@@ -1,7 +1,4 @@
-/**
- * Owns what an organization's own templates take on the host's disk, and that it is no more than its plan has for them. It is measured each time it is
- * asked for: they have few files.
- */
+/** Disk usage of an organization's own templates, and its limit by the plan. It is measured on each call: they have few files. */
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
@@ -13,7 +10,7 @@ import { keptVersions, publishedVersion, VERSION } from "./registry.ts";
 const BLOCK_BYTES = 512;
 const MIB = 1024 ** 2;
 
-/** What is about to be taken into use. */
+/** A version that is about to be published. */
 export interface NextVersion {
   templateId: string;
   version: string;
@@ -31,19 +28,19 @@ export async function templateMib(paths: Paths, orgId: OrgId, next?: NextVersion
   return Math.ceil(bytes / MIB);
 }
 
-/** Before a build: throws quota_exceeded where nothing is left for another version. */
+/** Before a build: throws quota_exceeded if there is no space for another version. */
 export function requireLeft(used: number, caps: Caps): void {
   if (used >= caps.hard_cap) throw templatesExceeded(used, caps);
 }
 
-/** Throws quota_exceeded where they would take too much with the next version in use. */
+/** Throws quota_exceeded if the next version would exceed the cap. */
 export function requireFits(used: number, caps: Caps): void {
   if (used > caps.hard_cap) throw templatesExceeded(used, caps, "With the new version the organization has");
 }
 
 /**
- * What the largest file takes of the one build that runs, in MiB: a root, or the disk of a guest that works on it. It is part of what the version will
- * take, or is copied into it.
+ * Size of the largest file of the running build, in MiB: a root, or the disk of a guest that works on it. It is part of the version, or is
+ * copied into it.
  */
 export async function largestInWork(paths: Paths, orgId: OrgId, templateId: string): Promise<number> {
   const home = paths.template(templateId, orgId);
@@ -56,7 +53,7 @@ export async function largestInWork(paths: Paths, orgId: OrgId, templateId: stri
   return Math.ceil(largest / MIB);
 }
 
-/** What each file in a directory takes, in bytes. */
+/** Allocated bytes of each file in a directory. */
 async function takenIn(directory: string): Promise<number[]> {
   const taken: number[] = [];
   for (const name of await namesIn(directory)) {
@@ -71,7 +68,7 @@ async function namesIn(directory: string): Promise<string[]> {
   return (await readdir(directory).catch(absent)) ?? [];
 }
 
-/** It may be removed meanwhile. */
+/** It may be removed concurrently. */
 function absent(error: unknown): null {
   if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return null;
   throw error;

@@ -1,8 +1,8 @@
 /**
- * Owns saving the host's templates with more processors than one, each once somebody has wanted it: from then on sandboxes with so many
- * start as fast as those with one. One at a time; sandboxes come first, for which it gives its memory back and is done again later.
+ * Saves the host's templates with several processors, each once it has been wanted: from then on sandboxes with that number start as fast
+ * as those with one. One save at a time; sandboxes have priority: for them a save is aborted to release its memory, and is retried later.
  *
- *   wanted ──▶ boot ──▶ save ──▶ test ──▶ renamed to where it is found
+ *     wanted ──▶ boot ──▶ save ──▶ test ──▶ renamed to its final path
  */
 import { statSync } from "node:fs";
 import { link, mkdir, rename, rm, writeFile } from "node:fs/promises";
@@ -21,14 +21,14 @@ import { selfTest } from "./self-test.ts";
 
 /** Each takes as much disk as the template's own memory; sandboxes with other numbers boot. */
 const SAVED_COUNTS: readonly number[] = [2, 4, 8];
-/** One that failed is tried again after so long, and one that gave way. */
+/** Delay before the retry of a save that failed, or that gave way. */
 const AGAIN_MS = { failed: 3_600_000, gaveWay: 60_000 } as const;
-/** What it takes on disk, over what the template's own files take. */
+/** Disk space for a save, as a multiple of the template's own files. */
 const SPACE_SHARE = 2;
 const BLOCK_BYTES = 512;
 const MIB = 1024 ** 2;
 
-/** Whether machines with so many processors can be had ahead. */
+/** Whether snapshots with this number of processors are supported. */
 export const isEverSaved = (vcpus: number): boolean => vcpus === 1 || SAVED_COUNTS.includes(vcpus);
 
 export interface ProcessorsDeps {
@@ -38,14 +38,14 @@ export interface ProcessorsDeps {
   qemu_img: string;
   qemuVersion: string | null;
   host(): GuestHost;
-  /** What may be added to the disk, in bytes. */
+  /** Disk space that may be used, in bytes. */
   spareBytes(): number;
   hasMemoryFor(memoryMib: readonly number[]): boolean;
   /** One more is there. */
   saved(): void;
 }
 
-/** One that is being saved. */
+/** A save in progress. */
 interface Saving {
   memory_mib: number;
   over: AbortController;
@@ -54,7 +54,7 @@ interface Saving {
 
 export class Processors {
   readonly #deps: ProcessorsDeps;
-  /** When each may be tried again, by where it is to lie. */
+  /** Earliest time of the next try, by target directory. */
   readonly #notBefore = new Map<string, number>();
   #saving: Saving | null = null;
   #isStopped = false;
@@ -63,12 +63,15 @@ export class Processors {
     this.#deps = deps;
   }
 
-  /** What the one under way takes of the host's memory. */
+  /** Host memory used by the save in progress. */
   get memoryMib(): number {
     return this.#saving?.memory_mib ?? 0;
   }
 
-  /** Sandboxes of the host's template have so many processors: it is saved with them, unless another is just now or there is no room for it. */
+  /**
+   * Sandboxes of the host's template have this number of processors: saves the template with it, unless another save is in progress or
+   * there is no room for it.
+   */
   want(templateId: string, vcpus: number): void {
     const template = this.#deps.templates.get(templateId, null);
     if (!template || vcpus === 1 || !isEverSaved(vcpus) || this.#saving || this.#isStopped) return;
@@ -83,7 +86,7 @@ export class Processors {
     this.#saving = { memory_mib, over, done };
   }
 
-  /** Gives up the one under way, for who needs its memory. Resolves once that is free, with whether there was one. */
+  /** Aborts the save in progress, to release its memory. Resolves once that is free, with whether there was one. */
   async giveWay(): Promise<boolean> {
     const saving = this.#saving;
     saving?.over.abort();
@@ -91,7 +94,7 @@ export class Processors {
     return saving !== null;
   }
 
-  /** Resolves once nothing of it is left. */
+  /** Resolves once nothing of the save remains. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.giveWay();
@@ -123,7 +126,7 @@ export class Processors {
     const { hardware, append, start_seconds = 0 } = manifest;
     const virtualSize = disk_mib * MIB;
     await mkdir(draft, { mode: 0o711 });
-    // What its disk lies over is beside it, as in a sandbox.
+    // The backing file of its disk is beside it, as in a sandbox.
     await link(join(directory, FILE_NAMES.root), join(draft, FILE_NAMES.root));
     const saving = { hardware: imageOf(directory, manifest, false).hardware, append, virtualSize, vcpus };
     const deps = { qemu_img, placeOf: paths.saving, host };
@@ -144,13 +147,13 @@ export class Processors {
     await writeFile(join(draft, SAVED_FILE), JSON.stringify(facts));
     signal.throwIfAborted();
     const into = savedWith(directory, vcpus);
-    // Of what could not be used any more.
+    // Removes an earlier, unusable save.
     await rm(into, { recursive: true, force: true });
     await rename(draft, into);
   }
 }
 
-/** What was saved of a template takes on disk; its files have holes. */
+/** Disk usage of a template's snapshot; its files are sparse. */
 function bytesSaved({ directory }: Template): number {
   const taken = (["disk", "memory"] as const).map(
     (role) => statSync(join(directory, FILE_NAMES[role]), { throwIfNoEntry: false })?.blocks ?? 0,

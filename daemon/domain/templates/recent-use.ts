@@ -1,10 +1,10 @@
-/** Owns what sandboxes were made of lately, templates, numbers of processors and memory: machines of these are worth launching ahead. */
+/** Recent use of templates, numbers of processors and memory by sandboxes: the machines that are worth launching ahead. */
 
 import { monotonicMs } from "../../core/clock.ts";
 import type { Hardware } from "../../host/machine/spec.ts";
 
 const RECENT_MS = 3_600_000;
-/** What comes within this time comes together. */
+/** Sandboxes created within this time count as created together. */
 const TOGETHER_MS = 60_000;
 /** Each has machines that wait, with all the memory that it was saved with, and more. */
 const MOST_TEMPLATES = 4;
@@ -22,7 +22,7 @@ export type Made = Use & { memory_mib: number };
 export interface Used extends Use {
   /** The most that came together. */
   together: number;
-  /** What each of them had at least. */
+  /** Minimum of the memory that each of them had. */
   least_memory_mib: number;
 }
 
@@ -63,8 +63,8 @@ export class RecentUse {
 }
 
 /**
- * The memory of machines that are launched ahead for sandboxes of which each had so much at least, in MiB: a power of two, so that whatever
- * sizes somebody tries, those that wait are seldom of no more use, and none learns what another has.
+ * Memory of machines that are launched ahead for sandboxes with at least `leastMib` each, in MiB: a power of two, so that with whatever
+ * sizes a client requests, waiting machines are seldom too small to be of use, and no client learns another's sizes.
  */
 export function memoryAhead(
   leastMib: number,

@@ -1,6 +1,6 @@
 /**
- * Owns the guest in which a recipe's steps run: it boots the root that was made, reaches what the recipe's list says, and what it leaves on its disk is the
- * template's root from then on. Its memory is thrown away, and secrets lie nowhere else.
+ * Guest in which a recipe's steps run: it boots the new root, has the egress of the recipe's allowlist, and its disk becomes the template's
+ * root. Its memory, the only place of secrets, is discarded.
  */
 import { createHash, type Hash } from "node:crypto";
 import { constants } from "node:fs";
@@ -28,7 +28,7 @@ const MEMORY_MIB = 1024;
 const WORTH_KEEPING_MS = 10_000;
 /** Of one step. */
 const STEP_MS = 60 * 60_000;
-/** Beyond it nobody believes that the guest keeps a step's time. */
+/** Grace time after which the guest is no longer trusted to enforce a step's timeout. */
 const LATE_MS = 60_000;
 const END_MS = 120_000;
 const LINK_MS = 10_000;
@@ -41,12 +41,14 @@ const MOST_REFUSED = 16;
 /** Its name and its bytes come from outside the script. Memory alone holds it. */
 const KEEP_SECRET = 'umask 077 && mkdir -p /run/secrets && cat >"/run/secrets/$0"';
 
-/** One that root runs, or whom an image says; or something of the host that is put into the root, all of which `hash` is given. */
+/**
+ * A command that runs as root, or as the image's user; or content of the host that is put into the root, all of which is added to `hash`.
+ */
 export type Step =
   | { title: string; argv: string[]; env?: Record<string, string>; cwd?: string; user?: string }
   | { title: string; put(hash: Hash): AsyncIterable<Uint8Array>; argv: string[] };
 
-/** What is put there, all at once. */
+/** A `put` of these bytes, in one piece. */
 export const once = (bytes: Uint8Array) =>
   async function* (hash: Hash): AsyncGenerator<Uint8Array> {
     hash.update(bytes);
@@ -59,7 +61,7 @@ export const stepOf = (script: string): Step => ({
   argv: ["/bin/sh", "-c", script],
 });
 
-/** What becomes of what a guest asks, by a list; each refusal is told. */
+/** Handler of a guest's egress requests under an allowlist; each refusal is reported. */
 export type ServeEgress = (
   allowlist: readonly string[],
   refused: (where: { host: string | null; ip: string | null; port: number | null; reason: string }) => void,
@@ -73,25 +75,25 @@ export interface StepsDeps {
 }
 
 export interface Keeping {
-  /** What each step is, by `contentsOf`. */
+  /** Content hash of each step, by `contentsOf`. */
   contents: readonly string[];
   hasRoom(bytes: number): boolean;
-  /** Takes a root as it is after so many steps. */
+  /** Caches a root as it is after `done` steps. */
   keep(root: string, done: number): Promise<void>;
 }
 
 export interface Steps {
   steps: readonly Step[];
-  /** So many of them have been run. */
+  /** Number of steps that have already run. */
   done: number;
-  /** Null: nobody wants what they have made so far. */
+  /** Null: intermediate results are not cached. */
   keeping: Keeping | null;
   egress_allowlist: readonly string[];
-  /** What is in /run/secrets while they run, by name. */
+  /** Content of /run/secrets while they run, by name. */
   secrets: Readonly<Record<string, Uint8Array>>;
 }
 
-/** What each does, without what it is called: the same does the same, as far as anybody can tell. */
+/** Content hash of each step, without its title: steps with equal hashes are assumed to have the same effect. */
 export async function contentsOf(steps: readonly Step[]): Promise<string[]> {
   return await Array.fromAsync(steps, async (step) => {
     const hash = createHash("sha256");
@@ -101,7 +103,7 @@ export async function contentsOf(steps: readonly Step[]): Promise<string[]> {
   });
 }
 
-/** `hash` has been given what it puts. */
+/** `hash` already contains the data that the step puts. */
 function contentOf({ title: _, ...step }: Step, hash: Hash): string {
   return hash.update(JSON.stringify(step)).digest("hex");
 }
@@ -126,7 +128,7 @@ export async function runRecipeSteps(
     convertRoot(qemu_img, { path, format: "qcow2", over: root, size_bytes: virtualSize, user }, made);
   await makeOverlay(qemu_img, overlay, relative(paths.trial("any").directory, root), virtualSize);
   const refused = new Set<string>();
-  /** What is not kept is no reason to fail. */
+  /** Failing to cache is not an error. */
   const tried = async (work: () => Promise<void>) => {
     try {
       await work();
@@ -163,7 +165,7 @@ export async function runRecipeSteps(
       const { connection, exited, paths: own } = guest;
       let link = await connection.link(LINK_MS);
       const keepAfter = async (done: number) => {
-        // What was changed, all of it beside what was there, and the copy that is kept.
+        // Space for the changes, the full root besides the existing one, and the cached copy.
         const sizes = await Promise.all([own.overlay, root].map(async (path) => (await stat(path)).size));
         if (!keeping?.hasRoom(3 * sizes.reduce((sum, size) => sum + size))) return;
         await must(link, { title: "", argv: [BUSYBOX, "sync"] });
@@ -192,17 +194,17 @@ export async function runRecipeSteps(
           return { how: `was not run to its end: ${error.message}`, lines: [], content: "" };
         });
         if (ended.how !== null) throw failed(at + 1, { ...ended, how: ended.how }, refused);
-        // What was another thing by the time it was put there, or was refused something, is no other build's beginning.
+        // Not cached: a step with content that had changed by the time it was put, or with a refused connection.
         isKept &&= ended.content === keeping?.contents[at] && refused.size === 0;
         if (!isKept || at + 1 === steps.length || monotonicMs() - sinceMs < WORTH_KEEPING_MS) continue;
         await keepAfter(at + 1);
         sinceMs = monotonicMs();
       }
       isWhole = isKept;
-      // What it says of it is not waited for: with the machine its connection ends.
+      // Its reply is not awaited: its connection ends with the machine.
       link.open({ method: "power_off" }).finished.catch(() => {});
       const how = await within(exited, END_MS, "the end of the guest that ran the steps");
-      // One that did not end by itself may have written half of what it had.
+      // A guest that did not power off itself may have written only part of its data.
       if (how !== ORDERLY) throw new Error(`the guest that ran the steps did not end in order: ${how}`);
       await rename(own.overlay, changed);
     });
@@ -228,13 +230,13 @@ async function must(link: GuestLink, step: Step): Promise<void> {
   if (how !== null) throw new Error(`${step.argv.join(" ")} in the guest ${how}`);
 }
 
-/** Tells what it prints, line by line, in the order in which it came. What it leaves running is ended. */
+/** Reports its output line by line, in order. Processes that it leaves running are killed. */
 async function run(link: GuestLink, step: Step, tell: (line: string) => void): Promise<Ended> {
   const exec_id = newId("exe");
   const place = "put" in step ? { cwd: "/", env: {}, user: "root" } : placeOf(step);
   const request = { exec_id, fingerprint: "", argv: step.argv, ...place, timeout_ms: STEP_MS, stdin: "put" in step };
   const following = await startFollowed(link, request);
-  // What the host has may be gone, or not be read. What takes no more of it says so by its own end.
+  // Reading the host's content may fail. A command that stops reading is reported by its own exit.
   let broken: unknown = null;
   const hash = createHash("sha256");
   if ("put" in step) {
@@ -276,7 +278,7 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
   return { ...ended, how: exit_code === 0 ? null : `ended with ${exit_code}` };
 }
 
-/** Where nobody says it, it is root, where the image says, with what the image says. Whom an image says need be in no file. */
+/** Defaults: user root, the image's working directory and environment. The image's user need not exist in /etc/passwd. */
 function placeOf({ env = {}, cwd, user = "root" }: Exclude<Step, { put: unknown }>) {
   return { env, cwd: cwd ?? null, user: user === "root" || user.includes(":") ? user : `${user}:` };
 }

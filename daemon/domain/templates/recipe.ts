@@ -1,4 +1,7 @@
-/** Owns recipes: what a template is made of, and what runs in it once it is saved. The shipped ones are embedded, as is what builds images. */
+/**
+ * Recipes: the content of a template, and the programs that run in it when it is saved. The shipped ones are embedded, as are the image
+ * builders.
+ */
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
@@ -23,7 +26,7 @@ import { BASE_MEMORY_MIB, MEMORY_GRAIN_MIB } from "../../host/machine/spec.ts";
 import { REFERENCE_PATTERN } from "./image/reference.ts";
 
 const MOST_SCRIPT_BYTES = 65_536;
-/** Where a recipe does not say it. On a host without KVM a desktop takes most of a minute. */
+/** Default if the recipe has none. On a host without KVM a desktop takes most of a minute. */
 const READY_TIMEOUT_SECONDS = 300;
 const path = Type.String({ pattern: "^/[^\\u0000-\\u001f]{0,1023}$" });
 const script = Type.String({ minLength: 1, maxLength: MOST_SCRIPT_BYTES });
@@ -31,33 +34,36 @@ const script = Type.String({ minLength: 1, maxLength: MOST_SCRIPT_BYTES });
 const recipe = fields({
   template_id: Type.String({ pattern: TEMPLATE_PATTERN }),
   description: Type.String({ maxLength: 256 }),
-  /** What its root is: packages of a Debian suite, or an image. */
+  /** Source of its root: packages of a Debian suite, or an image. */
   suite: Type.Optional(Type.String({ pattern: "^[a-z]{1,32}$" })),
   packages: Type.Optional(Type.Array(Type.String({ pattern: "^[a-z0-9][a-z0-9+.-]{0,127}$" }), { maxItems: 512 })),
   from: Type.Optional(Type.String({ pattern: REFERENCE_PATTERN })),
   /** Shell scripts that root runs one after the other, in a guest of their own, before the template is booted. */
   steps: Type.Optional(Type.Array(script, { maxItems: 128 })),
-  /** Where they may connect to, as a sandbox's list says it; nowhere, where it is not said. */
+  /** Egress allowlist of the steps, in the format of a sandbox's; no network if absent. */
   egress_allowlist: Type.Optional(egressEntryList),
   /** A Dockerfile of this host, in place of `from` and before `steps`, and the directory that it copies from. */
   dockerfile: Type.Optional(path),
   context: Type.Optional(path),
   tools: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 128 }),
-  /** What the template is saved with; more is plugged. Kernels count memory in blocks of this size. */
+  /** Memory with which the template is saved; more is plugged. Kernels count memory in blocks of this size. */
   min_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB, multipleOf: MEMORY_GRAIN_MIB }),
   default_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB }),
   disk_mib: Type.Integer({ minimum: 1024, maximum: 1_048_576 }),
   /**
-   * A shell script that root runs before the template is saved; what it leaves running is running in every sandbox. OF_IMAGE: the image's
-   * entry point, as the image's user.
+   * A shell script that root runs before the template is saved; programs that it leaves running are running in every sandbox. OF_IMAGE: the
+   * image's entry point, as the image's user.
    */
   start: Type.Optional(script),
-  /** A shell script that ends with 0 once what `start` began can be used. It is asked each second. */
+  /** A shell script that exits with 0 once the programs of `start` can be used. It is run each second. */
   ready: Type.Optional(script),
   ready_timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 3600 })),
-  /** A shell script that root runs once what `start` began is at rest: what it ends of that is begun anew in each sandbox, by the rest. */
+  /**
+   * A shell script that root runs once the programs of `start` are idle: programs that it ends are restarted in each sandbox by the
+   * remaining ones.
+   */
   before_save: Type.Optional(script),
-  /** A shell script that root runs in each sandbox that goes on from what was saved, before its first command. */
+  /** A shell script that root runs in each sandbox that is restored from the snapshot, before its first command. */
   restored: Type.Optional(script),
 });
 export type Recipe = typeof recipe.static;
@@ -65,7 +71,7 @@ export type Recipe = typeof recipe.static;
 /** As `start`. */
 export const OF_IMAGE = "image";
 
-/** Nobody asks for them where nothing is started. */
+/** Unused if nothing is started. */
 const OF_START = ["ready", "ready_timeout_seconds", "before_save", "restored"] as const;
 
 /** The recipes that come with roomd, by template. */
@@ -97,7 +103,7 @@ function sourceOf(templateId: string, text: string | undefined): string {
   return source;
 }
 
-/** `isRooted`: its root is given beside it, as a Dockerfile's text. Throws with every field that is wrong. */
+/** `isRooted`: the root is given separately, as a Dockerfile's text. Throws with every invalid field. */
 export function checkRecipe(templateId: string, value: unknown, isRooted = false): Recipe {
   if (!Value.Check(recipe, value)) {
     throw invalidRecipe([...Value.Errors(recipe, value)].map((error) => `${error.path.slice(1)}: ${error.message}`));
@@ -122,14 +128,14 @@ export function checkRecipe(templateId: string, value: unknown, isRooted = false
   return value;
 }
 
-/** With what is wrong, in sentences without their full stops. */
+/** `wrong`: the errors, as sentences without full stops. */
 export function invalidRecipe(wrong: readonly string[]): ServiceError {
   return new ServiceError("validation_failed", {
     detail: `The recipe is not valid: ${wrong.slice(0, 5).join("; ")}.`,
   });
 }
 
-/** Writes what builds images into a directory, laid out as it expects to be, and returns the paths of its programs. */
+/** Writes the image builders into a directory, in the layout that they expect, and returns the paths of the programs. */
 export async function unpackBuilder(directory: string): Promise<{ build: string; runtime: string }> {
   const images = join(directory, "guest-image");
   await mkdir(images, { recursive: true });

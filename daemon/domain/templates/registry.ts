@@ -1,6 +1,6 @@
 /**
- * Owns the templates that are there: reads their manifests, and says of each whether its snapshot may be used.
- * A file is hashed again only when its size or times are not what they were when it was last found good.
+ * Registry of the existing templates: reads their manifests, and determines whether the snapshot of each may be used. A file is hashed
+ * again only if its size or times have changed since it was last verified.
  */
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -36,10 +36,10 @@ export const CURRENT = "current";
 export const MANIFEST_FILE = "manifest.json";
 /** How a version's directory is named: by its time, so that a later one comes after. */
 export const VERSION = /^[0-9a-z]{26}$/;
-/** How a link begins that is about to become CURRENT. */
+/** Name prefix of a link that is about to become CURRENT. */
 export const UNPUBLISHED = `.${CURRENT}-`;
 
-/** The version in use of the template in `home`; null where none is. */
+/** The current version of the template in `home`; null if there is none. */
 export function publishedVersion(home: string): string | null {
   try {
     return readlinkSync(join(home, CURRENT));
@@ -48,7 +48,10 @@ export function publishedVersion(home: string): string | null {
   }
 }
 
-/** Of the versions in a template's directory those that are kept when `current` is in use: it, and the one before for the sandboxes that run on it. */
+/**
+ * The versions in a template's directory that are retained when `current` is published: it, and the previous one for the sandboxes that run
+ * on it.
+ */
 export function keptVersions(names: readonly string[], current: string | null): string[] {
   const published = names.filter((name) => VERSION.test(name) && current !== null && name <= current);
   return published.sort().slice(-2);
@@ -56,15 +59,15 @@ export function keptVersions(names: readonly string[], current: string | null): 
 
 export interface Template {
   record: TemplateRecord;
-  /** Whose it is; null: the host's. */
+  /** Owner; null: the host. */
   owner: OrgId | null;
   directory: string;
   manifest: Manifest;
-  /** What the disk of a sandbox of it may grow to; 0 where it has none, from which nothing starts. */
+  /** Maximum size of the disk of a sandbox; 0 if it has no disk, so that nothing can start from it. */
   disk_mib: number;
 }
 
-/** What a guest starts from, and why not from the snapshot, if so. */
+/** Image from which a guest starts, and why not from the snapshot, if so. */
 export interface UsableImage {
   image: GuestImage;
   /** One sentence, or null when the snapshot may be used. */
@@ -73,11 +76,11 @@ export interface UsableImage {
   isUnsaved: boolean;
 }
 
-/** What an organization sees are its own, and of the host those that it has none of by that name; null sees the host's alone. */
+/** An organization sees its own templates, and the host's, except those with a name of its own; null sees the host's only. */
 export interface Templates {
   list(orgId: OrgId | null): Template[];
   get(templateId: string, orgId: OrgId | null): Template | null;
-  /** Checks the template's files, and what was saved with so many processors. Throws when not even a cold boot is possible. */
+  /** Checks the template's files, and the snapshot for this number of processors. Throws if not even a cold boot is possible. */
   usable(template: Template, vcpus?: number): Promise<UsableImage>;
 }
 
@@ -95,7 +98,7 @@ export function makeTemplates(deps: {
   const processor = deps.processor ?? processorOf();
   const verified = new Verified(paths.verified_templates, log);
   const cache = new Map<string, Template>();
-  /** Versions whose files have their group and mode. */
+  /** Versions with group and mode already set on their files. */
   const readable = new Set<string>();
 
   const read = (templateId: string, owner: OrgId | null): Template | null => {
@@ -180,7 +183,7 @@ export function makeTemplates(deps: {
   };
 }
 
-/** Null where nothing is saved. */
+/** Null if nothing is saved. */
 function factsIn(directory: string): SavedFacts | null {
   try {
     const value: unknown = JSON.parse(readFileSync(join(directory, SAVED_FILE), "utf8"));
@@ -210,7 +213,7 @@ export function newestKernel(paths: Paths): string | null {
   return kernels.find((kernel) => existsSync(kernel)) ?? null;
 }
 
-/** An image of the host's template when what was saved of it may be used, else null: nothing else is worth launching ahead. */
+/** An image of the host's template if its snapshot may be used, else null: nothing else is worth launching ahead. */
 export async function usableSnapshot(templates: Templates, templateId: string, vcpus = 1): Promise<GuestImage | null> {
   const template = templates.get(templateId, null);
   if (!template) return null;

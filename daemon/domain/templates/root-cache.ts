@@ -1,7 +1,7 @@
 /**
- * Owns roots that builds have made and later ones begin with: an image's, unpacked, and what its steps have made of it. Each is named by all that it was made
- * of, is its owner's alone, and is removed after a week without use. All owners have one limit, which the largest pays for: an owner
- * within an equal share of it loses nothing to the builds of others.
+ * Cache of roots from earlier builds: an image's, unpacked, and the results of its steps. Each is named by all of its inputs, belongs to
+ * one owner, and is removed after a week without use. All owners share one limit; above it, roots of the largest owner are evicted (LRU):
+ * an owner within an equal share of it loses nothing to the builds of others.
  */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
@@ -13,7 +13,7 @@ import type { Paths } from "../../core/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { ImageFacts } from "./image/layout.ts";
 
-/** Unused for so long, it goes. */
+/** Time without use after which a root is removed. */
 const KEPT_MS = 7 * 86_400_000;
 /** A disk without its facts, or they without it, is being put there, or was left by a build that was killed. */
 const UNNAMED_MS = 3_600_000;
@@ -23,7 +23,7 @@ const BLOCK_BYTES = 512;
 
 export interface KeptRoot {
   image: ImageFacts;
-  /** Where its steps could connect to. */
+  /** Egress allowlist of its steps. */
   egress_allowlist: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export interface KeptRoot {
 const covers = (list: readonly string[], kept: readonly string[]) =>
   list.includes("*") || kept.every((entry) => list.includes(entry));
 
-/** The name of what `content` makes of `parent`. */
+/** Cache key of the result of `content` on `parent`. */
 export function rootKey(parent: string, content: unknown): string {
   return createHash("sha256")
     .update(`${parent}\n${JSON.stringify(content)}`)
@@ -41,13 +41,16 @@ export function rootKey(parent: string, content: unknown): string {
 export interface RootCache {
   /** Whether there is none at all. */
   isEmpty(): Promise<boolean>;
-  /** As who uses it. Null: there is none. */
+  /** Counts as a use. Null: absent. */
   find(key: string): Promise<KeptRoot | null>;
-  /** Copies one to `into`, which may be written then. Null: there is none whose steps could connect no further than this list says. Throws disk_full. */
+  /**
+   * Copies a root to `into`, which is then writable. Null if absent, or if its steps had more egress than this list allows. Throws
+   * disk_full.
+   */
   take(key: string, into: string, egress_allowlist: readonly string[]): Promise<KeptRoot | null>;
-  /** Whether one of so many bytes would be kept. */
+  /** Whether a root of this size would be cached. */
   hasRoom(bytes: number): boolean;
-  /** Keeps a copy of `root`, where there is room for it. */
+  /** Caches a copy of `root` if there is room for it. */
   keep(key: string, root: string, facts: KeptRoot): Promise<void>;
 }
 
@@ -97,7 +100,7 @@ export function rootCache({ paths, most_bytes, requireSpace }: RootCacheDeps, ow
         await copyFile(disk, into, constants.COPYFILE_FICLONE);
         return kept;
       } catch (error) {
-        // It has gone meanwhile.
+        // It was removed concurrently.
         await rm(into, { force: true });
         return absent(error);
       }
@@ -179,7 +182,7 @@ function absent(error: unknown): null {
   throw error;
 }
 
-/** A host that loses power shall find what it knows of. */
+/** Synced, so that its entry survives a power loss. */
 async function written(path: string): Promise<void> {
   await using file = await open(path, "r+");
   await file.sync();

@@ -1,4 +1,4 @@
-/** Owns what making a root is given, and what it gives. */
+/** Inputs and results of making a root. */
 import type { TemplateSource } from "../../../shared/api/templates.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { BuildDeps, BuildStage } from "./build-deps.ts";
@@ -8,22 +8,22 @@ import type { Recipe, unpackBuilder } from "./recipe.ts";
 import { type Keeping, type Step, stepOf } from "./recipe-steps.ts";
 import type { RootCache } from "./root-cache.ts";
 
-/** With what its COPYs take from; null: nothing is beside it, or it has none. */
+/** With the build context of its COPYs; null: there is none, or nothing copies from it. */
 export interface GivenDockerfile {
   file: Dockerfile;
   beside: Beside | null;
 }
 
 export interface Root {
-  /** What the disk may grow to. */
+  /** Maximum size of the disk. */
   virtualSize: number;
-  /** Of what image it is; null for packages. */
+  /** The image that it is made of; null for packages. */
   source: TemplateSource | null;
-  /** What is run in it before it is booted. */
+  /** Steps that run in it before it is booted. */
   steps: Step[];
-  /** So many of them were run by an earlier build. */
+  /** Number of steps that an earlier build has run. */
   done: number;
-  /** Where it is kept after some of them; null: where the packages of a suite are asked for, they may be newer each time. */
+  /** Cache for intermediate results; null for packages of a suite, which may be newer each time. */
   keeping: Keeping | null;
 }
 
@@ -34,7 +34,7 @@ export interface RootOptions {
   cache: RootCache;
   /** Whether it is made from the beginning, whatever is there. */
   anew: boolean;
-  /** Names of what its steps find in /run/secrets. */
+  /** Names of the files in /run/secrets of its steps. */
   secrets: readonly string[];
   onProgress(line: string): void;
   onStage(stage: BuildStage): void;

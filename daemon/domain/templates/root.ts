@@ -1,4 +1,4 @@
-/** Owns what a guest of a template boots: kernel, initramfs and a root disk, of Debian's packages or of an image. */
+/** Boot files of a template's guest: kernel, initramfs and a root disk, of Debian's packages or of an image. */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { convertRoot, diskBytes } from "../../host/images/overlay.ts";
@@ -10,7 +10,7 @@ import { FILE_NAMES } from "./manifest.ts";
 import { OF_IMAGE, type Recipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
 import { type GivenDockerfile, type Root, type RootOptions, type RootStep, stepsIn } from "./root-step.ts";
 
-/** Makes what a guest boots: kernel, initramfs and root disk. */
+/** Makes the boot files: kernel, initramfs and root disk. */
 export async function makeRoot(
   deps: BuildDeps,
   recipe: Recipe,
@@ -28,7 +28,7 @@ export async function makeRoot(
   return root;
 }
 
-/** The scripts of a recipe, as files that lie beside the agent, by their names there. */
+/** The scripts of a recipe, as files beside the agent, by their names there. */
 async function writeOwn(recipe: Recipe, scratch: string): Promise<Record<string, string>> {
   const timeout = `${readyTimeoutSeconds(recipe)}\n`;
   const own: Record<string, string> = {};

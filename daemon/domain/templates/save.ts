@@ -1,4 +1,4 @@
-/** Owns saving a template's machine: one boot of its root, until its agent is at rest, with as many processors as are wanted. */
+/** Saving of a template's machine: one boot of its root, until its agent is idle, with the requested number of processors. */
 import { writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { TEMPLATE_FAILED_LINE, TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../../../shared/agent-protocol/messages.ts";
@@ -22,7 +22,7 @@ export interface Saving {
   hardware: Hardware;
   /** Kernel command line of a sandbox. */
   append: string;
-  /** How long what it starts may take. */
+  /** Timeout for the recipe's start. */
   start_ms: number;
   /** Of its disk, in bytes. */
   virtualSize: number;
@@ -30,8 +30,8 @@ export interface Saving {
 }
 
 /**
- * Boots the template's version in `directory` once, without vsock and drive, and saves it when its agent is at rest: disk and memory, to
- * `into`, where its root is as well. `signal` gives it up. Throws build_failed where its recipe's own programs failed.
+ * Boots the template's version in `directory` once, without vsock and drive, and saves it when its agent is idle: disk and memory, to
+ * `into`, which also contains its root. `signal` aborts it. Throws build_failed if a program of its recipe failed.
  */
 export async function saveMachine(
   { qemu_img, ...deps }: SaveDeps,
@@ -74,12 +74,12 @@ export async function makeEmpty(
   [empty, below]: readonly [empty: FileRole, below: FileRole],
   virtualSize: number,
 ): Promise<void> {
-  // Relative to where a sandbox's copy lies; each copy is told of its own (host/images/base.ts).
+  // Relative to the location of a sandbox's copy; the path is set in each copy (host/images/base.ts).
   const backing = relative(paths.sandbox("any").directory, join(directory, FILE_NAMES[below]));
   await makeOverlay(qemu_img, join(directory, FILE_NAMES[empty]), backing, virtualSize);
 }
 
-/** Resolves when the guest is at rest. Throws build_failed with what its recipe's own programs said, where one of them failed. */
+/** Resolves when the guest is idle. Throws build_failed with the output of the recipe's programs if one of them failed. */
 async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
   const ready = Promise.withResolvers<void>();
   let printed = "";
@@ -99,7 +99,7 @@ async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
   }
 }
 
-/** `said` begins with what the agent says of it, a line, and what the programs said before. */
+/** `said` begins with the agent's message, a line, and the earlier output of the programs. */
 function failedStart(said: string): ServiceError {
   const [why = "", ...lines] = said.split("\n\n", 1).join("").trim().split("\n");
   return new ServiceError("build_failed", {

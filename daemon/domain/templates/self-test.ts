@@ -1,6 +1,6 @@
 /**
- * Owns the test that a new template must pass before it is published: clones of it share nothing that
- * must differ, know their own CID, and have the right time.
+ * Test that a new template must pass before it is published: clones of it share nothing that must differ, know their own CID, and have the
+ * right time.
  */
 import { BUSYBOX } from "../../../shared/agent-protocol/runtime.ts";
 import { newId } from "../../../shared/ids.ts";
@@ -13,7 +13,7 @@ import { type TrialGuest, withTrialGuest } from "./trial-guest.ts";
 
 const CLONES = 3;
 const COMMAND_MS = 20_000;
-/** Of what a clone says of itself. */
+/** Limit of a clone's output. */
 const MOST_CHARACTERS = 4096;
 const MAX_CLOCK_SKEW_MS = 500;
 const ALIKE = ["urandom", "uuid", "machine_id", "hostname"] as const;
@@ -28,7 +28,7 @@ const SCRIPT = [
   "echo clock_seconds=$EPOCHREALTIME",
 ].join("; ");
 
-/** Starts clones and compares them. Throws with what is wrong. */
+/** Starts clones and compares them. Throws with the reason if the test fails. */
 export async function selfTest(
   host: GuestHost,
   placeOf: PlaceOf,
@@ -74,7 +74,7 @@ async function inspectClone(host: GuestHost, placeOf: PlaceOf, image: GuestImage
       for await (const pieces of following.pieces()) for (const { bytes } of pieces) sink(bytes);
       return await following.finished;
     };
-    // The agent that keeps the command's own time is what is being tested.
+    // The agent that enforces the command's timeout is itself under test.
     const result = await within(read(), 2 * COMMAND_MS, "a clone's command").finally(() => following.close());
     const endedAt = wallMs();
     if (result.exit_code !== 0) throw new Error(`a clone could not run a command: ${text.slice(0, 500)}`);

@@ -1,4 +1,4 @@
-/** Owns the SQL of builds that organizations asked for. */
+/** SQL of the builds that organizations requested. */
 import { and, asc, desc, eq, gt, inArray, isNotNull, isNull } from "drizzle-orm";
 import type { BuildId, OrgId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
@@ -35,7 +35,7 @@ export function buildEventsAfter(queries: Queries, buildId: BuildId, after: numb
   return queries.select().from(templateBuildEvents).where(wanted).orderBy(asc(seq)).limit(most).all();
 }
 
-/** All but the newest so many that have ended. */
+/** Deletes all ended builds but the newest `kept`. */
 export function forgetOldBuilds(queries: Queries, orgId: OrgId, kept: number): void {
   const { build_id, org_id, finished_at } = templateBuilds;
   const ended = and(eq(org_id, orgId), isNotNull(finished_at));

@@ -1,4 +1,4 @@
-/** The tables of builds that organizations asked for, and of their groups, as the queries see them. */
+/** Drizzle schema of the builds that organizations requested, and of their groups. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { BuildFailure, BuildState } from "../../../shared/api/template-builds.ts";
 import type { BuildId, OrgId } from "../../../shared/ids.ts";
@@ -13,7 +13,7 @@ export const templateBuilds = sqliteTable("template_builds", {
   finished_at: text(),
   digest: text(),
   failure: text({ mode: "json" }).$type<BuildFailure>(),
-  /** Of its stream: what it told, and once it has ended the end. */
+  /** Of its stream: its output, and finally its end. */
   last_seq: integer().notNull(),
 });
 

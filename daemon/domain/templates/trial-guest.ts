@@ -1,4 +1,4 @@
-/** Owns a guest that a build, or the service, starts for itself: it has an agent and no drive. Nothing of it is left afterwards. */
+/** Guest that a build, or the service, starts for itself: it has an agent and no drive. Nothing of it remains afterwards. */
 import { randomBytes, randomInt } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
@@ -11,7 +11,7 @@ import { type Guest, startGuest } from "../../host/guest/start.ts";
 import { type GuestRequests, NOTHING_TO_ASK } from "../../host/guest-link/handshake.ts";
 import { boundLog } from "../../host/process.ts";
 
-/** Beyond what sandboxes may ask for, so that no sandbox's CID is in the way. */
+/** Above the range of sandboxes, so that it does not conflict with a sandbox's CID. */
 const CID_MIN = 100_000;
 const CID_MAX = 1_000_000;
 const CID_TRIES = 8;
@@ -23,18 +23,18 @@ function* trialCids(): Iterable<number> {
 }
 
 export interface TrialGuest extends Pick<Guest, "connection" | "exited"> {
-  /** Does something while the guest stands still; its link is another one afterwards. */
+  /** Runs `work` while the guest is paused; the link is a new one afterwards. */
   whileStopped(work: () => Promise<void>): Promise<void>;
   paths: SandboxPaths;
   hostname: string;
 }
 
-/** A guest can make its processes say some megabytes a second. */
+/** A guest can make its processes log some megabytes per second. */
 const BOUND_MS = 1000;
 
-/** Keeps the log of a trial's processes within bounds until what is returned is called. */
+/** Keeps the log of a trial's processes within bounds until the returned function is called. */
 export function boundWhile(log: string): () => void {
-  // What cannot be bounded just now can be so the next time.
+  // A failure is retried at the next interval.
   return every(
     BOUND_MS,
     () => boundLog(log),
@@ -42,7 +42,7 @@ export function boundWhile(log: string): () => void {
   );
 }
 
-/** Starts it where `placeOf` says, unless `signal` gives it up, does `work` with it, and ends it. Without `requests` it has no network. */
+/** Starts a guest at `placeOf`, unless `signal` aborts it, runs `work` with it, and ends it. Without `requests` it has no network. */
 export async function withTrialGuest<T>(
   host: GuestHost,
   placeOf: (sandboxId: string) => SandboxPaths,
@@ -54,7 +54,7 @@ export async function withTrialGuest<T>(
   const sandbox_id = newId("sbx");
   const own = placeOf(sandbox_id);
   const hostname = `clone-${randomBytes(4).toString("hex")}`;
-  // The guest says its CID in its hello, and a wrong one is refused there.
+  // The guest sends its CID in its hello, and a wrong one is refused there.
   const guest = await startGuest(
     host,
     {
@@ -75,7 +75,7 @@ export async function withTrialGuest<T>(
     signal,
   );
   const stopBounding = boundWhile(own.vmm_log);
-  // One after the other: two ends at once would undo the same steps.
+  // Sequentially: two concurrent ends would undo the same steps.
   let ending: Promise<void> | null = null;
   const giveUp = () => {
     ending = guest.end().catch(() => {});

@@ -1,4 +1,6 @@
-/** Owns a machine that a build, or the service, boots for itself: it has its disks, a console, and nothing else. Nothing of it is left afterwards. */
+/**
+ * Machine that a build, or the service, boots for itself: it has its disks, a console, and nothing else. Nothing of it remains afterwards.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -20,11 +22,11 @@ export interface TrialDeps {
 
 export interface TrialMachine
   extends Pick<MachineSpec, "hardware" | "kernel" | "initramfs" | "append" | "disk" | "input" | "vcpu_count"> {
-  /** What it may write besides its disk: QEMU makes no files. */
+  /** Writable files besides its disk: QEMU makes no files. */
   writes: readonly string[];
 }
 
-/** Boots it, does `work` with it while it stands before its first instruction, and ends it. */
+/** Boots a machine, runs `work` while it is paused before its first instruction, and ends it. */
 export async function withTrialMachine<T>(
   { placeOf, host }: TrialDeps,
   { writes, ...spec }: TrialMachine,
@@ -73,7 +75,7 @@ export async function withTrialMachine<T>(
     await machine?.end();
     await rm(own.runtime, { recursive: true, force: true });
     await rm(own.directory, { recursive: true, force: true });
-    // They may be gone, with what they are of.
+    // The files may be gone, together with their directory.
     for (const file of files.filter((path) => existsSync(path))) await ownFile(file, 0);
     await host.confinement.release(sandboxId);
   }

@@ -1,7 +1,7 @@
 /**
- * Owns what template builds leave when they are killed: the guests that they boot to make and to try a template lie apart
- * from sandboxes, and one build at a time holds the lock, so whatever is there when it is taken belongs to nobody. And what the service
- * leaves of machines of its own.
+ * Cleanup after killed template builds: the guests that they boot to make and to test a template are stored apart from sandboxes, and one
+ * build at a time holds the lock, so all that exists when it is acquired is unowned. Also cleans up leftover machines of the service
+ * itself.
  */
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -13,8 +13,8 @@ import { isDraft } from "./manifest.ts";
 import { keptVersions, publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
 
 /**
- * Does something while no other build runs on these directories. Builds wait for each other, and the one that waits is the next: one of the
- * operator's beside the daemon does not come after all those that organizations have queued. `onWait` gets the pid of the build under way.
+ * Runs `work` while no other build runs on these directories. Builds wait for each other, and the waiting one is next: an operator's build
+ * outside of the daemon does not come after all those that organizations have queued. `onWait` gets the pid of the running build.
  */
 export async function whileBuilding<T>(
   paths: Paths,
@@ -28,7 +28,7 @@ export async function whileBuilding<T>(
 
 async function alone<T>(paths: Paths, release: () => void, work: () => Promise<T>): Promise<T> {
   try {
-    // Found at once, as the lock is taken; removed once no guest has it.
+    // Listed immediately after the lock is acquired; removed once no guest uses them.
     const left = unpublishedIn(paths);
     await sweepGuests(paths.trial);
     for (const path of left) await rm(path, { recursive: true, force: true });
@@ -38,7 +38,7 @@ async function alone<T>(paths: Paths, release: () => void, work: () => Promise<T
   }
 }
 
-/** Frees what killed builds left, unless one is running now. */
+/** Frees leftovers of killed builds, unless a build is running. */
 export async function sweepDeadTrials(paths: Paths): Promise<void> {
   try {
     await alone(paths, takeLock(paths.build_lock, "data_dir"), async () => {});
@@ -47,15 +47,15 @@ export async function sweepDeadTrials(paths: Paths): Promise<void> {
   }
 }
 
-/** Whether there are guests or files of a build, be it one that runs. */
+/** Whether there are guests or files of a build, including a running one. */
 export function hasTrials(paths: Paths): boolean {
   const { runtime, directory } = paths.trial("any");
   return [runtime, directory].some((one) => namesIn(dirname(one)).length > 0);
 }
 
-/** Frees what the service before this one left of machines of its own, that made films or were being saved; before there are any of this one. */
+/** Frees leftover machines of the previous service, which made films or were being saved; before this service starts any. */
 export async function sweepOwnMachines(paths: Paths): Promise<void> {
-  // Found at once: this one may begin others soon.
+  // Listed immediately: this service may start others soon.
   const drafts = homesIn(paths.templates)
     .flatMap(homesIn)
     .flatMap(homesIn)
@@ -64,14 +64,14 @@ export async function sweepOwnMachines(paths: Paths): Promise<void> {
   await Promise.all([...removed, ...[paths.film, paths.saving].map(sweepGuests)]);
 }
 
-/** Frees every guest there is of a kind, whoever has it; those that begin meanwhile are left alone. */
+/** Frees every existing guest of a kind, whether in use or not; guests that start in the meantime are left alone. */
 export async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths): Promise<void> {
   const sockets = dirname(placeOf("any").runtime);
   const directories = dirname(placeOf("any").directory);
   const names = () => new Set([...namesIn(sockets), ...namesIn(directories)]);
   const there = names();
   const processes = await guestProcesses(sockets);
-  // One that has begun since has its directories.
+  // A guest that has started since has its directories.
   const since = names();
   for (const name of [...there, ...[...processes.keys()].filter((name) => !there.has(name) && !since.has(name))]) {
     await freeRemains(placeOf(name));
@@ -80,9 +80,8 @@ export async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths):
 }
 
 /**
- * Versions that no build has published: those after the one in use, or all where none is. The one before it may have sandboxes;
- * those before that are what a build that was killed had still to remove.
- * What is a link, or has a name that no build gives, is somebody else's.
+ * Versions that no build has published: those after the current one, or all if there is none. The previous one may have sandboxes; older
+ * ones are leftovers that a killed build had still to remove. Links, and names that no build gives, are not ours.
  */
 function unpublishedIn(paths: Paths): string[] {
   const owners = [null, ...namesIn(paths.org_templates)];

@@ -1,7 +1,6 @@
 /**
- * Owns which template files were found good, and what they looked like then. It outlives the daemon but not the host's
- * boot: a daemon that is started again need not read half a gigabyte before its first guest, and a host that lost power
- * may have lost what was written before.
+ * Cache of verified template files and their metadata at that time. It outlives the daemon but not the host's boot: a restarted daemon need
+ * not read half a gigabyte before its first guest, and a host that lost power may have lost earlier writes.
  */
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { Type } from "@sinclair/typebox";
@@ -53,7 +52,7 @@ export class Verified {
   }
 }
 
-/** Changes whenever the file's content may have. Sandboxes link to it, which changes what else is known of it. */
+/** Changes whenever the file's content may have. Sandboxes hard-link the file, which changes its other metadata. */
 export function lookOf(path: string): string {
   const { size, mtimeMs, dev, ino } = statSync(path);
   return [size, mtimeMs, dev, ino].join(" ");

@@ -1,4 +1,4 @@
-/** Owns the call that attaches a client to a terminal, by key or by the terminal's own token. */
+/** Operation that attaches a client to a terminal, by key or by the terminal's own token. */
 import { terminalAttach } from "../../../shared/api/terminals.ts";
 import { requireWebSocket } from "../../core/conversation.ts";
 import { ownerOf } from "../../core/loop/index.ts";

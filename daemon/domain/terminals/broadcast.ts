@@ -1,9 +1,9 @@
 /**
- * Owns what one terminal shows to all who watch it: one subscription in the guest, a ring of the last bytes, and a place in it for
- * each watcher. Nothing is queued for anyone: a watcher who is outrun goes on from what is kept.
+ * Output of one terminal for all its watchers: one subscription in the guest, a ring buffer of the last bytes, and a position in it for
+ * each watcher. There are no queues per watcher: a slow watcher skips to the oldest retained byte.
  *
- *   following ──the connection is lost──▶ reaching the guest ──▶ following
- *       └─ exit, or the guest is gone ──▶ over
+ *     following ──the connection is lost──▶ reaching the guest ──▶ following
+ *         └─ exit, or the guest is gone ──▶ over
  */
 import { HISTORY_BYTES, History } from "../../../shared/agent-protocol/history.ts";
 import { errorEvent } from "../../core/error-event.ts";
@@ -27,7 +27,7 @@ export interface BroadcastDeps {
   terminal_id: string;
   /** Again after the connection was lost. Throws ServiceError. */
   reach(over: AbortSignal): Promise<GuestLink>;
-  /** Maps what the guest refuses. */
+  /** Maps the guest's refusals. */
   asError(error: unknown): unknown;
   typist(): Typist | null;
 }
@@ -47,7 +47,7 @@ export class Broadcast {
     this.#deps = deps;
   }
 
-  /** Throws what the guest refuses, mapped. */
+  /** Throws the guest's refusal, mapped. */
   static async begin(deps: BroadcastDeps, link: GuestLink): Promise<Broadcast> {
     const broadcast = new Broadcast(deps);
     await broadcast.#follow(link, null);
@@ -72,7 +72,7 @@ export class Broadcast {
     this.#finish(errorEvent(null));
   }
 
-  /** Says that the typist has changed. */
+  /** Wakes the watchers, for example after the typist has changed. */
   wake(): void {
     const moved = this.#moved;
     this.#moved = Promise.withResolvers<void>();
@@ -149,7 +149,7 @@ export class Broadcast {
 
   #take(shown: Shown): void {
     if (shown.type === "bytes") this.#history.append(shown.bytes);
-    // What lies before a gap is forgotten with it.
+    // Bytes before a gap are dropped.
     else if (shown.type === "from" && shown.offset !== this.end) {
       this.#history = new History(HISTORY_BYTES, shown.offset);
     } else if (shown.type === "size") this.#resize(shown);
@@ -162,12 +162,12 @@ export class Broadcast {
     while (this.#sizes.length > MOST_SIZES || Number(this.#sizes[1]?.offset) <= oldest) this.#sizes.shift();
   }
 
-  /** The one that the bytes at an offset were written for; of the oldest that is known where that is forgotten. */
+  /** The size for which the bytes at an offset were written; if it is no longer known, the oldest known size. */
   #sizeAt(offset: number): Size | undefined {
     return this.#sizes.findLast((size) => size.offset <= offset) ?? this.#sizes[0];
   }
 
-  /** How many bytes can be shown at once: up to the next size. */
+  /** Number of bytes for one event: up to the next size. */
   #pieceAt(at: number): number {
     const next = this.#sizes.find(({ offset }) => offset > at);
     return Math.min(PIECE_BYTES, next ? next.offset - at : PIECE_BYTES);

@@ -1,4 +1,4 @@
-/** Owns which terminals are watched, by how many: the first watcher begins a broadcast, the last one's leaving ends it. */
+/** Watched terminals and their numbers of watchers: the first watcher starts a broadcast, and it stops when the last one leaves. */
 import { MAX_WATCHERS, MAX_WATCHERS_OF_ORG } from "../../../shared/api/terminals.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { Places } from "../../core/places.ts";
@@ -31,7 +31,7 @@ export class Broadcasts {
     this.#typists = typists;
   }
 
-  /** Throws too_many_executions, execution_not_found, and what keeps a call from its guest. */
+  /** Throws too_many_executions, execution_not_found, and errors of a call to its guest. */
   async join({ caller }: KeyCall, target: TerminalTarget, terminalId: string): Promise<Seat> {
     const place = placeOf(target.row.sandbox_id, terminalId);
     const leaveOrg = this.#ofOrgs.take(caller.org_id);
@@ -89,7 +89,7 @@ export class Broadcasts {
     return shared;
   }
 
-  /** Who comes now begins another one. */
+  /** The next watcher starts another broadcast. */
   #forget(place: string, shared: Shared): void {
     if (this.#all.get(place) === shared) this.#all.delete(place);
   }

@@ -1,4 +1,4 @@
-/** Owns the call that ends a terminal. */
+/** Operation that ends a terminal. */
 import { terminalClose } from "../../../shared/api/terminals.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { closeTerminal } from "../../host/guest-link/terminal.ts";

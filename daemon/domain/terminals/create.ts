@@ -1,4 +1,4 @@
-/** Owns the call that opens a terminal. */
+/** Operation that opens a terminal. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { DEFAULT_TERM, terminalCreate } from "../../../shared/api/terminals.ts";
 import { newId } from "../../../shared/ids.ts";

@@ -1,4 +1,4 @@
-/** Owns the calls that show terminals, as the guest's agent tells of them. */
+/** Operations that show terminals, as reported by the guest agent. */
 import type { TerminalState } from "../../../shared/agent-protocol/messages.ts";
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import { terminalGet, terminalList } from "../../../shared/api/terminals.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns terminals: a command on a screen of its own in a sandbox, and the clients at it. The guest's agent keeps them, so
- * that they outlive the daemon; here are only tickets, who is attached and who watches.
+ * Terminals: a command with a pseudo-terminal in a sandbox, and the attached clients. The guest agent keeps them, so they outlive the
+ * daemon; this folder has only tickets, attached clients and watchers.
  */
 
 import type { Bound } from "../../core/operation.ts";
@@ -19,9 +19,9 @@ import { makeWatch } from "./watch.ts";
 
 export interface Terminals {
   operations: Bound[];
-  /** Somebody types at a terminal who came by another way than its WebSocket; what is returned says that they have left, once. */
+  /** Registers a typist that is not attached by WebSocket; the returned function removes it, and is idempotent. */
   sit(sandboxId: string, terminalId: string, name: string): () => void;
-  /** Sends every client away, who may come back to the next daemon. */
+  /** Disconnects every client, which may reconnect to the next daemon. */
   stop(): void;
 }
 

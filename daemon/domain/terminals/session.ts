@@ -1,8 +1,8 @@
 /**
- * Owns one client at a terminal, from its first frame to the close.
+ * One client at a terminal, from its first frame to the close.
  *
- *   attached ──▶ bytes both ways, resize ──▶ exit, close 1000
- *                       └── end(why) ──────▶ close with its code; the terminal goes on
+ *     attached ──▶ bytes both ways, resize ──▶ exit, close 1000
+ *                         └── end(why) ──────▶ close with its code; the terminal continues
  */
 
 import {
@@ -20,7 +20,7 @@ import { type AttachedTerminal, refusalOf } from "../../host/guest-link/terminal
 
 const NORMAL_CLOSE = 1000;
 const NO_FRAME = "a text frame must be a resize or a flow";
-/** Text frames that wait to be carried out, beyond which the client is disconnected. */
+/** Limit of pending text frames, above which the client is disconnected. */
 const MOST_HEARD = 4_096;
 /** A resize or a flow takes some 50 characters: longer frames would wait in gigabytes. */
 const MOST_TEXT_CHARACTERS = 1_024;
@@ -44,10 +44,10 @@ export class Session implements Conversation {
   readonly #pieces: Pieces;
   readonly #over = Promise.withResolvers<SessionEnd>();
   #client: Talker | null = null;
-  /** With what it was closed by us. */
+  /** Code and reason of a close by the daemon. */
   #close: [code: number, reason: string] | null = null;
   #reason: string | null = null;
-  /** While the client has asked us to wait. */
+  /** Pending while the client has paused the output. */
   #flowing: PromiseWithResolvers<void> | null = null;
   #out = 0;
   #in = 0;
@@ -61,7 +61,7 @@ export class Session implements Conversation {
     terminal.ended.catch(() => {});
   }
 
-  /** Resolves once nobody is at the terminal any more. */
+  /** Resolves once the client is no longer attached. */
   get over(): Promise<SessionEnd> {
     return this.#over.promise;
   }
@@ -78,7 +78,7 @@ export class Session implements Conversation {
     void this.#show(client);
   }
 
-  /** Sends the client away, at once. */
+  /** Disconnects the client immediately. */
   end(why: TerminalClose, message: string): void {
     if (this.#reason !== null) return;
     this.#settle(why, null);
@@ -107,7 +107,9 @@ export class Session implements Conversation {
     this.#settle("left", null);
   }
 
-  /** Carries out text frames in pieces of the event loop: the first immediately, and in each later turn those that have come meanwhile. */
+  /**
+   * Processes text frames in pieces of the event loop: the first immediately, and in each later turn all frames that have arrived since.
+   */
   async #carryOut(): Promise<void> {
     this.#isCarryingOut = true;
     for (let some = this.#heard.splice(0); some.length > 0; some = this.#heard.splice(0)) {
@@ -139,7 +141,7 @@ export class Session implements Conversation {
       }
       const { exit_code, signal } = await this.#terminal.ended;
       if (this.#reason !== null) return;
-      // Before the close, which says that the client has left.
+      // Before the close, which reports that the client has left.
       this.#settle("exit", exit_code);
       client.say(JSON.stringify({ type: "exit", exit_code, signal }));
       client.close(NORMAL_CLOSE, "exit");

@@ -1,4 +1,4 @@
-/** Owns all clients at terminals: who has to go when a key or a sandbox does, and the record of their going. */
+/** All clients at terminals: disconnection when a key or a sandbox ends, and the audit record of their detachment. */
 
 import { monotonicMs, now } from "../../core/clock.ts";
 import type { KeyCall } from "../../core/operation.ts";
@@ -45,7 +45,7 @@ export class Sessions {
     for (const session of [...this.#all]) session.end("going_away", "the service is stopping");
   }
 
-  /** What was typed and shown is nobody's business; how much it was is. */
+  /** Input and output are private; only their amounts are recorded. */
   async #record(call: KeyCall, terminalId: string, end: SessionEnd, durationMs: number): Promise<void> {
     const { caller, audit } = call;
     await this.#deps.database.commit((queries) =>

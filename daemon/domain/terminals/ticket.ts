@@ -1,4 +1,4 @@
-/** Owns what somebody needs to attach to a terminal: where, and the token. */
+/** Data for attaching to a terminal: the URL path, and the token. */
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { terminalToken } from "../../../shared/api/terminals.ts";
 import type { KeyCall } from "../../core/operation.ts";

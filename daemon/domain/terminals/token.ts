@@ -1,4 +1,4 @@
-/** Owns the call that makes another token for a terminal. */
+/** Operation that creates another token for a terminal. */
 import { terminalToken } from "../../../shared/api/terminals.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import type { Tickets } from "../../core/tickets.ts";

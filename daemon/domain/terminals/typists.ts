@@ -1,4 +1,4 @@
-/** Owns who types at which terminal, as far as they came by this daemon, so that its watchers can be told. */
+/** Current typist of each terminal, among clients of this daemon, for its watchers. */
 import { at, wallMs } from "../../core/clock.ts";
 
 export interface Typist {
@@ -12,11 +12,11 @@ export function placeOf(sandboxId: string, terminalId: string): string {
 }
 
 export class Typists {
-  /** Who came last types: the one before is being sent away. */
+  /** The last entry is the typist: its predecessor is being disconnected. */
   readonly #all = new Map<string, Set<Typist>>();
   readonly #listeners = new Map<string, () => void>();
 
-  /** Somebody is attached; what is returned says that they have left, once. */
+  /** Adds an attached client; the returned function removes it, and is idempotent. */
   enter(place: string, name: string): () => void {
     const typist = { name, since: at(wallMs()) };
     const own = this.#all.get(place) ?? new Set();
@@ -33,7 +33,7 @@ export class Typists {
     return [...(this.#all.get(place) ?? [])].at(-1) ?? null;
   }
 
-  /** `listener` is called when somebody comes or goes, until what is returned is called. */
+  /** `listener` is called when a typist attaches or detaches, until the returned function is called. */
   hear(place: string, listener: () => void): () => void {
     this.#listeners.set(place, listener);
     return () => {

@@ -1,4 +1,4 @@
-/** Owns the call that watches a terminal: what it shows, to any number of people, who cannot type. */
+/** Operation that watches a terminal: its output, for any number of read-only watchers. */
 import { terminalWatch } from "../../../shared/api/terminals.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import type { Broadcasts } from "./broadcasts.ts";
@@ -6,7 +6,7 @@ import type { TerminalDeps } from "./deps.ts";
 import { beyond } from "./errors.ts";
 import { requireTerminal } from "./get.ts";
 
-/** Who takes nothing for so long is cut off, so that others have the place. */
+/** A client that takes no data for this long is disconnected, to free its slot. */
 const UNTAKEN_MS = 60_000;
 const LAST_EVENT_ID = /^\d{1,15}$/;
 
@@ -16,16 +16,16 @@ export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcas
     find: (call, params) => sandboxes.find(call, params),
     run: async (call, { terminal_id, ...input }, found, { last_event_id }) => {
       call.audit.details = { terminal_id };
-      // Whoever watches only looks.
+      // A watcher only observes.
       const target = { ...found, isLookedAt: true };
-      // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+      // A reconnecting client sends its original URL, and its current position in the header.
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
       const after = known ?? input.after ?? 0;
       const { broadcast, leave } = await broadcasts.join(call, target, terminal_id);
       const gone = new AbortController();
       const nobody = AbortSignal.any([call.signal, gone.signal]);
       try {
-        // What was typed at may be ahead of what is here.
+        // A client at the terminal may be ahead of this broadcast.
         if (after > broadcast.end && after > (await requireTerminal(sandboxes, target, terminal_id)).offset) {
           throw beyond("after");
         }

@@ -1,6 +1,6 @@
 /**
- * Owns sending spans to a collector by OTLP/HTTP: some together, one exchange at a time, from a queue that is bounded. A collector
- * that is away costs spans, which are counted, and nothing else.
+ * Sends spans to a collector over OTLP/HTTP: in batches, one exchange at a time, from a bounded queue. If the collector is unavailable,
+ * spans are lost and counted; nothing else is affected.
  */
 
 import { VERSION } from "../../../shared/version.ts";
@@ -11,20 +11,20 @@ import { describeError } from "../../core/service-error.ts";
 import type { Collector } from "./plan.ts";
 import { type EndedSpan, toOtlp } from "./span.ts";
 
-/** Spans that wait; those beyond are dropped. */
+/** Queued spans; further ones are dropped. */
 const MOST_WAITING = 4096;
 /** Of one organization: another's are not driven out by it. */
 const MOST_WAITING_OF_ONE = 1024;
 const MOST_TOGETHER = 512;
-/** The first of them waits so long for others. */
+/** The first span of a batch waits this long for others. */
 const TOGETHER_MS = 1000;
 const EXCHANGE_MS = 10_000;
 const MOST_ANSWER = 64 * 1024;
-/** A collector that is away is asked again after these, for a minute in all, and then loses the spans. */
+/** Backoff while the collector is unavailable, for a minute in total; then the spans are dropped. */
 const RETRY_MS = [1000, 2000, 4000, 8000, 16_000];
 const MOST_RETRY_MS = 30_000;
 const GIVE_UP_MS = 60_000;
-/** What OTLP says is worth another try. */
+/** Status codes that OTLP defines as retryable. */
 const RETRIED: readonly number[] = [429, 502, 503, 504];
 /** For one span that it cannot read, or for their size, a collector refuses all that came with it: they are sent in parts then. */
 const REFUSES_ALL: readonly number[] = [400, 413];
@@ -71,7 +71,7 @@ export class Exporter {
     else this.#timer ??= startTimer(() => this.#send(), TOGETHER_MS);
   }
 
-  /** Sends what waits, for so long at most; what is left then is dropped. */
+  /** Sends queued spans, for `graceMs` at most; then drops the remainder. */
   async stop(graceMs: number): Promise<void> {
     const late = startTimer(() => this.#stopping.abort(new Error("the service stops")), graceMs);
     this.#send();
@@ -135,7 +135,7 @@ export class Exporter {
     }
   }
 
-  /** Said when it changes, not each time. */
+  /** Logs changes of state only, not each failure. */
   #isNow(why: string | null): void {
     const { log, collector } = this.#deps;
     if ((why === null) === (this.#trouble === null)) return;
@@ -177,7 +177,7 @@ async function post({ url, headers }: Collector, body: string, stopping: AbortSi
     return { kind: "away", why: describeError(error), retryAfterMs: null };
   }
   const { status } = response;
-  // Whatever follows, the status says what became of them.
+  // If reading the body fails, the status alone decides.
   const text = await textOf(response).catch(() => "");
   if (response.ok) {
     const { rejected, reason } = partialIn(text);
@@ -189,10 +189,10 @@ async function post({ url, headers }: Collector, body: string, stopping: AbortSi
   return { kind: "away", why, retryAfterMs: seconds > 0 ? seconds * 1000 : null };
 }
 
-/** What a collector says, in a log. */
+/** A collector's text, for a log. */
 const shown = (text: string) => text.slice(0, MOST_REASON).replaceAll(/[^\x20-\x7e]+/g, " ");
 
-/** What is beyond the limit is left out. */
+/** Truncated at the limit. */
 async function textOf(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -203,7 +203,7 @@ async function textOf(response: Response): Promise<string> {
   return text;
 }
 
-/** An answer of another form says of none that it was not taken. */
+/** A body of another form counts as no rejected spans. */
 function partialIn(text: string): { rejected: number; reason: string } {
   try {
     const { rejectedSpans, errorMessage } = Object(Object(parseJson(text)).partialSuccess);

@@ -1,4 +1,4 @@
-/** Owns traces: spans of what calls have done, on their way to the operator's collector. Without one nothing is made of them. */
+/** Traces: spans of calls, exported to the operator's collector. Without a collector no spans are created. */
 import { randomBytes } from "node:crypto";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { TraceContext } from "../../../shared/traceparent.ts";
@@ -15,9 +15,9 @@ const BEYOND_RATE = "rate_limited" satisfies ErrorCode;
 
 export interface TracesPart {
   traces: Traces;
-  /** Null where none are told. */
+  /** Null if no spans are exported. */
   figures(): { sent: number; dropped: number } | null;
-  /** Where people look at a trace, with `{trace_id}` for its id. */
+  /** URL of a trace for people, with `{trace_id}` for its id. */
   trace_url: string | null;
   stop(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export function makeTraces({ plan, hostId, log }: TracesDeps): TracesPart {
   };
 }
 
-/** Spans that `taker` is given once they are over. What its beginner does not want kept is handed on, and not told. */
+/** Passes spans to `taker` once they are over. The context of an unsampled span is propagated, and the span is not exported. */
 export function tracesTo(taker: Pick<Exporter, "take">, sample: number): Traces {
   const open = (context: TraceContext, parent_id: string | null, begin: SpanBegin): Span => {
     const since = monotonicMs();
@@ -47,9 +47,9 @@ export function tracesTo(taker: Pick<Exporter, "take">, sample: number): Traces 
       end: ({ attributes, duration_ms, problem = null, isFault = true, links = [] } = {}) => {
         if (isOver) return;
         isOver = true;
-        // Those who call too fast are many, and their records are counted together.
+        // Rate-limited calls are many, and their audit records are counted together.
         if (problem === BEYOND_RATE) return;
-        // By the clock that nobody sets; a moment before it was opened is by the other.
+        // By the monotonic clock; a start before the span was opened is by the wall clock.
         const now = opened_ms + monotonicMs() - since;
         const ended_ms = Math.min(now, began_ms + (duration_ms ?? Number.POSITIVE_INFINITY));
         const { name, kind = "internal" } = begin;
@@ -65,7 +65,7 @@ export function tracesTo(taker: Pick<Exporter, "take">, sample: number): Traces 
       if (sample === 0) return NO_SPAN;
       const sampled = Math.random() < sample;
       const context = { trace_id: randomHex(16), span_id: randomHex(8), sampled };
-      // All that is done within it hears that it is not wanted.
+      // All spans within it learn that they are unsampled.
       return sampled ? open(context, null, begin) : untold(context);
     },
   };

@@ -1,23 +1,23 @@
-/** Owns what the configuration says about traces. */
+/** Configuration of traces. */
 import { type Config, ConfigError } from "../../core/config.ts";
 import { secretIn } from "../../core/secret-file.ts";
 
-/** Beneath a collector's address, as OTLP says. */
+/** Path below a collector's address, as in OTLP. */
 const PATH = "/v1/traces";
 const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([\x20-\x7e]+)$/;
 const TRACE_ID_PLACE = "{trace_id}";
 
 export interface TracesPlan {
-  /** Where spans are sent to; null: nowhere. */
+  /** Collector that receives spans; null: none. */
   collector: Collector | null;
-  /** Where people look at a trace, with `{trace_id}` for its id; null: nowhere. */
+  /** URL of a trace for people, with `{trace_id}` for its id; null: none. */
   trace_url: string | null;
 }
 
 export interface Collector {
   url: string;
   headers: Record<string, string>;
-  /** The part of the calls without a trace that begin one, from 0 to 1. */
+  /** The share of the calls without a trace that start one, from 0 to 1. */
   sample: number;
 }
 
@@ -46,7 +46,7 @@ function headersIn(config: Config): Record<string, string> {
       .filter((line) => line !== "")
       .map((line, index): [string, string] => {
         const [, name, value] = HEADER.exec(line) ?? [];
-        // What it says is secret.
+        // Header values are secret.
         if (name !== undefined && value !== undefined) return [name, value];
         throw refuse("otel.headers_file", config["otel.headers_file"], `line ${index + 1} is not NAME: VALUE`);
       }),

@@ -1,4 +1,4 @@
-/** Owns a span that is over, and how OTLP writes it as JSON (opentelemetry.io/docs/specs/otlp, opentelemetry-proto 1.x). Pure. */
+/** Ended spans, and their OTLP form in JSON (opentelemetry.io/docs/specs/otlp, opentelemetry-proto 1.x). Pure. */
 import type { TraceContext } from "../../../shared/traceparent.ts";
 import { VERSION } from "../../../shared/version.ts";
 import type { Attributes, SpanKind } from "../../core/traces.ts";
@@ -48,7 +48,7 @@ function toSpan(span: EndedSpan) {
     endTimeUnixNano: nanoseconds(Math.max(began_ms, ended_ms)),
     attributes: toAttributes(problem === null ? attributes : { ...attributes, "error.type": problem }),
     ...(links.length === 0 ? {} : { links: links.slice(0, MOST_LINKS).map(toLink) }),
-    // What is the caller's fault is none of ours.
+    // A fault of the caller is not an error of the service.
     ...(problem === null || !isFault ? {} : { status: { code: STATUS_ERROR, message: problem } }),
   };
 }

@@ -1,4 +1,4 @@
-/** Owns the calls on a person's own account, and on where the person is signed in. */
+/** Operations on a person's own account and sessions. */
 import {
   type AccountRecord,
   accountGet,
@@ -29,7 +29,7 @@ import type { SessionRow } from "./table.ts";
 
 interface AccountDeps {
   database: Database;
-  /** Called when sessions have ended, and it is on record. */
+  /** Called when sessions have ended, and the audit record is written. */
   onEnded(): void;
 }
 
@@ -41,7 +41,7 @@ export function makeAccount({ database, onEnded }: AccountDeps): Bound[] {
     bind(accountUpdate, {
       run: async (call, { name, org_id }) => {
         const { user_id, session_id } = whoIs(call);
-        // What is open in the organization that it no longer looks at ends.
+        // Open streams of the session's previous organization end.
         if (org_id !== undefined) call.work.whenSettled(onEnded);
         const body = await database.commit((within) => {
           if (org_id !== undefined) {

@@ -1,4 +1,4 @@
-/** Owns how a user comes to be, whoever makes it: one for each address. */
+/** Creation of users, for all sign-up paths: one per address. */
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { violatesUnique } from "../../db/transact.ts";

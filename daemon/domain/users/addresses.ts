@@ -1,6 +1,6 @@
 /**
- * Owns what is done by letters for who is here: a new way in for who has lost the old one, and another address, or the same, shown to be
- * the person's own. A way in is mailed to an address only that its person has shown to be theirs.
+ * Account recovery and change of address by e-mail: a recovery link for a user without a working sign-in method, and verification of
+ * another address, or the same. A recovery link is mailed only to an address that its user has verified.
  */
 import type { SessionId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -15,13 +15,13 @@ import { type Asked, record } from "./record.ts";
 import { requireProved, requireSession } from "./sessions.ts";
 import { changeUser, dropLinks, getUser, useLink } from "./store.ts";
 
-/** How long the record of who has asked for a way in may wait. */
+/** Maximum delay of the audit record of a recovery request. */
 const RECORD_MS = 100;
 
 export class Addresses {
   readonly #database: Database;
   readonly #log: Pick<Log, "error">;
-  /** Whether letters are sent. */
+  /** Whether e-mail is sent. */
   readonly isOn: boolean;
 
   constructor(database: Database, log: Pick<Log, "error">, isOn: boolean) {
@@ -30,7 +30,7 @@ export class Addresses {
     this.isOn = isOn;
   }
 
-  /** Somebody wants a new way in. Nothing tells whether the address is here. Throws validation_failed, mail_off. */
+  /** Requests a recovery link. The response does not reveal whether the address has an account. Throws validation_failed, mail_off. */
   async recover(given: string, asked: Asked): Promise<void> {
     this.#requireMail();
     const email = addressOf(given);
@@ -48,7 +48,7 @@ export class Addresses {
       return to;
     });
     if (!told) return;
-    // After the answer, which takes no longer than one to an address that nobody has.
+    // After the response, which takes as long as for an unknown address.
     const { user, org } = told;
     this.#database
       .commitWithin(RECORD_MS, (queries) =>
@@ -57,7 +57,9 @@ export class Addresses {
       .catch((error: unknown) => this.#log.error("audit not written", { error: describeError(error) }));
   }
 
-  /** Who is signed in wants to use this address. Throws proof_required, validation_failed, mail_off, rate_limited, session_ended. */
+  /**
+   * A signed-in user requests a change to this address. Throws proof_required, validation_failed, mail_off, rate_limited, session_ended.
+   */
   async ask(sessionId: SessionId, given: string, asked: Asked): Promise<void> {
     requireProved(this.#database.queries, sessionId);
     this.#requireMail();
@@ -73,7 +75,7 @@ export class Addresses {
     });
   }
 
-  /** By the letter's link, of who is signed in. Throws link_not_found, already_exists, session_ended. */
+  /** Confirms the address with the e-mail's link, for the signed-in user. Throws link_not_found, already_exists, session_ended. */
   async confirm(sessionId: SessionId, token: string, asked: Asked): Promise<void> {
     await this.#database.commit((queries) => {
       const session = requireSession(queries, sessionId);

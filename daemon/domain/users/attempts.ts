@@ -1,7 +1,6 @@
 /**
- * Owns how often somebody may try a password: the delay before the next try grows with each that fails, and is forgotten with time.
- * Nobody is shut out: a browser that the person has signed in by before, and a session that is open, have a count of their own,
- * which no stranger can raise.
+ * Throttles password attempts: the delay before the next attempt grows with each failure, and decays with time. No user is locked out: a
+ * known browser of the user, and an open session, have separate counts, which no stranger can raise.
  */
 
 import { monotonicMs } from "../../core/clock.ts";
@@ -9,10 +8,10 @@ import { ServiceError } from "../../core/service-error.ts";
 
 const LONGEST_DELAY_MS = 60_000;
 const FORGOTTEN_MS = 3600_000;
-/** Beyond, somebody is forgotten for each that is new. */
+/** Above this, one count is evicted for each new one. */
 const MOST_COUNTED = 20_000;
 
-/** One count: who is counted, and how many tries are free of any delay. */
+/** One count: the name that is counted, and the number of attempts without delay. */
 export interface Count {
   name: string;
   free: number;
@@ -25,10 +24,10 @@ interface Tried {
 }
 
 export class Attempts {
-  /** Who tried last comes last. */
+  /** The most recent attempt is last. */
   readonly #tried = new Map<string, Tried>();
 
-  /** Counts a try before its outcome is known, so that many at once are many. Throws rate_limited. */
+  /** Counts an attempt before its outcome is known, so that concurrent attempts all count. Throws rate_limited. */
   begin(counts: readonly Count[]): void {
     const nowMs = monotonicMs();
     const waitMs = Math.max(...counts.map(({ name }) => (this.#of(name, nowMs)?.until ?? 0) - nowMs));
@@ -47,7 +46,7 @@ export class Attempts {
     while (this.#tried.size > MOST_COUNTED) this.#forgetOne(nowMs);
   }
 
-  /** Whoever tried longest ago of those that need not wait, so that made-up names push out no delay that runs. */
+  /** Evicts the oldest count without a running delay, so that made-up names displace no running delay. */
   #forgetOne(nowMs: number): void {
     for (const [name, { until }] of this.#tried) {
       if (until <= nowMs) return void this.#tried.delete(name);

@@ -1,4 +1,4 @@
-/** Owns how somebody is let in: the session that begins, and the browser that it begins in, which is known from then on. */
+/** Start of a session at sign-in, and registration of its browser, which is known from then on. */
 import type { OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
@@ -10,14 +10,14 @@ import { addBrowser, changeSession, isBrowserOf } from "./store.ts";
 /** Of one user. */
 const MOST_BROWSERS = 20;
 
-/** What the browser keeps, each shown now and never again. */
+/** Cookies for the browser, each returned now and never again. */
 export interface SignedIn {
   session: string;
-  /** Null where the browser was known before. */
+  /** Null if the browser was known before. */
   browser: string | null;
 }
 
-/** Within a transaction. The session that the request came by, whoever's it was, ends. */
+/** Within a transaction. The session of the request, of any user, ends. */
 export function begin(
   queries: Queries,
   user: { user_id: UserId; name: string },
@@ -38,7 +38,7 @@ function rememberBrowser(queries: Queries, userId: UserId, asked: Asked): string
   return secret;
 }
 
-/** The hash of the browser's secret, where the user has signed in by it before; else null. */
+/** The hash of the browser's secret if the user has signed in with it before; else null. */
 export function browserOf(queries: Queries, userId: UserId, { browser }: Pick<Asked, "browser">): string | null {
   const sha256 = browser === null ? null : hashOf(browser);
   return sha256 !== null && isBrowserOf(queries, userId, sha256) ? sha256 : null;

@@ -1,6 +1,6 @@
 /**
- * Owns challenges: what somebody has to answer to once, within five minutes, where it was given. One proves itself by a key that this
- * process alone has, so asking for many takes no memory; only those that were answered rightly are remembered, until they are too old.
+ * Challenges, to be answered once, within five minutes, by the session or browser that received them. A challenge is authenticated by a key
+ * in this process's memory, so requesting many takes no memory; only correctly answered ones are stored, until they expire.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { monotonicMs } from "../../core/clock.ts";
@@ -12,7 +12,7 @@ const BODY_BYTES = TIME_BYTES + 18;
 const MAC_BYTES = 32;
 const MOST_ANSWERED = 50_000;
 
-/** What it is for, and where it was given: a session, or a browser that nobody has signed in by. */
+/** Purpose and recipient of a challenge: a session, or a browser without a session. */
 export interface Given {
   purpose: string;
   to: string;
@@ -29,7 +29,7 @@ export class Challenges {
     return Buffer.concat([body, this.#mac(body, given)]).toString("base64url");
   }
 
-  /** Whether it was made for this, lately, and nobody has answered it. */
+  /** Whether it was made for this, is recent, and was not answered yet. */
   isOpen(challenge: string, given: Given): boolean {
     const bytes = Buffer.from(challenge, "base64url");
     if (bytes.length !== BODY_BYTES + MAC_BYTES || bytes.toString("base64url") !== challenge) return false;
@@ -39,14 +39,14 @@ export class Challenges {
     return age >= 0 && age < LIFE_MS && !this.#answered.has(challenge);
   }
 
-  /** A secret that goes with a challenge, and that nobody else can know. */
+  /** A secret bound to a challenge, which no other party can compute. */
   derive(challenge: string, what: string): string {
     return createHmac("sha256", this.#key)
       .update(JSON.stringify([what, challenge]))
       .digest("base64url");
   }
 
-  /** It was answered rightly. False: by somebody else too, at the same time. Throws rate_limited. */
+  /** Marks it as answered correctly. False: a concurrent request has answered it too. Throws rate_limited. */
   answer(challenge: string): boolean {
     const nowMs = monotonicMs();
     for (const [oldest, at] of this.#answered) {

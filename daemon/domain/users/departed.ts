@@ -1,6 +1,6 @@
 /**
- * Owns who is not made a member again by signing in with an account elsewhere: who was removed, or has unlinked it. Of the account its
- * hash is kept. An invitation lets them in as anybody else.
+ * Tombstones of removed members and unlinked accounts: signing in with such an external account does not restore the membership. Only the
+ * account's hash is stored. An invitation works as for any other person.
  */
 import { createHash } from "node:crypto";
 import { and, eq } from "drizzle-orm";
@@ -20,7 +20,7 @@ const hashOf = ({ issuer, subject }: Subject): string =>
     .update(JSON.stringify([issuer, subject]))
     .digest("hex");
 
-/** Who came in without an account elsewhere is known by the address. */
+/** A member that joined without an external account is identified by the address. */
 export const byAddress = (email: string): Subject => ({ issuer: "mailto", subject: email });
 
 /** Within a transaction: of all that the person has linked, or of one. */

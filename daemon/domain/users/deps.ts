@@ -15,18 +15,18 @@ export interface UserDeps {
   /** All that holds on to keys, and to sessions. */
   holds: Holds;
   planOf(orgId: OrgId): string;
-  /** Where the web is, without a slash at its end. */
+  /** URL of the web application, without a trailing slash. */
   url(): string;
   rooms: OrgEndDeps["rooms"];
-  /** Whom to ask of accounts elsewhere; null: nobody. */
+  /** OpenID Connect issuer of external accounts; null: none. */
   upstream: Upstream | null;
-  /** What an organization's plan grants. */
+  /** Limits and credits by plan. */
   plans: Plans;
   signUpPlan: SignUpPlan;
-  /** Whether letters are sent. */
+  /** Whether e-mail is sent. */
   hasMail: boolean;
-  /** All tables that say something of people. */
+  /** All tables with personal data. */
   personal: readonly PersonalTable[];
-  /** Called when sessions or keys have ended, and it is on record. */
+  /** Called when sessions or keys have ended, and the audit record is written. */
   onEnded(): void;
 }

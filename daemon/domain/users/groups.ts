@@ -1,6 +1,6 @@
 /**
- * Owns what an account's groups at the issuer make its person in oidc.org: looked at whenever somebody signs in by it, so that who is moved
- * there is moved here. Owners are made here alone, and stay it.
+ * Roles in oidc.org by an account's groups at the issuer: evaluated at each sign-in with the account, so that a change of group changes the
+ * role. Owners are appointed only here, and remain owners.
  */
 import type { Role } from "../../../shared/api/members.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
@@ -13,7 +13,7 @@ import type { OrgChanges } from "../orgs/index.ts";
 import { changeRole } from "./role-change.ts";
 import { getMembership } from "./store.ts";
 
-/** What may be had by a group; the first is the most. */
+/** Roles that a group can give, the highest first. */
 const ROLES = ["admin", "member", "viewer"] as const;
 export type GivenRole = (typeof ROLES)[number];
 
@@ -45,7 +45,7 @@ export function roleOf(roles: GroupRoles, groups: readonly string[]): GivenRole 
   return ROLES.find((role) => given.includes(role)) ?? null;
 }
 
-/** Puts a member who has another role into the one that is given, with all that follows from less. Throws sign_in_failed. */
+/** Changes a member's role to the given one if it differs, with all consequences of a smaller role. Throws sign_in_failed. */
 export async function follow(
   changes: OrgChanges,
   { org_id, user_id, before, role }: { org_id: OrgId; user_id: UserId; before: Role; role: GivenRole },

@@ -1,6 +1,6 @@
 /**
- * Owns whose an address is: who has shown it to be theirs. Who only says so, or belongs nowhere any more, gives it up to whoever shows it,
- * so that nobody keeps another person's address from them.
+ * Ownership of e-mail addresses: an address belongs to the user that has verified it. A user that only claims it, or is a member of no
+ * organization any more, loses it to a user that verifies it, so that no user can block another person's address.
  */
 import type { OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -15,25 +15,25 @@ import type { UserRow } from "./table.ts";
 const NOBODY = "usr_nobody" as UserId;
 const ACTOR = { type: "system", id: "users", name: "users" };
 
-/** Who has this address, and has shown it. */
+/** The user that has this address, and has verified it. */
 export function holderOf(queries: Queries, email: string): UserRow | undefined {
   const { user, orgs } = found(queries, email);
   return user && user.verified_at !== null && orgs.length > 0 ? user : undefined;
 }
 
-/** Who has this address, and where they belong: as much work for one that nobody has. */
+/** The user with this address, and the user's organizations: the same work for an unknown address. */
 export function found(queries: Queries, email: string): { user: UserRow | undefined; orgs: readonly OrgId[] } {
   const user = userByEmail(queries, email);
   return { user, orgs: membershipsOf(queries, user?.user_id ?? NOBODY).map(({ org_id }) => org_id) };
 }
 
-/** Whether somebody here says that the address is theirs, and has not shown it. */
+/** Whether a user here claims the address without having verified it. */
 export function isClaimed(queries: Queries, email: string): boolean {
   const user = userByEmail(queries, email);
   return user !== undefined && user.verified_at === null && membershipsOf(queries, user.user_id).length > 0;
 }
 
-/** Within a transaction, for who has just shown the address: whoever else has it without that has none from now on. */
+/** Within a transaction, for a user that has just verified the address: removes it from another user that does not own it (`holderOf`). */
 export function giveUp(queries: Queries, email: string, to: UserId | null): void {
   const user = userByEmail(queries, email);
   if (!user || user.user_id === to || holderOf(queries, email)) return;
@@ -42,7 +42,7 @@ export function giveUp(queries: Queries, email: string, to: UserId | null): void
   dropLinks(queries, "email", user_id);
   dropLinks(queries, "user", user_id);
   if (membershipsOf(queries, user_id).length === 0) {
-    // It is the same person, who comes back by other ways.
+    // Removed too: the same person returns with other sign-in methods.
     dropIdentities(queries, user_id);
     dropPasskeys(queries, user_id);
   }

@@ -1,4 +1,4 @@
-/** Owns the SQL of people's accounts elsewhere. */
+/** SQL of people's external accounts. */
 import { and, eq } from "drizzle-orm";
 import type { IdentityId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns how people sign in by an account elsewhere, and link one. It is matched by issuer and subject alone: an address says nothing of
- * whose account here it is, so who is here already links it while signed in.
+ * Sign-in with external accounts, and linking them. An account is matched by issuer and subject alone: an address does not prove which user
+ * here owns it, so an existing user links the account while signed in.
  */
 import { type IdentityRecord, identityBegin, identityList, identityRemove } from "../../../shared/api/identities.ts";
 import { MAX_MEMBERS } from "../../../shared/api/members.ts";
@@ -33,7 +33,7 @@ import type { IdentityRow, UserRow } from "./table.ts";
 import type { Departure, Upstream, Vouched } from "./upstream.ts";
 import { requireWayLeft, sameIssuer } from "./ways.ts";
 
-/** Where the browser comes back to. */
+/** Path that the browser returns to. */
 export const RETURN_PATH = "/signin/return";
 const MOST_IDENTITIES = 5;
 
@@ -43,15 +43,15 @@ const linkOf = (sessionId: SessionId): Given => ({ purpose: "link elsewhere", to
 interface IdentityDeps {
   database: Database;
   changes: OrgChanges;
-  /** Called when sessions and keys have ended, and it is on record. */
+  /** Called when sessions and keys have ended, and the audit record is written. */
   onEnded(): void;
   challenges: Challenges;
-  /** Null where it is not configured. */
+  /** Null if it is not configured. */
   upstream: Upstream | null;
   url(): string;
   /** The name at which passkeys are good. */
   rpId(): string | null;
-  /** Whether strangers can have accounts here: then an address may be claimed by somebody whose it is not. */
+  /** Whether strangers can create accounts here: then an address may be claimed by a user that does not own it. */
   isOpen: boolean;
 }
 
@@ -62,12 +62,12 @@ export class Identities {
     this.#deps = deps;
   }
 
-  /** What the button says; null where there is none. */
+  /** The button's label; null without a button. */
   get name(): string | null {
     return this.#deps.upstream?.plan.name ?? null;
   }
 
-  /** Where the browser goes to sign in. Throws invalid_state, upstream_failed. */
+  /** URL to send the browser to for sign-in. Throws invalid_state, upstream_failed. */
   leave(visitor: string): Promise<string> {
     return this.#leave(signInOf(visitor));
   }
@@ -92,7 +92,7 @@ export class Identities {
     });
   }
 
-  /** Whether the answer is to somebody who is signed in, and links an account. */
+  /** Whether the response belongs to a signed-in user that links an account. */
   isLink(answer: URLSearchParams, sessionId: SessionId): boolean {
     return this.#deps.challenges.isOpen(answer.get("state") ?? "", linkOf(sessionId));
   }
@@ -168,7 +168,7 @@ export class Identities {
     const state = answer.get("state") ?? "";
     if (!upstream || !given || !challenges.isOpen(state, given)) throw tooLate();
     const vouched = await upstream.arrive(answer, this.#departure(state));
-    // Only what was answered rightly is remembered: the issuer takes its code once.
+    // Only correctly answered challenges are stored: the issuer accepts its code once.
     if (!challenges.answer(state)) throw tooLate();
     const domain = vouched.email?.split("@").at(-1) ?? "";
     const { domains } = upstream.plan;
@@ -190,18 +190,18 @@ export class Identities {
     };
   }
 
-  /** What the configuration makes of the account in oidc.org; null: nothing. */
+  /** Role of the account in oidc.org by the configuration; null: no role. */
   #roleOf({ groups }: Vouched): GivenRole | null {
     const welcome = this.#deps.upstream?.plan.welcome;
     return welcome ? (roleOf(welcome.groups, groups ?? []) ?? welcome.role) : null;
   }
 
-  /** Who is a member is put where the groups say, where groups say anything. Throws sign_in_failed. */
+  /** Updates a member's role by the account's groups, if they give one. Throws sign_in_failed. */
   async #follow({ issuer, subject, groups }: Vouched, role: GivenRole | null): Promise<void> {
     const { database, changes, upstream, onEnded } = this.#deps;
     const welcome = upstream?.plan.welcome;
     const there = identityBySubject(database.queries, issuer, subject);
-    // Where the issuer says nothing of groups, nobody is moved.
+    // If the issuer reports no groups, no role is changed.
     if (!welcome || welcome.groups.size === 0 || groups === null || !there) return;
     const org_id = welcome.org_id as OrgId;
     const { user_id } = there;
@@ -212,7 +212,7 @@ export class Identities {
     onEnded();
   }
 
-  /** Somebody who is not known: made a member where the configuration says so. Throws sign_in_failed, already_exists, quota_exceeded. */
+  /** A new user: made a member if the configuration allows it. Throws sign_in_failed, already_exists, quota_exceeded. */
   #welcome(queries: Queries, vouched: Vouched, role: GivenRole | null, asked: Asked): UserRow {
     const welcome = this.#deps.upstream?.plan.welcome ?? null;
     const { email } = vouched;
@@ -242,7 +242,7 @@ export class Identities {
       password_hash: null,
       created_at: now(),
       disabled_at: null,
-      // The issuer says that it is.
+      // According to the issuer.
       verified_at: now(),
     };
     requirePerson({ email, name: user.name });
@@ -257,8 +257,8 @@ export class Identities {
 }
 
 /**
- * Whether somebody has the address who may be the same person: has shown it, or is a member there already, or came in as the operator or a
- * member let them, where strangers cannot come by themselves.
+ * Whether the address belongs to a user that may be the same person: a user that has verified it, or is a member there already, or, if
+ * strangers cannot sign up, was added by the operator or a member.
  */
 function isHeld(queries: Queries, email: string, orgId: OrgId, isOpen: boolean): boolean {
   const user = userByEmail(queries, email);
@@ -267,7 +267,7 @@ function isHeld(queries: Queries, email: string, orgId: OrgId, isOpen: boolean):
   return orgs.length > 0 && (!isOpen || orgs.includes(orgId) || holderOf(queries, email) !== undefined);
 }
 
-/** Else who was a member could unlink the account, be removed, and come back by it. */
+/** Otherwise a former member could unlink the account, be removed, and return with it. */
 function noteUnlinked(queries: Queries, userId: UserId, identityId: IdentityId): void {
   const row = listIdentities(queries, userId).find(({ identity_id }) => identity_id === identityId);
   if (!row) return;

@@ -1,4 +1,4 @@
-/** Owns people: who they are, what they may in an organization, how they sign in, and the sessions that they are signed in by. */
+/** People: accounts, roles in organizations, sign-in methods and sessions. */
 import type { OrgId, SessionId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Bound, HeldSession } from "../../core/operation.ts";
@@ -42,7 +42,7 @@ export { readAnswer } from "./webauthn.ts";
 
 export interface Users {
   operations: Bound[];
-  /** Whom a session's cookie stands for. Throws session_ended. */
+  /** The caller of a session's cookie. Throws session_ended. */
   recognise: Recognise;
   signIn: SignIn;
   redeem: Redeem;
@@ -51,9 +51,9 @@ export interface Users {
   links: LetterLinks;
   passkeys: Passkeys;
   identities: Identities;
-  /** Brings organizations to the end that was asked for; what is returned stops that. */
+  /** Completes the requested ends of organizations until the returned function is called. */
   keepEnding(): () => void;
-  /** Calls `cut` when the session is no longer good, or is another's or elsewhere; what is returned lets go of it. */
+  /** Calls `cut` when the session is no longer valid, or has another user or organization; the returned function unsubscribes. */
   hold(held: HeldSession, cut: () => void): () => void;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Owns links that are good once: to set the service up, to come back without a password, into an organization, and to show that an
- * address is one's own.
- */
+/** Single-use links: for setup of the service, account recovery, invitation to an organization, and verification of an address. */
 import { INVITATION_SECONDS } from "../../../shared/api/members.ts";
 import { type LinkId, newId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
@@ -11,7 +8,7 @@ import { hashOf, makeSecret } from "./secrets.ts";
 import { changeToken, goodLink, insertLink, linkByHash } from "./store.ts";
 import type { LinkRow } from "./table.ts";
 
-/** Whose letters wait. */
+/** Limit on shown links with waiting e-mails. */
 const MOST_SHOWN = 10_000;
 const DAY_SECONDS = 86_400;
 const SECONDS: Record<LinkRow["kind"], number> = {
@@ -34,7 +31,7 @@ const PAGES: Record<Exclude<LinkRow["kind"], "invitation">, string> = {
 type NewLink = Pick<LinkRow, "kind"> &
   Partial<Pick<LinkRow, "user_id" | "org_id" | "role" | "email">> & {
     maker: { type: string; id: string };
-    /** One that is good for nothing, and goes with the next: the work of making one, where nobody is to have any. */
+    /** An invalid link, deleted with the next one: the same work as making one, for a request that gets no link. */
     isVoid?: boolean;
   };
 
@@ -73,16 +70,16 @@ export function requireLink(queries: Queries, token: string, kinds: readonly Lin
   return row;
 }
 
-/** Where a link leads, below the service's URL. What lets in is behind the #, which no server's log has, but for an invitation's. */
+/** Path of a link below the service's URL. The token is in the fragment, which no server logs, except for an invitation. */
 export function pathOf(kind: LinkRow["kind"], token: string): string {
   return kind === "invitation" ? `/invite/${token}` : `${PAGES[kind]}#${token}`;
 }
 
-/** Links that letters bring. Each is made when its letter is, but for those that were shown as well, and not long ago. */
+/** Links in e-mails. Each token is created when its e-mail is sent, except for links that were shown as well, recently. */
 export class LetterLinks {
   readonly #shown = new Map<LinkId, string>();
 
-  /** The path is in somebody's hands already. Within a transaction. */
+  /** The path has been handed out already. Within a transaction. */
   show(linkId: LinkId, path: string): void {
     this.#shown.set(linkId, path);
     for (const oldest of this.#shown.keys()) {
@@ -91,7 +88,7 @@ export class LetterLinks {
     }
   }
 
-  /** Within a transaction: the path for the letter; null where the link is no longer good. */
+  /** Within a transaction: the path for the e-mail; null if the link is no longer valid. */
   relink(queries: Queries, linkId: LinkId): string | null {
     const shown = this.#shown.get(linkId);
     if (shown !== undefined) return goodLink(queries, linkId, now()) ? shown : null;

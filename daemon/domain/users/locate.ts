@@ -1,4 +1,4 @@
-/** Owns what an id of people is to a caller: a member of its organization, or what belongs to the person who asks. */
+/** Resolves ids of accounts for a caller: a member of its organization, or a thing of the calling person's own. */
 import type { LinkId, SessionId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Caller } from "../../core/operation.ts";
@@ -9,7 +9,7 @@ import { getMembership, getSession, goodLink } from "./store.ts";
 
 type OfPeople = "account" | "member" | "session" | "invitation" | "passkey" | "identity";
 
-/** Null for what the caller may not see, as for what is nothing. A key sees who is a member, where it may read who did what. */
+/** Null if the caller may not see it, as for an unknown id. A key sees members if it may read the audit, which names actors. */
 export function locateOfPeople(queries: Queries, caller: Caller, id: string): OfPeople | null {
   const { org_id, session } = caller;
   if (id.startsWith("usr_")) {

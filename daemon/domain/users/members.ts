@@ -1,4 +1,4 @@
-/** Owns the calls on who belongs to an organization, and on who is invited to it. */
+/** Operations on members of an organization, and on invitations to it. */
 import {
   type InvitationRecord,
   invitationCreate,
@@ -82,7 +82,7 @@ export function makeMembers({ database, changes, url, links, hasMail, onEnded }:
     bind(memberRemove, {
       find: findMember,
       run: async (call, _input, { org_id, user_id }) => {
-        // Who leaves needs nobody's leave.
+        // A leaving member needs no permission.
         const isLeaving = whoIs(call).user_id === user_id;
         const require = (within: Queries) => {
           const { role } = requireMember(within, org_id, user_id);
@@ -160,7 +160,7 @@ export function makeMembers({ database, changes, url, links, hasMail, onEnded }:
       },
       run: async (call, _input, { link_id }) => {
         const body = await database.commit((within) => {
-          // Somebody may have taken it just now.
+          // It may have been accepted since.
           if (!useLink(within, link_id, now())) throw new ServiceError("invitation_not_found");
           const withdrawn = { invitation_id: link_id };
           call.audit.details = withdrawn;

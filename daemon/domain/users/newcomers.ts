@@ -1,4 +1,4 @@
-/** Owns what somebody brings who is new here, whichever way they come in: who they are, and the password or passkey for later. */
+/** Data of new users, for all ways to join: address, name, and a password or passkey. */
 import { newId, type UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
@@ -15,10 +15,10 @@ export interface NewPerson {
   way: NewWay;
 }
 
-/** How somebody will come in: by a password, or by a passkey that the browser has made for this user. */
+/** Sign-in method of a new user: a password, or a passkey that the browser has made for this user. */
 export type NewWay = { password: string } | { passkey: string; user_id: UserId };
 
-/** What is kept of it. */
+/** The stored part of it. */
 interface KeptWay {
   password_hash: string | null;
   passkey: NewPasskey | null;

@@ -1,4 +1,4 @@
-/** Owns what the operator does with people on the host itself: makes them, lets them in by a link, shuts them out. */
+/** The operator's operations on users, on the host itself: creating them, sign-in links, disabling them. */
 import type { Role } from "../../../shared/api/members.ts";
 import { newId, type OrgId, type UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -35,19 +35,19 @@ export interface NewUser {
   role: Role;
 }
 
-/** Of a link: where it leads below the service's URL, and until when. */
+/** Path of a link below the service's URL, and its expiry. */
 export interface LinkTo {
   path: string;
   expires_at: string;
 }
 
-/** The operator knows whose address it is. */
+/** The operator vouches for the address. */
 const asVerified = (user: UserRow): UserRow => ({ ...user, verified_at: user.verified_at ?? user.created_at });
 
 export function makeUserOperator(database: Database, changes: OrgChanges, personal: readonly PersonalTable[]) {
   const record = (queries: Queries, event: string, org_id: OrgId | null, details: Record<string, unknown>) =>
     appendAudit(queries, { event, outcome: "success", at: now(), org_id, actor: OPERATOR, source: "cli", details });
-  /** Of the organizations that somebody belongs to; the host's own where there is none. */
+  /** Records in each organization of the user, or in the host's chain if the user has none. */
   const recordOf = (queries: Queries, userId: UserId, event: string, details: Record<string, unknown>) => {
     const orgs = membershipsOf(queries, userId).map(({ org_id }) => org_id);
     for (const org_id of orgs.length > 0 ? orgs : [null]) record(queries, event, org_id, details);
@@ -69,7 +69,7 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
     return user;
   };
   return {
-    /** For who will be the first owner; a new one takes the place of the one before. Null where somebody is here already. */
+    /** Link for the first owner; it replaces the previous one. Null if a user exists already. */
     setupLink: () =>
       database.commit((queries) => (listUsers(queries).length > 0 ? null : linkTo(queries, "setup", null))),
 
@@ -97,7 +97,7 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
       });
     },
 
-    /** A new way in for who is here; theirs until now still work. Throws member_not_found, invalid_state. */
+    /** A recovery link for a user; existing sign-in methods still work. Throws member_not_found, invalid_state. */
     linkUser: (email: string) =>
       database.commit((queries) => {
         const user = requireUser(queries, email);
@@ -123,7 +123,7 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
         organizations: membershipsOf(database.queries, user.user_id).map(({ org_id, role }) => ({ org_id, role })),
       })),
 
-    /** Shuts somebody out, or lets them in again. Sessions and applications end, and links by or for them. Throws member_not_found. */
+    /** Disables or re-enables a user. Disabling ends sessions and applications, and links by or for the user. Throws member_not_found. */
     disableUser: (email: string, isDisabled: boolean) => {
       const { user_id } = requireUser(database.queries, email);
       const change = (queries: Queries, applications_ended: number) => {
@@ -141,7 +141,7 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
         : database.commit((queries) => change(queries, 0));
     },
 
-    /** All that is kept of a person, and what is on record of them. Throws member_not_found. */
+    /** All data stored about a person, and the audit records about them. Throws member_not_found. */
     exportUser: (email: string) => {
       const user = requireUser(database.queries, email);
       return {
@@ -150,14 +150,14 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
       };
     },
 
-    /** Of what is kept afterwards nothing names the person. Throws member_not_found, last_owner. */
+    /** Deletes a person: remaining data does not identify the person. Throws member_not_found, last_owner. */
     forgetUser: (email: string) =>
       forget(changes, personal, asVerified(requireUser(database.queries, email)), (queries, forgotten) => {
         record(queries, "user.forgotten", null, { ...forgotten });
         return forgotten;
       }),
 
-    /** The service brings it to its end. Throws org_not_found, invalid_state where it has another name. */
+    /** The service completes the end. Throws org_not_found, invalid_state if its name differs. */
     endOrg: (orgId: OrgId, name: string) => {
       const require = (queries: Queries) => {
         const org = getOrg(queries, orgId);
@@ -173,10 +173,10 @@ export function makeUserOperator(database: Database, changes: OrgChanges, person
       });
     },
 
-    /** Whether all of an organization has gone whose end was asked for. */
+    /** Whether the requested end of an organization is complete. */
     hasOrgEnded: (orgId: OrgId): boolean => (getOrg(database.queries, orgId)?.ended_at ?? null) !== null,
 
-    /** Ends all sessions of somebody. Throws member_not_found. */
+    /** Ends all sessions of a user. Throws member_not_found. */
     signOutUser: (email: string) =>
       database.commit((queries) => {
         const { user_id } = requireUser(queries, email);

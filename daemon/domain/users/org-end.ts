@@ -1,10 +1,10 @@
 /**
- * Owns the end of an organization:
+ * End of an organization:
  *
- *   asked for → nobody comes in any more: one commit → its rooms end, with their drives → what is left of it goes: one commit
+ *     requested → all access ends: one commit → its rooms end, with their drives → the remainder is deleted: one commit
  *
- * The first commit is the promise: what comes after goes on by itself, after a crash too, and is tried again until it is done. The
- * owner who asked stays until the last commit, to see how far it is. Records and what was used are kept as those of any organization.
+ * The first commit is the promise: all later steps run automatically, after a crash too, and are retried until done. The owner that
+ * requested it remains until the last commit, to follow the progress. Audit records and usage are retained as for any organization.
  */
 import { orgDelete } from "../../../shared/api/org-end.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
@@ -21,9 +21,9 @@ import { whoIs } from "./account.ts";
 import { requireOwner } from "./roles.ts";
 import { deleteMembership, dropInvitations, endSessions, listMembers } from "./store.ts";
 
-/** How soon an end that failed is tried again. */
+/** Delay before a failed end is retried. */
 const AGAIN_MS = 60_000;
-/** How soon an end is begun that another process has asked for. */
+/** Poll interval for ends that another process has requested. */
 const LOOK_MS = 500;
 
 export interface OrgEndDeps {
@@ -31,16 +31,16 @@ export interface OrgEndDeps {
   changes: OrgChanges;
   log: Log;
   rooms: {
-    /** Those that are not destroyed. */
+    /** Number of its rooms that are not destroyed. */
     left(queries: Queries, orgId: OrgId): number;
     /** Whether another host has some still. */
     leftElsewhere(queries: Queries, orgId: OrgId): boolean;
     /** Organizations that another host found to have ended, and that have some here. */
     leftBehind(queries: Queries): OrgId[];
-    /** Ends them all, and erases their drives. Rejects where one could not be ended. */
+    /** Ends them all, and erases their drives. Rejects if one could not be ended. */
     endAll(orgId: OrgId): Promise<void>;
   };
-  /** Called when sessions and keys have ended, and it is on record. */
+  /** Called when sessions and keys have ended, and the audit record is written. */
   onEnded(): void;
 }
 
@@ -100,12 +100,12 @@ function removeFrom(queries: Queries, orgId: OrgId, userId: UserId): void {
   endSessions(queries, userId, now(), { orgId });
 }
 
-/** Brings organizations to the end that somebody has asked for; what is returned ends that. */
+/** Completes the requested ends of organizations until the returned function is called. */
 export function keepEndingOrgs({ database, changes, log, rooms, onEnded }: OrgEndDeps): () => void {
   const underWay = new Set<OrgId>();
   const finish = async (orgId: OrgId) => {
     await rooms.endAll(orgId);
-    // Each host ends its own; whoever finds that all have ends the organization.
+    // Each host ends its own rooms; the host that finds none left on any host ends the organization.
     if (rooms.leftElsewhere(database.queries, orgId)) return;
     if (getOrg(database.queries, orgId)?.ended_at !== null) return;
     await changes.deleteKeys(orgId);

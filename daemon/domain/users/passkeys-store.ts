@@ -1,4 +1,4 @@
-/** Owns the SQL of passkeys. */
+/** SQL of passkeys. */
 import { count, eq } from "drizzle-orm";
 import type { PasskeyId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";

@@ -1,4 +1,4 @@
-/** Owns how a person signs in by a passkey, proves by it to be the person, and has others. */
+/** Passkeys of a person: sign-in, re-authentication, and adding or removing them. */
 import {
   MAX_PASSKEYS,
   type PasskeyRecord,
@@ -47,21 +47,21 @@ const UNNAMED = "Passkey";
 const SIGN_IN = "sign in";
 const proofOf = (sessionId: SessionId): Given => ({ purpose: "prove", to: sessionId });
 const additionOf = (sessionId: SessionId): Given => ({ purpose: "add", to: sessionId });
-/** Somebody who is not here yet, or comes back: the person is bound too. */
+/** A new or returning user: the challenge is bound to the person too. */
 const arrivalOf = (userId: UserId, visitor: string): Given => ({ purpose: `arrive as ${userId}`, to: visitor });
 
 interface PasskeyDeps {
   database: Database;
   challenges: Challenges;
-  /** Where the web is. */
+  /** URL of the web application. */
   url(): string;
   /** Of accounts elsewhere; null without. */
   issuer: URL | null;
 }
 
-/** One that was used rightly. */
+/** A verified use of a passkey. */
 type Use = Pick<PasskeyRow, "passkey_id" | "credential_id" | "counter" | "is_synced">;
-/** One that was made, for whoever it will be. */
+/** A newly made passkey, not yet assigned to a user. */
 export type NewPasskey = Omit<PasskeyRow, "user_id">;
 
 export class Passkeys {
@@ -77,25 +77,25 @@ export class Passkeys {
     this.#issuer = issuer;
   }
 
-  /** Null where browsers have none. */
+  /** Null if browsers cannot use passkeys here. */
   get place(): PasskeyPlace | null {
     return placeOf(this.#url());
   }
 
-  /** `visitor` names the browser. Null where there can be no passkeys. */
+  /** `visitor` names the browser. Null if passkeys are impossible here. */
   toSignIn(visitor: string): UseOptions | null {
     const { place } = this;
     return place && useOptions(place, this.#challenges.make({ purpose: SIGN_IN, to: visitor }));
   }
 
-  /** Null for who has no passkey here. */
+  /** Null if the user has no passkey here. */
   toProve(sessionId: SessionId, userId: UserId): UseOptions | null {
     const { place } = this;
     const own = listPasskeys(this.#database.queries, userId).filter(({ rp_id }) => rp_id === place?.rp_id);
     return place && own.length > 0 ? useOptions(place, this.#challenges.make(proofOf(sessionId)), own) : null;
   }
 
-  /** For who comes in by a link; the page asks for address and name where they are "". */
+  /** For a person that follows a link; the page requests address and name if they are "". */
   toArrive(person: { user_id: UserId; email: string; name: string }, visitor: string): MakeOptions | null {
     const { place } = this;
     const there = listPasskeys(this.#database.queries, person.user_id);
@@ -127,7 +127,7 @@ export class Passkeys {
     });
   }
 
-  /** What somebody made who comes in by a link. Throws validation_failed, rate_limited. */
+  /** The passkey of a person that follows a link. Throws validation_failed, rate_limited. */
   arrive(text: string, userId: UserId, visitor: string | null): Promise<NewPasskey> {
     return this.#made(readAnswer(text), visitor === null ? null : arrivalOf(userId, visitor), "");
   }
@@ -211,7 +211,7 @@ export class Passkeys {
   #used(queries: Queries, { credential_id, passkey_id, counter, is_synced }: Use): UserRow {
     const row = passkeyByCredential(queries, credential_id);
     const user = row && getUser(queries, row.user_id);
-    // Of two at once with one count, one is by a copy.
+    // Of two concurrent uses with the same counter, one is by a copy.
     const isCounted = row && (counter > row.counter || (counter === 0 && row.counter === 0));
     if (!isCounted || row.passkey_id !== passkey_id || !user || user.disabled_at !== null) throw refused();
     changePasskey(queries, passkey_id, { counter, is_synced, last_used_at: now() });

@@ -1,19 +1,19 @@
 /**
- * Owns passwords: how they are kept, and how many are worked on at once. Argon2id takes much memory and an eighth of a second, so few
- * are worked on at a time and the others wait, few of each network: who asks beyond that is told to come again. Who is known, by a
- * session or a browser that was used before, waits in a line of their own, which strangers cannot fill; the two take turns.
+ * Password hashing and its concurrency limit. Argon2id takes much memory and an eighth of a second, so few hashes run at a time and other
+ * requests wait, few per network; further requests are rejected with rate_limited. Known users, identified by a session or a known browser,
+ * wait in a separate queue, which strangers cannot fill; the two queues alternate.
  */
 import { availableParallelism } from "node:os";
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-/** Few, and of the host's processors half are left to everything else. */
+/** Few, and half of the host's processors remain for everything else. */
 export const AT_ONCE = Math.max(1, Math.min(2, Math.floor(availableParallelism() / 2)));
 const MOST_WAITING = { known: 64, strangers: 64 } as const;
 const MOST_OF_ONE = 3;
 const OPTIONS = { algorithm: "argon2id", memoryCost: 65_536, timeCost: 2 } as const;
 
-/** Who wants to have a password worked on: a network, or a person who is known. */
+/** The party that a password is hashed for: a network, or a known user. */
 export interface Asker {
   line: keyof typeof MOST_WAITING;
   name: string;
@@ -26,9 +26,9 @@ export class Passwords {
   /** The lines take turns. */
   #isTurnOfKnown = true;
   readonly #waiting = { known: [] as (() => void)[], strangers: [] as (() => void)[] };
-  /** Of each, those that work or wait. */
+  /** Running and waiting requests per asker. */
   readonly #places = new Places(MOST_OF_ONE, tooMany);
-  /** What the password of nobody is compared with, so that a name that nobody has costs the same. */
+  /** Hash to compare with if there is no user, so that an unknown name costs the same. */
   #ofNobody: string | null = null;
 
   /** Throws rate_limited. */
@@ -37,8 +37,8 @@ export class Passwords {
   }
 
   /**
-   * Takes as long with null, whose password is never right. `begin` is called once there is a place for it, and may refuse. Throws
-   * rate_limited, and as `begin` does.
+   * Takes as long with null, for which no password is right. `begin` is called once a slot is free, and may refuse. Throws rate_limited,
+   * and as `begin` does.
    */
   async isRight(password: string, hash: string | null, asker: Asker, begin: () => void): Promise<boolean> {
     const compare = async () => {

@@ -1,4 +1,4 @@
-/** Owns what a person's address, name and password may be, wherever they are given. */
+/** Rules for a person's address, name and password, for all inputs. */
 import { PASSWORD_LENGTH } from "../../../shared/api/account.ts";
 import type { FieldError } from "../../../shared/api/errors.ts";
 import { email as emailType, personName } from "../../../shared/api/members.ts";
@@ -9,10 +9,10 @@ const EMAIL = new RegExp(emailType.pattern);
 const NAME = new RegExp(personName.pattern);
 const common = new Set(COMMON.split("\n"));
 
-/** As it is kept: it is one address however its letters are written. */
+/** Normalized for storage: addresses are case-insensitive. */
 export const addressOf = (email: string): string => email.trim().toLowerCase();
 
-/** All that is wrong with the fields that are given, at once. Throws validation_failed. */
+/** Reports all errors of the given fields together. Throws validation_failed. */
 export function requirePerson({ email, name, password }: { email?: string; name?: string; password?: string }): void {
   const errors: FieldError[] = [];
   if (email !== undefined && (email.length > emailType.maxLength || !EMAIL.test(email))) {
@@ -32,7 +32,7 @@ export function requirePerson({ email, name, password }: { email?: string; name?
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
 }
 
-/** Of a line that somebody writes. Throws validation_failed. */
+/** Checks a line of user input. Throws validation_failed. */
 export function requireText(field: string, text: string, most: number, least = 1): void {
   if (text.length >= least && text.length <= most && NAME.test(text)) return;
   const message = `has ${least} to ${most} characters, and none that cannot be seen`;

@@ -1,4 +1,4 @@
-/** Owns what is kept of a person as a whole: shown to the person or the operator, and forgotten. */
+/** All personal data of a person: export to the person or the operator, and deletion. */
 import { accountDelete, accountExport } from "../../../shared/api/account.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -84,8 +84,8 @@ interface Forgotten {
 }
 
 /**
- * In one commit the person leaves every organization, as who is removed does, and what is kept of them goes. What stays has the id
- * alone. Throws last_owner.
+ * In one commit the person leaves every organization, like a removed member, and personal data is deleted. The remainder has the id alone.
+ * Throws last_owner.
  */
 export function forget<T>(
   changes: OrgChanges,
@@ -122,7 +122,7 @@ function recordLeft(queries: Queries, org_id: string, details: Record<string, un
   appendAudit(queries, { event, outcome: "success", at: now(), org_id, actor, source: "reconciler", details });
 }
 
-/** Throws last_owner: no organization is left without anybody who may end it. */
+/** Throws last_owner: every organization must keep an owner that may end it. */
 function requireSuccessors(queries: Queries, userId: UserId): void {
   const alone = membershipsOf(queries, userId)
     .filter(({ org_id, role }) => role === "owner" && countOwners(queries, org_id, userId) === 0)

@@ -1,20 +1,20 @@
-/** Owns what the record says of people who sign in, and of what they do without an operation of the list. */
+/** Audit records of sign-in, and of people's actions without an operation in the contract. */
 import type { OrgId, SessionId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { From } from "./sessions.ts";
 
-/** From where a request comes, and what it carries. */
+/** Source of a request, and its cookies. */
 export interface Asked extends From {
   request_id: string;
-  /** Of the address: who has one IPv6 address usually has all of its network. */
+  /** Network of the address: the owner of one IPv6 address usually has all of its network. */
   network: string;
-  /** The secret of a browser that somebody has signed in by; null without one. */
+  /** Secret of a browser in which a user has signed in; null without one. */
   browser: string | null;
-  /** What a browser is known by until somebody signs in; null before it has any. */
+  /** Identifier of a browser until sign-in; null before it has one. */
   visitor: string | null;
-  /** The session that the request came by: it ends where another begins. */
+  /** The session of the request: it ends if another one starts. */
   session_id: SessionId | null;
 }
 

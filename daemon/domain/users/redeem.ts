@@ -1,4 +1,4 @@
-/** Owns what comes of links: the first owner, a new password for who has lost it, a member who was invited. */
+/** Redeems links: the first owner, a new password after loss, an invited member. */
 import { MAX_MEMBERS } from "../../../shared/api/members.ts";
 import { newId, type OrgId, type SessionId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -39,7 +39,7 @@ interface RedeemDeps {
   changes: OrgChanges;
   newcomers: Newcomers;
   signIn: SignIn;
-  /** Called when sessions have ended or look elsewhere, and it is on record. */
+  /** Called when sessions have ended or changed organization, and the audit record is written. */
   onEnded(): void;
 }
 
@@ -50,12 +50,12 @@ export class Redeem {
     this.#deps = deps;
   }
 
-  /** What a link is for. Throws link_not_found. */
+  /** The link of a token. Throws link_not_found. */
   look(token: string, kinds: readonly LinkRow["kind"][]): LinkRow {
     return requireLink(this.#deps.database.queries, token, kinds);
   }
 
-  /** Who comes in by a link: somebody who is here, or will have this id. Throws link_not_found. */
+  /** The person that follows a link: an existing user, or a new one with this id. Throws link_not_found. */
   comer(token: string): Pick<UserRow, "user_id" | "email" | "name"> {
     const { user_id } = this.look(token, ["setup", "user", "invitation", "signup"]);
     const user = user_id === null ? undefined : getUser(this.#deps.database.queries, user_id);
@@ -70,7 +70,7 @@ export class Redeem {
     return await this.#deps.database.commit((queries) => {
       const link = requireLink(queries, token, ["setup"]);
       const org = listOrgs(queries)[0];
-      // Who came in by another way is the first.
+      // A user that joined another way is the first.
       if (!org || listUsers(queries).length > 0 || !useLink(queries, link.link_id, now())) {
         throw new ServiceError("link_not_found");
       }
@@ -83,8 +83,8 @@ export class Redeem {
   }
 
   /**
-   * A new password or passkey for who is here. All that was open ends; `isOnly`: and so do other ways in, and applications, so that whoever
-   * has made some of them without leave is out. Throws link_not_found, validation_failed, rate_limited.
+   * Sets a new password or passkey for an existing user. All open sessions end; with `isOnly`, other sign-in methods and applications end
+   * too, so that an intruder that has added some of them loses access. Throws link_not_found, validation_failed, rate_limited.
    */
   async renew(token: string, way: NewWay, isOnly: boolean, asked: Asked): Promise<SignedIn> {
     const { database, changes, newcomers, onEnded } = this.#deps;
@@ -113,7 +113,7 @@ export class Redeem {
       record(queries, event, user, org, asked, { by: "link", sessions_ended, is_only: isOnly });
       return begin(queries, user, org, asked, "link");
     };
-    // In one commit: a session that goes on between two could let another application in.
+    // In one commit: between two, a session that is still open could authorize another application.
     const signedIn =
       isOnly && user_id !== null ? await changes.endGrantsOf(user_id, renewed) : await database.commit(renewed);
     onEnded();
@@ -121,8 +121,8 @@ export class Redeem {
   }
 
   /**
-   * Somebody new takes an invitation, or who has the address and its password: what is asked for is the same, so that nobody learns
-   * whether an address is here. Throws link_not_found, validation_failed, sign_in_failed, already_exists, rate_limited.
+   * A new user accepts an invitation, or an existing one with its address and password: the requested input is the same, so that it does
+   * not reveal whether the address has an account. Throws link_not_found, validation_failed, sign_in_failed, already_exists, rate_limited.
    */
   async invitation(token: string, person: NewPerson, asked: Asked): Promise<SignedIn> {
     const { database, newcomers, signIn } = this.#deps;
@@ -132,7 +132,7 @@ export class Redeem {
     requireInvited(link, email);
     const known = userByEmail(database.queries, email);
     if (known && "passkey" in person.way) {
-      // Only who has made one is told, which costs as much as for an address that nobody has.
+      // Revealed only after making a passkey, which costs as much as for an unknown address.
       await newcomers.way(person.way, asked);
       throw new ServiceError("sign_in_failed", {
         detail: "Who has an account here signs in first, and opens the link again.",
@@ -152,7 +152,7 @@ export class Redeem {
     });
   }
 
-  /** Who is signed in takes it: the session goes on, and looks at that organization. Throws link_not_found, session_ended, already_exists. */
+  /** A signed-in user accepts it: the session continues, in that organization. Throws link_not_found, session_ended, already_exists. */
   async asMyself(token: string, sessionId: SessionId, asked: Asked): Promise<void> {
     await this.#deps.database.commit((queries) => {
       const session = requireSession(queries, sessionId);

@@ -1,4 +1,4 @@
-/** Change of a member's role: keys, invitations and made things beyond it end in the same commit. */
+/** Change of a member's role: keys, invitations and made things that exceed it end in the same commit. */
 import type { Role } from "../../../shared/api/members.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
@@ -12,18 +12,18 @@ interface RoleChange {
   role: Role;
   /** Whether it may be, in the transaction that does it. Throws. */
   require(queries: Queries): void;
-  /** What the member had; asked after `require`. */
+  /** The member's previous role; called after `require`. */
   before(): Role;
 }
 
-/** `within` gets what the record tells. Rejects as `require` throws. */
+/** `within` gets the details for the audit record. Rejects as `require` throws. */
 export function changeRole<T>(
   changes: OrgChanges,
   { org_id, user_id, role, require, before }: RoleChange,
   within: (queries: Queries, details: Record<string, unknown>) => T,
 ): Promise<T> {
   const change = (queries: Queries) => {
-    // Who may give less has invited nobody to more.
+    // The member's invitations may exceed the roles that the new role may give.
     if (before() !== role) dropInvitationsBy(queries, org_id, user_id);
     setRole(queries, org_id, user_id, role);
   };

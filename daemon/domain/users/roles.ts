@@ -1,4 +1,4 @@
-/** Owns what each role may: what keys its people may make, and whom they may see to. */
+/** Permissions of each role: scopes of its members' keys, and management of other members. */
 import { SCOPES, type Scope } from "../../../shared/api/contract.ts";
 import type { Role } from "../../../shared/api/members.ts";
 import type { UserId } from "../../../shared/ids.ts";
@@ -11,7 +11,7 @@ import { getMembership } from "./store.ts";
 const OF_KEEPERS: readonly Scope[] = ["org:admin", "keys:write"];
 const OF_MEMBERS = SCOPES.filter((scope) => !OF_KEEPERS.includes(scope));
 
-/** What the keys may be given that somebody of this role makes. */
+/** Scopes that a person of this role may give to keys. */
 export function givenBy(role: Role): readonly Scope[] {
   if (role === "viewer") return [];
   return role === "member" ? OF_MEMBERS : SCOPES;

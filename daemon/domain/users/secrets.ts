@@ -1,4 +1,4 @@
-/** Owns the secrets of people: 32 random bytes for a session or a link, of which only the hash is kept. */
+/** Secrets of people: 32 random bytes for a session or a link; only their hash is stored. */
 import { hash, randomBytes } from "node:crypto";
 
 const PATTERN = /^[\w-]{43}$/;
@@ -8,7 +8,7 @@ export function makeSecret(): { secret: string; sha256: string } {
   return { secret, sha256: hash("sha256", secret) };
 }
 
-/** Null for what cannot be one. */
+/** Null if it cannot be such a secret. */
 export function hashOf(secret: string): string | null {
   return PATTERN.test(secret) ? hash("sha256", secret) : null;
 }

@@ -1,4 +1,4 @@
-/** Owns sessions: how one begins, how long it lasts, and who is calling by one. */
+/** Sessions: start, lifetime, and the caller that they stand for. */
 import { PROOF_SECONDS } from "../../../shared/api/account.ts";
 import { READ_SCOPES } from "../../../shared/api/contract.ts";
 import { type KeyId, newId, type OrgId, type SessionId, type UserId } from "../../../shared/ids.ts";
@@ -25,7 +25,7 @@ const SEEN_SECONDS = 3600;
 /** Of one user; the oldest end. */
 const MOST_SESSIONS = 100;
 
-/** From where somebody comes. */
+/** Source of a person's request. */
 export interface From {
   ip: string | null;
   user_agent: string | null;
@@ -57,7 +57,7 @@ export function addSession(
   return { secret, row };
 }
 
-/** Its person has proven to be that person: from now on it goes by another secret, which nobody has copied before. */
+/** Renews the session's secret after re-authentication: a copy of the previous one is useless. */
 export function renewSession(queries: Queries, sessionId: SessionId): string {
   const { secret, sha256 } = makeSecret();
   changeSession(queries, sessionId, { secret_sha256: sha256, proved_at: now() });
@@ -70,7 +70,7 @@ export function expiryOf({ created_at, seen_at }: Pick<SessionRow, "created_at" 
 
 export const provedUntil = ({ proved_at }: Pick<SessionRow, "proved_at">): string => after(proved_at, PROOF_SECONDS);
 
-/** As it is in this transaction, which may have ended the session. Throws proof_required, session_ended for who was shut out meanwhile. */
+/** As of this transaction, which may have ended the session. Throws proof_required, and session_ended if the user was disabled since. */
 export function requireProof(queries: Queries, sessionId: SessionId): void {
   const row = getSession(queries, sessionId);
   if (row && row.disabled_at !== null) throw new ServiceError("session_ended");
@@ -90,7 +90,7 @@ export function requireSession(queries: Queries, sessionId: SessionId): SessionO
 /** Recognises a person by a session's secret. Throws session_ended. */
 export type Recognise = (secret: string) => Caller;
 
-/** `onSeen` hears of a session that was not seen for some time, until that is written. */
+/** `onSeen` is called for a session that was not seen for some time, until that is written. */
 export function makeRecognise(
   queries: Queries,
   planOf: (orgId: OrgId) => string,
@@ -116,7 +116,7 @@ interface Facts {
   fresh_until: string;
 }
 
-/** What was made of rows that are remembered. */
+/** Facts derived from cached rows. */
 const known = new WeakMap<SessionOf, Facts>();
 
 function factsOf(row: SessionOf, planOf: (orgId: OrgId) => string): Facts {
@@ -130,7 +130,7 @@ function factsOf(row: SessionOf, planOf: (orgId: OrgId) => string): Facts {
     org_id: row.org_id,
     key_id: row.user_id as string as KeyId,
     name: row.name,
-    // As it is whenever somebody asks, which few do.
+    // Evaluated on each read; few callers read it.
     get plan() {
       return planOf(row.org_id);
     },

@@ -1,4 +1,4 @@
-/** Owns how a person signs in by the password, proves by it to be the person, and sets another. */
+/** Password sign-in, re-authentication, and change of password. */
 import type { SessionId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -24,7 +24,7 @@ export class SignIn {
   readonly #onEnded: () => void;
   readonly #attempts = new Attempts();
 
-  /** `onEnded` is called when sessions have ended, and it is on record. */
+  /** `onEnded` is called when sessions have ended, and the audit record is written. */
   constructor(database: Database, passwords: Passwords, onEnded: () => void) {
     this.#database = database;
     this.#passwords = passwords;
@@ -44,7 +44,7 @@ export class SignIn {
   }
 
   /**
-   * Who has this address and password. A name that nobody has is answered, and takes as long, as one that somebody has.
+   * The user with this address and password. An unknown name gets the same response, after the same time.
    * Throws sign_in_failed, rate_limited.
    */
   async verify(address: string, password: string, asked: Asked): Promise<UserRow> {
@@ -60,7 +60,7 @@ export class SignIn {
     return await this.#compare({ counts, asker: stranger(asked.network) }, user, password);
   }
 
-  /** Whether who has this address, or null: anybody, has signed in by the browser: what others try does not hold them up. */
+  /** Whether the user with this address, or any user if null, has signed in with the browser: attempts of others do not delay it. */
   isKnown(email: string | null, { browser }: Asked): boolean {
     const { queries } = this.#database;
     const user = email === null ? null : userByEmail(queries, addressOf(email).slice(0, MOST_CHARACTERS));
@@ -112,13 +112,13 @@ interface Trying {
   asker: Asker;
 }
 
-/** Of who is known: a count of the browser's or session's own, and the places of one person, however many of these there are. */
+/** For a known user: a separate count of the browser or session, and the hashing slots of one person, however many of these there are. */
 const ofKnown = (name: string, user: UserRow | undefined): Trying => ({
   counts: [{ name, free: FREE.known }],
   asker: { line: "known", name: user?.user_id ?? name },
 });
 
-/** A password that was set, or a user who was disabled, while it was compared counts. Throws sign_in_failed. */
+/** A change of password, or disabling the user, during the comparison takes effect. Throws sign_in_failed. */
 export function requireSame(queries: Queries, { user_id, password_hash }: UserRow): void {
   const user = getUser(queries, user_id);
   if (!user || user.disabled_at !== null || user.password_hash !== password_hash) {

@@ -1,4 +1,4 @@
-/** Owns what the operator does about signing up on the host itself: lets somebody sign up, and answers who has asked. */
+/** The operator's operations for sign-up, on the host itself: invite a person, approve or refuse requests. */
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -14,7 +14,7 @@ import { dropRequest, getRequest, listRequests } from "./sign-up-store.ts";
 const MAKER = { type: "operator", id: "host" };
 const OPERATOR = { ...MAKER, name: "operator" };
 
-/** What becomes of a link: null where a letter brings it. */
+/** A link for sign-up; `path` is null if it is sent by e-mail. */
 export interface SignUpLink {
   email: string;
   path: string | null;
@@ -24,7 +24,7 @@ export interface SignUpLink {
 interface SignUpOperatorDeps {
   database: Database;
   mode: SignUpPlan["mode"];
-  /** Whether the daemon sends letters. */
+  /** Whether the daemon sends e-mail. */
   hasMail: boolean;
 }
 
@@ -65,7 +65,7 @@ export function makeSignUpOperator({ database, mode, hasMail }: SignUpOperatorDe
     });
   };
   return {
-    /** Throws validation_failed, already_exists, invalid_state where nobody can sign up, or no mail is sent. */
+    /** Throws validation_failed, already_exists, invalid_state if sign-up is closed, or no mail is sent. */
     inviteToSignUp: (given: string, isMailed: boolean) => {
       const email = addressOf(given);
       requirePerson({ email });
@@ -80,7 +80,7 @@ export function makeSignUpOperator({ database, mode, hasMail }: SignUpOperatorDe
 
     listSignUps: () => listRequests(database.queries),
 
-    /** The link goes by letter where letters are sent. Throws member_not_found, already_exists, invalid_state. */
+    /** The link is sent by e-mail if e-mail is configured. Throws member_not_found, already_exists, invalid_state. */
     approveSignUp: (given: string) => {
       requireOpen();
       return database.commit((queries) => {
@@ -91,7 +91,7 @@ export function makeSignUpOperator({ database, mode, hasMail }: SignUpOperatorDe
       });
     },
 
-    /** Nobody is told. Throws member_not_found. */
+    /** Sends no notification. Throws member_not_found. */
     refuseSignUp: (given: string) =>
       database.commit((queries) => {
         const email = requireRequest(queries, given);

@@ -1,4 +1,4 @@
-/** Owns the SQL of signing up: who waits for the operator's yes, and which addresses had their credits. */
+/** SQL of sign-up: requests that wait for the operator's approval, and addresses that received their credits. */
 import { count, eq } from "drizzle-orm";
 import type { Queries } from "../../db/client.ts";
 import { type SignupRequestRow, signupGrants, signupRequests } from "./table.ts";

@@ -1,13 +1,13 @@
 /**
- * Owns signing up: somebody becomes a user with an organization of their own. Nobody does without showing that the address is theirs,
- * by a link that was mailed, or that the operator vouches for it by handing one over:
+ * Sign-up: a person becomes a user with a new organization. Each address has to be verified by a mailed link, or the operator vouches for
+ * it by handing over a link:
  *
- *   open       address → letter with a link → name, organization and a way to sign in
- *   approval   address → letter with a link → a note to the operator, who says yes → letter with another link → the same
- *   invite     the operator's link → the same
+ *     open       address → e-mail with a link → name, organization and a way to sign in
+ *     approval   address → e-mail with a link → a note to the operator, who approves → e-mail with another link → the same
+ *     invite     the operator's link → the same
  *
- * What is said of an address is the same whether somebody has it here; who has it reads so in the letter. Credits are granted once for
- * each address, whatever becomes of the account.
+ * The response does not reveal whether an address has an account; the e-mail to its owner does. Credits are granted once per address,
+ * independent of the account's later state.
  */
 import { createHash } from "node:crypto";
 import { newId, type OrgId, type UserId } from "../../../shared/ids.ts";
@@ -35,15 +35,15 @@ const MAKER = { type: "system", id: "signup" };
 
 export interface SignUpPlan {
   mode: Config["signup.mode"];
-  /** Those whose addresses may sign up; none: all. */
+  /** Accepted domains of addresses; empty: all. */
   domains: readonly string[];
-  /** Letters to who signs up, of all of them in a day; 0: any number. */
+  /** E-mails per day for sign-up, for all people together; 0: no limit. */
   perDay: number;
   /** Granted to a new organization. */
   credits: number;
 }
 
-/** Throws ConfigError: `isTrustworthy` says whether what is typed at the service's URL can be read by nobody on the way. */
+/** Throws ConfigError. `isTrustworthy`: input at the service's URL cannot be read by third parties in transit. */
 export function planSignUp(
   config: Config,
   { isTrustworthy, hasMail }: { isTrustworthy: boolean; hasMail: boolean },
@@ -61,7 +61,7 @@ export function planSignUp(
   return { mode, domains: domains.filter(Boolean), perDay, credits };
 }
 
-/** What somebody asks to be let in with, beside the address. */
+/** Data of a sign-up request, in addition to the address. */
 export interface SignUpNote {
   name: string;
   note: string;
@@ -87,19 +87,19 @@ export class SignUp {
     return this.#deps.plan.mode;
   }
 
-  /** Whether somebody may ask without having a link. */
+  /** Whether a person may request it without a link. */
   get isForAll(): boolean {
     return this.mode === "open" || this.mode === "approval";
   }
 
-  /** Whether who asks gets a letter first; else the note goes along with the address. */
+  /** Whether a request is answered by e-mail first; else the note is sent with the address. */
   get sendsLetters(): boolean {
     return this.#deps.hasMail;
   }
 
   /**
-   * Somebody asks to sign up. Nothing tells whether the address is here. Throws validation_failed, sign_up_closed, rate_limited where the
-   * letters of the day are used up.
+   * Requests a sign-up. The response does not reveal whether the address has an account. Throws validation_failed, sign_up_closed, and
+   * rate_limited if the day's e-mails are used up.
    */
   async ask(given: string, note: SignUpNote, { ip, request_id }: Asked): Promise<void> {
     const { database, hasMail } = this.#deps;
@@ -129,7 +129,9 @@ export class SignUp {
     });
   }
 
-  /** What a link is for: to come in, or to ask the operator; and whether somebody here says that the address is theirs. Throws link_not_found. */
+  /**
+   * A link's purpose: to sign up, or to send a request to the operator; and whether a user here claims the address. Throws link_not_found.
+   */
   look(token: string): { kind: "signup" | "request"; email: string; isClaimed: boolean } {
     const { kind, email } = requireLink(this.#deps.database.queries, token, ["signup", "request"]);
     if ((kind !== "signup" && kind !== "request") || email === null || this.mode === "closed") {
@@ -138,7 +140,7 @@ export class SignUp {
     return { kind, email, isClaimed: isClaimed(this.#deps.database.queries, email) };
   }
 
-  /** Whose address is shown to be theirs asks the operator. Throws link_not_found, validation_failed, rate_limited. */
+  /** A person with a verified address sends a request to the operator. Throws link_not_found, validation_failed, rate_limited. */
   async request(token: string, note: SignUpNote): Promise<void> {
     requireNote(note);
     const { kind, email } = this.look(token);
@@ -209,13 +211,16 @@ export class SignUp {
   }
 }
 
-/** All that is wrong at once. Throws validation_failed. */
+/** Reports all errors together. Throws validation_failed. */
 function requireNote({ name, note }: SignUpNote): void {
   requirePerson({ name: name.trim() });
   requireText("note", note.trim(), MOST_NOTE, 0);
 }
 
-/** Within a transaction; the newest of an address counts. Of who is here none is kept, and nothing tells that. Throws rate_limited. */
+/**
+ * Within a transaction; the newest request of an address is valid. If the address already has an account, nothing is stored, and the
+ * response does not reveal it. Throws rate_limited.
+ */
 function fileRequest(queries: Queries, email: string, { name, note }: SignUpNote, isHere = false): void {
   if (countRequests(queries) >= MOST_REQUESTS && !getRequest(queries, email)) {
     throw new ServiceError("rate_limited", {
@@ -252,7 +257,7 @@ function welcome(queries: Queries, { email, org_id, credits, planCredits, at }: 
   appendAudit(queries, { event: "org.credits_granted", outcome: "success", at, org_id, actor, source: "web", details });
 }
 
-/** One letterbox is one address, whatever stands behind a + in it. */
+/** The hash ignores the part after a +, which leads to the same mailbox. */
 function addressHash(email: string): string {
   const [local = "", domain = ""] = email.split(/@(?=[^@]*$)/);
   return createHash("sha256")

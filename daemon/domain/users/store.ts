@@ -1,4 +1,4 @@
-/** Owns the SQL of people, their memberships, sessions, browsers and links. */
+/** SQL of people, their memberships, sessions, browsers and links. */
 import { and, count, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
 import type { OrgId, SessionId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
@@ -16,7 +16,7 @@ import {
   users,
 } from "./table.ts";
 
-/** What a request has to know of the session that it comes with. */
+/** Columns that a request needs of the session that it presents. */
 export type SessionOf = SessionRow &
   Pick<UserRow, "email" | "name" | "disabled_at"> & { role: MembershipRow["role"] | null };
 const known = new Remembered<SessionOf>();
@@ -63,7 +63,7 @@ export function membershipsOf(queries: Queries, userId: UserId): MembershipRow[]
     .all();
 }
 
-/** The oldest first; one of them where a user is named. */
+/** The oldest first; only one if a user is named. */
 export function listMembers(queries: Queries, orgId: OrgId, userId?: UserId): (MembershipRow & UserRow)[] {
   const rows = queries
     .select()
@@ -80,7 +80,7 @@ export function countMembers(queries: Queries, orgId: OrgId): number {
   return queries.select({ members: count() }).from(memberships).where(where).get()?.members ?? 0;
 }
 
-/** Owners but one, of those who can sign in. */
+/** Number of owners except one, counting only owners that can sign in. */
 export function countOwners(queries: Queries, orgId: OrgId, but: UserId): number {
   const own = queries.select().from(passkeys).where(eq(passkeys.user_id, users.user_id));
   const isUsable = and(isNull(users.disabled_at), or(isNotNull(users.password_hash), exists(own)));
@@ -113,7 +113,7 @@ export function changeSession(queries: Queries, sessionId: SessionId, change: Pa
   queries.update(sessions).set(change).where(eq(sessions.session_id, sessionId)).run();
 }
 
-/** Those that nobody has ended, the newest first; some may have expired. */
+/** Sessions that were not ended, the newest first; some may have expired. */
 export function listSessions(queries: Queries, userId: UserId): SessionRow[] {
   const where = and(eq(sessions.user_id, userId), isNull(sessions.ended_at));
   return queries.select().from(sessions).where(where).orderBy(desc(sessions.session_id)).all();
@@ -138,7 +138,7 @@ export function endSessions(
     .length;
 }
 
-/** Forgets those that have ended, or began before a moment, and of the others all but the newest so many. */
+/** Deletes ended sessions, sessions that started before a moment, and of the others all but the newest `keep`. */
 export function dropSessions(queries: Queries, userId: UserId, beganBefore: string, keep: number): void {
   known.forget(queries);
   const old = or(isNotNull(sessions.ended_at), lte(sessions.created_at, beganBefore));
@@ -151,7 +151,7 @@ export function dropSessions(queries: Queries, userId: UserId, beganBefore: stri
   if (ids.length > 0) queries.delete(sessions).where(inArray(sessions.session_id, ids)).run();
 }
 
-/** With its person, and the role in the organization that it looks at. */
+/** With its user, and the role in its current organization. */
 const selectSession = (queries: Queries) =>
   queries
     .select()
@@ -184,14 +184,14 @@ export function getSession(queries: Queries, sessionId: SessionId): SessionOf | 
   return joined(selectSession(queries).where(eq(sessions.session_id, sessionId)).get());
 }
 
-/** Whether the user, or null: anybody, has signed in by this browser. */
+/** Whether the user, or any user if null, has signed in with this browser. */
 export function isBrowserOf(queries: Queries, userId: UserId | null, secret_sha256: string): boolean {
   const own = userId === null ? undefined : eq(browsers.user_id, userId);
   const where = and(eq(browsers.secret_sha256, secret_sha256), own);
   return queries.select().from(browsers).where(where).get() !== undefined;
 }
 
-/** The newest so many are kept. */
+/** Keeps the newest `keep`. */
 export function addBrowser(queries: Queries, row: typeof browsers.$inferSelect, keep: number): void {
   queries.insert(browsers).values(row).run();
   const own = eq(browsers.user_id, row.user_id);
@@ -217,7 +217,7 @@ export function linkByHash(queries: Queries, token_sha256: string): LinkRow | un
   return queries.select().from(links).where(eq(links.token_sha256, token_sha256)).get();
 }
 
-/** Of one that is good; undefined where it is not. */
+/** Changes a valid link's token; undefined if the link is not valid. */
 export function changeToken(
   queries: Queries,
   linkId: LinkRow["link_id"],
@@ -241,13 +241,13 @@ export function listInvitations(queries: Queries, orgId: OrgId, at: string): Lin
   return queries.select().from(links).where(where).orderBy(desc(links.link_id)).all();
 }
 
-/** Whether nobody has used it before. */
+/** Whether this is its first use. */
 export function useLink(queries: Queries, linkId: LinkRow["link_id"], at: string): boolean {
   const where = and(eq(links.link_id, linkId), isNull(links.used_at));
   return queries.update(links).set({ used_at: at }).where(where).returning({ id: links.link_id }).all().length === 1;
 }
 
-/** Those of this kind that nobody has used: of a user, or those of none. */
+/** Deletes unused links of this kind: those of a user, or of no user. */
 export function dropLinks(queries: Queries, kind: LinkRow["kind"], userId: UserId | null): void {
   const whose = userId === null ? isNull(links.user_id) : eq(links.user_id, userId);
   queries
@@ -256,7 +256,7 @@ export function dropLinks(queries: Queries, kind: LinkRow["kind"], userId: UserI
     .run();
 }
 
-/** Those to an organization that nobody has taken. */
+/** Deletes invitations to an organization that were not accepted. */
 export function dropInvitations(queries: Queries, orgId: OrgId): void {
   queries
     .delete(links)
@@ -264,7 +264,7 @@ export function dropInvitations(queries: Queries, orgId: OrgId): void {
     .run();
 }
 
-/** What somebody has invited others by, and nobody has taken. */
+/** Deletes a user's invitations that were not accepted. */
 export function dropInvitationsBy(queries: Queries, orgId: OrgId, userId: UserId): void {
   const own = and(eq(links.created_by_id, userId), eq(links.org_id, orgId));
   queries

@@ -1,4 +1,4 @@
-/** Owns the tables of people as the queries see them. */
+/** Drizzle tables of people. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Role } from "../../../shared/api/members.ts";
 import type { IdentityId, LinkId, OrgId, PasskeyId, SessionId, UserId } from "../../../shared/ids.ts";
@@ -15,7 +15,7 @@ export const users = sqliteTable("users", {
   verified_at: text(),
 });
 
-/** Who would like to come in, and waits for the operator's yes. */
+/** Sign-up requests that wait for the operator's approval. */
 export const signupRequests = sqliteTable("signup_requests", {
   email: text().primaryKey(),
   name: text().notNull(),
@@ -23,7 +23,7 @@ export const signupRequests = sqliteTable("signup_requests", {
   created_at: text().notNull(),
 });
 
-/** Addresses whose credits for signing up were given. */
+/** Addresses that received their credits for signing up. */
 export const signupGrants = sqliteTable("signup_grants", {
   address_sha256: text().primaryKey(),
   granted_at: text().notNull(),
@@ -44,7 +44,7 @@ export const sessions = sqliteTable("sessions", {
   session_id: text().$type<SessionId>().primaryKey(),
   secret_sha256: text().notNull(),
   user_id: text().$type<UserId>().notNull(),
-  /** The organization that it looks at. */
+  /** The session's current organization. */
   org_id: text().$type<OrgId>().notNull(),
   created_at: text().notNull(),
   seen_at: text().notNull(),
@@ -55,7 +55,7 @@ export const sessions = sqliteTable("sessions", {
   ended_at: text(),
 });
 
-/** Those that somebody has signed in by. */
+/** Browsers in which a user has signed in. */
 export const browsers = sqliteTable("browsers", {
   secret_sha256: text().notNull().primaryKey(),
   user_id: text().$type<UserId>().notNull(),
@@ -87,7 +87,7 @@ export const passkeys = sqliteTable("passkeys", {
   public_key: text().notNull(),
   /** How often it was used, as far as its keeper counts. */
   counter: integer().notNull(),
-  /** Words, separated by commas: by what ways browsers find it. */
+  /** Comma-separated words: how browsers reach it. */
   transports: text().notNull(),
   /** The name of the service that it is good at. */
   rp_id: text().notNull(),
@@ -108,7 +108,7 @@ export const identities = sqliteTable("identities", {
   last_used_at: text(),
 });
 
-/** Accounts elsewhere that nobody is made a member by any more. */
+/** Tombstones: external accounts that do not make their person a member any more. */
 export const departed = sqliteTable(
   "departed_subjects",
   {

@@ -1,6 +1,6 @@
 /**
- * Owns the conversation with the issuer of people's accounts elsewhere, by OpenID Connect: where the browser is sent, and who it is that
- * comes back. What the issuer sends is bounded in time and size, and believed only with its signature, for this client and this browser.
+ * OpenID Connect client of the external issuer: the URL to send the browser to, and the identity of a returning user. The issuer's
+ * responses are limited in time and size, and accepted only with its signature, for this client and this browser.
  */
 import * as oauth from "oauth4webapi";
 import { monotonicMs, timeoutSignal } from "../../core/clock.ts";
@@ -12,15 +12,15 @@ import { type GivenRole, type GroupRoles, readGroupRoles } from "./groups.ts";
 
 const TIMEOUT_MS = 10_000;
 const MOST_BYTES = 256 * 1024;
-/** How long what the issuer says of itself is believed. */
+/** Cache lifetime of the issuer's metadata. */
 const KNOWN_MS = 3_600_000;
 const CLOCK_SECONDS = 30;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** Who may be made a member by signing in; null: nobody is. */
+/** Membership that sign-in may create; null: none. */
 interface Welcome {
   org_id: string;
-  /** Of who is in no group that gives another; null: they are not let in. */
+  /** Role of a person in no group that gives another; null: no access. */
   role: GivenRole | null;
   groups: GroupRoles;
 }
@@ -32,13 +32,13 @@ export interface UpstreamPlan {
   /** On the button. */
   name: string;
   scopes: string;
-  /** Those whose addresses may come in; none: all. */
+  /** Accepted domains of addresses; empty: all. */
   domains: readonly string[];
   welcome: Welcome | null;
   groupsClaim: string;
 }
 
-/** Null where it is not configured. Throws ConfigError. */
+/** Null if it is not configured. Throws ConfigError. */
 export function planUpstream(config: Config): UpstreamPlan | null {
   const text = config["oidc.issuer"];
   if (text === "") return null;
@@ -69,18 +69,18 @@ export function planUpstream(config: Config): UpstreamPlan | null {
   };
 }
 
-/** Whom the issuer vouches for. */
+/** Identity that the issuer vouches for. */
 export interface Vouched {
   issuer: string;
   subject: string;
-  /** Only where the issuer says that it is verified. */
+  /** Only if the issuer declares it as verified. */
   email: string | null;
   name: string;
-  /** Null where the issuer names none at all. */
+  /** Null if the issuer reports no groups claim. */
   groups: readonly string[] | null;
 }
 
-/** What only the browser that was sent away can know the answer to. */
+/** Values bound to the browser that was redirected; no other browser has them. */
 export interface Departure {
   state: string;
   verifier: string;
@@ -91,14 +91,14 @@ export interface Departure {
 export class Upstream {
   readonly plan: UpstreamPlan;
   #known: { server: oauth.AuthorizationServer; until: number } | null = null;
-  /** Of all who wait for it. */
+  /** The request in progress, shared by all callers that wait for it. */
   #asking: Promise<oauth.AuthorizationServer> | null = null;
 
   constructor(plan: UpstreamPlan) {
     this.plan = plan;
   }
 
-  /** Where the browser goes. Throws upstream_failed. */
+  /** URL to send the browser to. Throws upstream_failed. */
   async leave({ state, verifier, nonce, redirect_uri }: Departure): Promise<string> {
     const { authorization_endpoint } = await this.#told(() => this.#server());
     if (authorization_endpoint === undefined) throw failed("it names no page to sign in at");
@@ -117,7 +117,7 @@ export class Upstream {
     return url.href;
   }
 
-  /** Who has come back with these parameters. Throws upstream_failed, sign_in_failed. */
+  /** The identity of the user that returned with these parameters. Throws upstream_failed, sign_in_failed. */
   async arrive(answer: URLSearchParams, { state, verifier, nonce, redirect_uri }: Departure): Promise<Vouched> {
     return await this.#told(async () => {
       const server = await this.#server();
@@ -176,7 +176,7 @@ export class Upstream {
     };
   }
 
-  /** What went wrong there, told in our words. */
+  /** Converts errors of the issuer into our own. */
   async #told<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -208,7 +208,7 @@ function clientAuth({ token_endpoint_auth_methods_supported: methods }: oauth.Au
 const failed = (why: string, cause?: unknown) =>
   new ServiceError("upstream_failed", { detail: `The account elsewhere could not be asked: ${why}.`, cause });
 
-/** Follows nowhere else, and takes no more than so much, for no longer than so long. */
+/** Follows no redirects; limits the response in size and time. */
 async function boundedFetch(url: string, options: oauth.CustomFetchOptions<string, unknown>): Promise<Response> {
   const { method, headers, body } = options;
   const signal = timeoutSignal(TIMEOUT_MS);

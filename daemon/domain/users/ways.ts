@@ -1,4 +1,4 @@
-/** Owns what ways in a person has, so that the last one stays. */
+/** A person's sign-in methods: the last one cannot be removed. */
 import type { UserId } from "../../../shared/ids.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -6,7 +6,7 @@ import { listIdentities } from "./identities-store.ts";
 import { listPasskeys } from "./passkeys-store.ts";
 import { getUser } from "./store.ts";
 
-/** What the service takes now: passkeys made at this name, and accounts of this issuer. */
+/** Sign-in methods that the service accepts now: passkeys made at this name, and accounts of this issuer. */
 export interface Taken {
   rp_id: string | null;
   issuer: URL | null;

@@ -1,6 +1,6 @@
 /**
- * Owns what passkeys are to browsers: where the service can have them, what a browser is asked for, and whether what it answers is
- * right. The library that verifies is loaded by those who use it.
+ * WebAuthn for browsers: the relying party, the options for a browser, and verification of its responses. The verification library is
+ * loaded on first use.
  */
 
 import type {
@@ -22,13 +22,13 @@ const MOST_TRANSPORTS = 8;
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\])$/;
 const ADDRESS = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[.*\])$/;
 
-/** Where passkeys work. Browsers bind each to a name, and take no address for one. */
+/** Relying party of passkeys. Browsers bind each passkey to a name, and accept no IP address as one. */
 export interface PasskeyPlace {
   rp_id: string;
   origin: string;
 }
 
-/** Of the service's URL; null where there can be none. On the host's own loopback it is localhost. */
+/** Relying party of the service's URL; null if passkeys are impossible. On the host's own loopback it is localhost. */
 export function placeOf(url: string): PasskeyPlace | null {
   const place = new URL(url);
   if (LOOPBACK.test(place.hostname)) place.hostname = "localhost";
@@ -46,13 +46,13 @@ const named = ({ credential_id, transports }: PasskeyRow) => ({
   transports: transports.split(",").filter(Boolean) as AuthenticatorTransport[],
 });
 
-/** To use one of these, or any where none is named. */
+/** Options to use one of these, or any if `of` is empty. */
 export function useOptions({ rp_id }: PasskeyPlace, challenge: string, of: readonly PasskeyRow[] = []): UseOptions {
   const allowCredentials = of.map(named);
   return { challenge, rpId: rp_id, timeout: TIMEOUT_MS, userVerification: "required", allowCredentials };
 }
 
-/** To make one for a person; not where one of these is kept already. */
+/** Options to make one for a person; refused by an authenticator that has one of these already. */
 export function makeOptions(
   { rp_id }: PasskeyPlace,
   challenge: string,
@@ -73,10 +73,10 @@ export function makeOptions(
 
 const handleOf = (userId: UserId): string => Buffer.from(userId).toString("base64url");
 
-/** What a browser has answered. */
+/** A browser's response. */
 export type Answer = Record<string, unknown>;
 
-/** A form's field as an answer; null for what cannot be one. */
+/** A form's field as a response; null if it cannot be one. */
 export function readAnswer(text: string): Answer | null {
   try {
     const answer: unknown = parseJson(text);
@@ -87,18 +87,18 @@ export function readAnswer(text: string): Answer | null {
 }
 
 async function library() {
-  await import("reflect-metadata"); // what the library needs asks for it when it is loaded
+  await import("reflect-metadata"); // a dependency of the library needs it when it is loaded
   return { ...(await import("@simplewebauthn/server")), ...(await import("@simplewebauthn/server/helpers")) };
 }
 
-/** `challenge` is what it answers. */
+/** `challenge` is the one that it answers. */
 export interface Used {
   challenge: string;
   counter: number;
   is_synced: boolean;
 }
 
-/** Whether a passkey was used here, by its person, whom it knows by a finger, a face or a number. Null: it was not. */
+/** Verifies a passkey's use here, with verification of its user by a finger, a face or a number. Null: invalid. */
 export async function verifyUse(
   { rp_id, origin }: PasskeyPlace,
   answer: Answer,
@@ -109,7 +109,7 @@ export async function verifyUse(
   const response = answer as unknown as AuthenticationResponseJSON;
   let challenge = "";
   try {
-    // A passkey that is found without a name says whose it is.
+    // A discoverable passkey returns its user's handle.
     const handle = response.response.userHandle;
     if (handle !== undefined && handle !== handleOf(row.user_id)) return null;
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
@@ -143,7 +143,7 @@ export async function verifyMade(
   const response = answer as unknown as RegistrationResponseJSON;
   let challenge = "";
   try {
-    // Nobody was asked to attest anything. What came unasked could name servers that the library would turn to.
+    // No attestation was requested. An unrequested one could name servers that the library would contact.
     const attested = decodeAttestationObject(isoBase64URL.toBuffer(response.response.attestationObject));
     if (attested.get("fmt") !== "none" && attested.get("attStmt").get("x5c") !== undefined) return null;
     const { verified, registrationInfo } = await verifyRegistrationResponse({

@@ -1,4 +1,4 @@
-/** Owns one try to have an event taken: what is sent, and what the answer means. */
+/** One delivery attempt of an event: the request, and the meaning of the response. */
 import { VERSION } from "../../../shared/version.ts";
 import { monotonicMs, wallMs } from "../../core/clock.ts";
 import { post } from "./post.ts";
@@ -16,19 +16,19 @@ export interface Attempt {
   /** Null: there was no answer. */
   status: number | null;
   error: string | null;
-  /** How long the receiver asks to be left alone; null: it does not. */
+  /** Delay that the receiver requests with Retry-After; null: none. */
   asked_seconds: number | null;
   at_ms: number;
   duration_ms: number;
 }
 
-/** What is sent of an event each time, byte by byte. */
+/** The payload of an event, byte-identical in each attempt. */
 export interface Message {
   id: string;
   body: string;
 }
 
-/** Rejects only where something is broken here. */
+/** Rejects only on an internal error. */
 export async function attempt(
   { reach, secrets }: { reach: Reach; secrets: WebhookSecrets },
   webhook: WebhookRow,

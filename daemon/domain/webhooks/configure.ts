@@ -1,4 +1,4 @@
-/** Owns the calls on webhooks themselves: creating, listing, changing and deleting them, and their secrets. */
+/** Operations on webhooks: create, list, change and delete them, and rotate their secrets. */
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import {
   DEFAULT_ROTATION_SECONDS,
@@ -56,12 +56,12 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
     const ofTypes = { field, code: "not_sent", message: `${field} is of calls that only read.` };
     return reading === -1 ? ofUrl : [...ofUrl, ofTypes];
   };
-  /** Throws webhook_not_found: somebody has just deleted it. */
+  /** Throws webhook_not_found: another call has just deleted it. */
   const known = (row: WebhookRow | undefined): WebhookRow => {
     if (!row) throw new ServiceError("webhook_not_found");
     return row;
   };
-  /** What the audit keeps of it. What follows the host in a URL is often a secret of the receiver's. */
+  /** Details for the audit record. The part of a URL after the host is often a secret of the receiver. */
   const factsOf = (row: WebhookRow): Record<string, unknown> => {
     const { webhook_id, types, room_ids, disabled_reason } = row;
     const url = secrets.urlOf(row);
@@ -123,7 +123,7 @@ export function makeConfigure(deps: WebhookDeps, { sender, reach, secrets, shown
       run: async (call, { url, types, room_ids, enabled }, { org_id, webhook_id }) => {
         call.audit.details = { webhook_id };
         const updated_at = now();
-        // Another receiver, or one that is set right, has its 5 days from now on, and so has what waits.
+        // A new or repaired receiver has its 5 days from now on, and so have waiting events.
         const beginsAnew = url !== undefined || enabled === true;
         const change: Partial<WebhookRow> = {
           ...(url === undefined ? {} : { sealed_url: secrets.seal(webhook_id, url) }),

@@ -1,4 +1,4 @@
-/** Owns the calls on what a webhook sends: what was not taken at once, sending an event again, and trying the receiver. */
+/** Operations on a webhook's deliveries: list failed and retried ones, redeliver an event, and send a test event. */
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import {
   MAX_WAITING,
@@ -64,7 +64,7 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
         }
         const row = await eventToSend(webhook, delivery_id, call.signal);
         await database.commit((within) => {
-          // Somebody may have deleted it meanwhile.
+          // Another call may have deleted it since.
           if (!getWebhook(within, org_id, webhook_id)) throw new ServiceError("webhook_not_found");
           if (countWaiting(within, webhook_id) >= MAX_WAITING) {
             throw new ServiceError("quota_exceeded", {
@@ -98,7 +98,7 @@ export function makeDeliveries(deps: WebhookDeps, sender: Sender): Bound[] {
 
 const kindOf = (webhookId: string) => `deliveries ${webhookId}`;
 
-/** The list of a webhook's deliveries goes on after this one: the same on all hosts. */
+/** Cursor of the page of deliveries after this one: the same on all hosts. */
 export function cursorAfterDelivery(webhookId: string, deliveryId: string): string {
   return makeCursor(kindOf(webhookId), deliveryId);
 }

@@ -15,11 +15,11 @@ export interface WebhookDeps {
   log: Log;
   chains: Chains;
   plan: ReachPlan;
-  /** Where the key lies that secrets are made of. */
+  /** File with the key that secrets are derived from. */
   keyFile: string;
   /** Whether the webhook's maker still has access. */
   isMakerGood(webhook: WebhookRow): boolean;
-  /** Ends what makers of the organization have made whose access is over. */
+  /** Ends things in the organization with makers that have lost access. */
   endMade(orgId: OrgId): Promise<void>;
   /** Whether there is such an organization, and it has not ended. */
   hasOrg(orgId: OrgId): boolean;

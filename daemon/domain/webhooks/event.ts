@@ -1,19 +1,17 @@
-/** Owns what is sent of a record of the audit, and which records a webhook wants. The same record is always sent as the same bytes. */
+/** Events for webhooks, made from audit records, and the filter by webhook. The same record always gives the same bytes. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { EVERY_TYPE, type WebhookEvent } from "../../../shared/api/webhooks.ts";
 import { isReadingEvent } from "../../../shared/audit-reads.ts";
 import type { WebhookRow } from "./table.ts";
 
-/** Receivers take so much of a body. */
+/** Limit that receivers accept for a body. */
 const MOST_BYTES = 20_000;
 const MOST_CHARACTERS = 256;
 const MOST_ITEMS = 32;
-/** Ids, and what happened to them in a word or number. All else is read in the audit. */
+/** Ids, and outcomes in a word or number. All other details are only in the audit. */
 const THIN = /(^|_)ids?$|^(reason|state|exit_code|count|port)$/;
 
-/**
- * What only reads is never sent: a receiver that looks up what an event is about would be sent its own looking, and that again.
- */
+/** Reads are never sent: a receiver that looks up the subject of an event would receive its own look-up, in a loop. */
 export function isWanted(
   { event, room_id }: Pick<AuditRecord, "event" | "room_id">,
   { types, room_ids }: Pick<WebhookRow, "types" | "room_ids">,

@@ -1,4 +1,4 @@
-/** Finds the organization and the webhook of a call. Of a session only those of a person who sees to the organization. */
+/** Finds the organization and the webhook of a call. A session needs a person that manages the organization. */
 import type { OrgId } from "../../../shared/ids.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

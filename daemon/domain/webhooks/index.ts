@@ -1,4 +1,4 @@
-/** Owns webhooks: URLs to which an organization's events are sent as the audit has them. */
+/** Webhooks: URLs to which an organization's events are sent, in the order of the audit. */
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/operation.ts";
 import { locally } from "../../db/rehearsal.ts";
@@ -23,7 +23,7 @@ export interface Webhooks {
   figures: Sender["figures"];
   /** The organization ends: nothing of it is sent any more. */
   forgetOrg(orgId: OrgId): Promise<void>;
-  /** Sends what comes, and what has come meanwhile; what is returned ends that. */
+  /** Sends new events, and those since the last stop, until the returned function is called. */
   start(): () => Promise<void>;
 }
 

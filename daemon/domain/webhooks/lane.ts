@@ -1,12 +1,13 @@
 /**
- * Owns what one webhook is sent. The audit's chain is what is to be sent, and the webhook a place in it:
+ * Sends the events of one webhook. The audit's chain is the queue, and the webhook a position in it:
  *
- *   the next record that it wants ─► tried ─► taken: the place moves on
- *                                        └──► not taken: the place moves on, and the event is set aside in the same commit
- *   an event that is set aside    ─► tried at its time ─► taken, not taken and tried again later, or given up in the end
+ *     the next matching record ─► attempt ─► delivered: the position advances
+ *                                      └──► failed: the position advances, and the event is stored for retry in the same commit
+ *     an event stored for retry ─► attempt when due ─► delivered, failed and retried later, or finally failed
  *
- * So order holds while nothing fails, and what fails holds nobody up. The place is written some time after it has moved: after a crash
- * the last events are sent again, and none is left out. Where many are set aside, the place waits: nothing is lost, it is in the chain.
+ * So order holds while nothing fails, and failures block no later event. The position is written with a delay: after a crash the last
+ * events are sent again, and none is skipped. If too many events wait for retry, the position waits: nothing is lost, since the events are
+ * in the chain.
  */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { MAX_OVER, MAX_TRIES, MAX_WAITING } from "../../../shared/api/webhooks.ts";
@@ -38,23 +39,23 @@ import {
 } from "./store.ts";
 import type { DeliveryRow, Progress, WebhookRow } from "./table.ts";
 
-/** At once, of those that are set aside; of a receiver that takes nothing. */
+/** Concurrent retries; of a failing receiver. */
 const RETRIES_AT_ONCE = 4;
 const RETRIES_OF_FAILING = 1;
 /** How long the place may have moved on without being written. */
 const SAVE_MS = 500;
-/** Records that it does not want, after which its place is written all the same. */
+/** Skipped records after which its position is written anyway. */
 const MOST_UNSAVED = 1000;
-/** What comes within this time of what it did not want is looked at together. */
+/** Records that arrive within this time of a skipped one are read together. */
 const TOGETHER_MS = 20;
-/** After what is broken here. */
+/** Delay after an internal error. */
 const BROKEN_MS = 5000;
-/** Longer than anybody waits for a place. */
+/** Longer than any wait for a slot. */
 const ANY_TIME_MS = 2 ** 31 - 1;
 
 export interface LaneDeps {
   database: Database;
-  /** By whose commits webhooks themselves are changed. */
+  /** Database for changes to webhooks themselves. */
   shared: Database;
   log: Log;
   chains: Chains;
@@ -65,9 +66,9 @@ export interface LaneDeps {
   attempt(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt>;
   /** Whether the webhook's maker still has access. */
   isMakerGood(webhook: WebhookRow): boolean;
-  /** Ends what makers of the organization have made whose access is over. */
+  /** Ends things in the organization with makers that have lost access. */
   endMade(orgId: OrgId): Promise<void>;
-  /** It is disabled, and it is on record. */
+  /** It is disabled, and the audit record is written. */
   onDisabled(lane: Lane): void;
 }
 
@@ -87,7 +88,7 @@ export class Lane {
   readonly #retrying = new Map<string, Promise<void>>();
   /** Set whenever there may be fewer that are set aside. */
   readonly #fewer = new Published(0);
-  /** Until then nothing is sent: the receiver has asked for it, or something is broken here. */
+  /** Sending is paused until then: at the receiver's request, or after an internal error. */
   #quietUntilMs = 0;
   readonly #streaming: Promise<void>;
 
@@ -109,7 +110,7 @@ export class Lane {
     return this.#progress;
   }
 
-  /** Nothing is sent any more, and how far it came is on disk. What is just being sent is sent again later. */
+  /** Stops sending, and writes its position to disk. An interrupted event is sent again later. */
   async close(): Promise<void> {
     this.#over.abort();
     this.#deps.deadlines.set(this.#row.webhook_id, null);
@@ -117,7 +118,7 @@ export class Lane {
     await this.#deps.database.commit((queries) => this.#save(queries));
   }
 
-  /** Begins what is due of what is set aside, and sets the time to look again. */
+  /** Starts retries that are due, and sets the time of the next check. */
   look(): void {
     const { database, deadlines } = this.#deps;
     const { webhook_id } = this.#row;
@@ -137,7 +138,7 @@ export class Lane {
       });
       this.#retrying.set(row.delivery_id, retry);
     }
-    // Those that are due and found no place are looked at when one that has is done.
+    // Due events that found no slot are checked when a running retry ends.
     const next = idle.find((row) => isQuiet || String(row.next_at) > now)?.next_at ?? null;
     deadlines.set(webhook_id, next && isQuiet ? at(Math.max(wallMs() + quietMs, Date.parse(next))) : next);
   }
@@ -171,7 +172,7 @@ export class Lane {
     }
   }
 
-  /** The records up to this one that it does not have were purged before they could be looked at. */
+  /** Missing records before this one were purged before they could be read. */
   #noteMissed(upTo: number): void {
     const missed = upTo - this.#progress.seq;
     if (missed <= 0) return;
@@ -219,7 +220,7 @@ export class Lane {
     this.#progress.seq = seq;
   }
 
-  /** One that is set aside. Never rejects. */
+  /** Retries a stored event. Never rejects. */
   async #retry(row: DeliveryRow): Promise<void> {
     const { database, chains } = this.#deps;
     const { signal } = this.#over;
@@ -247,7 +248,7 @@ export class Lane {
     const { pace, places, attempt } = this.#deps;
     const { org_id, webhook_id } = this.#row;
     const { signal } = this.#over;
-    // First: who waits for this has no place that another organization could have.
+    // First: a wait here must not occupy a slot that another organization could have.
     await pace.take(org_id, signal);
     const leave = await places.take({ org_id, sandbox_id: webhook_id }, ANY_TIME_MS, signal);
     try {
@@ -263,7 +264,7 @@ export class Lane {
     this.#progress.failing_since = null;
   }
 
-  /** Writes down that an event was not taken, when it is tried again, that the place is at `seq`, and where the webhook is given up that too. */
+  /** Writes the failure, the time of the retry, the position `seq`, and, if the webhook is disabled for it, that too. */
   async #setAside(row: DeliveryRow, tried: Attempt, seq = this.#progress.seq): Promise<void> {
     const { database } = this.#deps;
     const { at_ms, asked_seconds, status, error } = tried;
@@ -272,7 +273,7 @@ export class Lane {
     if (asked_seconds !== null) this.#beQuiet(asked_seconds * 1000);
     const reason = tried.isGone ? "gone" : isGivenUp(failingSince, wallMs()) ? "failing" : null;
     const result = resultOf(row, tried);
-    // What waits when the webhook is given up waits on: it may be enabled again.
+    // Events that wait when the webhook is disabled keep waiting: it may be enabled again.
     const isOver = reason === null && result.attempts >= MAX_TRIES;
     const next_at = nextTry(result.attempts, wallMs(), asked_seconds);
     await database.commit((queries) => {
@@ -299,13 +300,13 @@ export class Lane {
     return true;
   }
 
-  /** On all hosts. Where they cannot agree on it just now the next event that is not taken is another reason. */
+  /** On all hosts. If the commit fails, the next failed event triggers it again. */
   async #disable(why: WhyDisabled, error: string | null): Promise<void> {
     const { shared, log, onDisabled } = this.#deps;
     const { org_id, webhook_id, renewed_at } = this.#row;
     const disabled_at = at(wallMs());
     const isDone = await shared.commit((queries) => {
-      // Another host, or somebody, may have changed it meanwhile.
+      // Another host, or a caller, may have changed it since.
       const row = getWebhook(queries, org_id, webhook_id);
       if (row?.disabled_reason !== null || row.renewed_at !== renewed_at) return false;
       changeWebhook(queries, webhook_id, { disabled_reason: why.reason, disabled_at });
@@ -337,8 +338,8 @@ export class Lane {
   }
 
   /**
-   * Within a transaction: whether somebody had the event sent again while it was tried. Then the row is of that, and what became of
-   * this try is no matter to it. Of an event that is tried the first time there is no row but such a one.
+   * Within a transaction: whether a caller requested redelivery during the attempt. Then the row belongs to that, and the result of this
+   * attempt does not apply to it. At the first attempt of an event, only a redelivery can have a row.
    */
   #isRenewed(queries: Queries, { webhook_id, delivery_id, attempts, next_at }: DeliveryRow): boolean {
     const found = getDelivery(queries, webhook_id, delivery_id);
@@ -372,7 +373,7 @@ export class Lane {
       });
   }
 
-  /** Within a transaction. All of it each time: what a commit before could not write is in the next. */
+  /** Within a transaction. Writes all fields each time, so that the next commit has whatever a failed one could not write. */
   #save(queries: Queries, seq = this.#progress.seq): void {
     changeProgress(queries, this.#row.webhook_id, { ...this.#progress, seq });
     this.#savedSeq = seq;

@@ -1,6 +1,6 @@
 /**
- * Owns how many events of an organization are sent in a second. Each is a TLS connection of its own, which costs this host's one event
- * loop a millisecond or more: without this an organization could take it from the others.
+ * Rate limit of an organization's events per second. Each needs a new TLS connection, which costs this host's single event loop a
+ * millisecond or more: without the limit an organization could starve the others.
  */
 
 import type { OrgId } from "../../../shared/ids.ts";
@@ -21,7 +21,9 @@ export class Pace {
     this.#limits = limits;
   }
 
-  /** Resolves when the organization may send its next event: they come in the order in which they asked. Rejects with DeadlineError when the signal is given. */
+  /**
+   * Resolves when the organization may send its next event, in the order of the calls. Rejects with DeadlineError when the signal aborts.
+   */
   async take(orgId: OrgId, signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw new DeadlineError("the wait was given up");
     const allowance = this.#of(orgId);

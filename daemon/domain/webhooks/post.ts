@@ -1,6 +1,6 @@
 /**
- * Owns one exchange with a receiver: connects to an address that was checked, asks there by TLS for the URL's name, posts, and reads what
- * the answer's status is. It knows no proxies, follows nothing, and lets go of a receiver that takes too long or says too much.
+ * One HTTPS exchange with a receiver: connects to a checked address, uses TLS for the URL's name, posts, and reads the status of the
+ * response. It uses no proxies, follows no redirects, and closes the connection to a receiver that is too slow or sends too much.
  */
 import { isIP, type Socket } from "node:net";
 import { connect, type TLSSocket } from "node:tls";
@@ -14,7 +14,7 @@ import { hostOf, portOf, Unreachable } from "./reach.ts";
 
 /** From connecting to the answer's status. */
 const ATTEMPT_MS = 15_000;
-/** What follows the status is nobody's; a receiver that sends it is left to finish, within limits. */
+/** The body is ignored; a receiver that sends one may finish, within limits. */
 const REST = { bytes: 64 * 1024, ms: 1000 };
 const UNTRUSTED = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/;
 
@@ -23,7 +23,7 @@ export interface Posted {
   retryAfter: string | undefined;
 }
 
-/** Throws Unreachable, also where `given` is given up. */
+/** Throws Unreachable, also if `given` aborts. */
 export async function post(
   url: URL,
   addresses: readonly Address[],
@@ -41,7 +41,7 @@ export async function post(
     secure = secured(url, socket);
     if (signal.aborted) cut();
     const connection = secure;
-    // It is heard of by whoever reads.
+    // The reader receives the error.
     connection.on("error", () => {});
     connection.write(requestOf(url, headers, body));
     const reader = new ByteReader(connection);
@@ -75,7 +75,7 @@ function requestOf(url: URL, headers: Record<string, string>, body: string): Buf
   return Buffer.concat([Buffer.from(head, "latin1"), bytes]);
 }
 
-/** Reads some of it; what is wrong with it changes nothing. */
+/** Reads some of the body; errors in it have no effect. */
 async function leaveRest(reader: ByteReader, head: AnswerHead, connection: TLSSocket): Promise<void> {
   const enough = startTimer(() => connection.destroy(), REST.ms);
   try {

@@ -1,6 +1,6 @@
 /**
- * Owns where webhooks may be sent to: https alone, by a name or an address that is of the internet. Addresses of private networks and of
- * this host want the operator's list. A name is looked up once for each try, and every address that it has must do.
+ * SSRF guard for webhook URLs: https only, with a name or address on the internet. Addresses of private networks and of this host must be
+ * on the operator's list. A name is resolved once per attempt, and all its addresses must be allowed.
  */
 
 import { type Config, ConfigError } from "../../core/config.ts";
@@ -12,11 +12,11 @@ import { canonicalName } from "../egress/names.ts";
 import { HostResolver, NotResolved } from "../egress/resolver.ts";
 
 const HTTPS_PORT = 443;
-/** Below are services of systems, which take what they are sent for something else. */
+/** Lower ports belong to system services, which would misinterpret the request. */
 const FIRST_FREE_PORT = 1024;
 const LOOPBACK = ["127.0.0.0/8", "::1/128"].flatMap((text) => readRange(text) ?? []);
 
-/** Why nothing was sent, in words for whoever owns the webhook. They name no address: it may be one that only we can see. */
+/** Why nothing was sent, as text for the webhook's owner. It contains no address: that may be one that only this host can see. */
 export class Unreachable extends Error {
   override name = "Unreachable";
 }
@@ -39,7 +39,7 @@ export function portOf({ port }: URL): number {
   return port === "" ? HTTPS_PORT : Number(port);
 }
 
-/** As it is looked up, and checked in the certificate. */
+/** The name that is resolved, and checked in the certificate. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, "");
 }
@@ -57,7 +57,7 @@ export class Reach {
     this.#resolver = resolver;
   }
 
-  /** Why nothing can be sent to a URL, as words that follow its name; null: as far as the URL tells it can. */
+  /** Why a URL is not allowed, as words that follow its name; null: allowed, as far as the URL shows. */
   refusalOf(text: string): string | null {
     const url = URL.parse(text);
     if (url?.protocol !== "https:") return "must be an https:// URL";
@@ -70,7 +70,7 @@ export class Reach {
     return literal && !this.#isOpen(literal) ? `has an address that webhooks may not be sent to: ${WHO_MAY}` : null;
   }
 
-  /** The addresses that may be connected to. Throws Unreachable, also where `signal` is given. */
+  /** Addresses that may be connected to. Throws Unreachable, also if `signal` aborts. */
   async addressesOf(url: URL, asker: Asker, signal: AbortSignal): Promise<Address[]> {
     const refusal = this.refusalOf(url.href);
     if (refusal !== null) throw new Unreachable(`The URL ${refusal}.`);
@@ -99,7 +99,7 @@ export class Reach {
   }
 }
 
-/** The same words whatever the reason: which names this host's network has is nobody's business outside. */
+/** The same text for all reasons: names of this host's network must not be revealed. */
 function closed(host: string, cause?: unknown): Unreachable {
   return new Unreachable(
     `${host} could not be looked up, or has an address that webhooks may not be sent to: ${WHO_MAY}.`,

@@ -1,4 +1,4 @@
-/** Owns what is shown of webhooks and of what they sent. */
+/** API records of webhooks and their deliveries. */
 import type { DeliveryRecord, WebhookRecord } from "../../../shared/api/webhooks.ts";
 import { now } from "../../core/clock.ts";
 import type { WebhookDeps } from "./deps.ts";

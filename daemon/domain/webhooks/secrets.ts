@@ -1,6 +1,6 @@
 /**
- * Owns the secrets of webhooks and what they sign, and the sealing of their URLs. A secret is made of the webhook's id, a number that grows with
- * each rotation, and a key that lies in the data directory, the same on all hosts: neither it nor its hash is in a database.
+ * Webhook secrets, signatures, and the sealing of URLs. A secret is derived from the webhook's id, a number that grows with each rotation,
+ * and a key in the data directory, the same on all hosts: neither the secret nor its hash is in a database.
  */
 import { createHmac } from "node:crypto";
 import { keptKey } from "../../core/kept-file.ts";
@@ -14,7 +14,7 @@ export class WebhookSecrets {
   readonly #key: Buffer;
   readonly #sealing: Buffer;
 
-  /** Reads the key, after making it where there is none. Throws when the file is not one that was written here. */
+  /** Reads the key; creates it if absent. Throws if the file was not written by this code. */
   constructor(file: string) {
     this.#key = keptKey(file);
     this.#sealing = sealingKey(this.#key, PURPOSE);

@@ -1,4 +1,4 @@
-/** Owns the lanes of all webhooks that are to send: what they share, and which there are. */
+/** Lanes of all enabled webhooks, and their shared resources. */
 import { isDeepStrictEqual } from "node:util";
 import { MAX_WEBHOOKS } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
@@ -26,14 +26,14 @@ import {
 import { noProgress, type Progress, type ProgressRow, type WebhookRow } from "./table.ts";
 
 /**
- * Exchanges at once: of this host, of an organization, of a webhook, whose tests want one besides. A receiver that fails has two of them
- * (lane.ts), so that an organization's receivers that hang leave places to those that do not.
+ * Concurrent exchanges: of this host, of an organization, of a webhook, which needs one more for tests. A failing receiver has two of them
+ * (lane.ts), so that an organization's hanging receivers leave slots for the others.
  */
 const PLACES = { all: 256, org: 2 * MAX_WEBHOOKS, sandbox: 6, waiting: 16 } as const;
-/** Events of an organization in a second, of all its webhooks, tests and retries too; after a pause so many at once. */
+/** Events of an organization per second, of all its webhooks, including tests and retries; and the burst after a pause. */
 const PACE = { perSecond: 50, atOnce: 50 } as const;
 const TEST_WAIT_MS = 10_000;
-/** What other hosts have changed is looked at no sooner than so long after the last time. */
+/** Least interval between checks for changes by other hosts. */
 const TOGETHER_MS = 500;
 
 interface Tools {
@@ -50,7 +50,7 @@ export class Sender {
   readonly #lanes = new Map<WebhookId, Lane>();
   /** By webhook: changes to it, one after another. */
   readonly #changing = new Map<WebhookId, Promise<unknown>>();
-  /** Lanes that send no more, and whose place is just being written. */
+  /** Lanes that have stopped sending and are writing their position. */
   readonly #closing = new Map<WebhookId, Promise<void>>();
   #isOn = false;
   /** Set for a while after webhooks were followed. */
@@ -63,14 +63,14 @@ export class Sender {
     this.#tools = tools;
   }
 
-  /** From now on events are sent, from where each webhook was. */
+  /** Starts sending events, each webhook from its position. */
   start(): void {
     this.#isOn = true;
     this.#deps.directory.onChange(() => this.follow());
     this.follow();
   }
 
-  /** Sends as webhooks are now, after another host may have changed some; what comes soon after the last time is done together. */
+  /** Applies the present state of webhooks, which another host may have changed; calls in quick succession are combined. */
   follow(): void {
     if (!this.#isOn) return;
     if (this.#followed !== null) {
@@ -109,12 +109,12 @@ export class Sender {
     this.#deadlines.clear();
   }
 
-  /** How far it is, where it sends: the row follows later. */
+  /** Current position while it is sending: the row is written later. */
   progressOf(webhookId: WebhookId): Readonly<Progress> | null {
     return this.#lanes.get(webhookId)?.progress ?? null;
   }
 
-  /** Carries out `work`, which changes the webhook's row, while nothing is sent; then it goes on as the row says. */
+  /** Runs `work`, which changes the webhook's row, while sending is stopped; then continues as the row specifies. */
   async change<T>(orgId: OrgId, webhookId: WebhookId, work: () => Promise<T>): Promise<T> {
     const before = this.#changing.get(webhookId) ?? Promise.resolve();
     const changing = before
@@ -135,13 +135,13 @@ export class Sender {
     }
   }
 
-  /** Of all organizations together: what became of tries since the daemon started, and lanes by whether their receivers take anything. */
+  /** Of all organizations together: attempts since the daemon started by result, and lanes by whether their receivers accept anything. */
   figures() {
     const failing = [...this.#lanes.values()].filter(({ progress }) => progress.failing_since !== null).length;
     return { ...this.#tries, taking: this.#lanes.size - failing, failing };
   }
 
-  /** An event is to be sent at once. */
+  /** An event is to be sent immediately. */
   look(webhookId: WebhookId): void {
     this.#lanes.get(webhookId)?.look();
   }
@@ -151,7 +151,7 @@ export class Sender {
     this.#pace.forget(orgId);
   }
 
-  /** Sends a message by itself, whatever else is sent. Throws rate_limited where there is no place for it. */
+  /** Sends a message independently of other events. Throws rate_limited if no slot is free. */
   async test(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt> {
     const asker = { org_id: webhook.org_id, sandbox_id: webhook.webhook_id };
     const inTime = AbortSignal.any([signal, timeoutSignal(TEST_WAIT_MS)]);
@@ -175,7 +175,7 @@ export class Sender {
     return await this.#places.take(asker, TEST_WAIT_MS, signal);
   }
 
-  /** Sends as its row says. Never rejects: where it cannot begin it is tried again. */
+  /** Sends as its row specifies. Never rejects: a failed start is retried. */
   async #reopen(orgId: OrgId, webhookId: WebhookId): Promise<void> {
     const { database, log } = this.#deps;
     try {
@@ -205,7 +205,7 @@ export class Sender {
       },
       attempt: async (webhook, message, signal) => {
         const tried = await attempt(this.#tools, webhook, message, signal);
-        // What was cut off here says nothing of the receiver.
+        // An attempt that was aborted here is no result of the receiver.
         if (tried.delivered || !signal.aborted) this.#tries[tried.delivered ? "taken" : "not_taken"]++;
         return tried;
       },
@@ -218,7 +218,10 @@ export class Sender {
     this.#lanes.set(row.webhook_id, new Lane(deps, row, progress));
   }
 
-  /** Where this host goes on. What another host has made begins with what happened here since, and what was renewed has its five days again. */
+  /**
+   * Position at which this host continues. A webhook made on another host starts with events of this host since its creation, and a renewed
+   * one has its five days again.
+   */
   async #progressFor({ org_id, webhook_id, begins_at, renewed_at }: WebhookRow): Promise<Progress> {
     const { database, chains } = this.#deps;
     const known = getProgress(database.queries, webhook_id);

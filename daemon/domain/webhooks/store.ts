@@ -1,4 +1,4 @@
-/** Owns the webhooks' only SQL. */
+/** The only SQL of webhooks. */
 import { and, asc, count, desc, eq, gt, isNotNull, isNull, lt, notInArray } from "drizzle-orm";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
@@ -52,7 +52,7 @@ export function deleteWebhook(queries: Queries, webhookId: WebhookId): void {
   queries.delete(webhooks).where(eq(webhooks.webhook_id, webhookId)).run();
 }
 
-/** Of a webhook that is gone: what this host has of it. */
+/** Deletes this host's rows of a deleted webhook. */
 export function deleteOwn(queries: Queries, webhookId: WebhookId): void {
   queries.delete(webhookDeliveries).where(isOf(webhookId)).run();
   queries.delete(webhookProgress).where(eq(webhookProgress.webhook_id, webhookId)).run();
@@ -80,7 +80,7 @@ export function insertProgress(queries: Queries, row: ProgressRow): void {
   queries.insert(webhookProgress).values(row).run();
 }
 
-/** Nothing where there is none: it was deleted. */
+/** No effect if it was deleted. */
 export function changeProgress(queries: Queries, webhookId: WebhookId, change: Partial<ProgressRow>): void {
   queries.update(webhookProgress).set(change).where(eq(webhookProgress.webhook_id, webhookId)).run();
 }
@@ -119,7 +119,7 @@ export function listDeliveries(
     .all();
 }
 
-/** Those that wait, the next first. */
+/** Waiting deliveries, the next first. */
 export function nextDeliveries(queries: Queries, webhookId: WebhookId, limit: number): DeliveryRow[] {
   return queries
     .select()
@@ -135,7 +135,7 @@ export function countWaiting(queries: Queries, webhookId: WebhookId): number {
   return queries.select({ n: count() }).from(webhookDeliveries).where(isWaiting).get()?.n ?? 0;
 }
 
-/** Those that wait are due now, as if they had never been tried. */
+/** Makes waiting deliveries due now, as if they had never been attempted. */
 export function renewWaiting(queries: Queries, webhookId: WebhookId, now: string): void {
   queries
     .update(webhookDeliveries)
@@ -144,7 +144,7 @@ export function renewWaiting(queries: Queries, webhookId: WebhookId, now: string
     .run();
 }
 
-/** Keeps the newest so many of those that are over. */
+/** Keeps the newest `most` of the finished ones. */
 export function dropOver(queries: Queries, webhookId: WebhookId, most: number): void {
   const isOver = and(isOf(webhookId), isNull(next_at));
   const oldest = queries

@@ -55,10 +55,10 @@ export type DeliveryRow = typeof webhookDeliveries.$inferSelect;
 
 export type ProgressRow = typeof webhookProgress.$inferSelect;
 
-/** How far a webhook has come here: what changes by sending alone. */
+/** A webhook's progress on this host: the fields that only sending changes. */
 export type Progress = Omit<ProgressRow, "webhook_id" | "renewed_at">;
 
-/** Where nothing was sent yet. */
+/** Progress before anything was sent. */
 export function noProgress(seq: number): Progress {
   return { seq, sent_count: 0, missed_count: 0, failed_count: 0, last_sent_at: null, failing_since: null };
 }

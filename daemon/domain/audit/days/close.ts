@@ -1,10 +1,10 @@
 /**
  * Closing of days: records of days that have ended move from the table audit into files of their own.
  *
- *   swept → copied: the file is on disk ⇒ recorded: its records are read from it ⇒ shortened: the table has them no more
+ *     swept → copied: the file is on disk ⇒ recorded: its records are read from it ⇒ shortened: removed from the table
  *
- * A record is read from one place at every moment: the commit that records the file is the only one that changes which. A crash before that
- * leaves a file that the next sweep removes, a crash after it rows that the next turn deletes.
+ * A record is read from exactly one place at any time: only the commit that records the file changes which one. A crash before that leaves
+ * a file that the next sweep removes; a crash after it leaves rows that the next run deletes.
  */
 import { readdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -127,7 +127,7 @@ function shortenSome(queries: Queries, due: readonly { chain: ChainKey; upTo: nu
   return due.length;
 }
 
-/** Removes what was left of copies, and files that were recorded as removed a while ago. */
+/** Removes leftovers of copies, and files that were recorded as removed at least `REMOVED_MS` ago. */
 async function sweep({ database, file }: DaysDeps): Promise<void> {
   while ((await database.commit((queries) => dropUnrecorded(queries, ROWS_AT_ONCE))) === ROWS_AT_ONCE);
   const directory = daysDirectory(file);

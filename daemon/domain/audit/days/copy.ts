@@ -18,7 +18,7 @@ export interface CopiedDay {
   stretches: Omit<typeof auditStretches.$inferSelect, "file">[];
 }
 
-/** `isLost`: the disk may have lost what was written. */
+/** `isLost`: the disk may have lost written data. */
 export type CopyAnswer = { copied: CopiedDay | null } | { failed: string; isLost: boolean };
 
 /** The oldest day that has ended and is not closed; null if there is none, or the signal is given. Rejects with DiskFailure, and on a full disk. */

@@ -21,7 +21,7 @@ const DAY_MS = 24 * 3600 * 1000;
 /** The day that a moment is in, such as 2026-11-29. */
 export const dayOf = (moment: string): string => moment.slice(0, 10);
 
-/** Begin of the day after. */
+/** Start of the following day. */
 const endOf = (day: string): string => new Date(Date.parse(`${day}T00:00:00.000Z`) + DAY_MS).toISOString();
 
 interface OpenChain {

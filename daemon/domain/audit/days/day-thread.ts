@@ -18,7 +18,7 @@ import { type CutStretch, cutDay } from "./cut.ts";
 
 declare const self: Worker;
 
-/** Rows of one read of the database, whose log cannot restart meanwhile. */
+/** Rows per read transaction of the database. Its log cannot restart during the read. */
 const ROWS_AT_ONCE = 1000;
 /** Rows after which the file is synced, so that a sync of others never waits for all of it. */
 const ROWS_OF_SYNC = 50_000;
@@ -101,7 +101,7 @@ async function writeDay(
           written = 0;
           await synced(sync);
         }
-        // Half of a processor is left to others.
+        // Leaves half of a processor to other threads.
         await sleep(monotonicMs() - startedMs);
       }
     }

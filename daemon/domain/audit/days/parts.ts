@@ -1,9 +1,9 @@
 /**
- * Places of the records of a chain: closed days are separate databases, later records are in the table audit. A part is looked up again
- * for each step, since records move from the table to a closed day between two steps. Has no state: reader threads use it too.
+ * Places of the records of a chain: closed days are separate databases, later records are in the table audit. A part is looked up again for
+ * each step, since records move from the table to a closed day between two steps. Stateless: reader threads use it too.
  *
- *   seq    start      stretch         stretch       closed       head
- *           │ 2026-11-27.db │ 2026-11-28.db │ table audit │
+ *     seq    start      stretch         stretch       closed       head
+ *             │ 2026-11-27.db │ 2026-11-28.db │ table audit │
  */
 import { join } from "node:path";
 import { AUDIT_DAYS } from "../../../core/paths.ts";
@@ -21,7 +21,7 @@ export interface Part {
   last: number;
 }
 
-/** What a part is looked for by. */
+/** Criteria by which a part is looked up. */
 export interface Place {
   order: "asc" | "desc";
   /** Exclusive, in that order; undefined: from the beginning. */
@@ -59,7 +59,7 @@ export function lastBefore(queries: Queries, key: ChainKey, seq: number, moment:
   let [before, after] = [closedUpTo(queries, key), seq + 1];
   while (after - before > 1) {
     const middle = Math.floor((before + after) / 2);
-    // What comes with the commit under way is not there yet, and of today.
+    // Records of the commit in progress are not readable yet, and are from today.
     if ((at([key, middle])[0]?.at ?? moment) < moment) before = middle;
     else after = middle;
   }

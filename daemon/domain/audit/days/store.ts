@@ -66,7 +66,7 @@ export const dropUnrecorded = (queries: Queries, limit: number): number =>
 export const shorten = (queries: Queries, key: ChainKey, upTo: number, limit: number): number =>
   statementsOf(queries).shorten([key, upTo, limit]).length;
 
-/** Files in the order in which they were recorded, those that were removed among them. */
+/** Files in the order in which they were recorded, including removed ones. */
 export function* filesOf(queries: Queries): Generator<File, void> {
   for (let after = 0; ; ) {
     const [file] = statementsOf(queries).files([after]);
@@ -90,7 +90,7 @@ export const hasUpTo = (queries: Queries, key: ChainKey, seq: number): boolean =
 export const stretchesOf = (queries: Queries, file: number, limit: number): Stretch[] =>
   statementsOf(queries).stretches([file, limit]);
 
-/** The chain begins after a stretch. Within a transaction. */
+/** The chain now starts after this stretch. Within a transaction. */
 export function purgeStretch(queries: Queries, { org_key, last_seq, last_hash }: Stretch): void {
   const { begin, dropStretch } = statementsOf(queries);
   begin([org_key, last_seq, last_hash]);

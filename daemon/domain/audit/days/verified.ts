@@ -1,6 +1,6 @@
 /**
- * Closed days that this daemon has verified: the next verification continues after them while their files are what they were then. The first one, and
- * `roomd audit verify --host`, read them all.
+ * Closed days that this daemon has verified: the next verification continues after them as long as their files are unchanged. The first
+ * one, and `roomd audit verify --host`, read all of them.
  */
 import { stat } from "node:fs/promises";
 import type { Queries } from "../../../db/client.ts";
@@ -30,7 +30,7 @@ export class VerifiedDays {
     return await Promise.all(files.map(async ({ path, last }) => ({ path, last, state: await stateOf(path) })));
   }
 
-  /** How far a chain was verified; null where one of these files has changed since. */
+  /** Position up to which a chain was verified; null if one of these files has changed since. */
   verified(key: ChainKey, files: readonly DayFile[]): Walked | null {
     const known = this.#verified.get(key);
     if (!known) return null;

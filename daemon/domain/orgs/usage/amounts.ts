@@ -1,4 +1,4 @@
-/** Owns what is metered, in whole numbers, so that parts always add up. Pure. */
+/** Metered amounts, as integers, so that parts always add up. Pure. */
 
 export const AMOUNTS = [
   "sandbox_ms",
@@ -23,7 +23,7 @@ export const NOTHING: Readonly<Amounts> = Object.freeze({
   build_ms: 0,
 });
 
-/** What is used as long as it goes on: by a sandbox, or by a drive. */
+/** Consumption per time, of a running sandbox or of a drive. */
 export interface Rate {
   vcpu_count: number;
   memory_mib: number;

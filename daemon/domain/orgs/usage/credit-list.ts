@@ -1,4 +1,4 @@
-/** The call that lists what credits were granted and spent. */
+/** The operation that lists granted and spent credits. */
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
 import { creditList } from "../../../../shared/api/credits.ts";
 import type { OrgId } from "../../../../shared/ids.ts";

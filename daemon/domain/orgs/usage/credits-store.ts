@@ -1,10 +1,10 @@
-/** Owns the SQL of credits. */
+/** SQL of credits. */
 import { eq, isNotNull, sql } from "drizzle-orm";
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
 import { type CreditRow, creditGrants, orgCredits, usageOpen } from "./table.ts";
 
-/** Of an organization of which nothing is written it is nothing. `used_micro` is what it has used on this host. */
+/** Zero for an organization without a row. `used_micro` is its consumption on this host. */
 export function getCredits(queries: Queries, orgId: OrgId): CreditRow {
   const row = queries.select().from(orgCredits).where(eq(orgCredits.org_id, orgId)).get();
   const grant = queries.select().from(creditGrants).where(eq(creditGrants.org_id, orgId)).get();
@@ -37,7 +37,7 @@ export function putExhausted(queries: Queries, org_id: OrgId, exhausted_at: stri
     .run();
 }
 
-/** Organizations that use something just now, or have none left. */
+/** Organizations that are consuming credits, or have exhausted them. */
 export function orgsToWatch(queries: Queries): OrgId[] {
   const open = queries.selectDistinct({ org_id: usageOpen.org_id }).from(usageOpen).all();
   const exhausted = queries.select({ org_id: orgCredits.org_id }).from(orgCredits);

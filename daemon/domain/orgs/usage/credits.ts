@@ -1,13 +1,13 @@
 /**
- * Owns credits: what an organization was granted, by its plan and by the operator, less what it has used by the price table. An
- * organization that was granted none has no limit.
+ * Credits of an organization: granted by its plan and by the operator, less its consumption by the price table. An organization without a
+ * grant has no limit.
  *
- *   some left ──used up──▶ none left: no new sandboxes, none resumed ──grace over──▶ those that run end
- *       ▲                      │
- *       └──more are granted────┘
+ *     some left ──used up──▶ none left: no new sandboxes, none resumed ──grace over──▶ running sandboxes end
+ *         ▲                      │
+ *         └──more are granted────┘
  *
- * When they will be used up follows from what goes on, so that one timer for each organization is enough; it is set anew
- * whenever that changes. Since when none are left is kept, so that a restart prolongs no grace.
+ * The moment of exhaustion follows from current consumption, so that one timer per organization is enough; it is reset whenever consumption
+ * changes. The time of exhaustion is stored, so that a restart prolongs no grace.
  */
 import type { OrgId } from "../../../../shared/ids.ts";
 import { usedOnAll } from "../../../cluster/placements.ts";
@@ -25,10 +25,10 @@ import type { Meter } from "./meter.ts";
 import { MICRO } from "./prices.ts";
 import type { CreditRow } from "./table.ts";
 
-/** From this share on, what is left is worth a warning. */
+/** Remaining share at which warnings start. */
 const WARNING_SHARE = 0.1;
 const HOUR_MS = 3_600_000;
-/** A forecast is looked at again no sooner, and no later, than this. */
+/** Least and greatest delay until a forecast is checked again. */
 const SOONEST_MS = 1000;
 const LATEST_MS = 24 * HOUR_MS;
 
@@ -37,9 +37,9 @@ export interface CreditDeps {
   log: Log;
   meter: Meter;
   graceSeconds: number;
-  /** What it has used on other hosts, in millionths of a credit. */
+  /** Consumption on other hosts, in millionths of a credit. */
   usedElsewhere(queries: Queries, orgId: OrgId): number;
-  /** What the organization's plan grants; null: no limit. */
+  /** Credits of the organization's plan; null: no limit. */
   planCredits(orgId: OrgId): number | null;
   /** Ends the organization's sandboxes that are not in standby. Never rejects. */
   endSandboxes(orgId: OrgId): Promise<void>;
@@ -58,9 +58,9 @@ interface Account {
   balance: Balance;
 }
 
-/** What has to be seen to, and when. */
+/** Exhaustion, and the time of the next check. */
 interface Outlook {
-  /** Since when none are left. */
+  /** Time of exhaustion. */
   exhausted_at: string | null;
   /** When to look again; null: when something changes. */
   next_at: string | null;
@@ -68,7 +68,7 @@ interface Outlook {
 
 export class Credits {
   readonly #deps: CreditDeps;
-  /** Organizations whose sandboxes are being ended. */
+  /** Organizations with sandboxes that are being ended. */
   readonly #ending = new Set<OrgId>();
   #looking: Timer | null = null;
   readonly #timers = new Deadlines((orgId) => void this.#look(orgId as OrgId));
@@ -78,13 +78,13 @@ export class Credits {
     deps.meter.onChange((orgId) => void this.#look(orgId));
   }
 
-  /** The balance, and what is to be told of it. */
+  /** The balance and its warnings. */
   standing(queries: Queries, orgId: OrgId): Balance & { warnings: string[] } {
     const account = this.#accountOf(queries, orgId);
     return { ...account.balance, warnings: this.#warningsOf(account) };
   }
 
-  /** What a caller who adds a sandbox, or lets one go on, is to be warned of. Throws quota_exceeded when none are left. */
+  /** Warnings for a caller that adds or resumes a sandbox. Throws quota_exceeded if no credits remain. */
   admit(queries: Queries, orgId: OrgId): string[] {
     const account = this.#accountOf(queries, orgId);
     const { granted, used, remaining } = account.balance;
@@ -98,12 +98,12 @@ export class Credits {
     return this.#warningsOf(account);
   }
 
-  /** Takes up what a daemon before this one was waiting for. */
+  /** Resumes the timers of the previous daemon. */
   start(orgIds: readonly OrgId[]): void {
     for (const orgId of orgIds) void this.#look(orgId);
   }
 
-  /** What was granted, or used, may have been so elsewhere: looks once for all that changes in so short a time. */
+  /** Grants or consumption may have changed on another host: checks once for all changes within SOONEST_MS. */
   lookSoon(): void {
     this.#looking ??= startTimer(() => {
       this.#looking = null;
@@ -141,7 +141,7 @@ export class Credits {
     }
   }
 
-  /** What is written, what goes on, and what that leaves. */
+  /** Written and current consumption, and the resulting balance. */
   #accountOf(queries: Queries, orgId: OrgId): Account {
     const row = getCredits(queries, orgId);
     const running = this.#deps.meter.running(queries, orgId);
@@ -159,7 +159,7 @@ export class Credits {
     ];
   }
 
-  /** Within a transaction: keeps, and records, whether any are left. */
+  /** Within a transaction: stores, and records, whether any credits remain. */
   #settle(queries: Queries, orgId: OrgId): Outlook {
     const { row, running, balance } = this.#accountOf(queries, orgId);
     const { granted, used, remaining } = balance;
@@ -207,8 +207,8 @@ export interface Why {
 }
 
 /**
- * Within a transaction: grants more beside those of the plan, or takes back all that were so granted (null). `isNew` false: that was done
- * before by this name.
+ * Within a transaction: grants credits in addition to the plan's, or withdraws all of those (null). `isNew` false: this effect was applied
+ * before.
  */
 export function grantCredits(
   queries: Queries,
@@ -218,13 +218,13 @@ export function grantCredits(
   { reason, effect }: Why = { reason: "by the operator", effect: crypto.randomUUID() },
 ): Balance & { isNew: boolean } {
   const row = getCredits(queries, org_id);
-  // On other hosts as they said last, of which this one knows nothing where it is by itself.
+  // Consumption on other hosts is as they last reported; a standalone host has no such reports.
   const used_micro = Math.max(row.used_micro, usedOnAll(queries, org_id));
   const kind = more === null ? "withdrawal" : "grant";
   const amount_micro = (more ?? -(row.granted ?? 0)) * MICRO;
   const isNew = enter(queries, { org_id, kind, amount_micro, reason, effect });
   if (!isNew) return { ...balanceOf(grantedOf(plan, row.granted), used_micro), isNew };
-  // To one that had no limit they are granted from now on: what it has used until now takes nothing of them.
+  // An organization that had no limit gets the full amount from now on: its past consumption is not deducted.
   const first = row.granted === null && plan === null ? Math.ceil(used_micro / MICRO) : 0;
   if (more !== null && first > 0) {
     const told = { reason: "used while there was no limit", effect: `${effect}:before` };

@@ -1,4 +1,4 @@
-/** Owns how full the drives are, as the meter knows it: noted whenever a drive is measured, written for some of them together. */
+/** Fill levels of drives for the meter: noted whenever a drive is measured, written in batches. */
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
 import type { Log } from "../../../core/log.ts";
@@ -13,7 +13,7 @@ export interface DriveLevelDeps {
   database: Database;
   log: Log;
   meter: Meter;
-  /** Within a transaction: whose drive it is; null when the room is no more. */
+  /** Within a transaction: the drive's organization and room; null if the room no longer exists. */
   placeOf(queries: Queries, roomUid: RoomUid): Place | null;
 }
 
@@ -31,7 +31,7 @@ export class DriveLevels {
     this.#timer ??= startTimer(() => void this.settle(), USAGE_WRITE_SECONDS * 1000).unref();
   }
 
-  /** Writes what was noted. Never rejects: what cannot be written is noted again. */
+  /** Writes the noted levels. Never rejects: a failed write is noted again. */
   async settle(): Promise<void> {
     stopTimer(this.#timer);
     this.#timer = null;

@@ -1,6 +1,6 @@
 /**
- * Owns the ledger of credits: each effect on them is one row with its reason, and has a name, so that none is entered twice. What is
- * spent is a row a day. Of an organization the rows add up to what it was granted beside its plan's, less what it has used.
+ * Ledger of credits: each effect is one row with its reason and a unique name, so that it is entered only once. Spending is one row per
+ * day. The rows of an organization add up to its grants in addition to the plan's, less its consumption.
  */
 import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type { LedgerEntry } from "../../../../shared/api/credits.ts";

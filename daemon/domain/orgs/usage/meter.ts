@@ -1,13 +1,13 @@
 /**
- * Owns the meter: what organizations use is counted in the transaction by which it happens, and the sums of all that share a
- * commit are written once, at its end.
+ * The meter: consumption is counted in the transaction that causes it, and the sums of all transactions of a commit are written once, at
+ * its end.
  *
- *   count                       things that happen: an execution, a message, bytes that were sent
- *   opens ─ checkpoint ─ closes what goes on: a sandbox that runs, a drive that has something on it
+ *     count                       events: an execution, a message, sent bytes
+ *     opens ─ checkpoint ─ closes continuous use: a running sandbox, a drive that is not empty
  *
- * What goes on is a row that says up to when it was counted. A guest runs on while no daemon is there; whoever takes it over
- * opens it again, by which all of that time counts. Of one that is found to have ended meanwhile, time counts up to the last
- * checkpoint at which it was seen: nobody pays for what nobody saw running.
+ * Continuous use is a row with the time up to which it was counted. A guest keeps running while no daemon does; the daemon that adopts it
+ * opens it again, which counts all of that time. If a guest is found to have ended since, time counts up to the last checkpoint at which it
+ * was seen: unobserved running time is not charged.
  */
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { at, wallMs } from "../../../core/clock.ts";
@@ -26,10 +26,10 @@ import { addUsage, type Dimension, getOpen, listOpen, putOpen, removeOpen } from
 import { isInUse, type SumsInput, sumsOf } from "./sums.ts";
 import type { OpenRow, UsageRow } from "./table.ts";
 
-/** What is measured all the time is written this often; what is not written yet is what a crash of the daemon loses. */
+/** Write interval of continuous measurements; a crash of the daemon loses the unwritten part. */
 export const USAGE_WRITE_SECONDS = 5;
 
-/** Whose use it is; agent_id and key_id are '' where it is no agent's, or no key's. */
+/** The consumer; agent_id and key_id are '' if there is no agent, or no key. */
 export interface Place {
   org_id: OrgId;
   room_uid: RoomUid;
@@ -41,7 +41,7 @@ export class Meter {
   readonly #database: Database;
   readonly #prices: Prices;
   readonly #rows: DayRows;
-  /** What has happened since the daemon started, of all organizations together. */
+  /** Events since the daemon started, of all organizations together. */
   #happened = { messages: 0, exec_count: 0 };
   /** Counted by the transaction under way. */
   readonly #counted: UsageRow[] = [];
@@ -68,7 +68,7 @@ export class Meter {
     return this.#happened;
   }
 
-  /** Within a transaction: from now on it is used. What is open already is counted up to now, and goes on. */
+  /** Within a transaction: starts continuous use. A use that is already open is counted up to now, and continues. */
   opens(queries: Queries, subject: string, { org_id, room_uid, agent_id, key_id }: Place, rate: Rate): void {
     this.#changed.add(org_id);
     const now = momentNow();
@@ -87,14 +87,14 @@ export class Meter {
     this.#changed.add(open.org_id);
   }
 
-  /** What a drive takes from now on; within a transaction. */
+  /** Size of a drive from now on; within a transaction. */
   fills(queries: Queries, place: Place, drive_bytes: number): void {
     if ((getOpen(queries, place.room_uid)?.drive_bytes ?? 0) === drive_bytes) return;
     if (drive_bytes === 0) this.closes(queries, place.room_uid);
     else this.opens(queries, place.room_uid, place, { vcpu_count: 0, memory_mib: 0, drive_bytes });
   }
 
-  /** Counts all that goes on up to now. */
+  /** Counts all continuous use up to now. */
   async checkpoint(): Promise<void> {
     await this.#database.commit((queries) => {
       const now = momentNow();
@@ -110,7 +110,7 @@ export class Meter {
     });
   }
 
-  /** Input of the sums of what an organization has used on these days, both included, up to now. */
+  /** Input for the sums of an organization's consumption on these days, both included, up to now. */
   sums(orgId: OrgId, days: { from: string; to: string }, by: Dimension): SumsInput {
     const running = this.#open(this.#database.queries, orgId).map(({ subject }) => subject);
     return { org_id: orgId, days, by, now: momentNow(), running };
@@ -121,7 +121,7 @@ export class Meter {
     return wholly(sumsOf(this.#database.queries, this.sums(orgId, days, by)));
   }
 
-  /** What goes on in each room of an organization, and is not written yet. */
+  /** Unwritten continuous use in each room of an organization. */
   runningByRoom(orgId: OrgId): Map<RoomUid, Amounts> {
     const now = momentNow();
     const rooms = new Map<RoomUid, Amounts>();
@@ -133,7 +133,7 @@ export class Meter {
     return rooms;
   }
 
-  /** What goes on, by the price table in millionths of a credit: what of it is not written yet, and what it comes to in an hour. */
+  /** Cost of continuous use by the price table, in millionths of a credit: the unwritten part, and the rate per hour. */
   running(queries: Queries, orgId: OrgId): { micro: number; micro_per_hour: number; sandboxes: number } {
     const now = momentNow();
     const sum = { micro: 0, micro_per_hour: 0, sandboxes: 0 };
@@ -145,7 +145,7 @@ export class Meter {
     return sum;
   }
 
-  /** Calls `listener` after each commit that changed what an organization pays for over time, or has sent. */
+  /** Calls `listener` after each commit that changed an organization's continuous use, or its sent bytes. */
   onChange(listener: (orgId: OrgId) => void): void {
     this.#database.onCommit(() => {
       const changed = [...this.#changed];
@@ -200,7 +200,7 @@ export class Meter {
   }
 }
 
-/** The clock of the host leapt while it was off: what is not charged for is on record. */
+/** The host's clock jumped while it was off: the time that is not charged is in the audit log. */
 function recordCapped(queries: Queries, { org_id, room_uid, agent_id }: OpenRow, now: Moment, time: Elapsed): void {
   appendAudit(queries, {
     event: "usage.capped",

@@ -1,6 +1,6 @@
 /**
- * Owns when something is metered. How long it took is told by the time that the host has been up, which no setting of the clock
- * changes and every daemon of one boot shares; the clock only says on which days it was.
+ * Time of metering. Durations use the host's uptime, which is unaffected by clock changes and common to all daemons of one boot; the clock
+ * only determines the days.
  */
 
 export interface Moment {
@@ -10,17 +10,17 @@ export interface Moment {
 }
 
 const DAY_MS = 86_400_000;
-/** Counted over a reboot at most: the clock may have been set in between, from 1970 where its battery was dead. */
+/** Maximum counted over a reboot: the clock may have been set in between, from 1970 if its battery was dead. */
 const MOST_OVER_REBOOT_MS = 31 * DAY_MS;
 
 export interface Elapsed {
   /** Never less than none. */
   ms: number;
-  /** What the clock shows beyond what is counted. */
+  /** Time by the clock that exceeds the counted time. */
   beyond_ms: number;
 }
 
-/** The time between two moments. Over a reboot the clock is all that there is to tell it. */
+/** The time between two moments. Over a reboot only the clock can determine it. */
 export function elapsed(from: Moment, to: Moment): Elapsed {
   if (from.boot_id === to.boot_id) return { ms: Math.max(0, to.uptime_ms - from.uptime_ms), beyond_ms: 0 };
   const shown = Math.max(0, to.wall_ms - from.wall_ms);

@@ -1,4 +1,4 @@
-/** Owns what is paid for in credits: the price table of the configuration, applied to what is metered. Pure but for reading it. */
+/** Prices in credits: the price table of the configuration, applied to metered amounts. Pure except for reading the configuration. */
 import type { Config } from "../../../core/config.ts";
 import type { Amounts, Rate } from "./amounts.ts";
 

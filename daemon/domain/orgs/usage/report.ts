@@ -1,4 +1,4 @@
-/** Owns how usage is shown: of which month, added up, and in groups. Pure. */
+/** Usage reports: month, totals and groups. Pure. */
 import { type Grouping, MAX_GROUPS, type UsageGroup, type UsageTotals } from "../../../../shared/api/usage.ts";
 import { type Amounts, add, NOTHING } from "./amounts.ts";
 
@@ -37,7 +37,7 @@ export function totalsOf(amounts: Iterable<Amounts>): UsageTotals {
   };
 }
 
-/** The largest groups, without their names, and what all others come to: together they are the totals. */
+/** The largest groups, without their names, and the total of all others: together they are the totals. */
 export function groupsOf(by: Grouping, amounts: ReadonlyMap<string, Amounts>) {
   const sorted = [...amounts].sort(([id, one], [otherId, other]) =>
     by === "day" ? (id < otherId ? -1 : 1) : other.sandbox_ms - one.sandbox_ms,

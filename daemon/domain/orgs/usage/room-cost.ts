@@ -1,4 +1,4 @@
-/** Owns what a room has cost since it was made: what is written of its days, and what goes on in it. */
+/** Cost of a room since it was created: the written days, and its current use. */
 import { MOST_COST_DAYS, type RoomGlance } from "../../../../shared/api/room-overview.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { wallMs } from "../../../core/clock.ts";
@@ -10,7 +10,10 @@ import { sumRoom } from "./store.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Of one organization's rooms, as it is now: what goes on is read once for all of them, and is old in the next turn of the event loop. */
+/**
+ * Costs of one organization's rooms, as of now: current use is read once for all of them, and is outdated in the next turn of the event
+ * loop.
+ */
 export function roomCosts(queries: Queries, meter: Pick<Meter, "runningByRoom">, prices: Prices, orgId: OrgId) {
   const running = meter.runningByRoom(orgId);
   const daysSince = knownDays(wallMs());

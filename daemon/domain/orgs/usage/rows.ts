@@ -1,6 +1,7 @@
 /**
- * Owns how finely a day is told: rooms and agents can be made without end, and usage is kept for good. Beyond so many rows of an
- * organization's day what is used goes to its key alone, and beyond twice as many to nobody; the sums stay what they are.
+ * Limits the granularity of a day's usage: rooms and agents can be created without end, and usage is kept permanently. Above
+ * MOST_ROWS_A_DAY rows of an organization's day, usage is attributed to the key alone, and above twice as many to no key; the sums are
+ * unaffected.
  */
 import type { RoomUid } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
@@ -33,7 +34,7 @@ export class DayRows {
     const finest = new Map<string, UsageRow>();
     for (const row of counted) addTo(finest, row);
     const placed = new Map<string, UsageRow>();
-    // An organization's day after the other: none is asked for twice.
+    // One organization's day after the other: none is read twice.
     for (const [, row] of [...finest].sort(([a], [b]) => (a < b ? -1 : 1)))
       addTo(placed, this.#place(queries, row, placed));
     return placed.values();

@@ -1,11 +1,11 @@
-/** Owns the SQL of usage; what is written with nearly every transaction is prepared. */
+/** SQL of usage; statements that run in nearly every transaction are prepared. */
 import { and, eq, getTableColumns, gt, gte, lte, type SQL, sql, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
 import { AMOUNTS, type Amounts, NOTHING } from "./amounts.ts";
 import { type OpenRow, type UsageRow, usage, usageOpen } from "./table.ts";
 
-/** What can be told apart. */
+/** Columns that usage can be grouped by. */
 export const DIMENSIONS = { room: usage.room_uid, agent: usage.agent_id, key: usage.key_id, day: usage.day } as const;
 export type Dimension = keyof typeof DIMENSIONS;
 
@@ -60,7 +60,7 @@ export function hasRow(queries: Queries, { org_id, day, room_uid, agent_id, key_
   return statementsOf(queries).has([org_id, day, room_uid, agent_id, key_id]).length > 0;
 }
 
-/** Opens it, or puts it in place of what was open of the same subject. */
+/** Opens it, or replaces the open row of the same subject. */
 export function putOpen(queries: Queries, row: OpenRow): void {
   statementsOf(queries).open.run({ ...row });
 }
@@ -105,7 +105,7 @@ export function sumUsage(queries: Queries, orgId: OrgId, day: string, by: Dimens
     .all();
 }
 
-/** What was written of a room's days. `days` is a JSON array: each of them is one look at the table's key. */
+/** Written usage of a room's days. `days` is a JSON array: each day is one look-up in the table's key. */
 export function sumRoom(queries: Queries, orgId: OrgId, days: string, roomUid: RoomUid): Amounts {
   return statementsOf(queries).ofRoom([days, orgId, roomUid])[0] ?? { ...NOTHING };
 }

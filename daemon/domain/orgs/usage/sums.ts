@@ -12,12 +12,12 @@ export interface SumsInput {
   /** Both included. */
   days: { from: string; to: string };
   by: Dimension;
-  /** Up to when open rows count, and the subjects of those that are known to be in use. */
+  /** Time up to which open rows count, and the subjects that are known to be in use. */
   now: Moment;
   running: readonly string[];
 }
 
-/** For each value of the dimension; a step for each day, the last of which reads what is not written yet as well. */
+/** For each value of the dimension; one step per day, the last of which also reads unwritten usage. */
 export function* sumsOf(queries: Queries, { org_id, days, by, now, running }: SumsInput): Steps<Map<string, Amounts>> {
   const groups = new Map<string, Amounts>();
   const groupOf = (name: string): Amounts => {

@@ -1,4 +1,4 @@
-/** Owns the tables of usage as the queries see them. */
+/** Drizzle tables of usage. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 

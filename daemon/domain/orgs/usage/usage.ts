@@ -16,10 +16,10 @@ export interface UsageDeps {
   meter: Meter;
   /** Throws org_not_found, insufficient_scope. */
   findOrg(caller: Caller, orgId: string): OrgId;
-  /** What the organization has just now, beside the caps of its plan. */
+  /** The organization's present amounts and the caps of its plan. */
   standing(orgId: OrgId): Promise<Standing & Pick<UsageReport, "guest_cids">>;
   credits(orgId: OrgId): Balance & { warnings: string[] };
-  /** What people call a room, an agent, a key or a day; null when nothing tells. */
+  /** Display name of a room, agent, key or day; null if unknown. */
   nameOf(grouping: Grouping, id: string): string | null;
 }
 

@@ -1,4 +1,4 @@
-/** Owns reading an HTTP/1 answer of a guest's server: its head, bounded and strict, and how its body is told apart from the end. */
+/** Parser of an HTTP/1 response of a guest's server: its head, bounded and strict, and the framing of its body. */
 import { BadAnswer, type ByteReader } from "./byte-reader.ts";
 
 /** Of the head, with all its lines. */
@@ -7,7 +7,7 @@ const MAX_HEADERS = 256;
 const MAX_INTERIM_ANSWERS = 16;
 const MAX_CHUNK_LINE_BYTES = 1024;
 const MAX_PIECE_BYTES = 256 * 1024;
-/** Small chunks that have come together go on together, so many or so much: each by itself would cost more than its bytes. */
+/** Small chunks that have arrived together are passed on together, up to this: each by itself would cost more than its bytes. */
 const MOST_TOGETHER = { pieces: 256, bytes: 16 * 1024 } as const;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a value may not have
@@ -21,7 +21,7 @@ export interface AnswerHead {
   headers: [string, string][];
 }
 
-/** The final answer's head, those that only say `wait` left out. Throws BadAnswer. */
+/** The final response's head; interim ones are skipped. Throws BadAnswer. */
 export async function readHead(reader: ByteReader): Promise<AnswerHead> {
   for (let interim = 0; interim <= MAX_INTERIM_ANSWERS; interim++) {
     const head = await readOneHead(reader);
@@ -46,7 +46,7 @@ async function readOneHead(reader: ByteReader): Promise<AnswerHead> {
     const at = text.indexOf(":");
     const name = text.slice(0, Math.max(at, 0));
     const value = text.slice(at + 1).replace(/^[ \t]+|[ \t]+$/g, "");
-    // A line that begins with a space goes on with the one before: nobody agrees on what that means.
+    // A line that begins with a space continues the previous one (obsolete folding): implementations disagree on its meaning.
     if (!NAME.test(name) || FORBIDDEN.test(value)) throw new BadAnswer("an invalid header");
     headers.push([name.toLowerCase(), value]);
     if (headers.length > MAX_HEADERS) throw new BadAnswer(`over ${MAX_HEADERS} headers`);
@@ -54,7 +54,7 @@ async function readOneHead(reader: ByteReader): Promise<AnswerHead> {
   return { status: Number(digits), headers };
 }
 
-/** How long the body is. Throws BadAnswer where that can be read in two ways. */
+/** Framing of the body. Throws BadAnswer if it is ambiguous. */
 export function framingOf({ status, headers }: AnswerHead, method: string): Framing {
   const all = (name: string) => headers.filter(([each]) => each === name).map(([, value]) => value);
   const lengths = new Set(all("content-length"));
@@ -71,7 +71,7 @@ export function framingOf({ status, headers }: AnswerHead, method: string): Fram
   return length === undefined ? { kind: "to_end" } : { kind: "length", bytes: Number(length) };
 }
 
-/** The body's bytes as they come. Throws BadAnswer when they end too early; `to_end` cannot tell. */
+/** The body's bytes as they arrive. Throws BadAnswer if they end too early; with `to_end` that cannot be detected. */
 export async function* readBody(reader: ByteReader, framing: Framing): AsyncGenerator<Uint8Array> {
   switch (framing.kind) {
     case "none":
@@ -119,13 +119,13 @@ async function* readChunks(reader: ByteReader): AsyncGenerator<Uint8Array> {
     if ((await line()) !== "") throw new BadAnswer("a chunk of another size than it said");
   }
   if (held.bytes > 0) yield held.take();
-  // What follows the last chunk is for nobody: it would come after the head that the client has.
+  // Trailers are dropped: the client already has the head.
   for (let left = MAX_HEADERS; (await line()) !== ""; left--) {
     if (left === 0) throw new BadAnswer(`over ${MAX_HEADERS} headers`);
   }
 }
 
-/** What is held back only as long as more is there already. */
+/** Chunks that are held back only while more are already available. */
 class Pieces {
   #all: Uint8Array[] = [];
   bytes = 0;

@@ -1,11 +1,11 @@
-/** Owns reading what comes from a guest's server piece by piece, with a bound on everything that is kept. */
+/** Reader of a guest server's bytes, with a limit on all buffered data. */
 
-/** The server has said less than it announced, or something else than HTTP. */
+/** The server has sent less than it announced, or data that is not HTTP. */
 export class BadAnswer extends Error {
   override name = "BadAnswer";
 }
 
-/** Takes the price of so many reads; a promise when they are to wait for their turn. */
+/** Charges this number of reads; returns a promise if the reader has to wait. */
 export type Pay = (reads: number) => Promise<void> | null;
 
 const LF = 10;
@@ -18,7 +18,7 @@ export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #pay: Pay;
   #unpaid = 0;
-  /** What is not read yet are the bytes from `#from` to `#to`. Those before may be in somebody's hands. */
+  /** The bytes from `#from` to `#to` are unread. A consumer may still use those before. */
   #store: Uint8Array = EMPTY;
   #from = 0;
   #to = 0;
@@ -40,7 +40,7 @@ export class ByteReader {
     return this.#store.subarray(this.#from, Math.min(this.#to, this.#from + most)).includes(LF);
   }
 
-  /** What there is next, `most` bytes at most; null at the end. */
+  /** The next bytes, at most `most`; null at the end. */
   async some(most: number): Promise<Uint8Array | null> {
     await this.#count();
     if (this.#from === this.#to && !(await this.#more())) return null;
@@ -49,7 +49,7 @@ export class ByteReader {
     return bytes;
   }
 
-  /** Exactly so many bytes, which are few. Throws BadAnswer. */
+  /** Exactly `count` bytes, a small number. Throws BadAnswer. */
   async exactly(count: number): Promise<Uint8Array> {
     await this.#count();
     while (this.#to - this.#from < count) {
@@ -80,7 +80,7 @@ export class ByteReader {
     }
   }
 
-  /** A server whose every byte is a line, a chunk or a message would have all of our time. */
+  /** Limits a server that sends every byte as a line, a chunk or a message: it would take all CPU time. */
   #count(): Promise<void> | null {
     if (++this.#unpaid < READS_TOGETHER) return null;
     this.#unpaid = 0;

@@ -1,7 +1,7 @@
 /**
- * Owns one HTTP/1 exchange with a server: in a guest on a connection of its own, where what one client makes of it can confuse no
- * other; on another host on a connection that is kept where nothing is left on it. Nothing large is kept whole: who reads slowly
- * makes the server wait, and the server the client.
+ * One HTTP/1 exchange with a server: in a guest on a separate connection, so that one client's data cannot confuse another's; on another
+ * host on a connection that is reused if no bytes remain on it. Nothing large is buffered whole: backpressure applies from client to server
+ * and from server to client.
  */
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
@@ -21,7 +21,7 @@ export interface Asked {
   length: number | null;
 }
 
-/** What an exchange needs of a connection; `ended` is the end of the exchange where that comes first. */
+/** The functions of a connection that an exchange needs; `ended` is the end of the exchange if that comes first. */
 export type Line = Pick<OpenPort, "output" | "pay" | "write" | "endInput" | "ended" | "close">;
 
 /** How a server is dealt with. */
@@ -30,7 +30,7 @@ export interface Manner {
   idleSeconds: number | null;
   /** Whether a body may end with the connection. */
   toEnd: boolean;
-  /** Takes the connection, instead of its end, where all has come and gone that belongs to the exchange, and nothing else. */
+  /** Takes the connection for reuse, instead of its end, if all bytes of the exchange, and no others, were transferred. */
   keep?(): void;
 }
 
@@ -38,9 +38,9 @@ const GUEST: Manner = { idleSeconds: PORT_IDLE_SECONDS, toEnd: true };
 
 export interface Answered {
   head: AnswerHead;
-  /** Null where there is none. A stream breaks off with an error when the server's does. */
+  /** Null if there is none. The stream fails if the server's does. */
   body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
-  /** What comes after a head of 101, where HTTP has ended. */
+  /** The bytes after a head of 101, when HTTP has ended. */
   reader: ByteReader;
 }
 
@@ -50,22 +50,22 @@ export class Silence extends BadAnswer {
 }
 
 const CRLF = "\r\n";
-/** A body of a known length up to this is read before it is passed on: Bun's server says no stream's length (oven-sh/bun#10507). */
+/** A body of a known length up to this is read before it is passed on: Bun's server sends no length for a stream (oven-sh/bun#10507). */
 const MOST_KEPT_BYTES = 64 * 1024;
 /** How a connection ends that was cut, or lost with its guest. */
 const LOST: readonly string[] = [StreamErrorCode.detached, StreamErrorCode.link_closed];
-/** For the server's end of a connection that ended in order to be told from one that broke. */
+/** Timeout for the server's end of a connection, which distinguishes an orderly end from a broken one. */
 const END_MS = 5000;
 
-/** The request's head, as the connection is to begin with. */
+/** The request's head, to be sent first on the connection. */
 export function headOf(asked: Asked): Uint8Array {
   const headers = [...asked.headers, ...framingHeaders(asked)].map(([name, value]) => `${name}: ${value}${CRLF}`);
   return Buffer.from(`${asked.method} ${asked.target} HTTP/1.1${CRLF}${headers.join("")}${CRLF}`, "latin1");
 }
 
 /**
- * What follows the request's head, and the answer. Rejects with BadAnswer, or an error of the body that the client sends. `gone`
- * is the client's going.
+ * Sends the rest of the request after its head, and returns the response. Rejects with BadAnswer, or an error of the body that the client
+ * sends. `gone` aborts when the client disconnects.
  */
 export async function exchange(
   port: Line,
@@ -161,7 +161,7 @@ class Sending {
     const reader = body.getReader();
     this.#read = async () => (await reader.read()).value ?? null;
     this.#abandon = () => void reader.cancel().catch(() => {});
-    // Half a body is worth nothing to the server, and says so by the connection's end.
+    // Half a body is useless to the server; closing the connection signals it.
     this.#send(port, length, moved).catch(() => port.close());
   }
 
@@ -183,7 +183,7 @@ class Sending {
       if (length !== null && sent > length) throw new Error("a body that is longer than it said");
       await port.write(length === null ? chunkOf(bytes) : bytes);
       moved(bytes);
-      // The end of the stream may be told later than the server has answered.
+      // The end of the stream may arrive after the server's response.
       this.isSent = sent === length;
     }
     if (length === null) await port.write(Buffer.from(`0${CRLF}${CRLF}`));
@@ -192,12 +192,12 @@ class Sending {
   }
 }
 
-/** In one piece: each by itself would be a frame of the guest's link. */
+/** In one buffer: each part alone would be a frame of the guest link. */
 function chunkOf(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from(bytes.byteLength.toString(16) + CRLF), bytes, Buffer.from(CRLF)]);
 }
 
-/** Whether a connection whose end is that of the body was ended by the server, and did not break. */
+/** For a body that ends with the connection: whether the server ended it, or it broke. */
 async function endedInOrder(port: Line): Promise<boolean> {
   port.endInput();
   const late = timeoutSignal(END_MS);
@@ -229,8 +229,8 @@ function streamOf(
   return new ReadableStream<Uint8Array>(
     {
       start: (controller) => {
-        // A client that reads nothing any more asks for nothing either: it is let go with the connection. What a server has
-        // said before it broke off by itself is still read: it may be all there was.
+        // A client that has stopped reading does not pull either: its stream is released when the connection is lost. Data that the server
+        // sent before it disconnected itself is still read: it may be the whole body.
         port.ended.catch((error: unknown) => {
           if (error instanceof StreamError && LOST.includes(error.code)) end(() => controller.error());
         });
@@ -242,7 +242,7 @@ function streamOf(
           if (!(await isWhole())) throw new BadAnswer("the connection broke");
           end(() => controller.close(), true);
         } catch {
-          // Without a reason: the server would print it. The client's connection is reset, and it knows that it has not all.
+          // Without a reason: the server would print it. The client's connection is reset, which shows that the body is incomplete.
           end(() => controller.error());
         }
       },

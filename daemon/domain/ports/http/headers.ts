@@ -1,12 +1,12 @@
 /**
- * Owns what becomes of headers on their way: hop by hop they end here, secrets of ours stay here, and what names the place is
- * put into the words of whoever reads it. A server in a guest believes that it is asked for at localhost, its port and no prefix.
+ * Rewriting of headers between client and server: hop-by-hop headers and our secrets are removed, and addresses are translated for the
+ * reader. A server in a guest sees itself at localhost, with its port and without a prefix.
  */
 import { PORT_TOKEN_HEADER } from "../../../../shared/api/ports.ts";
 import type { Place } from "./place.ts";
 import { foreignCookies, hasSecret, isOwnCookie } from "./secrets.ts";
 
-/** Of one connection, never of what is behind it. */
+/** Headers of one connection, never passed on. */
 export const HOP_BY_HOP: readonly string[] = [
   "connection",
   "keep-alive",
@@ -18,7 +18,7 @@ export const HOP_BY_HOP: readonly string[] = [
   "transfer-encoding",
   "upgrade",
 ];
-/** Ours to say, or of the connection that ended here. */
+/** Set by us, or headers of the connection that ended here. */
 const NOT_ASKED_ON = new Set([
   ...HOP_BY_HOP,
   "host",
@@ -29,7 +29,7 @@ const NOT_ASKED_ON = new Set([
   "cookie",
 ]);
 const NOT_ANSWERED_ON = new Set([...HOP_BY_HOP, "content-length", "set-cookie", "location", "content-location"]);
-/** What speaks for a whole origin, which in path mode is not the application's alone. */
+/** Headers for a whole origin, which the application shares in path mode. */
 const OF_THE_ORIGIN = new Set([
   "alt-svc",
   "clear-site-data",
@@ -54,9 +54,10 @@ export function innerHost(port: number): string {
 }
 
 /**
- * The headers of a request as the server in the guest gets them. Servers compare `Origin` with `Host` (Vite, webpack-dev-server,
- * Jupyter, Django) or with `X-Forwarded-Host` and `-Proto` where these are there (Rails, React Router). So a request with an Origin that was
- * turned into the server's own has neither. `socket` keeps the headers of a WebSocket handshake, rewritten for the server. */
+ * The headers of a request as the server in the guest gets them. Servers compare `Origin` with `Host` (Vite, webpack-dev-server, Jupyter,
+ * Django) or with `X-Forwarded-Host` and `-Proto` if these are present (Rails, React Router). So a request with an Origin rewritten to the
+ * server's own has neither. `socket` keeps the headers of a WebSocket handshake, rewritten for the server.
+ */
 export function headersForServer(
   headers: Headers,
   place: Place,
@@ -81,7 +82,7 @@ export function headersForServer(
   return [...kept, ...(socket.length > 0 ? socket : ([["connection", "close"]] as const))].map(([n, v]) => [n, v]);
 }
 
-/** Throws nothing: what cannot be a header any more is left out. */
+/** Never throws: headers that have become invalid are left out. */
 export function headersForClient(answered: readonly [string, string][], place: Place, port: number): Headers {
   const headers = new Headers();
   const dropped = new Set(
@@ -112,7 +113,7 @@ function withoutCookies(types: string): string | null {
   return kept.filter((each) => each !== '"cookies"').join(", ") || null;
 }
 
-/** Our own address, where a header names it, as the server knows itself; others' as they are. */
+/** Rewrites our own address in a header to the server's; other addresses are unchanged. */
 function inward(value: string, place: Place, port: number): string {
   const own = `${place.scheme}://${place.host}`;
   if (value !== own && !value.startsWith(`${own}/`)) return value;
@@ -124,7 +125,7 @@ function inward(value: string, place: Place, port: number): string {
 /** The names by which a server calls the addresses that it may listen on. */
 const OWN_NAMES = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 
-/** A server's location as the client's URL. One that the server derived from X-Forwarded-Host and -Prefix counts as its own too. */
+/** A server's location as the client's URL. A location that the server derived from X-Forwarded-Host and -Prefix counts as its own too. */
 function outward(value: string, place: Place, port: number): string {
   const isPath = value.startsWith("/") && !value.startsWith("//");
   if (isPath) return isBelow(value, place.prefix) ? value : place.prefix + value;

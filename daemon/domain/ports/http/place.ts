@@ -1,11 +1,11 @@
-/** Owns where a request is for: by the path's label or by the host's, and how the same place is spelled for client and server. */
+/** The target of a request: by the label in the path or in the host, and its spelling for client and server. */
 import { PATH_PREFIX, type PortUrls } from "../record.ts";
 
 export interface Place {
   label: string;
   /** path: all ports and the API are one origin. host: the port has an origin of its own. */
   mode: "path" | "host";
-  /** What stands before the server's own paths, without a slash at its end: `/p/{label}`, or nothing. */
+  /** Prefix before the server's own paths, without a slash at its end: `/p/{label}`, or empty. */
   prefix: string;
   /** The server's own path, from its slash on. */
   path: string;
@@ -14,7 +14,7 @@ export interface Place {
   host: string;
 }
 
-/** Null for what is the API's. `path` is that of the URL, its dots resolved. */
+/** Null for requests to the API. `path` is that of the URL, its dots resolved. */
 export function placeOf(host: string | null, path: string, urls: PortUrls): Place | null {
   if (urls.domain === null && !path.startsWith(PATH_PREFIX)) return null;
   const base = new URL(urls.base_url);

@@ -1,9 +1,9 @@
-/** Owns keeping our own secrets from the servers in guests: API keys wherever they stand, and everything about the port's token. */
+/** Keeps our secrets from the servers in guests: API keys wherever they occur, and everything about the port's token. */
 import { PORT_TOKEN_COOKIE, PORT_TOKEN_QUERY } from "../../../../shared/api/ports.ts";
 import { AFTER_PREFIX, TICKET_PREFIXES } from "../../../core/tickets.ts";
 import type { Place } from "./place.ts";
 
-/** API keys, operator keys, and what OAuth gives; the tokens of ports and SSH; tickets. */
+/** API keys, operator keys, OAuth credentials; the tokens of ports and SSH; tickets. */
 const SECRET = new RegExp(
   [
     "\\bkey-[0-9A-Za-z]{43}\\b",
@@ -27,7 +27,7 @@ export function isOwnCookie(pair: string): boolean {
   return OWN_COOKIE.test(pair.replace(/^[\s=]+/, ""));
 }
 
-/** The Cookie header without the service's own, or null when nothing is left. */
+/** The Cookie header without the service's own, or null if no cookie remains. */
 export function foreignCookies(header: string): string | null {
   const kept = header.split(";").filter((each) => !isOwnCookie(each) && !hasSecret(each));
   return kept.length === 0 ? null : kept.map((each) => each.trim()).join("; ");

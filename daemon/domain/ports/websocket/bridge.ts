@@ -1,9 +1,9 @@
 /**
- * Owns a WebSocket conversation between a client at the door and a server in a guest, or on another host. Each side's messages go to
- * the other whole and in order. A client that reads slowly makes the server wait; one that sends more than the server takes is closed.
+ * WebSocket session between a client at the transport and a server in a guest, or on another host. Messages are passed on whole and in
+ * order in both directions. A slow client makes the server wait; a client that sends more than the server takes is closed.
  *
- *   open ──▶ either side's close, passed on ──▶ over
- *     └── the connection to the server breaks, or is cut ──▶ closed with its code ──▶ over
+ *     open ──▶ either side's close, passed on ──▶ over
+ *       └── the connection to the server breaks, or is cut ──▶ closed with its code ──▶ over
  */
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
@@ -19,9 +19,9 @@ const NO_CODE = 1005;
 const SERVER_LOST = 1011;
 const TRY_LATER = 1013;
 const NOT_UTF8 = 1007;
-/** What a client has sent and the guest has not taken yet. */
+/** Bytes that a client has sent and the guest has not taken yet. */
 const MAX_UNTAKEN_BYTES = 2 * MAX_SOCKET_MESSAGE_BYTES;
-/** What a message that waits takes beside its bytes. */
+/** Memory overhead of a queued message. */
 const MESSAGE_BYTES = 512;
 /** For the server to answer a close. */
 const CLOSE_MS = 5000;
@@ -122,7 +122,7 @@ export class Bridge implements Conversation {
     });
   }
 
-  /** What cannot be written any more is for a connection that has ended, and its end is told elsewhere. */
+  /** A failed write means that the connection has ended, which is reported elsewhere. */
   #next(write: () => Promise<void>): void {
     this.#sending = this.#sending.then(write).catch(() => this.#port.close());
   }
@@ -146,7 +146,7 @@ export class Bridge implements Conversation {
   }
 }
 
-/** Codes that may stand in a close frame: 1005, 1006 and 1015 only describe what was not said. */
+/** Whether a code is allowed in a close frame: 1005, 1006 and 1015 only describe a missing one. */
 function isSayable(code: number): boolean {
   return (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);
 }

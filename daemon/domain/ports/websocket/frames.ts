@@ -1,11 +1,11 @@
-/** Owns the frames of a WebSocket (RFC 6455) between us, as its client, and a guest's server: written masked, read with bounds. */
+/** WebSocket frames (RFC 6455) between us, as the client, and a guest's server: written masked, read with limits. */
 import { randomBytes } from "node:crypto";
 import { BadAnswer, type ByteReader } from "../http/byte-reader.ts";
 
 export const Opcode = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 export type Opcode = (typeof Opcode)[keyof typeof Opcode];
 
-/** What a server did that ends the conversation, with the code that says so. */
+/** A protocol violation of a server that ends the session, with the close code for it. */
 export class SocketBreach extends Error {
   override name = "SocketBreach";
   readonly code: number;
@@ -20,7 +20,7 @@ export interface Message {
   payload: Uint8Array;
 }
 
-/** Counts bytes that are kept in memory; a negative number gives back. False is that there may not be so many: none is counted. */
+/** Counts bytes held in memory; a negative number releases. Returns false if the limit would be exceeded: then none is counted. */
 export type Hold = (bytes: number) => boolean;
 
 const PROTOCOL_ERROR = 1002;
@@ -56,8 +56,8 @@ export function encodeFrame(opcode: Opcode, payload: Uint8Array): Uint8Array {
 }
 
 /**
- * Messages with their parts put together, and control frames in between. `hold` counts what is kept until a message is whole and
- * taken; false is that it must not be kept. Throws SocketBreach, BadAnswer.
+ * Messages, reassembled, and control frames in between. `hold` counts the bytes held until a message is complete and consumed; if it
+ * returns false, they must not be held. Throws SocketBreach, BadAnswer.
  */
 export async function* readMessages(
   reader: ByteReader,
@@ -106,7 +106,7 @@ export async function* readMessages(
   }
 }
 
-/** The bytes of one message as they come. What is announced costs nothing: only what is there takes memory. */
+/** The bytes of one message as they arrive. An announced length allocates nothing: only received bytes take memory. */
 class Gathering {
   readonly #hold: Hold;
   #store: Uint8Array = EMPTY;
@@ -123,7 +123,7 @@ class Gathering {
 
   add(bytes: Uint8Array): void {
     if (this.size === 0) {
-      // Most messages come at once, and are given on as they are.
+      // Most messages arrive in one piece, and are passed on without a copy.
       this.#store = bytes;
     } else {
       if (this.#held < this.size + bytes.byteLength) this.#grow(2 * (this.size + bytes.byteLength));

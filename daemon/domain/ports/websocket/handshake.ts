@@ -1,4 +1,4 @@
-/** Owns our handshake, as a WebSocket's client, with a server in a guest or on another host. Extensions are not asked for: none is passed on. */
+/** Handshake, as a WebSocket client, with a server in a guest or on another host. No extensions are requested, so none is passed on. */
 import { createHash, randomBytes } from "node:crypto";
 import type { AnswerHead } from "../http/answer.ts";
 import { BadAnswer } from "../http/byte-reader.ts";
@@ -8,7 +8,7 @@ const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 export interface Offer {
   headers: [string, string][];
-  /** The subprotocol that the server took, or null. Throws BadAnswer for an answer that is none to this offer. */
+  /** The subprotocol that the server accepted, or null. Throws BadAnswer if the response does not match this offer. */
   accepted(head: AnswerHead): string | null;
 }
 

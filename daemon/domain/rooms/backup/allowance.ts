@@ -1,6 +1,6 @@
 /**
- * Owns how much the drives of one file may come to while they are made: each what may be on a drive, and all of them no more than the
- * organization's plan and the disk have left. What the file says of their size is only what it says.
+ * Limit of bytes for the drives of one backup file while they are made: each within a drive's limit, and all together within the space that
+ * the organization's plan and the disk have left. The sizes that the file declares are untrusted.
  */
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Bounds } from "../../../host/files/drive-store.ts";
@@ -19,7 +19,7 @@ export class Allowance {
     this.#each = each;
   }
 
-  /** Makes one within what is left now. Throws quota_exceeded or disk_full where that is what it is too large for. */
+  /** Makes a drive within the space left now. Throws quota_exceeded or disk_full if that is the limit that it exceeds. */
   async within<T>(make: (bounds: Bounds) => Promise<T>): Promise<T> {
     const left = await this.#space.bytesLeft(this.#room, this.#taken);
     const { bytes, entries } = this.#each;

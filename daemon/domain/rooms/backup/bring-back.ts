@@ -1,11 +1,11 @@
 /**
- * Makes a room of a room's file, which anybody may have written:
+ * Makes a room from a room's backup file. The file is untrusted:
  *
- *   the file is read into a place of its own → what it says is held against what a room could have written
- *   → the room's directory, marked as unborn → its drive → its messages, barriers and agents, in many commits
- *   ⇒ one commit: its row, by which all of that is a room's
+ *     the file is read into a directory of its own → its contents are validated against what a room could write
+ *     → the room's directory, marked as unborn → its drive → its messages, barriers and agents, in many commits
+ *     ⇒ one commit: the room's row, which makes all of that part of a room
  *
- * What a daemon finds unborn at its start goes, and so does what it finds of files. Nothing that runs comes of a file.
+ * A starting daemon removes unborn rooms and leftover backup files. Nothing that runs is made from a file.
  */
 import { rm, writeFile } from "node:fs/promises";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
@@ -99,7 +99,7 @@ async function readFile(
       files: drives * files,
       size: MOST_FILE_BYTES,
       mayHave: OF_CHECKPOINT,
-      // What the file says of itself is only what it says.
+      // The sizes that the file declares are untrusted.
       allow: (taken) => deps.branch.sandboxes.requireBytes(row, { added: taken }),
     },
   );
@@ -136,7 +136,7 @@ async function makeRoom({ deps, records }: Parts, call: KeyCall, { about, row }:
     for (const said of about.checkpoints) {
       checkpoints.push(await bringCheckpoint(deps, call, row, file, { said, allowance }));
     }
-    // Others may have been made since; and what the file said of its drive is only what it said.
+    // Check the quota again: other rooms may exist by now, and the size that the file declared for its drive is untrusted.
     const added = checkpoints.reduce((sum, each) => sum + each.drive_bytes + each.state_bytes, bytes);
     await branch.sandboxes.requireBytes(row, { added });
     await faultPoint("backup.drive");
@@ -154,7 +154,7 @@ async function makeRoom({ deps, records }: Parts, call: KeyCall, { about, row }:
         for (const checkpoint of checkpoints) insertCheckpoint(queries, checkpoint);
         const warnings = [...deps.quota.admit(queries, call, { rooms: 1 }), ...record.warnings];
         const made = { room: { ...record, warnings }, of_room: about.room_id, backed_up_at: made_at, left_out };
-        // On record with its row: a room that is there has come from somewhere.
+        // Stored in the same commit as the room's row: a room that exists has a recorded origin.
         call.work.keep("created", made);
         return made;
       });

@@ -1,7 +1,7 @@
 /**
- * Owns the checkpoints of a room in its file: the drive and what the database had of each, without its sandboxes. One that comes from
- * outside is made anew rather than put in its place: its drive is made for a moment, within what a drive may have, and kept again as a
- * checkpoint keeps one; its state is what the nouns accept of it.
+ * The checkpoints in a room's backup file: drive and database state of each, without its sandboxes. A checkpoint from outside is made again
+ * rather than copied: its drive is created temporarily, within a drive's limits, and stored again as a checkpoint stores one; its state
+ * consists of the parts that the nouns accept.
  */
 import { link, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -33,7 +33,10 @@ const placeIn = ({ place }: RoomFile, checkpointId: string) => {
   return { directory, store: join(directory, "drive"), state: join(directory, "state.ndjson") };
 };
 
-/** Gives their drives' files further names in the file's place, so that they are there for as long as it takes. Nobody deletes one meanwhile. */
+/**
+ * Creates hard links to their drives' files in the backup's directory, so that they exist as long as needed. The checkpoints must not be
+ * deleted during this.
+ */
 export async function keepCheckpoints(
   { database, paths }: Pick<RoomDeps, "database" | "paths">,
   { room_uid }: Pick<RoomRow, "room_uid">,
@@ -44,7 +47,7 @@ export async function keepCheckpoints(
   for (const { checkpoint_id } of rows) {
     const [from, to] = [paths.checkpoint(room_uid, checkpoint_id), placeIn(file, checkpoint_id)];
     await makeStoreDirectories(to.store);
-    // Without the calls of its guests, which nobody can make there.
+    // Without the stored calls of its guests, which cannot be made from there.
     await file.alone(async () => {
       over.throwIfAborted();
       const { nouns } = await readState(from.state);
@@ -68,7 +71,7 @@ function lifeOf(expires_at: string | null, made_at: string): number {
   return Math.min(MAX_SNAPSHOT_SECONDS, Math.max(1, left));
 }
 
-/** What was kept of them, as files of the room's file. */
+/** Their stored files, as entries of the room's backup file. */
 export async function* filesOfCheckpoints(file: RoomFile): AsyncGenerator<Belonging> {
   for (const id of await namesIn(file.place.checkpoints)) {
     const { store, state } = placeIn(file, id);
@@ -83,7 +86,9 @@ export async function* filesOfCheckpoints(file: RoomFile): AsyncGenerator<Belong
 
 const belonging = (place: string, path: string): Belonging => ({ place, path, bytes: 0, to: null, digest: null });
 
-/** Makes one of what was read of it; its row is for who makes the room's. Throws NotWhole, drive_full, disk_full, quota_exceeded. */
+/**
+ * Makes a checkpoint from its files; the caller inserts its row with the room's. Throws NotWhole, drive_full, disk_full, quota_exceeded.
+ */
 export async function bringCheckpoint(
   deps: RoomDeps,
   call: KeyCall,

@@ -1,7 +1,6 @@
 /**
- * Owns where rooms' files are put together and read: a directory for each, away from rooms, which is gone as soon as the file is. What a
- * daemon that was killed has left is thrown away at the next start. An organization has few at a time, since each may be as large as a
- * drive.
+ * Working directories for writing and reading rooms' backup files: one each, outside of the rooms, removed together with the file.
+ * Leftovers of a killed daemon are erased at the next start. An organization has few concurrently, since each may be as large as a drive.
  */
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -17,7 +16,7 @@ const MOST_OF_HOST = 8;
 
 export interface RoomFile {
   place: ReturnType<Paths["room_file"]>;
-  /** Does what holds a state of a room in memory, which may be large: nothing else of rooms' files does so meanwhile, whoever's it is. */
+  /** Runs work that holds a room's state in memory, which may be large: one at a time over all rooms' backup files and organizations. */
   alone<T>(work: () => Promise<T>): Promise<T>;
   /** Again does nothing. */
   remove(): Promise<void>;
@@ -32,7 +31,7 @@ export class RoomFiles {
     this.#deps = deps;
   }
 
-  /** Throws invalid_state where the organization, or the host, has as many as it may. */
+  /** Throws invalid_state if the organization, or the host, is at its limit. */
   async begin(orgId: OrgId): Promise<RoomFile> {
     const held = this.#held.get(orgId) ?? 0;
     const all = [...this.#held.values()].reduce((sum, each) => sum + each, 0);

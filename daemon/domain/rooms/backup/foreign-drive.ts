@@ -1,11 +1,11 @@
-/** Owns making a drive of a store that anybody may have written: within bounds, and what is wrong with it is told as of the file. */
+/** Restores a drive from an untrusted store: within bounds, and with errors attributed to the file. */
 import { DeadlineError } from "../../../core/published.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import type { Copied, Restoring } from "../../../host/files/drive-store.ts";
 import { copying } from "../checkpoints/copying.ts";
 import { NotWhole } from "../move/format.ts";
 
-/** What a list that no roomd has made comes to. */
+/** Errors that an invalid list of entries can cause. */
 const OF_THE_LIST = ["ENOENT", "EEXIST", "ENAMETOOLONG", "EINVAL", "ENOTDIR", "EISDIR", "EFBIG"];
 
 /** Throws NotWhole, drive_full, disk_full. */

@@ -1,10 +1,10 @@
 /**
- * Owns the form of a room's backup file: that of a move (move/format.ts) with another first line, and with nothing in it but what the
- * database has, the drive, and the same of checkpoints. Anybody may have written one.
+ * Format of a room's backup file: that of a move (move/format.ts) with a different first line, and containing only the database state, the
+ * drive, and the same of checkpoints. The file is untrusted.
  *
- *   {"roomd_room_backup":1,"about":…}   what the room was
- *   {"file":"state",…} …                what the database has of it, a row in each line
- *   {"file":"entries",…} …              and the rest as in a move
+ *     {"roomd_room_backup":1,"about":…}   description of the room
+ *     {"file":"state",…} …                its database state, a row in each line
+ *     {"file":"entries",…} …              and the rest as in a move
  */
 
 import { type Static, Type } from "@sinclair/typebox";
@@ -21,18 +21,18 @@ import { CLOCKS_APART_MS, isMomentBy } from "../../../db/foreign.ts";
 import { NotWhole } from "../move/format.ts";
 
 export const BACKUP_FORMAT = 1;
-/** Of what the database has of a room, in its file, and of one row in it. */
+/** Limits of a room's database state in its file, and of one row in it. */
 export const MOST_STATE_BYTES = 512 * 1024 ** 2;
 /** Of all its tables together: they are put in one commit, in which nothing else has a turn for about a second then. */
 export const MOST_STATE_ROWS = 300_000;
 export const MOST_ROW_BYTES = 4 * 1024 ** 2;
-/** What guests may have more on their drive than it may have, before they are stopped. */
+/** By how much guests may exceed the drive's limits before they are stopped. */
 export const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
 
 const MOST_SECONDS = 31_536_000;
 
 const ID = "chk_[0-9A-Z]{26}";
-/** What of a checkpoint may be in a file, by its place. */
+/** Paths of a checkpoint's files that may be in a backup. */
 export const OF_CHECKPOINT = new RegExp(
   `^checkpoints/${ID}/(state\\.ndjson|drive/entries\\.ndjson|drive/contents/[0-9a-f]{2}/(0|[1-9]\\d{0,14}))$`,
 );
@@ -67,10 +67,10 @@ export type BackedUp = Static<typeof backedUp>;
 
 export const opening = (about: BackedUp): object => ({ roomd_room_backup: BACKUP_FORMAT, about });
 
-/** More is not told. */
+/** Limit of errors that are reported. */
 const MOST_ERRORS = 20;
 
-/** Throws NotWhole; invalid_body with all fields that are none. */
+/** Throws NotWhole; invalid_body with all invalid fields. */
 export function readOpening(line: string): BackedUp {
   const said = objectOf(line);
   const { roomd_room_backup: format, about } = said;

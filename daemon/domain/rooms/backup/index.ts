@@ -1,4 +1,4 @@
-/** Owns rooms' own backups: taking a room away as a file, and making a room of one. */
+/** Backups of rooms by clients: downloading a room as a file, and making a room from one. */
 import { ROOM_FILE_TYPE, roomBackup, roomFromBackup } from "../../../../shared/api/room-backups.ts";
 import { monotonicMs } from "../../../core/clock.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
@@ -27,7 +27,7 @@ interface Parts {
 
 export interface RoomBackups {
   operations: Bound[];
-  /** Throws away what a daemon that was killed has left of files. */
+  /** Erases leftover backup files of a killed daemon. */
   sweep(): Promise<void>;
 }
 
@@ -82,10 +82,13 @@ export function makeRoomBackups({ deps, records, locks, findRow, lookup, schedul
   return { operations: [backup, fromBackup], sweep: () => files.sweep() };
 }
 
-/** For who still sends when a file is refused. */
+/** For a client that is still sending when its file is refused. */
 const HEARD_MS = 10_000;
 
-/** Who is refused in the middle of a file gets to hear why: what comes of it then is taken for a while, and thrown away. */
+/**
+ * If a file is refused while the client is still sending, the client still receives the error: the rest of its body is read for a while,
+ * and discarded.
+ */
 async function heard<T>(source: AsyncIterator<Uint8Array>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

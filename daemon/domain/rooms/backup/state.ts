@@ -1,4 +1,7 @@
-/** Owns reading what a file from outside says that the database had of its room: bounded line by line, and given to the nouns to be held against what they write. */
+/**
+ * Reads a room's database state from an untrusted file: bounded line by line, and passed to the nouns, which validate it against what they
+ * write.
+ */
 import { createReadStream } from "node:fs";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -35,7 +38,7 @@ export async function readForeignState(path: string, nouns: Nouns, origin: Origi
     return Object.fromEntries(accepted) as RoomState["nouns"];
   } catch (error) {
     if (error instanceof Foreign) throw new NotWhole(error.message, { cause: error });
-    // Of what is nested too deep.
+    // JSON that is nested too deep throws these.
     if (error instanceof SyntaxError || error instanceof RangeError) throw notOurs(error);
     if (errnoOf(error) === "ENOENT") throw new NotWhole("it has nothing of messages, barriers and agents");
     throw error;

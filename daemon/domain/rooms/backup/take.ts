@@ -1,10 +1,12 @@
 /**
- * Owns making a room's file:
+ * Makes a room's backup file:
  *
- *   the drive is copied while all run → neither calls nor guests change it: what the database has is read in one commit, the copy is
- *   brought up to date → all go on → the file is sent as it is taken
+ *     the drive is copied while guests and calls run
+ *     → the drive is quiesced (neither calls nor guests change it): the database state is read in one commit,
+ *       and the copy is brought up to date
+ *     → the drive is released → the file is streamed as the client reads it
  *
- * The room does not know of it afterwards, and whoever does not take the file for a while is sent no more of it.
+ * The room keeps no trace of it afterwards, and a client that does not read for a while is disconnected.
  */
 import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import { monotonicMs, now, startTimer, stopTimer } from "../../../core/clock.ts";
@@ -26,7 +28,7 @@ import { type BackedUp, BEYOND, opening, requireStateFits } from "./format.ts";
 /** Guests that wait for their drive for longer may take it for broken. */
 const MOST_STILL_MS = 60_000;
 
-/** Packs what the room is into the file's place. Throws quota_exceeded, drive_full, disk_full, invalid_state. */
+/** Packs the room into the file's directory. Throws quota_exceeded, drive_full, disk_full, invalid_state. */
 export async function packRoom(
   deps: RoomDeps,
   row: RoomRow,
@@ -71,13 +73,16 @@ async function leftOutOf({ database, paths, branch }: RoomDeps, { room_uid }: Ro
   };
 }
 
-/** One that ends by itself after a while makes one that does. */
+/** A room with a limited lifetime yields a room with the same lifetime. */
 function lifeOf({ created_at, expires_at }: RoomRow): number | null {
   if (expires_at === null) return null;
   return Math.max(1, Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 1000));
 }
 
-/** What was packed as it is taken; its place goes with its last byte, with who reads it, or once nobody does, or too slowly. */
+/**
+ * Streams the packed file as it is read. Its directory is removed after the last byte, when the reader cancels, or if it reads too slowly
+ * or not at all.
+ */
 export function streamOf(file: RoomFile, about: BackedUp, patience: Patience = CLIENTS): ReadableStream<Uint8Array> {
   const pieces = packed(file.place, opening(about), filesOfCheckpoints(file));
   const since = monotonicMs();
@@ -102,7 +107,7 @@ export function streamOf(file: RoomFile, about: BackedUp, patience: Patience = C
   };
   return new ReadableStream<Uint8Array>(
     {
-      // Who asks for it may never read it.
+      // The client may never read the body.
       start: wait,
       pull: async (controller) => {
         stopTimer(waiting);

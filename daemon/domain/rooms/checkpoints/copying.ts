@@ -1,9 +1,9 @@
-/** Owns the copying of drives for what is done with a room as a whole: it is given up with that, and what keeps it from being done is told. */
+/** Copies drives for operations on whole rooms: cancelled with the operation, and with errors that the caller can act on. */
 import { DeadlineError } from "../../../core/published.ts";
 import { errnoOf, ServiceError } from "../../../core/service-error.ts";
 import { DriveCopier } from "../../../host/files/drive-copier.ts";
 
-/** Throws the reason of `over` when that is given up, disk_full, drive_full, invalid_state, and what else `work` throws. */
+/** Throws the reason of `over` if that is aborted, disk_full, drive_full, invalid_state, and any other error of `work`. */
 export async function copying<T>(over: AbortSignal, work: (copier: DriveCopier) => Promise<T>): Promise<T> {
   await using copier = new DriveCopier();
   const giveUp = () => copier.giveUp();

@@ -1,12 +1,12 @@
 /**
  * Takes a checkpoint of a room:
  *
- *   the drive is copied while all run
- *   all sandboxes stand still, their memory saved
- *     └ nothing changes the drive by calls: what the database has of one moment is read, the copy of the drive is brought up to date
- *   all go on ⇒ what the database had is written to a file ⇒ one commit makes snapshots and checkpoint
+ *     the drive is copied while guests and calls run
+ *     all sandboxes are paused, their memory is saved
+ *       └ no call changes the drive: the database state of one moment is read, the copy of the drive is brought up to date
+ *     all sandboxes resume ⇒ the database state is written to a file ⇒ one commit inserts snapshots and checkpoint
  *
- * Until that commit nothing tells of it, and what is on the disk is swept.
+ * Before that commit no row refers to it, and its files on disk are swept after a crash.
  */
 import { mkdir } from "node:fs/promises";
 import {
@@ -32,12 +32,12 @@ import { takeState, taking, writeState } from "./nouns.ts";
 import { checkpointBytes, countCheckpoints, findCheckpoint, insertCheckpoint } from "./store.ts";
 import type { CheckpointRow } from "./table.ts";
 
-/** What guests may have more on their drive than it may have, before they are stopped. */
+/** By how much guests may exceed the drive's limits before they are stopped. */
 const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
 
 export type Taking = Pick<InputOf<typeof checkpointCreate>, "name" | "expires_in_seconds">;
 
-/** The same call again finds the same. Throws what a snapshot throws. */
+/** Idempotent: a retry of the call finds the same checkpoint. Throws the errors of a snapshot. */
 export async function takeCheckpoint(
   deps: RoomDeps,
   call: KeyCall,

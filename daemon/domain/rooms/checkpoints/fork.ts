@@ -1,11 +1,11 @@
 /**
- * Makes another room of a checkpoint:
+ * Makes another room from a checkpoint:
  *
- *   its directory, marked as unborn → its drive → its messages, barriers and agents, in many commits
- *   ⇒ one commit: its row, by which all of that is a room's
- *   → its sandboxes run (start.ts)
+ *     its directory, marked as unborn → its drive → its messages, barriers and agents, in many commits
+ *     ⇒ one commit: its row, which makes all of that part of a room
+ *     → its sandboxes run (start.ts)
  *
- * What a daemon finds unborn at its start goes; a room that has a row is gone on with.
+ * A starting daemon removes unborn rooms, and continues rooms that have a row.
  */
 import { rm, writeFile } from "node:fs/promises";
 import { newId, type SandboxId } from "../../../../shared/ids.ts";
@@ -113,7 +113,7 @@ export async function forkRoom(
   return { room: { ...record, warnings: [...warnings, ...record.warnings] }, items };
 }
 
-/** One that ends by itself after a while makes others that do. */
+/** A room with a limited lifetime yields rooms with the same lifetime. */
 function sameLife({ created_at, expires_at }: RoomRow, from: string): string | null {
   if (expires_at === null) return null;
   return after(from, Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 1000));
@@ -125,7 +125,7 @@ export function renamed(path: string, formerIds: readonly string[], roomId: stri
   return former === undefined ? path : `/v1/rooms/${encodeURIComponent(roomId)}/${path.slice(former.length)}`;
 }
 
-/** Throws insufficient_scope: what is about all agents of a room is none of one's. */
+/** Throws insufficient_scope: a key that is bound to one agent has no access to operations on all agents of a room. */
 export function requireWholeRoom({ caller: { agent_id } }: KeyCall): void {
   if (agent_id === null) return;
   throw new ServiceError("insufficient_scope", {
@@ -133,7 +133,7 @@ export function requireWholeRoom({ caller: { agent_id } }: KeyCall): void {
   });
 }
 
-/** Throws insufficient_scope: who makes a room with sandboxes makes those too. */
+/** Throws insufficient_scope: a caller that makes a room with sandboxes needs the scope for those too. */
 export function requireSandboxes(call: KeyCall): void {
   requireWholeRoom(call);
   const { scopes } = call.caller;

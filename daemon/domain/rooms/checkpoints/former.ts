@@ -1,6 +1,6 @@
 /**
- * Owns drives and checkpoints that a room has no more, or was to have: each is put aside under a name that none has had, and erased
- * there, so that nobody erases what another makes under the same name.
+ * Drives and checkpoints that a room no longer has, or was meant to get: each is renamed to a unique name and erased there, so that no
+ * erasure hits a directory that another operation makes under the old name.
  */
 import { existsSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import type { RoomDeps } from "../deps.ts";
 
-/** Puts the drive aside that lies beside the room's; resolves once its place is free, and erases it after that. */
+/** Moves aside the second drive next to the room's; resolves once its path is free, and erases it after that. */
 export async function putAside(deps: RoomDeps, roomUid: RoomUid): Promise<void> {
   const { paths, driveQuota } = deps;
   const turned = paths.turned_drive(roomUid);
@@ -23,7 +23,7 @@ export async function putAside(deps: RoomDeps, roomUid: RoomUid): Promise<void> 
   eraseFormer(deps, roomUid);
 }
 
-/** Erases all that was put aside, in the background. */
+/** Erases everything that was moved aside, in the background. */
 export function eraseFormer({ paths, giveUpSpace, log }: RoomDeps, roomUid: RoomUid): void {
   const erase = async () => {
     for (const name of await namesIn(paths.former(roomUid))) {

@@ -1,4 +1,4 @@
-/** Owns the calls that list a room's checkpoints, show one and delete one. */
+/** The calls that list a room's checkpoints, show one and delete one. */
 import { checkpointDelete, checkpointGet, checkpointList } from "../../../../shared/api/checkpoints.ts";
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
 import { readCursor, toPage } from "../../../core/cursor.ts";

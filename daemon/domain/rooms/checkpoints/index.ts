@@ -1,4 +1,4 @@
-/** Owns checkpoints of rooms: taking them, what is made of them, and how they end. */
+/** Checkpoints of rooms: taking, forking, restoring, expiry and deletion. */
 import { checkpointCreate, roomFork, roomRestore } from "../../../../shared/api/checkpoints.ts";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import type { RoomUid } from "../../../../shared/ids.ts";
@@ -26,16 +26,16 @@ import { sweepCheckpoints } from "./sweep.ts";
 import type { CheckpointRow } from "./table.ts";
 import { Unfinished } from "./unfinished.ts";
 
-/** One that is in use when it ends by itself. */
+/** Retry delay for a checkpoint that is in use when it expires. */
 const AGAIN_MS = 60_000;
 
 export interface Checkpoints {
   operations: Bound[];
-  /** Removes what an earlier daemon left half done, and goes on with what ends by itself. */
+  /** Removes leftovers of an earlier daemon, resumes unfinished work, and schedules expiries. */
   recover(answering: Promise<unknown>): void;
-  /** The room is being destroyed: what is done with it as a whole is given up. Resolves once it has ended, or takes long. */
+  /** The room is being destroyed: aborts operations on it as a whole. Resolves once they have ended, or after a timeout. */
   end(room: Pick<RoomRow, "room_uid" | "room_id">): Promise<void>;
-  /** Within a transaction: the room's checkpoints are none any more; their files go with it. */
+  /** Within a transaction: removes the rows of the room's checkpoints; their files are removed with the room. */
   forget(queries: Queries, roomUid: RoomUid): void;
   /** Some have come with a room: they too end by themselves. */
   schedule(): void;
@@ -71,7 +71,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     expiring.delete(checkpointId);
     expiries.set(checkpointId, null);
   };
-  /** Nobody deletes it meanwhile, or what it has. */
+  /** Prevents the deletion of the checkpoint and its snapshots during `work`. */
   const using = <T>({ sandboxes }: CheckpointRow, work: () => Promise<T>) =>
     branch.sandboxes.use(
       sandboxes.map(({ snapshot_id }) => snapshot_id),
@@ -133,7 +133,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     items: branch.sandboxes.items(toTarget(row, paths)),
   });
 
-  /** What the same call has made before, though it was not answered. */
+  /** The room that an earlier attempt of the same call made without a response. */
   const madeBefore = async ({ work: { begun } }: KeyCall): Promise<OutputOf<typeof roomFork> | null> => {
     if (!begun) return null;
     const row = getRoom(database.queries, String(begun.room_uid) as RoomUid);
@@ -199,7 +199,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
       requireSandboxes(call);
       requireLive(toTarget(row, paths));
       const { checkpoint_id } = checkpoint;
-      // The same call has begun it, and somebody has brought it to its end.
+      // An earlier attempt of the same call started it, and it was completed since.
       const isDone = call.work.begun?.restored === checkpoint_id && row.branching?.kind !== "restore";
       const restored = isDone ? await asItIs(row) : await restoreNow(call, row, checkpoint);
       const failed = restored.items.filter(({ problem }) => problem !== null).length;
@@ -212,7 +212,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
     operations: [create, fork, restore, ...makeCheckpointGet(deps, find, removeUnused)],
     recover: (answering) => {
       for (const { room_uid, branching } of liveRooms(database.queries)) {
-        // Whose it is then is found out elsewhere.
+        // Its owner is determined elsewhere.
         if (branching?.kind === "move") continue;
         if (branching !== null) {
           void answering.then(() => unfinished.finish(room_uid));
@@ -240,7 +240,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
   };
 }
 
-/** Throws snapshot_in_use where a room is just being made of the checkpoint, or turned back to it. */
+/** Throws snapshot_in_use if a room is being made from the checkpoint, or restored to it. */
 function requireDone(branching: readonly RoomRow[], checkpointId: string): void {
   const [room] = branching.filter(
     (row) => row.branching !== null && row.branching.kind !== "move" && row.branching.checkpoint_id === checkpointId,

@@ -1,12 +1,12 @@
 /**
- * Owns what is done with a room as a whole: it is saved or turned back, one thing at a time, or others are made of what it has saved,
- * several of them side by side.
+ * Locks for operations on a whole room: it is saved or restored, one operation at a time, or others are made from its checkpoints, several
+ * concurrently.
  */
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { within } from "../../../core/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
-/** What goes on longer needs nothing more of the room. */
+/** Timeout of `end`: an operation that takes longer needs nothing more of the room. */
 const PATIENCE_MS = 10_000;
 
 interface Held {
@@ -24,7 +24,7 @@ export class Locks {
     return this.#hold(roomUid, what, false, work);
   }
 
-  /** The same for what only reads what was saved, and goes on beside others that do. */
+  /** The same for operations that only read a checkpoint, concurrently with others that do. */
   share<T>(roomUid: RoomUid, what: string, work: (over: AbortSignal) => Promise<T>): Promise<T> {
     return this.#hold(roomUid, what, true, work);
   }
@@ -50,7 +50,7 @@ export class Locks {
     }
   }
 
-  /** The room is being destroyed: what is under way is given up. Resolves once it has ended, or does not end soon. */
+  /** The room is being destroyed: aborts its operations. Resolves once they have ended, or after a timeout. */
   async end({ room_uid, room_id }: { room_uid: RoomUid; room_id: string }): Promise<void> {
     const held = [...(this.#held.get(room_uid) ?? [])];
     for (const { end } of held) {

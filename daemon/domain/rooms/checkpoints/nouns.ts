@@ -1,6 +1,6 @@
 /**
- * Owns what the database has of a room at an instant: the states of all nouns, taken of one moment and given in one transaction, and the file in
- * which they are between. Its rows are a line for some of them each, so that no line is long; what is left of the states is the last.
+ * Database state of a room at an instant: the states of all nouns, read at one moment and written back in one transaction, and the file
+ * that holds them in between. Each line of the file has some of the rows, so that no line is long; the last line has the remaining state.
  */
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
@@ -14,7 +14,7 @@ import type { Database } from "../../../db/transact.ts";
 /** The nouns in the order in which they are put. */
 export type Nouns = Readonly<Record<"agents" | "fabric" | "barriers", Branch<unknown>>>;
 
-/** How the calls that guests have made branch: by whose they are. */
+/** Branching of the calls that guests have made, by the sandbox that made them. */
 export interface Calls {
   take(queries: Queries, sandboxIds: readonly string[]): unknown;
   put(queries: Queries, state: unknown, guests: BranchedCalls): void;
@@ -61,7 +61,7 @@ export function taking<State>(
   return database.snapshot((queries) => inPieces(take(queries), pieces));
 }
 
-/** Within a transaction; how: put into a room whose nouns were staged, or replace what it has. */
+/** Within a transaction; `how`: put into a room whose nouns were staged, or replace its present state. */
 export function giveState(
   queries: Queries,
   { nouns, calls }: { nouns: Nouns; calls: Calls },
@@ -79,7 +79,7 @@ export function* takeNouns(queries: Queries, nouns: Nouns, roomUid: RoomUid): St
   return Object.fromEntries(taken) as RoomState["nouns"];
 }
 
-/** Ahead of the transaction that puts them into a room. Rejects with the signal's reason; RoomDeps.fabric.forget removes what was staged. */
+/** Before the transaction that puts them into a room. Rejects with the signal's reason; RoomDeps.fabric.forget removes staged rows. */
 export async function stageNouns(
   nouns: Nouns,
   state: RoomState["nouns"],
@@ -89,7 +89,7 @@ export async function stageNouns(
   for (const name of NAMES) await nouns[name].stage(state[name], room, over);
 }
 
-/** Rooms whose nouns were staged, and that were not made. */
+/** Rooms with staged nouns that were never made. */
 export function strayRooms(queries: Queries, nouns: Nouns): Set<RoomUid> {
   return new Set(NAMES.flatMap((name) => nouns[name].strays(queries)));
 }
@@ -104,7 +104,7 @@ export function giveNouns(
   for (const name of NAMES) nouns[name][how](queries, state[name], room);
 }
 
-/** Whether there is space for what is to replace what the room has. Throws quota_exceeded. */
+/** Checks the space for a state that is to replace the room's. Throws quota_exceeded. */
 export function requireSpaceFor(queries: Queries, nouns: Nouns, state: RoomState["nouns"], room: BranchedRoom): void {
   for (const name of NAMES) nouns[name].requireSpace(queries, state[name], room);
 }
@@ -170,7 +170,7 @@ export function rowsIn(state: unknown): number {
   return Object.values(state).reduce((sum: number, each) => sum + rowsIn(each), 0);
 }
 
-/** Throws where it is not whole, or of another form. */
+/** Throws if it is incomplete, or in another format. */
 export async function readState<State = RoomState>(path: string): Promise<State> {
   const tables = new Map<number, Rows["rows"]>();
   const pieces = new Pieces(loopTime, loopTime.owner, "room.rows");

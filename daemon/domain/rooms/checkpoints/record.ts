@@ -1,8 +1,8 @@
-/** Owns how a checkpoint is shown: its row as the interface's record. */
+/** A checkpoint's row as the API's record. */
 import type { CheckpointRecord } from "../../../../shared/api/checkpoints.ts";
 import type { CheckpointRow } from "./table.ts";
 
-/** `snapshotBytes` is what its snapshots take on disk. */
+/** `snapshotBytes` is the disk space of its snapshots. */
 export function toCheckpointRecord(row: CheckpointRow, room_id: string, snapshotBytes: number): CheckpointRecord {
   const { checkpoint_id, name, drive_bytes, state_bytes, paused_ms, created_at, expires_at } = row;
   return {

@@ -1,13 +1,13 @@
 /**
- * Turns a room back to a checkpoint of its own:
+ * Restores a room to one of its own checkpoints:
  *
- *   the drive of then is made beside the room's ⇒ the row says that it begins: no changes are taken from here on
- *   → all sandboxes end, and hibernate as what they were → the drives change places
- *   ⇒ one commit: what the database had, and that all is in its place
- *   → its sandboxes run (start.ts)
+ *     the checkpoint's drive is created beside the room's ⇒ the row records the restore: changes are refused from here on
+ *     → all sandboxes are ended, and become hibernated ones with the checkpoint's state → the drives are exchanged
+ *     ⇒ one commit: the database state, and that everything is in place
+ *     → its sandboxes run (start.ts)
  *
- * The checkpoint itself is all that this needs. Where it fails before it begins all is as it was; after that it can only be brought to
- * its end: a daemon that finds it half done does it again, as often as that takes.
+ * This needs nothing but the checkpoint itself. If it fails before the row records it, nothing has changed; after that it can only be
+ * completed: a daemon that finds it unfinished retries until it succeeds.
  */
 import { mkdir } from "node:fs/promises";
 import type { SandboxId } from "../../../../shared/ids.ts";
@@ -72,7 +72,7 @@ async function turnBack(
       over.throwIfAborted();
       const known = getRoom(queries, room_uid);
       requireLive(toTarget(known ?? { ...row, state: "destroyed" }, paths));
-      // What has begun can only be brought to its end, whatever was kept elsewhere meanwhile.
+      // A restore that has started can only be completed, even if space was used elsewhere since.
       if (!known?.branching) requireSpaceFor(queries, branch.nouns, state.nouns, room);
       updateRoom(queries, room_uid, { branching: { kind: "restore", checkpoint_id, key_id: call.caller.key_id } });
       call.work.note({ restored: checkpoint_id });

@@ -1,4 +1,7 @@
-/** Owns the last part of making a room of a checkpoint, or turning it back: its sandboxes run, whoever waits in it looks again, and it is done. */
+/**
+ * Last part of making a room from a checkpoint, or of restoring it: starts its sandboxes, clears `branching`, and wakes the room's waiting
+ * calls.
+ */
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { SandboxId } from "../../../../shared/ids.ts";
 import { now, wallMs } from "../../../core/clock.ts";
@@ -19,7 +22,7 @@ export interface Started {
   items: ForkedItem[];
 }
 
-/** What the room's row says until it is done. */
+/** `branching` of the room's row until it is done. */
 export function starting(
   { checkpoint_id }: Pick<CheckpointRow, "checkpoint_id">,
   { caller }: KeyCall,
@@ -28,7 +31,7 @@ export function starting(
   return { kind: "start", checkpoint_id, key_id: caller.key_id, as: Object.fromEntries(as) };
 }
 
-/** The checkpoint's snapshots are in use meanwhile. */
+/** The caller keeps the checkpoint's snapshots in use during this. */
 export async function startRoom(
   { deps, records }: { deps: RoomDeps; records: RoomRecords },
   call: KeyCall,

@@ -1,4 +1,4 @@
-/** Owns the SQL of checkpoints. */
+/** SQL of checkpoints. */
 import { and, asc, count, eq, gt, isNotNull, sql } from "drizzle-orm";
 import type { CheckpointId, OrgId, RoomUid } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
@@ -46,13 +46,13 @@ export function deleteCheckpointsOf(queries: Queries, roomUid: RoomUid): void {
   queries.delete(checkpoints).where(eq(checkpoints.room_uid, roomUid)).run();
 }
 
-/** What an organization's checkpoints take on disk beside their snapshots, in bytes. */
+/** Disk space of an organization's checkpoints without their snapshots, in bytes. */
 export function checkpointBytes(queries: Queries, orgId: OrgId): number {
   const bytes = sql<number>`coalesce(sum(${checkpoints.drive_bytes} + ${checkpoints.state_bytes}), 0)`;
   return queries.select({ bytes }).from(checkpoints).where(eq(checkpoints.org_id, orgId)).get()?.bytes ?? 0;
 }
 
-/** Those that end by themselves. */
+/** Checkpoints that expire. */
 export function expiringCheckpoints(queries: Queries): CheckpointRow[] {
   return queries.select().from(checkpoints).where(isNotNull(checkpoints.expires_at)).all();
 }

@@ -1,4 +1,4 @@
-/** Owns removing what a daemon that was killed has left of checkpoints: directories that no row tells of. */
+/** Removes leftovers of checkpoints from a killed daemon: directories without a row. */
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn } from "../../../host/files/gone.ts";
@@ -14,7 +14,7 @@ export async function sweepCheckpoints(deps: RoomDeps, locks: Pick<Locks, "isHel
     const directory = paths.checkpoints(room_uid);
     for (const name of await namesIn(directory)) {
       if (locks.isHeld(room_uid) || findCheckpoint(database.queries, room_uid, name)) continue;
-      // At once: the same call may come again, and take one of this name.
+      // Synchronous, since a retry of the call may create a directory of this name.
       mkdirSync(paths.former(room_uid), { recursive: true, mode: 0o700 });
       renameSync(join(directory, name), join(paths.former(room_uid), crypto.randomUUID()));
     }

@@ -1,4 +1,4 @@
-/** Owns the columns of checkpoints. */
+/** Columns of checkpoints. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { CheckpointId, OrgId, RoomUid } from "../../../../shared/ids.ts";
 import type { CutSandbox } from "../../sandboxes/index.ts";

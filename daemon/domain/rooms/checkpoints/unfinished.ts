@@ -1,6 +1,6 @@
 /**
- * Owns rooms of which something is being made by a checkpoint and that is not done: what a call has left there, or a daemon before this
- * one, is gone on with, again and again until it is done or the room is no more.
+ * Completes unfinished forks and restores of rooms: the work that a failed call or a previous daemon left is resumed, with retries until it
+ * is done or the room no longer exists.
  */
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
@@ -24,7 +24,7 @@ interface Parts {
   deps: RoomDeps;
   records: RoomRecords;
   locks: Locks;
-  /** Nobody deletes the checkpoint meanwhile. */
+  /** Prevents the deletion of the checkpoint during `work`. */
   using<T>(checkpoint: CheckpointRow, work: () => Promise<T>): Promise<T>;
 }
 
@@ -36,14 +36,14 @@ export class Unfinished {
     this.#parts = parts;
   }
 
-  /** A call has failed: what it has begun is gone on with soon. */
+  /** A call has failed: schedules the completion of the work that it started. */
   look(): void {
     for (const { room_uid, branching } of branchingRooms(this.#parts.deps.database.queries)) {
       if (branching?.kind !== "move") this.#later(room_uid, FIRST_MS);
     }
   }
 
-  /** Goes on with a room now, or later where that fails. Never rejects. */
+  /** Completes a room's work now, or retries later if that fails. Never rejects. */
   async finish(roomUid: RoomUid): Promise<void> {
     const { deps, locks } = this.#parts;
     if (locks.isHeld(roomUid)) return this.#later(roomUid, FIRST_MS);
@@ -79,11 +79,11 @@ export class Unfinished {
         ? restoreRoom(this.#parts, call, row, checkpoint, over)
         : startRoom(this.#parts, call, row, checkpoint, new Map(Object.entries(as))),
     );
-    // That a room was made is on record since its row is there.
+    // The creation of a room is recorded together with its row.
     if (checkpoint.room_uid === roomUid) deps.onEvent("room.restored", row, { checkpoint_id, taken_up: true });
   }
 
-  /** The room that it is made of has ended: what is there of it is all that there will be. */
+  /** The room of the checkpoint has ended: the parts that exist remain as they are. */
   async #giveUp({ room_uid }: RoomRow, checkpoint_id: string): Promise<void> {
     const { log, database } = this.#parts.deps;
     log.error("checkpoint of a room that is made of it is gone", { room_uid, checkpoint_id });

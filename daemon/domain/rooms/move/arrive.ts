@@ -1,12 +1,13 @@
 /**
- * Owns rooms that come from other hosts:
+ * Rooms that arrive from other hosts:
  *
- *   the file is read into a directory of its own → the drive is made of it → all of it is tried ⇒ `room.json`: it is whole
- *     └ the directory says that it is ours ⇒ its directory takes its place, those of its sandboxes theirs → one commit: its rows
- *         ⇒ what it came in goes, its sandboxes are resumed
- *     └ it does not, and cannot any more ⇒ all of it goes
+ *     the file is read into a directory of its own → the drive is made from it → its rows are tried in a dry run
+ *     ⇒ `room.json`: the arrival is complete
+ *       └ the directory places it on this host ⇒ its directory and those of its sandboxes are moved into place
+ *         → one commit: its rows ⇒ the directory of the arrival is removed, its sandboxes are resumed
+ *       └ it does not, and no longer can ⇒ the arrival is removed
  *
- * Whose a room is says the directory alone, so whatever a crash cuts off is found out and gone on with, or thrown away.
+ * The cluster directory alone decides a room's owner, so after a crash the owner is looked up, and the arrival is continued or removed.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
@@ -35,18 +36,18 @@ import { MEMBERS } from "./patience.ts";
 import { branchedOf, giveRows, type MovedState } from "./rows.ts";
 import { RoomReader } from "./unpack.ts";
 
-/** What guests may have more on their drive than it may have, before they are stopped. */
+/** By how much guests may exceed the drive's limits before they are stopped. */
 const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
-/** Of what the database has, and of the list of a drive's entries. */
+/** Limit of the database state, and of the list of a drive's entries. */
 const MOST_ROWS_BYTES = 4 * 1024 ** 3;
-/** After so long nobody is still about to claim it. */
+/** After this time no host is still about to claim it. */
 const FORGOTTEN_MS = 10 * 60_000;
 const AGAIN_MS = 5_000;
-/** For so long a guest is tried that cannot be had here, and nobody gets to the room; then it is ended. */
+/** How long a guest that cannot be placed here is retried, while the room is unreachable; then its sandbox is ended. */
 const GUESTS_MS = 30_000;
 const NONE_GIVEN_UP: Putting = { givenUp: new Set() };
 
-/** Those that have come and have no rows yet. */
+/** Rooms that have arrived and have no rows yet. */
 export function arrivingRooms({ arrivals }: Pick<Paths, "arrivals">): ReadonlySet<string> {
   try {
     return new Set(readdirSync(arrivals));
@@ -58,7 +59,7 @@ export function arrivingRooms({ arrivals }: Pick<Paths, "arrivals">): ReadonlySe
 export class Arrivals {
   readonly #deps: RoomDeps;
   readonly #onArrived: (row: RoomRow) => void;
-  /** Those that are being read, or settled, by whichever comes first. */
+  /** Rooms that are being read or settled, whichever started first. */
   readonly #underWay = new Map<string, Promise<unknown>>();
   /** When guests of a room could not be had for the first time, by the monotonic clock. */
   readonly #lacking = new Map<RoomUid, number>();
@@ -73,7 +74,7 @@ export class Arrivals {
   async receive(roomUid: RoomUid, source: AsyncIterable<Uint8Array>, gone: AbortSignal): Promise<Arrived> {
     if (this.#underWay.has(roomUid)) throw busy();
     return await this.#alone(roomUid, async () => {
-      // What is there of an earlier one is nobody's to throw away who has given nothing in its place.
+      // Only an attempt that has started to replace an earlier arrival may remove it.
       const begun = { is: false };
       try {
         const about = await this.#read(roomUid, source, gone, begun);
@@ -86,19 +87,19 @@ export class Arrivals {
     });
   }
 
-  /** Finds out whose a room that has come is, and does what follows. */
+  /** Determines the owner of a room that has arrived, and completes or removes the arrival. */
   async settle(roomUid: RoomUid): Promise<Settled> {
     for (let busy = this.#underWay.get(roomUid); busy; busy = this.#underWay.get(roomUid)) await busy;
     const state = await this.#alone(roomUid, () => this.#settleNow(roomUid));
     return { state, epoch: getRoom(this.#deps.database.queries, roomUid)?.epoch ?? 0 };
   }
 
-  /** What a daemon before this one has left. Resolves once all that can be settled is. */
+  /** Leftovers of a previous daemon. Resolves once all that can be settled are. */
   async recover(): Promise<void> {
     for (const roomUid of arrivingRooms(this.#deps.paths)) await this.#settleLater(roomUid as RoomUid);
   }
 
-  /** Something of what hosts share has changed: what has become ours is taken up. */
+  /** The shared rows have changed: rooms that this host owns now are taken up. */
   look(): void {
     const { directory, paths, hostId } = this.#deps;
     for (const roomUid of arrivingRooms(paths)) {
@@ -198,7 +199,7 @@ export class Arrivals {
     return about;
   }
 
-  /** What would keep its rows from coming is known before anybody counts on them. */
+  /** Detects errors of its rows before the sender relies on them. */
   async #tryRows(about: About): Promise<void> {
     const { database, paths, branch } = this.#deps;
     const place = paths.arriving(about.room.room_uid);
@@ -209,7 +210,7 @@ export class Arrivals {
     const [tried] = database.rehearse(
       [
         (queries) => {
-          // Once it is ours it comes, whatever other messages came meanwhile.
+          // Checked only here: once this host owns it, it is accepted even if other messages have taken the space since.
           requireSpaceFor(queries, branch.nouns, state.nouns, branchedOf(about.room as unknown as RoomRow));
           giveRows(this.#deps, queries, about, state, NONE_GIVEN_UP);
         },
@@ -238,13 +239,13 @@ export class Arrivals {
       await this.#removeRemains(roomUid);
       return "arrived";
     }
-    // What is known here may be old: a host that was removed meanwhile takes nothing up.
+    // The local replica may be stale: a host that was removed from the cluster in the meantime must not take up rooms.
     const isOurs = async () => {
       const owner = await directory.trueOwner(roomUid);
       return owner?.host_id === hostId && owner.epoch === about.epoch + 1;
     };
     if (!(await isOurs())) {
-      // Whoever is still about to claim it for us cannot after this.
+      // After this, no host can claim it for this one any more.
       await directory.refuse(roomUid, about.epoch);
       if (!(await isOurs())) {
         await this.#throwAway(roomUid);
@@ -278,7 +279,8 @@ export class Arrivals {
       await faultPoint("move.placed");
       const putting = { givenUp: new Set<string>(failed.keys()) };
       return await database.commit((queries) => {
-        // Not after it: whoever writes to it from here on is none of when it was here before.
+        // In the transaction, not after it: this drops the drive's state from an earlier stay of the room on this host, and later writers
+        // belong to the new stay.
         this.#deps.drive.forget(roomUid);
         return giveRows(this.#deps, queries, about, state, putting);
       });
@@ -314,7 +316,7 @@ export class Arrivals {
     const place = paths.arriving(roomUid);
     this.#due.set(roomUid, null);
     this.#lacking.delete(roomUid);
-    // From here on it is none that is whole.
+    // From here on the arrival does not count as complete.
     await rm(place.whole, { force: true });
     if (existsSync(place.drive)) driveQuota.end(place.drive);
     await eraseDirectory(place.directory, this.#deps.giveUpSpace);

@@ -1,7 +1,7 @@
 /**
- * Owns what a room has besides its drive and its rows, as files: snapshots, checkpoints, recordings, and the sandboxes that were saved for
- * its move. Each has a place in the room's file, and one that has several names goes once. What guests have of their templates goes only
- * where the other host does not have it.
+ * Files of a room besides its drive and its rows: snapshots, checkpoints, recordings, and the sandboxes that were saved for its move. Each
+ * has a path in the room's file, and a file with several names is sent once. Template files of guests are sent only if the other host lacks
+ * them.
  */
 import { readdir, stat } from "node:fs/promises";
 import type { RoomUid, SandboxId } from "../../../../shared/ids.ts";
@@ -14,7 +14,7 @@ import { templateFiles } from "../../templates/files.ts";
 export interface Belonging {
   place: string;
   path: string;
-  /** On this disk; 0 of one that is there under another name. */
+  /** Bytes on this disk; 0 for a file that is there under another name. */
   bytes: number;
   /** Its place under a name that went before. */
   to: string | null;
@@ -30,7 +30,7 @@ type Digests = ReadonlyMap<string, string>;
 export class Belongings {
   readonly #paths: Place;
   readonly #roomUid: RoomUid;
-  /** Of what its guests have of their templates. */
+  /** Digests of its guests' template files. */
   #digests: Digests = new Map();
   #atOther: ReadonlySet<string> = new Set();
 
@@ -39,7 +39,10 @@ export class Belongings {
     this.#roomUid = roomUid;
   }
 
-  /** Looks at the files of templates while the room goes on; returns their digests. `sandboxes` may go along. Of what is a template's still it is known. */
+  /**
+   * Computes the digests of template files while the room runs, and returns them. `sandboxes` are those that may be carried along. The
+   * digest of a file that is still a template's is known.
+   */
   async look(sandboxes: readonly SandboxId[]): Promise<string[]> {
     const snapshots = this.#paths.snapshots(this.#roomUid);
     const homes = (await namesIn(snapshots)).map((name) => `${snapshots}/${name}/${BASE}`);
@@ -61,14 +64,14 @@ export class Belongings {
     this.#atOther = new Set([...this.#digests.values()].filter((digest) => !missing.includes(digest)));
   }
 
-  /** What it comes to, in bytes that are to be kept there. */
+  /** Bytes that the other host has to store. */
   async measure(sandboxes: readonly SandboxId[]): Promise<number> {
     let sum = 0;
     for await (const { bytes } of this.all(sandboxes)) sum += bytes;
     return sum;
   }
 
-  /** Nothing of it changes meanwhile. */
+  /** The files must not change during this. */
   async *all(sandboxes: readonly SandboxId[]): AsyncGenerator<Belonging> {
     const placed = new Map<string, string>();
     for await (const [place, path] of this.#files(sandboxes)) {
@@ -97,7 +100,7 @@ async function* filesIn(place: string, directory: string): AsyncGenerator<[strin
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) {
     const [inside, path] = [`${place}/${entry.name}`, `${directory}/${entry.name}`];
-    // What a template's file leads to where it lies on another disk is that file.
+    // A template file on another disk is a symbolic link, and its target counts as the file.
     if (entry.isDirectory()) yield* filesIn(inside, path);
     else if (!entry.name.endsWith(".new")) yield [inside, path];
   }

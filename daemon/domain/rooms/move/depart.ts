@@ -1,13 +1,16 @@
 /**
- * Owns a room's way to another host:
+ * Move of a room to another host:
  *
- *   the other host is asked what it can load → its drive is copied while it runs ⇒ its row says that it moves: nobody gets to it
- *   → who waits in it is told, calls come to their end → its sandboxes are saved, or end → what the database has is read, the copy of
- *   the drive brought up to date, all of it sent: the other host has it ⇒ one change of the directory: it is the other host's
- *   → that says that it has it → its rows and files here go as those of a room that has ended
+ *     the other host is queried for what it can load → the room's drive is copied while it runs
+ *     ⇒ its row records the move: no caller reaches it → waiting calls get an error, running calls finish
+ *     → its sandboxes are saved, or ended → the database state is read, the copy of the drive is brought up to date,
+ *       all of it is sent: the other host has it
+ *     ⇒ one change of the cluster directory: the other host owns it
+ *     → the other host confirms that it has it → its rows and files here are retired like those of a room that has ended
  *
- * Until that change it is here, and goes on here where anything fails; after it, it is there. A directory may forget the change, as after a
- * failover: once it was asked for, nobody gets to the room here, and nothing of it goes, before the other host has said whether it has it.
+ * Before that change the room is here, and stays here if anything fails; after it, the room is there. A directory may lose the change, for
+ * example in a failover: once it was requested, no caller reaches the room here, and nothing of it is removed, until the other host has
+ * replied whether it has it.
  */
 import { existsSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
@@ -33,21 +36,24 @@ import { FORMAT } from "./format.ts";
 import { packed } from "./pack.ts";
 import { aboutOf, recordMove, takeRows } from "./rows.ts";
 
-/** What guests may have more on their drive than it may have, before they are stopped. */
+/** By how much guests may exceed the drive's limits before they are stopped. */
 const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
 
 export interface Departed {
   drive_bytes: number;
   epoch: number;
   sandboxes_ended: string[];
-  /** Whose memory is of no use there. */
+  /** Items without loadable memory there. */
   lost: { snapshots: number; checkpoints: number; recordings: number };
   away_ms: number;
 }
 
 type Head = { seq: number; hash: string } | null;
 
-/** `isCall`: whoever asks is a call about the room itself. Throws invalid_state, host_unreachable, quota_exceeded, disk_full, cluster_unavailable. */
+/**
+ * `isCall`: the move was requested by a call about the room itself. Throws invalid_state, host_unreachable, quota_exceeded, disk_full,
+ * cluster_unavailable.
+ */
 export async function departRoom(
   deps: MoveDeps,
   row: RoomRow,
@@ -85,7 +91,7 @@ export async function departRoom(
       const how = { refused, isForced };
       const { ended } = await deps.sandboxes.moves.leave(room_uid, how);
       await deps.calls.untilDone(row, isCall ? 1 : 0);
-      // What one of those calls has begun to follow.
+      // Again, for event streams that those calls have started.
       deps.audit.endRoom(room_uid);
       // One of those calls may have made another.
       const last = await deps.sandboxes.moves.leave(room_uid, how);
@@ -111,7 +117,7 @@ export async function departRoom(
       claimed = true;
       const { epoch } = await directory.claim(room_uid, owner.epoch, to.host_id);
       await faultPoint("move.claimed");
-      // It is that host's now: whatever is in its way, the room is where this has said, or on its way there.
+      // That host owns it now: whatever hinders it, the room is on the host that the claim named, or on its way there.
       const isThere = await hasIt(deps, to, room_uid, epoch).catch((cause: unknown) => {
         throw new ServiceError("room_moving", { cause });
       });
@@ -138,7 +144,10 @@ interface Ahead {
   useless: number;
 }
 
-/** While all goes on: what the other host has already, and what it can load. Throws invalid_state, disk_full, host_unreachable. */
+/**
+ * While the room runs: determines which files the other host has already, and which machines it can load. Throws invalid_state, disk_full,
+ * host_unreachable.
+ */
 async function lookAhead(
   deps: MoveDeps,
   { room_uid }: RoomRow,
@@ -171,8 +180,8 @@ function wouldLose(snapshots: number, { host_id }: Host, why: string): ServiceEr
 }
 
 /**
- * Finds out whose a room is that was on its way, and does what follows. Resolves with whether it is here. Rejects with
- * cluster_unavailable: it is tried again.
+ * Determines the owner of a room after an interrupted move, and completes or cancels the move. Resolves with whether the room is here.
+ * Rejects with cluster_unavailable; callers retry.
  */
 export async function settleMove(
   deps: MoveDeps,
@@ -194,8 +203,9 @@ export async function settleMove(
   const owner = isClaimed ? await directory.trueOwner(roomUid) : directory.owner(roomUid);
   const hasNone = asked !== null && asked.state !== "gone";
   const isForgotten = hasNone && owner?.host_id === goalId;
-  // The other host frees the name when the room has ended there, and would know that it had it; the removal of that host, also by itself, frees
-  // it too. After days neither is known: the room may have lived and ended there, and the copy here is kept as an ended room's.
+  // The other host frees the name when the room has ended there, and would still report that it had it; the removal of that host, automatic
+  // or not, frees the name too. After days neither is known: the room may have lived and ended there, and the copy here is kept like an
+  // ended room's.
   const freed = owner === null && claiming === true && !hasNone ? await directory.freedBy(roomUid) : null;
   const isRemoved = freed !== null && (freed.isRemoval || freed.host_id !== goalId);
   const comesBack = owner === null && claiming === true && (hasNone || isRemoved);
@@ -205,7 +215,7 @@ export async function settleMove(
     await retireMoved(deps, row, { to: last.host_id, epoch: last.epoch, head: null });
     return false;
   }
-  // The other host gave up what it had, and the directory forgot that: it is told again whose it is, in an epoch of its own.
+  // The other host discarded its copy, and the directory lost that: the directory gets this host as the owner again, in a new epoch.
   const next = isForgotten ? { epoch: owner.epoch + 1 } : comesBack ? returned(goalId, epoch) : {};
   await database.commit((queries) => updateRoom(queries, roomUid, { branching: null, updated_at: now(), ...next }));
   if (comesBack)
@@ -224,8 +234,8 @@ export async function settleMove(
 }
 
 /**
- * Puts aside what a daemon before this one has copied of a room whose row does not say yet that it moves: it is erased with what the room
- * has no more. Before anybody can ask for a move, which would make its own. Never rejects.
+ * Moves aside the copy that a previous daemon made of a room whose row does not record the move yet: it is erased with the room's other
+ * retired files. Runs before any caller can request a move, which would make its own copy. Never rejects.
  */
 export async function putDepartingAside({ paths, log, giveUpSpace }: MoveDeps, roomUid: RoomUid): Promise<void> {
   const { directory } = paths.departing(roomUid);
@@ -239,7 +249,7 @@ export async function putDepartingAside({ paths, log, giveUpSpace }: MoveDeps, r
   );
 }
 
-/** What its row says of a room whose next host was removed before it said that it has it. */
+/** Row changes for a room if its next host was removed before it confirmed that it has the room. */
 function returned(host: string, epoch: number): Partial<RoomRow> {
   const status_message = `The host that it had moved to, ${host}, was removed. The room is as it was when it moved.`;
   return { epoch: epoch + 2, status_reason: "returned", status_message, last_transition_at: now() };
@@ -251,10 +261,10 @@ async function hasIt(deps: MoveDeps, host: Host, roomUid: RoomUid, epoch: number
   return told.epoch >= epoch;
 }
 
-/** For telling the other host that what it has is nobody's. */
+/** Timeout for requesting the other host to settle the room, by which it discards an arrival that it does not own. */
 const FORGET_MS = 30_000;
 
-/** What is left of a room here that is another host's. */
+/** Retires the remains here of a room that another host owns. */
 async function retireMoved(
   deps: MoveDeps,
   row: RoomRow,

@@ -1,4 +1,4 @@
-/** Owns emptying this host: one of its rooms after another goes to a host that is chosen as for a new room. */
+/** Empties this host: moves its rooms one after another, each to a host that is chosen as for a new room. */
 import { hostEvacuate } from "../../../../shared/api/hosts.ts";
 import type { KeyId } from "../../../../shared/ids.ts";
 import { type Bound, bind } from "../../../core/operation.ts";

@@ -1,6 +1,6 @@
 /**
- * Rooms on this host that the directory places on another. A room in a newer epoch there is given up: its row gets a move, and settling the
- * move retires it. A room in the same epoch stays as it is, and waits in it end; ownership.ts refuses its calls.
+ * Rooms on this host that the directory places on another. A room with a newer epoch there is abandoned here: its row gets a move, and
+ * settling the move retires it. A room with the same epoch stays as it is, and its waits end; ownership.ts refuses its calls.
  */
 import type { KeyId, RoomUid } from "../../../../shared/ids.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
@@ -10,7 +10,7 @@ import { getRoom, roomsOfOthers, updateRoom } from "../store.ts";
 import type { Moving } from "../table.ts";
 import type { MoveDeps } from "./deps.ts";
 
-/** News that follow each other are looked at together: a call is refused by its own check before. */
+/** Debounce: changes that follow each other are examined together; until then each call is refused by its own check. */
 const LOOK_MS = 250;
 /** Of one look. */
 const MOST_ROOMS = 1_000;

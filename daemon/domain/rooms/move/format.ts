@@ -1,18 +1,18 @@
 /**
- * Owns the form of a room's file, which holds a room whole: what of it is in the database, and its drive as a store keeps one
- * (drive-store.ts). It is one stream, of lines of JSON and the bytes that a line announces:
+ * Format of a room's file, which holds a complete room: its database state, and its drive in the format of a store (drive-store.ts). It is
+ * one stream of JSON lines and the bytes that a line announces:
  *
- *   {"roomd_room":1,"about":…}               what the room is
- *   {"file":"state","size":…}                what the database has of it, in lines (checkpoints/nouns.ts)
- *   {"at":0,"bytes":…} bytes …               what is between two pieces is a hole
- *   {"file":"entries","size":…} …            the list of the drive's entries
- *   {"file":17,"size":…} …                   what is in the drive's files, by their numbers in the list
- *   {"file":"snapshots/…","size":…} …        what else the room has, by its place in it (belongings.ts)
- *   {"link":"snapshots/…","to":"…"}          the same file once more
- *   {"same":"sandboxes/…","digest":"…"}      a file of a template, which the other host has
- *   {"end":{"files":…,"sha256":"…"}}         of all that came before it
+ *     {"roomd_room":1,"about":…}               description of the room
+ *     {"file":"state","size":…}                its database state, in lines (checkpoints/nouns.ts)
+ *     {"at":0,"bytes":…} bytes …               gaps between pieces are holes
+ *     {"file":"entries","size":…} …            the list of the drive's entries
+ *     {"file":17,"size":…} …                   contents of the drive's files, by their numbers in the list
+ *     {"file":"snapshots/…","size":…} …        other files of the room, by their paths in it (belongings.ts)
+ *     {"link":"snapshots/…","to":"…"}          another name of the same file
+ *     {"same":"sandboxes/…","digest":"…"}      a template file, which the other host has
+ *     {"end":{"files":…,"sha256":"…"}}         over everything before it
  *
- * Nothing in it names a place on a host: a drive's files have numbers, and the names that guests have chosen are in the list alone.
+ * It contains no host paths: files of a drive have numbers, and names that guests have chosen are in the list alone.
  */
 
 import { type Static, Type } from "@sinclair/typebox";
@@ -31,7 +31,7 @@ const moment = Type.String({ pattern: "^\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,16}Z$" })
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const text = Type.String({ maxLength: 1024 });
 
-/** Where an audit chain ends. */
+/** Head of an audit chain. */
 const head = Type.Union([Type.Null(), Type.Object({ seq: count, hash: Type.String({ maxLength: 64 }) })]);
 
 export const about = Type.Object({
@@ -49,12 +49,12 @@ export const about = Type.Object({
     keep_drive: Type.Boolean(),
     former_ids: Type.Array(text, { maxItems: 1000 }),
   }),
-  /** Who had it, and in which epoch. */
+  /** Previous owner and its epoch. */
   from: text,
   epoch: count,
   head,
   drive_bytes: count,
-  /** Of what it has besides: snapshots, checkpoints, recordings, and sandboxes that go along. */
+  /** Bytes of its other files: snapshots, checkpoints, recordings, and sandboxes that are carried along. */
   other_bytes: count,
 });
 export type About = Static<typeof about>;

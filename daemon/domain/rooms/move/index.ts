@@ -1,4 +1,4 @@
-/** Owns moving rooms between hosts: the call that asks for it, and what a crash leaves of it on either. */
+/** Moves of rooms between hosts: the call that requests one, and recovery from a crash on either host. */
 
 import { Value } from "@sinclair/typebox/value";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
@@ -28,11 +28,11 @@ const AGAIN_MS = 2_000;
 
 export interface Moves {
   operations: Bound[];
-  /** What other hosts ask of this one. */
+  /** Requests that other hosts send to this one. */
   forPeers: PeerCalls;
-  /** Whether a room of this name has come, and nobody can get to it yet. */
+  /** Whether a room of this name has arrived and is not reachable yet. */
   isComing(orgId: OrgId, roomId: string): boolean;
-  /** Goes on with what a daemon before this one left, on its way here or from here. */
+  /** Resumes moves to and from this host that a previous daemon left unfinished. */
   recover(): Promise<void>;
   stop(): void;
 }
@@ -56,7 +56,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
   const arrivals = new Arrivals(deps, schedule);
   const due = new Deadlines((roomUid) => void goOn(roomUid as RoomUid));
   const later = (roomUid: RoomUid) => due.setIn(roomUid, AGAIN_MS);
-  /** What a call has left half done, or a daemon before this one. Never rejects. */
+  /** Settles a move that a call or a previous daemon left unfinished. Never rejects. */
   const goOn = async (roomUid: RoomUid) => {
     if (locks.isHeld(roomUid)) return later(roomUid);
     try {
@@ -148,7 +148,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
   };
 }
 
-/** Throws not_ready: what is being made of it by a checkpoint has to be done first. */
+/** Throws not_ready: a fork or restore of the room has to be finished first. */
 function requireMade({ room_id, branching }: RoomRow): void {
   if (branching === null) return;
   throw new ServiceError("not_ready", {
@@ -158,7 +158,7 @@ function requireMade({ room_id, branching }: RoomRow): void {
   });
 }
 
-/** It is where it is to be. */
+/** The result if the room is already on the requested host. */
 function itself({ room_id, room_uid }: RoomRow, host: string, epoch: number): OutputOf<typeof roomMove> {
   const lost = { snapshots: 0, checkpoints: 0, recordings: 0 };
   return { room_id, room_uid, from: host, to: host, epoch, drive_bytes: 0, sandboxes_ended: [], lost, away_ms: 0 };

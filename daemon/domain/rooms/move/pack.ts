@@ -1,4 +1,4 @@
-/** Owns writing a room's file: a stream of what was packed of a room, which is read no faster than it is taken. */
+/** Writes a room's file: a stream of the packed room, with backpressure from its reader. */
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { findData, findHole } from "../../../host/files/holes.ts";
 import { entriesIn, shardsIn } from "../../../host/files/store-places.ts";
@@ -8,11 +8,11 @@ import { type FileName, PIECE_BYTES } from "./format.ts";
 export interface Packed {
   /** Of the drive. */
   store: string;
-  /** A file: what the database has. */
+  /** Path of the file with the database state. */
   state: string;
 }
 
-/** `first` says what the room is, `belongings` is what the room has besides. Throws what reading throws. */
+/** `first` describes the room, `belongings` are its other files. Throws read errors. */
 export async function* packed(
   { store, state }: Packed,
   first: object,

@@ -1,4 +1,4 @@
-/** Owns what the database has of a room that moves: taken of one moment, and given in a transaction. */
+/** Database state of a room that moves: read at one moment, and written in a transaction. */
 import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import { now } from "../../../core/clock.ts";
 import type { Steps } from "../../../core/loop/index.ts";
@@ -23,7 +23,7 @@ export interface MovedState extends RoomState {
 
 const SYSTEM = { type: "system", id: "rooms", name: "rooms" };
 
-/** What is said of the room besides. */
+/** Further description of the room. */
 export function aboutOf({
   queries,
   row,
@@ -48,7 +48,7 @@ export function aboutOf({
   };
 }
 
-/** Nobody changes any of it any more. */
+/** Runs once the room's rows can no longer change. */
 export function* takeRows({ branch, sandboxes }: RoomDeps, queries: Queries, row: RoomRow): Steps<MovedState> {
   const { room_uid } = row;
   return {
@@ -90,12 +90,12 @@ export function giveRows(
   return row;
 }
 
-/** Time goes on while a room moves. */
+/** A move does not pause the room's clock. */
 export function branchedOf({ room_uid, org_id }: Pick<RoomRow, "room_uid" | "org_id">): BranchedRoom {
   return { room_uid, org_id, pausedMs: 0 };
 }
 
-/** Each chain names where the other ended: what is cut off of one is missed in the other. */
+/** Each chain names the head of the other, so that records cut off from one are detected as missing by the other. */
 export function recordMove(
   queries: Queries,
   { org_id, room_id, room_uid }: Pick<RoomRow, "org_id" | "room_id" | "room_uid">,

@@ -1,4 +1,4 @@
-/** Owns reading a room's file into directories of the host's own, strictly: what it says is believed once all of it was seen. */
+/** Reads a room's file into directories that the host has chosen, strictly: its contents are trusted only once all of it was read. */
 import { type FileHandle, link, mkdir, open, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { monotonicMs } from "../../../core/clock.ts";
@@ -13,7 +13,7 @@ import type { Packed } from "./pack.ts";
 import { leftMs, type Patience } from "./patience.ts";
 
 export interface Unpacked extends Packed {
-  /** Directories: of what the room has besides its drive, and of its sandboxes. */
+  /** Directories for the room's files besides its drive, and for its sandboxes. */
   room: string;
   sandboxes: string;
   /** Files of this host's templates, by their digests. */
@@ -29,11 +29,11 @@ export interface UnpackBounds {
   /** Of one file, with its holes; absent: any. */
   size?: number;
   /**
-   * Where anybody may have written it: only what the database has, the drive, and files of such places may come, and a piece counts as
-   * what it takes on the disk: many small ones take much more than they are. A file counts as a block at least, also an empty one.
+   * For untrusted files: only the database state, the drive, and files at matching paths are accepted, and a piece counts as the space that
+   * it takes on disk: many small pieces take much more than their bytes. A file counts as at least one block, even if it is empty.
    */
   mayHave?: RegExp;
-  /** Asked every so often whether so many bytes may be there. Throws what it throws. */
+  /** Called at intervals with the bytes taken so far; may refuse them by throwing. */
   allow?(taken: number): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export class RoomReader {
     this.#patience = patience;
   }
 
-  /** What the room is; first. Throws NotWhole. */
+  /** The description of the room; called first. Throws NotWhole. */
   async about(): Promise<About> {
     return readFirst(await this.#line());
   }
@@ -68,7 +68,7 @@ export class RoomReader {
     let files = 0;
     let links = 0;
     let asked = 0;
-    /** `spare`: of what it counted as when it began, what its pieces have not taken yet. */
+    /** `spare`: bytes that were counted when the file started and that its pieces have not used yet. */
     let current: { handle: FileHandle; size: number; at: number; spare: number } | null = null;
     const take = async (bytes: number) => {
       left -= bytes;
@@ -167,7 +167,7 @@ export class RoomReader {
 
   async #next(what: string): Promise<IteratorResult<Uint8Array>> {
     const left = leftMs(this.#patience, this.#since, this.#bytes);
-    // Bytes that come at once would be in time for ever.
+    // Without this check, bytes that are already available would never time out.
     if (left === 0) throw new DeadlineError(`${what} came too slowly`);
     const next = await within(this.#source.next(), left, what);
     if (!next.done) this.#bytes += next.value.byteLength;
@@ -182,7 +182,7 @@ export class RoomReader {
 
 export const BLOCK_BYTES = 4096;
 
-/** The blocks of a piece but for one that the piece before it has begun. */
+/** Bytes of the blocks of a piece, without a block that the previous piece has started. */
 function takenBy({ at, bytes }: { at: number; bytes: number }, before: number): number {
   const begun = Math.ceil(before / BLOCK_BYTES);
   const first = Math.max(Math.floor(at / BLOCK_BYTES), begun);
@@ -206,7 +206,7 @@ function belongingOf({ room, sandboxes }: Pick<Unpacked, "room" | "sandboxes">, 
   return first === "sandboxes" ? join(sandboxes, ...rest) : join(room, place);
 }
 
-/** Layers of disks, memory, and what they lie over: nobody writes to them any more, and whoever may enter their directory reads them. */
+/** Disk layers, memory, and their backing files: never written again, and readable by every process that may enter their directory. */
 const FROZEN = /^(snapshots|sandboxes)\/\w+\/(base\/|disk|memory)/;
 
 async function made(into: Unpacked, name: FileName): Promise<FileHandle> {

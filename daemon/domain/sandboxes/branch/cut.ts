@@ -1,12 +1,12 @@
 /**
- * Takes all sandboxes of a room at one instant:
+ * Takes snapshots of all sandboxes of a room at one instant:
  *
- *   those in standby go on for it
- *   → each waits at the first meeting, running, until what it does before is done
- *   → all stand still ⇒ their memory is saved ⇒ they wait at the second, while what else belongs to the instant is taken
- *   → all go on ⇒ what was taken is kept, as a whole or not at all → those from standby are put back
+ *     sandboxes in standby are resumed for it
+ *     → each waits at the first rendezvous, running, until its previous work is done
+ *     → all are paused ⇒ their memory is saved ⇒ they wait at the second, while the room's other state is taken
+ *     → all continue ⇒ the result is kept, as a whole or not at all → those from standby are paused again
  *
- * One on its way from one state to another is not waited for: the cut is refused. One that has failed has no part in it.
+ * A sandbox in a state transition is not awaited: the cut is refused. A failed sandbox takes no part.
  */
 import { rm } from "node:fs/promises";
 import type { SandboxState } from "../../../../shared/api/sandboxes.ts";
@@ -24,9 +24,9 @@ import type { SandboxRow } from "../table.ts";
 import { type CutSandbox, type Parts, placeOf, supervised, usingAll } from "./parts.ts";
 
 const MOST_MS = {
-  /** What a sandbox does before: another snapshot, a merge of its layers. */
+  /** Previous work of a sandbox: another snapshot, a merge of its layers. */
   ready: 60_000,
-  /** Whoever stands still longer is missed by others. */
+  /** A sandbox that is paused for longer would be missed by its peers. */
   saved: 120_000,
   taken: 60_000,
 };
@@ -34,7 +34,7 @@ const MOST_MS = {
 export interface Cut<T> {
   sandboxes: CutSandbox[];
   snapshots: SnapshotRow[];
-  /** What was taken while all stood still. */
+  /** Result of `whileStill`, taken while all were paused. */
   still: T;
   /** The longest that one of them stood still. */
   paused_ms: number;
@@ -44,9 +44,9 @@ export interface RoomCut<T, R> {
   checkpoint_id: CheckpointId;
   created_at: string;
   name: string | null;
-  /** Called once all stand still; what it throws ends the cut. */
+  /** Called once all are paused; an error aborts the cut. */
   whileStill(): Promise<T>;
-  /** Called once all go on; what it throws leaves nothing of the cut. */
+  /** Called once all have continued; if it throws, nothing of the cut remains. */
   keep(cut: Cut<T>): Promise<R>;
 }
 
@@ -89,7 +89,7 @@ interface Woken {
   paused_at: string;
 }
 
-/** Into standby again unless a call uses it. A message that came after it was paused wakes it; one that was unread before does not. */
+/** Returns it to standby unless a call uses it. A message that arrived after the pause wakes it; an older unread message does not. */
 async function putBack({ deps, supervisors, waking }: Parts, { supervisor, paused_at }: Woken): Promise<void> {
   const { sandbox_id } = supervisor.row;
   await supervisor
@@ -162,7 +162,7 @@ async function together<T>(ready: Meeting, saved: Meeting, whileStill: () => Pro
   return still;
 }
 
-/** Once all have come to an end; the first that came to nothing is thrown. */
+/** Waits until all have settled; throws the first error. */
 async function allOf<T>(works: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(works);
   return await Promise.all(works);

@@ -1,4 +1,4 @@
-/** Owns how the sandboxes of a room branch with it: they are taken at one instant, turned back to it, and made again of it. */
+/** Operations on all sandboxes of a room for checkpoints: they are cut at one instant, rolled back to it, and forked from it. */
 import { rm } from "node:fs/promises";
 import type { CheckpointId, RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { KeyCall } from "../../../core/operation.ts";
@@ -27,19 +27,19 @@ export type { CutSandbox, ForkedItem } from "./parts.ts";
 const WAIT_MS = 150_000;
 
 export interface SandboxesBranch {
-  /** Throws quota_exceeded, disk_full, invalid_state where a cut now could not be. `bytes` are what else is to be kept. */
+  /** Throws quota_exceeded, disk_full, invalid_state if a cut is impossible now. `bytes`: size of the other data that will be kept. */
   requireSpace(room: RoomTarget, bytes: number): Promise<Used>;
-  /** Throws quota_exceeded, disk_full where there is no room for a drive, in whose place another goes. */
+  /** Throws quota_exceeded, disk_full if there is no space for a drive that replaces another. */
   requireBytes(room: Pick<RoomTarget, "org_id">, bytes: { added: number; freed?: number }): Promise<void>;
-  /** How many bytes more may be written, beside so many that are already and do not count yet. */
+  /** Bytes that may still be written, in addition to `written`, which are on disk and not counted yet. */
   bytesLeft(room: Pick<RoomTarget, "org_id">, written: number): Promise<number>;
-  /** Nothing is left of it where it throws, and all go on: invalid_state, guest_unreachable, disk_full, and what its parts throw. */
+  /** If it throws, nothing of the cut remains and all continue: invalid_state, guest_unreachable, disk_full, and errors of its parts. */
   cut<T, R>(call: KeyCall, room: RoomTarget, request: RoomCut<T, R>): Promise<R>;
-  /** Those that have a part in a cut. */
+  /** Sandboxes that take part in a cut. */
   guests(roomUid: RoomUid): SandboxId[];
-  /** Within the transaction that makes the checkpoint, of which `bytes` are what else is kept. Throws quota_exceeded. */
+  /** Within the transaction that creates the checkpoint; `bytes`: size of its other data. Throws quota_exceeded. */
   keep(queries: Queries, room: RoomTarget, used: Used, snapshots: readonly SnapshotRow[], bytes: number): void;
-  /** They hibernate as what they were; nothing else is there. */
+  /** Rolls the sandboxes back: afterwards each hibernates in its state of the checkpoint, and no other sandbox exists. */
   turnBack(call: KeyCall, room: RoomTarget, turning: TurnBack): Promise<void>;
   /** Has them run as they did, by the ids of `as`; resolves once each does, or there is a problem. */
   start(
@@ -50,13 +50,13 @@ export interface SandboxesBranch {
   ): Promise<ForkedItem[]>;
   /** Resolves once no sandbox of the room is on its way. */
   untilAtRest(roomUid: RoomUid): Promise<void>;
-  /** Those that a room has now. */
+  /** The room's current sandboxes. */
   items(room: RoomTarget): ForkedItem[];
-  /** Nobody deletes these snapshots meanwhile. */
+  /** Protects these snapshots from deletion during `work`. */
   use<T>(snapshotIds: readonly SnapshotId[], work: () => Promise<T>): Promise<T>;
   /** Within the transaction that removes the checkpoint. Throws snapshot_in_use. */
   forget(queries: Queries, checkpointId: CheckpointId): void;
-  /** What they take on disk. */
+  /** Their size on disk. */
   bytesOf(queries: Queries, checkpointId: CheckpointId): number;
   remove(roomUid: RoomUid, snapshotIds: readonly SnapshotId[]): Promise<void>;
 }

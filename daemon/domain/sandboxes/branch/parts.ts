@@ -1,4 +1,7 @@
-/** Owns what all that is done with a room's sandboxes together needs: which have a part in it, where what they were lies, how they are told of. */
+/**
+ * Common parts of operations on all sandboxes of a room: which sandboxes take part, the paths of their snapshots, and how results are
+ * reported.
+ */
 import type { SandboxRecord, SandboxState } from "../../../../shared/api/sandboxes.ts";
 import type { SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { RoomTarget } from "../../../core/room-target.ts";
@@ -37,14 +40,14 @@ export interface CutSandbox
   was: (typeof AT_REST)[number];
 }
 
-/** What became of one: the sandbox as it is now, what was in its way, or both. */
+/** Result for one sandbox: its current record, the problem, or both. */
 export interface ForkedItem {
   agent_id: string;
   sandbox: SandboxRecord | null;
   problem: Problem | null;
 }
 
-/** Those that have a part in it. Throws invalid_state with those that are in its way, guest_unreachable. */
+/** Supervisors of the sandboxes that take part. Throws guest_unreachable, and invalid_state that names the sandboxes in a transition. */
 export async function supervised(
   { deps, supervisors }: Parts,
   { room_uid }: Pick<RoomTarget, "room_uid">,
@@ -77,7 +80,7 @@ export function placeOf(
   return places.of({ room_uid, snapshot_id, mode: "full" });
 }
 
-/** Nobody deletes these snapshots before `work` is done. */
+/** Protects these snapshots from deletion until `work` is done. */
 export function usingAll<T>(places: SnapshotPlaces, ids: readonly SnapshotId[], work: () => Promise<T>): Promise<T> {
   return ids.reduce<() => Promise<T>>((inner, id) => () => places.use(id, inner), work)();
 }

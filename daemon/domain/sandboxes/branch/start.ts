@@ -1,7 +1,7 @@
 /**
- * Has the sandboxes of a checkpoint run as they did at its cut, once all else of their room is in its place: one that hibernates as what
- * it was is resumed, one that is not there is made of its snapshot, one that did not run at the cut rests again. Each for itself,
- * whatever becomes of the others; begun again it goes on where it was.
+ * Starts the sandboxes of a checkpoint in their state at its cut, once the rest of the room is restored: a sandbox that hibernates in that
+ * state is resumed, a missing one is forked from its snapshot, and each sandbox not running at the cut rests again. Each is independent of
+ * the others' outcomes; a second start continues the first.
  */
 import { newId, type SandboxId } from "../../../../shared/ids.ts";
 import { type KeyCall, trialCall } from "../../../core/operation.ts";
@@ -18,7 +18,7 @@ import { type CutSandbox, type ForkedItem, failedItem, isAtRest, itemOf, type Pa
 
 const WAIT_MS = 150_000;
 
-/** `as` are the ids by which the room knows them. */
+/** `as`: the room's ids for them. */
 export async function startAll(
   parts: Parts,
   call: KeyCall,
@@ -70,7 +70,7 @@ async function present(
   return await make(parts, call, room, sandbox, found ? newId("sbx") : sandbox_id);
 }
 
-/** Nothing where something else, as a message, was faster. */
+/** Does nothing if another trigger, such as a message, was faster. */
 async function resume({ deps, supervisors }: Parts, { org_id }: RoomTarget, supervisor: Supervisor): Promise<void> {
   const { sandbox_id } = supervisor.row;
   const settled = () => supervisor.published.until(({ state }) => isAtRest(state) || state === "failed", WAIT_MS);
@@ -116,7 +116,7 @@ async function make(
   return supervisor;
 }
 
-/** One that did not run at the cut does not run now. What keeps it from that is no problem of the room's. */
+/** A sandbox that was not running at the cut does not run now. A failure of this is not reported as a problem of the room. */
 async function restAgain({ deps, supervisors }: Parts, supervisor: Supervisor, { was }: CutSandbox): Promise<void> {
   const { sandbox_id } = supervisor.row;
   if (was === "running" || supervisor.row.state !== "running") return;

@@ -1,11 +1,11 @@
 /**
- * Turns all sandboxes of a room back to what they were:
+ * Rolls all sandboxes of a room back:
  *
- *   nothing may be in its way, or it is refused and all is as before ⇒ it is written down that it begins
- *   → those made since are destroyed; each of the others ends, and hibernates as what it was
- *   → none runs: what else belongs to the room is put in its place
+ *     all preconditions are checked, else it is refused and nothing changes ⇒ the start of the rollback is stored
+ *     → newer sandboxes are destroyed; each of the others is ended, and hibernates in its state of the checkpoint
+ *     → none runs: the rest of the room is restored
  *
- * From where it is written down it can only be done to its end, by as many tries as that takes; begun again it comes to the same.
+ * Once its start is stored, it can only be completed, with as many retries as that takes; it is idempotent.
  */
 import { newId, type SandboxId } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
@@ -21,13 +21,15 @@ import { type CutSandbox, type Parts, placeOf, supervised } from "./parts.ts";
 
 export interface TurnBack {
   sandboxes: readonly CutSandbox[];
-  /** Writes down that it begins. */
+  /** Stores that the rollback has started. */
   begin(): Promise<void>;
-  /** Called when none runs; `as` are the ids by which the checkpoint's are known from here on: of those that are gone new ones. */
+  /** Called when none runs; `as`: the ids of the checkpoint's sandboxes from now on, with new ids for the missing ones. */
   whileEnded(as: ReadonlyMap<string, SandboxId>): Promise<void>;
 }
 
-/** Throws invalid_state, guest_unreachable, snapshot_incompatible and what `begin` throws before anything is done; else what failed. */
+/**
+ * Throws invalid_state, guest_unreachable, snapshot_incompatible and errors of `begin` before any change; later, the error that occurred.
+ */
 export async function turnBack(
   parts: Parts,
   call: KeyCall,
@@ -79,7 +81,7 @@ async function turnOne(
   await supervisors.use(sandbox_id, () => supervisor.rollback(from, { snapshot_id }, { onEnded }));
 }
 
-/** Each has its own record, as if it had been asked for alone. */
+/** Each sandbox has its own audit record, as if requested separately. */
 async function record(
   { deps }: Parts,
   call: KeyCall,

@@ -1,10 +1,10 @@
-/** Owns what the host keeps at once for the callers of one sandbox, whatever its guest admits. */
+/** Limits on concurrent resources of the host for callers of one sandbox, independent of the limits in its guest. */
 import { MAX_LIVE_EXECUTIONS, MAX_READERS, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
 import { Places } from "../../../core/places.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
 export interface Bounds {
-  /** Commands whose callers wait, each with what it has written. */
+  /** Commands with waiting callers, each with its buffered output. */
   waiting: Places;
   /** Calls that wait for a command to take its standard input, and the bytes of that. */
   feeding: Places;

@@ -1,12 +1,12 @@
 /**
- * Owns what becomes known of executions that nobody waits for: their ends, told by their guests, are recorded once each; what is
- * to be saved of them is saved. stage.ts has which part records and which meters.
+ * Records the end of each background execution once, as its guest reports it, and saves its output if requested. stage.ts decides which
+ * part records and which meters.
  *
- *   begun, or found after a restart ──▶ the guest tells of the end ──▶ recorded ──▶ settled: the guest need not tell again
+ *     started, or found after a restart ──▶ the guest reports the end ──▶ recorded ──▶ settled: not reported again
  *
- * Only executions that are known here are recorded, so a guest cannot fill the audit with ends of its own making, and of what
- * it tells only the ending is believed: who began a command, and which, the host knows itself. After a restart a guest may have
- * no more running than it ever may, and what is saved at once is bounded.
+ * Only executions in `KnownExecutions` are recorded, so a guest cannot fill the audit with invented ends, and only the result is trusted
+ * from its report: the host itself knows the starter and the command. After a restart a guest may have no more running executions than its
+ * limit, and concurrent saves are bounded.
  */
 import { KEPT_EXECUTION_BYTES, KEPT_MEMORY_BYTES } from "../../../../shared/agent-protocol/kept.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
@@ -30,25 +30,25 @@ import type { Happening } from "./stage.ts";
 const LINK_MS = 30_000;
 /** Between two questions to one guest, whatever it answers. */
 const PAUSE_MS = 500;
-/** Executions that a restarted daemon looks at; a guest keeps no more. */
+/** Limit of executions that a restarted daemon lists; a guest keeps no more. */
 const MOST_FOUND = MAX_LIVE_EXECUTIONS + KEPT_MEMORY_BYTES / KEPT_EXECUTION_BYTES;
 const PAGE = 64;
 const OVER: readonly string[] = ["failed", "destroying", "destroyed"];
 const NEVER = new AbortController().signal;
 const NAME = new RegExp(EXEC_ID_PATTERN);
 
-/** What of an execution matters here: there may be thousands. */
+/** The needed fields of an execution: there may be thousands. */
 type Told = Pick<ExecState, "exec_id" | "state" | "tag" | "note">;
 
 interface Watched {
   known: KnownExecutions;
-  /** As many outputs as there may be executions are saved at once. */
+  /** Concurrent saves of output, as many as there may be executions. */
   saving: Gate;
-  /** Whether its guest has been asked what it runs. */
+  /** Whether the guest's running executions have been listed. */
   found: boolean;
 }
 
-/** What a call that waits for an execution has to say and to ask. */
+/** Interface of a call that waits for an execution. */
 export interface Attendance {
   /** Whether another call is about the same execution, or it was found after a restart: then this one has no part in it. */
   isRepeated: boolean;
@@ -56,7 +56,7 @@ export interface Attendance {
   foundMetered(): void;
   /** Whether the record that is being written now meters it. */
   meters(): boolean;
-  /** It waits no more: whether the command may have begun, and whether its own record tells of the end. */
+  /** The call has stopped waiting: whether the command may have started, and whether the call's own record contains the end. */
   leave(how: { began: boolean; recorded: boolean }): void;
 }
 
@@ -64,7 +64,7 @@ const REPEATED: Attendance = { isRepeated: true, foundMetered: () => {}, meters:
 
 const metered = (isMetered: boolean): Happening[] => (isMetered ? ["metered"] : []);
 
-/** A command that has not ended; without its words where nothing tells what it is. */
+/** A command that has not ended; `argv` is null if it is unknown. */
 export interface RunningCommand {
   exec_id: string;
   argv: readonly string[] | null;
@@ -100,7 +100,7 @@ export class Ends {
     });
   }
 
-  /** What runs in a sandbox now, without asking its guest. */
+  /** Running commands of a sandbox, without a request to its guest. */
   running(sandboxId: string): RunningCommand[] {
     const known = this.#watched.get(sandboxId)?.known.running() ?? [];
     return known.map(([exec_id, { by, since }]) => ({
@@ -114,7 +114,7 @@ export class Ends {
     return (this.#watched.get(sandboxId)?.known.size ?? 0) > 0;
   }
 
-  /** An execution runs on by itself; `isMetered` with the record of the call that began it. */
+  /** An execution runs in the background; `isMetered`: the record of the call that started it meters it. */
   begun(row: SandboxRow, execution: Told, by: Beginner | null, isMetered = by !== null): void {
     const watched = this.#watched.get(row.sandbox_id);
     if (!watched) return;
@@ -125,7 +125,10 @@ export class Ends {
     this.#save(row, watched, execution);
   }
 
-  /** Their sandbox was turned back to a moment: what ran is no more, and what ran then does again. Resolves once that is on record. */
+  /**
+   * The sandbox was rolled back: executions that ran are gone, and those of the snapshot run again. Resolves once the former are in the
+   * audit.
+   */
   async rolledBack(sandboxId: string): Promise<void> {
     const watched = this.#watched.get(sandboxId);
     const row = this.#supervisors().get(sandboxId)?.row;
@@ -189,7 +192,7 @@ export class Ends {
     }
   }
 
-  /** Takes over what an earlier daemon has left running, or not recorded. */
+  /** Re-attaches to executions that an earlier daemon left running, or did not record. */
   async #find(link: GuestLink, row: SandboxRow, watched: Watched): Promise<void> {
     const found = await this.#listed(link);
     const names = found.map(({ exec_id }) => exec_id).filter((execId) => !watched.known.get(execId)?.duties.runs);
@@ -199,7 +202,7 @@ export class Ends {
       const { exec_id } = execution;
       const { by, isMetered, since } = before.begun.get(exec_id) ?? { by: null, isMetered: false, since: null };
       const known = watched.known.get(exec_id);
-      // Whatever the guest says of one whose end is recorded: that is over.
+      // If its end is recorded, it is over, whatever the guest reports.
       if (before.finished.has(exec_id)) this.#save(row, watched, execution);
       else if (execution.state === "running") {
         if (running++ >= MAX_LIVE_EXECUTIONS) continue;
@@ -214,7 +217,7 @@ export class Ends {
     }
   }
 
-  /** Those that callers can have begun: an agent also tells of what was begun by other ways. */
+  /** Executions that callers may have started: a guest agent also lists those started in other ways. */
   async #listed(link: GuestLink): Promise<Told[]> {
     const found: Told[] = [];
     for (let after = 0, seen = 0; seen < MOST_FOUND; ) {
@@ -230,14 +233,14 @@ export class Ends {
     return found.slice(0, MOST_FOUND);
   }
 
-  /** Records what has ended; returns what the guest need not tell again. */
+  /** Records ended executions; returns their ids, which the guest need not report again. */
   async #record(row: SandboxRow, own: KnownExecutions, ended: readonly ExecState[]): Promise<string[]> {
     const settled: string[] = [];
     for (const execution of ended) {
       const { exec_id } = execution;
       const known = own.get(exec_id);
       if (known?.duties.waits) continue;
-      // What is not known any more is not recorded again.
+      // A forgotten execution is not recorded again.
       if (known) {
         await recordEnd(this.#deps, row, execution, known);
         own.happened(exec_id, known, "told");

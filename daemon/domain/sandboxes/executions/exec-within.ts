@@ -16,7 +16,7 @@ import { reachOf } from "./reach.ts";
 import { beginnerOf } from "./record-end.ts";
 import { commandSpan } from "./span.ts";
 
-/** Throws ServiceError. The call is recorded as the start of the command; the end has a record of its own. */
+/** Throws ServiceError. The call is recorded as the start of the command; the end has a separate record. */
 export async function execWithin(
   deps: ExecutionDeps,
   call: KeyCall,

@@ -1,4 +1,4 @@
-/** Owns sandbox_exec: a command that its caller waits for until its end, or (exec-within.ts) for a while. */
+/** sandbox_exec: a command with a caller that waits until its end, or (exec-within.ts) for a limited time. */
 import { sandboxExec } from "../../../../shared/api/executions.ts";
 import { now } from "../../../core/clock.ts";
 import { type Bound, bind, keyBehind } from "../../../core/operation.ts";
@@ -53,11 +53,11 @@ export function makeExec(deps: ExecutionDeps): Bound {
       const since = now();
       const attendance = ends.attend(row, exec_id, beginnerOf(call, request, span));
       let ended = false;
-      // An end that this call's record does not tell of is recorded as any other.
+      // If this call's record does not contain the end, the end is recorded like any other.
       call.work.whenSettled((recorded) =>
         attendance.leave({ began: call.work.effect?.started !== false, recorded: recorded && ended }),
       );
-      // Until the guest has answered nobody knows; and the call may be over before that.
+      // Unknown until the guest has answered; the call may end before that.
       call.work.effect = { started: "unknown" };
       return await whileWaited(supervisors, row.sandbox_id, call.signal, async () => {
         const leaves = () => deps.sandboxes.currentRoom(row.room_uid).is_moving;
@@ -76,7 +76,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
         });
         ended = true;
         if (asked?.existing === false) endSpan(span, body);
-        // Only one that an earlier request has begun may be metered already: looking for that takes as long as the rest of the call.
+        // Only an execution that an earlier request started may be metered already; this lookup takes as long as the rest of the call.
         const mayBeMetered = !attendance.isRepeated && asked?.existing !== false;
         if (mayBeMetered && wasMetered(queries, row, exec_id, since)) attendance.foundMetered();
         call.work.along(() => {

@@ -15,7 +15,7 @@ export function findExecution(deps: ExecutionDeps, call: KeyCall, params: Record
   return { ...findTarget(deps.sandboxes, call, params), exec_id: String(params.exec_id) };
 }
 
-/** Asks the sandbox's guest about one of its executions. Throws ServiceError. */
+/** Sends a request about one execution to the sandbox's guest. Throws ServiceError. */
 export async function ask<T>(
   { supervisors, waking }: ExecutionDeps,
   target: ExecutionTarget,

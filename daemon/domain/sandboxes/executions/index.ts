@@ -1,4 +1,4 @@
-/** Owns the calls about executions, one verb each, and what they share. */
+/** Operations on executions, one verb each, and their common parts. */
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
 import type { Supervisors } from "../supervisors.ts";
@@ -19,7 +19,7 @@ export function makeExecutions(sandboxes: SandboxDeps, supervisors: Supervisors,
   const verbs = [makeExec, makeStart, makeList, makeGet, makeStream, makeStdin, makeSignal, makeEnd];
   return {
     operations: verbs.map((verb) => verb(deps)),
-    /** Ends every stream of output with an error that says why. */
+    /** Ends every stream of output with `shutting_down`. */
     stop: () => stopping.abort(new ServiceError("shutting_down")),
   };
 }

@@ -1,26 +1,26 @@
-/** Owns which executions of one sandbox the host knows of, and what it knows: of all else that a guest tells nothing is kept. */
+/** Executions of one sandbox that the host tracks, and its data about them: nothing is kept about other executions that a guest reports. */
 import { now } from "../../../core/clock.ts";
 import type { Span } from "../../../core/traces.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { after, DUTIES, type Happening, type Stage } from "./stage.ts";
 
-/** A guest runs 64, and tells of ends that are some seconds old; one that never tells loses the oldest. */
+/** A guest runs 64, and reports ends that are some seconds old; if it never reports, the oldest entries are evicted. */
 const MOST_KNOWN = 1024;
 
-/** Who began an execution, and what they began. */
+/** The starter of an execution, and the command. */
 export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request_id" | "ip"> {
   argv: string[];
-  /** Ends with it; of one that an earlier daemon began nothing is told. */
+  /** Ends with the execution; NO_SPAN if an earlier daemon started it. */
   span: Span;
-  /** Of its beginning; absent where there is none. */
+  /** Of the start; absent without a trace. */
   trace_id?: string | undefined;
 }
 
 /** One execution, as long as anything is still to be done about it. */
 export class Known {
-  /** Who began it, and what; null when nothing tells that. */
+  /** The starter and the command; null if unknown. */
   by: Beginner | null;
-  /** When it began, as far as the host knows. */
+  /** Start time, as far as the host knows. */
   since = now();
   #stage: Stage = "unknown";
 
@@ -46,7 +46,7 @@ export class KnownExecutions {
   readonly #all = new Map<string, Known>();
   readonly #changed: () => void;
 
-  /** `changed` is called after one of them may have begun or ended. */
+  /** `changed` is called after an execution may have started or ended. */
   constructor(changed: () => void) {
     this.#changed = changed;
   }
@@ -59,12 +59,12 @@ export class KnownExecutions {
     return this.#all.get(execId);
   }
 
-  /** Those that run, or may: a call waits for them, or they were left running. */
+  /** Executions that run or may run: a call waits for them, or they run in the background. */
   running(): [string, Known][] {
     return [...this.#all].filter(([, { duties }]) => duties.waits || duties.runs);
   }
 
-  /** Of one that is not known yet. */
+  /** For an execution that is not tracked yet. */
   add(execId: string, by: Beginner | null, ...what: Happening[]): Known {
     const known = new Known(by, ...what);
     this.#all.set(execId, known);
@@ -76,14 +76,14 @@ export class KnownExecutions {
     return known;
   }
 
-  /** Execution `known` runs on by itself, as `by` began it. */
+  /** Execution `known` runs in the background, started by `by`. */
   begun(known: Known, by: Beginner | null, ...what: Happening[]): void {
     known.by = by;
     known.happened("begun", ...what);
     this.#changed();
   }
 
-  /** Has it happened to one of them, or to one that they do not know any more; drops what is done with. */
+  /** Applies the events to `known`, which may be evicted already; drops it if nothing remains to be done. */
   happened(execId: string, known: Known, ...what: Happening[]): void {
     known.happened(...what);
     if (known.stage === "unknown" && this.#all.get(execId) === known) this.forget(execId);
@@ -92,7 +92,7 @@ export class KnownExecutions {
 
   forget(execId: string): void {
     const known = this.#all.get(execId);
-    // Of one that has ended this is told already: what is left is cut off with its sandbox, or was begun by nobody after all.
+    // No effect if the span has ended: the others were cut off with their sandbox, or were never started after all.
     known?.by?.span.end({ problem: "not_known", attributes: { "roomd.exec_id": execId } });
     this.#all.delete(execId);
     this.#changed();

@@ -1,4 +1,4 @@
-/** Owns execution_list and execution_get: what a sandbox's guest keeps of its executions. */
+/** execution_list and execution_get: the executions that a sandbox's guest retains. */
 
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
@@ -21,7 +21,7 @@ export function makeList(deps: ExecutionDeps): Bound {
       const after = Number(readCursor(KIND, input.cursor) ?? 0);
       const found = await ask(deps, { ...target, exec_id: "" }, async (link) => {
         const states: ExecState[] = [];
-        // As many as fit into its frames come at once, one at least.
+        // Each reply contains as many as fit into a frame, at least one.
         while (states.length <= limit) {
           const from = states.at(-1)?.number ?? after;
           const more = (await listInGuest(link, from, limit + 1 - states.length)).filter(({ number }) => number > from);

@@ -8,12 +8,14 @@ import type { Supervisors } from "../supervisors.ts";
 const STANDS_STILL: readonly SandboxState[] = ["pausing", "paused", "hibernating", "hibernated", "resuming"];
 const GOES_ON: readonly SandboxState[] = ["running", ...STANDS_STILL];
 
-/** `leaves`: whether its room is on its way to another host, so that a call is answered and asks there; absent: it waits all the same. */
+/**
+ * `leaves`: whether the room is moving to another host, so that the call is answered now and repeated there; if absent, it waits anyway.
+ */
 export function reachOf(supervisors: Supervisors, sandbox_id: string, leaves: () => boolean = () => false): Reach {
   const isLeaving = (state: SandboxState) => STANDS_STILL.includes(state) && leaves();
   return async (started, over) => {
     for (;;) {
-      // A command stands still with its sandbox, and is not lost by that: so does whoever feeds or follows it.
+      // A command is paused with its sandbox, not lost: calls that feed or follow it wait as well.
       const waits = started === true ? supervisors.get(sandbox_id)?.published : undefined;
       const isOver = (state: SandboxState) => !STANDS_STILL.includes(state) || isLeaving(state);
       const found = await waits?.until(({ state }) => isOver(state), Number.POSITIVE_INFINITY, over);

@@ -1,4 +1,4 @@
-/** Owns the audit record of an execution's end that no call tells of, and what the audit knows of executions begun before. */
+/** Audit record of an execution's end that no call records, and lookup of earlier executions in the audit. */
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { Source } from "../../../../shared/api/audit.ts";
 import { now } from "../../../core/clock.ts";
@@ -39,7 +39,7 @@ export async function recordEnd(
   const { argv, span, trace_id, ...beginner } = by ?? NOBODY;
   const duration_ms = Math.max(0, (execution.finished_at_ms ?? 0) - execution.started_at_ms);
   endSpan(span, { ...execution, duration_ms });
-  // Under nobody's name the guest may say what it was.
+  // Without a known starter, the argv reported by the guest is recorded as `told_argv`.
   const command = argv ? { argv } : { told_argv: redact(execution.argv) };
   await database.commit((queries) => {
     appendAudit(queries, {
@@ -58,7 +58,7 @@ export async function recordEnd(
   });
 }
 
-/** Its sandbox was turned back: it has not ended by itself, and is no more. */
+/** The sandbox was rolled back: the execution has not exited, and no longer exists. */
 export async function recordRolledBack(
   { database }: Pick<SandboxDeps, "database">,
   { org_id, room_uid, agent_id, sandbox_id }: SandboxRow,
@@ -82,8 +82,8 @@ export function wasMetered(queries: Queries, row: SandboxRow, execId: string, be
 }
 
 /**
- * Of these executions: who began those that were left running, and whether that record has metered them; and whose ends are recorded, with the moment of the first call that
- * told of it. One look for all of them.
+ * For these executions: the starter of those in the background, and whether the start's record has metered it; and recorded ends, with the
+ * time of the first record. One query for all.
  */
 export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly string[]) {
   const begun = new Map<string, { by: Beginner; isMetered: boolean; since: string }>();
@@ -97,7 +97,7 @@ export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly s
       const { by, isMetered = false, since = at } = begun.get(exec_id) ?? {};
       begun.set(exec_id, {
         by: by ?? { actor, source, request_id, ip: record.ip, argv: argvOf(details), ...traceIn(details) },
-        // A call that found it begun has metered nothing.
+        // A call that found it already started has metered nothing.
         isMetered: isMetered || details.existing !== true,
         since,
       });

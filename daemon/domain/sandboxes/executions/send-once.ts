@@ -1,6 +1,6 @@
 /**
- * Owns what reaches a running command at most once under an Idempotency-Key: a signal, or input that names no offset. Nothing in the
- * guest tells whether it has come, so it is noted before it leaves, and the same call is told so instead of sending it again.
+ * At-most-once delivery to a running command under an Idempotency-Key: signals, and input without an offset. The guest cannot tell whether
+ * it has received them, so a note is stored before sending, and a retry of the call gets an error instead of a second delivery.
  */
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Work } from "../../../core/work.ts";

@@ -1,11 +1,11 @@
-/** Owns the span of a command: from the call that began it until its end, also where nobody waits for that. */
+/** Trace span of a command: from the call that started it until its end, including background executions. */
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import { type Span, type Traces, untold } from "../../../core/traces.ts";
 import type { CommandInput } from "../../executions/rules.ts";
 import type { SandboxTarget } from "../find.ts";
 
-/** A word that is nobody's secret: arguments may be. */
+/** A word that cannot be a secret; arguments may be. */
 const PROGRAM = /^[\w./+-]{1,64}$/;
 
 export function commandSpan(

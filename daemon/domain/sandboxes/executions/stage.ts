@@ -1,15 +1,15 @@
 /**
- * Owns who records the end of an execution, and who meters it: once each, whatever calls are made for it, whichever of them fail, and
- * wherever a daemon is killed between. What is known of an execution is one stage; both answers are read off the stage.
+ * Decides which record reports the end of an execution and which meters it: once each, for any number of calls, failures of calls, and
+ * kills of the daemon in between. The state of an execution is one stage, and both answers derive from it.
  *
- *                        a call waits for its answer
- *                       yes                    no
- *   ends with its call   awaited    ─ left ─▶   left
- *                          │ begun                │ begun
- *   runs on by itself    joined     ─ left ─▶   running     ──▶ the guest tells of the end: recorded, and no longer known
+ *                            a call waits for its answer
+ *                           yes                    no
+ *       ends with its call   awaited    ─ left ─▶   left
+ *                              │ begun                │ begun
+ *       in the background    joined     ─ left ─▶   running     ──▶ the guest reports the end: recorded, and forgotten
  *
- * Each of these four is there twice: before it is metered and after. Metered it is with the first record of it: of the call that began
- * it and left it running, of the call that waited, else of its end.
+ * Each of these four stages exists twice: before and after metering. The first record meters it: that of the call that started it in the
+ * background, that of the call that waited, else that of its end.
  */
 
 export type Stage =
@@ -28,9 +28,9 @@ interface Duties {
   waits: boolean;
   /** It runs on its own until its end. */
   runs: boolean;
-  /** Whose record tells of its end: that of the call that waits, or one of ours when the guest tells of it. */
+  /** The record that reports its end: that of the waiting call, or a separate one when the guest reports the end. */
   records: "call" | "end" | null;
-  /** With whose record it is metered; null: it is metered already, or never. */
+  /** The record that meters it; null: it is metered already, or never. */
   meters: "call" | "end" | null;
 }
 
@@ -47,15 +47,17 @@ export const DUTIES: Readonly<Record<Stage, Duties>> = {
 };
 
 /**
- *   asked        a call asks for it, and waits
- *   begun        it runs on by itself: a call left it running, or it was found running after a restart
- *   found_over   it was found after a restart, had ended, and no record told of that
- *   metered      a record is kept by which it is metered
- *   unmetered    that record was not kept
- *   answered     the call that waited has answered, and its record tells of the end
- *   left         the call that waited is over without that, and the command may have begun
- *   never_begun  the call that waited is over, or was already, and the command has not begun
- *   told         the guest has told of its end
+ * Events of an execution:
+ *
+ *     asked        a call requests it, and waits
+ *     begun        it runs in the background: a call left it running, or it was found running after a restart
+ *     found_over   found after a restart: it had ended without a record
+ *     metered      a record is stored that meters it
+ *     unmetered    that record was not stored
+ *     answered     the waiting call has answered, and its record contains the end
+ *     left         the waiting call is over without that, and the command may have started
+ *     never_begun  the waiting call is over, or was already, and the command has not started
+ *     told         the guest has reported its end
  */
 export type Happening =
   | "asked"
@@ -68,7 +70,7 @@ export type Happening =
   | "never_begun"
   | "told";
 
-/** What is not named changes nothing. */
+/** Absent events change nothing. */
 const NEXT: Readonly<Record<Stage, Partial<Record<Happening, Stage>>>> = {
   unknown: { asked: "awaited", begun: "running", found_over: "left" },
   awaited: { begun: "joined", metered: "awaited_metered", answered: "unknown", left: "left", never_begun: "unknown" },

@@ -52,7 +52,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
         call.work.along(() => deps.sandboxes.meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 }));
         call.work.whenSettled((recorded) => recorded || ends.unmetered(row, execution.exec_id));
       }
-      // Again, too: the daemon to which it was sent first may have ended meanwhile. What has arrived is left out.
+      // On retries too: the daemon that received it first may have exited. Input that has arrived is skipped.
       void feedAll(reachOf(supervisors, row.sandbox_id), request, deps.stopping).finally(fed);
       return { outcome: existing ? "existing" : "started", body: toExecutionRecord(execution) };
     },

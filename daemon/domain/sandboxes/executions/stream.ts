@@ -1,4 +1,4 @@
-/** Owns execution_stream: the output of an execution, from any place on, to any number of readers. */
+/** execution_stream: the output of an execution, from any position, for any number of readers. */
 import { executionStream } from "../../../../shared/api/executions.ts";
 import { type Bound, bind } from "../../../core/operation.ts";
 import { eventsOf } from "../../executions/events.ts";
@@ -17,14 +17,14 @@ export function makeStream(deps: ExecutionDeps): Bound {
     run: async (call, input, target, { last_event_id }) => {
       await deps.waking.requireAwake(target);
       const { row, exec_id } = target;
-      // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+      // A reconnecting client sends its original URL, and its current position in the header.
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
       const after = known ?? input.after ?? -1;
       const follow = input.follow ?? true;
-      // A session only looks: what it looks at must not wait for it.
+      // A web session only observes: it must not slow the command down.
       const aside = call.caller.session !== undefined;
       const reach = reachOf(supervisors, row.sandbox_id);
-      // Nor do sessions take the places of those who act.
+      // Sessions do not use up the slots of active clients either.
       const leave = bounds.readers.take(aside ? `${row.sandbox_id} aside` : row.sandbox_id);
       const gone = new AbortController();
       const nobody = AbortSignal.any([call.signal, gone.signal]);
@@ -32,7 +32,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
       try {
         const first = await followFrom(reach, exec_id, { after: Math.max(after, 0), follow, aside, over: signal });
         const over = Promise.withResolvers<void>();
-        // A sandbox whose output is read is in use.
+        // Reading output counts as use of the sandbox.
         void inUse(supervisors, target, () => over.promise);
         over.promise.then(leave);
         // A body that is never read has to end as well.

@@ -11,7 +11,7 @@ export function pathRule(field: string, text: string | undefined): RuleBreak[] {
   return problem === null ? [] : [{ field, code: "invalid_path", message: problem }];
 }
 
-/** The rule for a path that is the rest of a URL, whose first slash is the URL's. */
+/** Validation of a path from the rest of a URL; the first slash belongs to the URL. */
 export function rawPathRule(text: string | undefined): RuleBreak[] {
   return text === undefined ? [] : pathRule("path", rooted(text));
 }

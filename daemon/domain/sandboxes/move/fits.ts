@@ -1,4 +1,7 @@
-/** Owns what two hosts say to each other about a room's guests before it moves: what those were saved on, and whether the other can load them. */
+/**
+ * Messages between two hosts about a room's guests before a move: the platforms on which these were saved, and whether the other host can
+ * load them.
+ */
 import { type Static, Type } from "@sinclair/typebox";
 import type { RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import { runsOn, type SavedOn, savedOn, whyUnfit } from "../../../host/guest/moved.ts";
@@ -31,7 +34,7 @@ export interface FitsAnswer {
   refused: (string | null)[];
 }
 
-/** What a room has that is to be loaded elsewhere. */
+/** A saved or running machine of a room that the other host has to load. */
 export interface Loaded {
   id: SandboxId | SnapshotId;
   on: SavedOn;
@@ -43,7 +46,7 @@ export async function loadedOf({ deps, supervisors, places }: Parts, roomUid: Ro
   const { queries } = deps.database;
   const found: Loaded[] = [];
   const add = async (id: Loaded["id"], look: Promise<SavedOn | null> | undefined) => {
-    // What cannot be told of one that is just ending, or is on its way, is found out when it is saved.
+    // If this fails because the sandbox is ending or in a transition, it is determined when it is saved.
     const on = await look?.catch(() => null);
     if (on) found.push({ id, on });
   };
@@ -56,7 +59,7 @@ export async function loadedOf({ deps, supervisors, places }: Parts, roomUid: Ro
   return found;
 }
 
-/** What this host says to another. */
+/** This host's answer to another host. */
 export async function fitsHere(deps: SandboxDeps, { files, machines }: FitsAsked): Promise<FitsAnswer> {
   const known = await templateFiles(deps.paths);
   return {

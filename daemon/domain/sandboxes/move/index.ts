@@ -1,4 +1,4 @@
-/** Owns how sandboxes go with their room to another host: saved on this one, put in their places and resumed on the other. */
+/** Transfer of sandboxes with their room to another host: saved on this one, placed and resumed on the other. */
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { RoomUid, SandboxId } from "../../../../shared/ids.ts";
@@ -22,19 +22,22 @@ export type { FitsAnswer, FitsAsked } from "./fits.ts";
 export type { MovedSandboxes, Putting } from "./rows.ts";
 
 export interface SandboxesMove {
-  /** What of a room's guests another host would have to load. Throws disk_full where they cannot be saved. */
+  /** Machines of a room that another host would have to load. Throws disk_full if they cannot be saved. */
   loaded(roomUid: RoomUid): Promise<Loaded[]>;
-  /** What this host says to another that asks whether it could load some. */
+  /** This host's answer to another host: whether it could load them. */
   fits(asked: FitsAsked): Promise<FitsAnswer>;
   /** All hibernate or end. Throws invalid_state: `stays` is to be called then. */
   leave(roomUid: RoomUid, how: Leaving): Promise<{ carried: SandboxId[]; ended: string[] }>;
-  /** Those that were saved for it are resumed. */
+  /** Resumes the sandboxes saved for the move. */
   stays(roomUid: RoomUid): void;
   /** Within a transaction. */
   take(queries: Queries, roomUid: RoomUid): MovedSandboxes;
-  /** Throws invalid_state where some of it is another room's. */
+  /** Throws invalid_state if a part belongs to another room. */
   put(queries: Queries, whose: Whose, moved: MovedSandboxes, putting: Putting): void;
-  /** Puts what came of them, a directory each, where sandboxes lie; resolves with what kept some from it. Again does what is missing. */
+  /**
+   * Moves the received files, a directory per sandbox, to the sandboxes' directories; resolves with the failures. A repeated call completes
+   * the rest.
+   */
   place(directory: string): Promise<ReadonlyMap<SandboxId, unknown>>;
   /** Their rows are there: they are resumed. */
   came(roomUid: RoomUid): void;
@@ -81,7 +84,7 @@ async function placeOne(deps: SandboxDeps, from: string, name: SandboxId): Promi
   const paths = deps.paths.sandbox(name);
   const users = deps.host().isolation.usersOf(name);
   await makeGuestDirectories(paths, users);
-  // The directory itself stays until its row is there: by that nobody takes it for a leftover.
+  // The source directory itself stays until the row exists: until then it protects the sandbox from removal as a leftover.
   for (const file of await namesIn(from)) await rename(join(from, file), join(paths.directory, file));
   await ownSaved(paths, users?.qemu.uid ?? 0);
   await synced(paths.directory);

@@ -1,9 +1,9 @@
 /**
- * Owns what becomes of a room's sandboxes when the room leaves this host:
+ * Saves or ends a room's sandboxes when the room leaves this host:
  *
- *   one that the other host can load ──▶ hibernated (room_moved), and goes along; from standby as one that nobody resumes by himself
- *   one that it cannot, or that has failed ──▶ ended (host_evacuated)
- *   one that could, and cannot be saved just now ──▶ the room stays, unless that is forced: then it ends
+ *     the other host can load it ──▶ hibernated (room_moved), and moves along; from standby it is not resumed automatically
+ *     the other host cannot, or it has failed ──▶ ended (host_evacuated)
+ *     the other host could, but it cannot be saved now ──▶ the room stays, unless the move is forced: then it ends
  */
 import type { RoomUid, SandboxId } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
@@ -35,7 +35,7 @@ export interface Leaving {
 
 type Parts = { deps: SandboxDeps; supervisors: Pick<Supervisors, "get" | "use" | "recordOf"> };
 
-/** Before anything stands still: the disk has to have room for what is to be saved. Throws disk_full. */
+/** Before any guest is paused: checks that the disk has space for the saved guests. Throws disk_full. */
 export function requireSpaceToSave({ deps, supervisors }: Parts, roomUid: RoomUid): void {
   const ofRoom = roomSandboxes(deps.database.queries, roomUid);
   const own = new Set<string>(ofRoom.map(({ sandbox_id }) => sandbox_id));
@@ -44,7 +44,7 @@ export function requireSpaceToSave({ deps, supervisors }: Parts, roomUid: RoomUi
   requireFreeDisk(deps, bytes / MIB);
 }
 
-/** Returns who hibernates, and who has ended. Throws invalid_state: then those that were saved are to be resumed. */
+/** Returns the hibernated sandboxes and the agents of ended ones. Throws invalid_state: the saved ones have to be resumed then. */
 export async function leave(
   { deps, supervisors }: Parts,
   roomUid: RoomUid,
@@ -72,7 +72,7 @@ export async function leave(
   return { carried, ended: toEnd.map(({ agent_id }) => agent_id) };
 }
 
-/** Whether it runs on, so that it can be tried again. */
+/** Whether it still runs, so that a retry is possible. */
 const isSavable = ({ row }: Supervisor) => ["running", "paused", "resuming", "hibernating"].includes(row.state);
 
 function notSaved({ agent_id }: SandboxRow, why: string): ServiceError {

@@ -1,4 +1,4 @@
-/** Owns what the database has of a room's sandboxes when the room goes to another host: those that go along, those that have ended, snapshots and ports. */
+/** Database rows of a room's sandboxes in a move to another host: sandboxes that move along, ended ones, snapshots and ports. */
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import { wholly } from "../../../core/loop/index.ts";
@@ -18,7 +18,7 @@ export interface MovedSandboxes {
   /** They hibernate. */
   carried: SandboxRow[];
   snapshots: SnapshotRow[];
-  /** Of those that go along. */
+  /** Ports of the sandboxes that move along. */
   ports: PortRow[];
 }
 
@@ -36,7 +36,7 @@ export function takeSandboxes(queries: Queries, roomUid: RoomUid): MovedSandboxe
   };
 }
 
-/** What becomes of those that go along and cannot be had here. */
+/** Sandboxes that moved along but cannot be used here. */
 export interface Putting {
   /** They end. */
   givenUp: ReadonlySet<string>;

@@ -1,4 +1,4 @@
-/** Owns that one guest never runs on two hosts: what was saved of it is not loaded while its room may be another host's. */
+/** Guarantee that one guest never runs on two hosts: its saved state is not loaded while its room may belong to another host. */
 import { requireHere } from "../../../core/room-target.ts";
 import type { SandboxDeps } from "../deps.ts";
 import type { SandboxRow } from "../table.ts";

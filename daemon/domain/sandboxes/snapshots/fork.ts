@@ -63,7 +63,7 @@ export function makeFork(
       });
       onTaken(snapshot);
       const fork = (agent: Agent) => forkOne({ deps, supervisors }, call, room, snapshot, agent);
-      // Nobody deletes it under them; as many at once as may start.
+      // Protected from deletion during the forks; the start gate limits concurrency.
       const items = await places.use(snapshot.snapshot_id, () => Promise.all(input.agents.map(fork)));
       const { snapshot_id, paused_ms } = snapshot;
       const agents = items.flatMap(({ sandbox, agent_id }) => (sandbox ? [agent_id] : []));
@@ -111,7 +111,7 @@ async function forkOne(
   }
 }
 
-/** Each has its own record, as if it had been asked for alone. */
+/** Each sandbox has its own audit record, as if requested separately. */
 export async function recordMade(
   { database }: SandboxDeps,
   call: KeyCall,

@@ -1,4 +1,4 @@
-/** Owns the calls that list a room's snapshots, show one and delete one. */
+/** Operations that list a room's snapshots, show one and delete one. */
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
 import { snapshotDelete, snapshotGet, snapshotList } from "../../../../shared/api/snapshots.ts";
 import { readCursor, toPage } from "../../../core/cursor.ts";

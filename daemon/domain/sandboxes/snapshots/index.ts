@@ -1,4 +1,4 @@
-/** Owns snapshots: taking them, what is made of them, and how they end. Where they lie is in place.ts. */
+/** Snapshots: creation, use as a source, expiry and deletion. Their paths are in place.ts. */
 import { rm } from "node:fs/promises";
 import type { RoomUid } from "../../../../shared/ids.ts";
 import { Deadlines } from "../../../core/deadlines.ts";
@@ -16,16 +16,16 @@ import { deleteSnapshot, deleteSnapshotsOf, expiringSnapshots } from "./store.ts
 import { sweepSnapshots } from "./sweep.ts";
 import type { SnapshotRow } from "./table.ts";
 
-/** One that is in use when it ends by itself. */
+/** Retry delay of an expired snapshot that is in use. */
 const AGAIN_MS = 60_000;
 
 export interface Snapshots {
   operations: Bound[];
-  /** Removes what an earlier daemon left half done, and goes on with what ends by itself. */
+  /** Removes incomplete snapshots of an earlier daemon, and schedules expiries. */
   recover(answering: Promise<unknown>): void;
   /** Some have come with a room: they too end by themselves. */
   schedule(): void;
-  /** The room ends: nothing knows its snapshots any more; their files go with it. */
+  /** The room ends: its snapshots' rows are deleted; their files go with the room. */
   forgetRoom(roomUid: RoomUid): Promise<void>;
   stop(): void;
 }
@@ -97,7 +97,7 @@ export function makeSnapshots(
   };
 }
 
-/** Throws snapshot_in_use: what a checkpoint has goes with it. */
+/** Throws snapshot_in_use: a checkpoint's snapshot is deleted with the checkpoint. */
 function requireAlone({ checkpoint_id }: SnapshotRow): void {
   if (checkpoint_id === null) return;
   throw new ServiceError("snapshot_in_use", {

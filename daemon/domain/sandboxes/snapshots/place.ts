@@ -1,9 +1,9 @@
-/** Owns where a snapshot lies, and that it stays there while something is made of it. */
+/** Paths of snapshots, and protection from deletion while they are in use. */
 import type { Paths, SavedPaths } from "../../../core/paths.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SnapshotRow } from "./table.ts";
 
-/** A snapshot, and where its files are. */
+/** A snapshot and the paths of its files. */
 export type SnapshotPlace = Pick<SnapshotRow, "snapshot_id" | "mode"> & { files: SavedPaths };
 
 export class SnapshotPlaces {
@@ -19,7 +19,7 @@ export class SnapshotPlaces {
     return { snapshot_id, mode, files: this.#paths.snapshot(room_uid, snapshot_id) };
   }
 
-  /** Nobody deletes it before `work` is done. */
+  /** Protects the snapshot from deletion until `work` is done. */
   async use<T>(snapshotId: string, work: () => Promise<T>): Promise<T> {
     this.#users.set(snapshotId, (this.#users.get(snapshotId) ?? 0) + 1);
     try {

@@ -1,4 +1,4 @@
-/** Owns how a snapshot is shown: its row as the interface's record. What its sandbox had is never shown. */
+/** API record of a snapshot's row. The settings of its sandbox are never shown. */
 import type { SnapshotRecord } from "../../../../shared/api/snapshots.ts";
 import type { SnapshotRow } from "./table.ts";
 

@@ -54,7 +54,7 @@ export function makeRollback(
   });
 }
 
-/** Throws snapshot_incompatible with what differs. */
+/** Throws snapshot_incompatible with the difference. */
 function requireFits(row: SandboxRow, snapshot: SnapshotRow): void {
   const refuse = (differs: string, detail: string) =>
     new ServiceError("snapshot_incompatible", {

@@ -1,4 +1,4 @@
-/** Owns the SQL of snapshots. */
+/** SQL queries of snapshots. */
 import { and, asc, count, eq, gt, isNotNull, sql } from "drizzle-orm";
 import type { CheckpointId, OrgId, RoomUid } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
@@ -16,7 +16,7 @@ export function findSnapshot(queries: Queries, roomUid: RoomUid, snapshotId: str
   return queries.select().from(snapshots).where(isIt).get();
 }
 
-/** Whatever room it is of: a room that is made of another begins with that one's. */
+/** Of any room: a forked room starts with the snapshots of its source. */
 export function getSnapshot(queries: Queries, snapshotId: SnapshotRow["snapshot_id"]): SnapshotRow | undefined {
   return queries.select().from(snapshots).where(eq(snapshots.snapshot_id, snapshotId)).get();
 }
@@ -75,13 +75,13 @@ export function countSnapshots(queries: Queries, roomUid: RoomUid): number {
   return queries.select({ held: count() }).from(snapshots).where(eq(snapshots.room_uid, roomUid)).get()?.held ?? 0;
 }
 
-/** What an organization's snapshots take on disk, in bytes. */
+/** Disk space of an organization's snapshots, in bytes. */
 export function snapshotBytes(queries: Queries, orgId: OrgId): number {
   const bytes = sql<number>`coalesce(sum(${snapshots.size_bytes}), 0)`;
   return queries.select({ bytes }).from(snapshots).where(eq(snapshots.org_id, orgId)).get()?.bytes ?? 0;
 }
 
-/** Those that end by themselves. */
+/** Snapshots with an expiry. */
 export function expiringSnapshots(queries: Queries): SnapshotRow[] {
   return queries.select().from(snapshots).where(isNotNull(snapshots.expires_at)).all();
 }

@@ -1,4 +1,4 @@
-/** Owns removing what a daemon that was killed has left of snapshots: files that no row tells of. */
+/** Removal of snapshot files that a killed daemon left behind: files without a row. */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export async function sweepSnapshots(
   places: Pick<SnapshotPlaces, "isUsed">,
 ): Promise<void> {
   for (const roomUid of (await namesIn(paths.rooms)) as RoomUid[]) {
-    // One that comes from another host has its rows in a moment.
+    // The rows of a snapshot that arrives from another host follow shortly.
     if (existsSync(paths.arriving(roomUid).directory)) continue;
     const directory = paths.snapshots(roomUid);
     for (const name of await namesIn(directory)) {

@@ -1,10 +1,10 @@
-/** Owns the columns of snapshots. */
+/** Columns of snapshots. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { SnapshotMode } from "../../../../shared/api/snapshots.ts";
 import type { CheckpointId, OrgId, RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { SandboxRow } from "../table.ts";
 
-/** What a sandbox of it has where nobody says else. */
+/** Defaults for a sandbox that is created from the snapshot. */
 export type SnapshotSettings = Pick<
   SandboxRow,
   "env" | "egress_mode" | "egress_allowlist" | "guest_net" | "fabric_attached"

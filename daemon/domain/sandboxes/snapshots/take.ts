@@ -1,4 +1,4 @@
-/** Owns taking one snapshot, from the question whether there is room for it to its row, by which it is there. */
+/** Creation of one snapshot, from the check for space to the row by which it exists. */
 import { rm } from "node:fs/promises";
 import { DEFAULT_SNAPSHOT_SECONDS, MAX_SNAPSHOTS, type SnapshotMode } from "../../../../shared/api/snapshots.ts";
 import { newId, type OrgId, type SnapshotId } from "../../../../shared/ids.ts";
@@ -72,7 +72,7 @@ export async function noteParent({ log }: SandboxDeps, supervisor: Supervisor, s
 type About = Pick<SnapshotRow, "snapshot_id" | "mode" | "name" | "created_at" | "expires_at"> &
   Pick<SnapshotRequest, "whenReady" | "whileStill"> & { checkpoint_id?: SnapshotRow["checkpoint_id"] };
 
-/** What a snapshot has on disk; it is there by the row that is returned. Throws as supervisor.snapshot does. */
+/** Writes a snapshot's files; the snapshot exists once the returned row is stored. Throws like supervisor.snapshot. */
 export async function takeFiles(
   { supervisors, places }: { supervisors: Supervisors; places: SnapshotPlaces },
   call: KeyCall,
@@ -108,15 +108,15 @@ export async function takeFiles(
   };
 }
 
-/** What an organization had on disk before, and what of it were snapshots. */
+/** An organization's disk use before, and the part of it that was snapshots. */
 export interface Used {
   all: number;
   snapshots: number;
 }
 
 /**
- * Before anything stands still for it: whether there is room for snapshots of these, which come to at most what they have written and their
- * memory; `bytes` are what else is to be kept. Throws quota_exceeded, disk_full.
+ * Before any guest is paused: checks for space for snapshots of these sandboxes, which take at most their written data and their memory;
+ * `bytes`: size of other data to be kept. Throws quota_exceeded, disk_full.
  */
 export async function requireSpace(
   deps: SandboxDeps,
@@ -129,7 +129,7 @@ export async function requireSpace(
   const snapshots = snapshotBytes(queries, org_id);
   const all = await deps.driveUsed(org_id);
   const written = supervisors.map(({ row }) => diskUse(deps.paths.sandbox(row.sandbox_id)));
-  // The memory of one that hibernates is there already.
+  // The memory of a hibernated sandbox is on disk already.
   const memories = supervisors.map(({ row, guest }) => (mode === "full" && guest ? row.memory_mib * MIB : 0));
   const wanted = total(memories) + bytes;
   if (wanted > 0) requireFreeDisk(deps, wanted / MIB);
@@ -137,7 +137,7 @@ export async function requireSpace(
   return { all, snapshots };
 }
 
-/** The same for what is written beside what goes once it is there. */
+/** The same for data that is written before the data it replaces is deleted. */
 export async function requireBytes(
   deps: SandboxDeps,
   orgId: OrgId,
@@ -147,7 +147,7 @@ export async function requireBytes(
   requireCap(deps, orgId, Math.max(0, (await deps.driveUsed(orgId)) - freed), added);
 }
 
-/** How many bytes more may be written where so many are already that do not count yet: what the plan and the disk have left. */
+/** Bytes that may still be written, in addition to `written`, which are not counted yet: the remainder of the plan and of the disk. */
 export async function bytesLeft(deps: SandboxDeps, orgId: OrgId, written: number): Promise<number> {
   const { hard_cap_bytes } = deps.quota.capsOf(orgId).drive;
   const ofPlan = hard_cap_bytes - (await deps.driveUsed(orgId)) - written;

@@ -1,4 +1,4 @@
-/** Owns pictures as PNG (RFC 2083): eight bits of red, green and blue, no transparency. Compressed on another thread. */
+/** PNG encoder (RFC 2083): eight bits each of red, green and blue, no transparency. Compression runs on another thread. */
 
 import { promisify } from "node:util";
 import { crc32, deflate } from "node:zlib";

@@ -1,4 +1,4 @@
-/** Owns making the pixels of a picture of those of a frame: a part of it, or all, made smaller by averaging what falls together. */
+/** Scaling of a frame, or a part of it, to the pixels of a picture: reduced by averaging the source pixels of each target pixel. */
 import type { PieceTurns } from "../../../core/loop/index.ts";
 import { type Frame, PIXEL_BYTES, type Rectangle } from "../rfb/frame.ts";
 
@@ -55,7 +55,7 @@ function copyRow(rgb: Uint8Array, frame: Frame, part: Rectangle, row: number): v
   }
 }
 
-/** What one pixel is made of: from `low` to `high` of the source, which begins in `from` and ends before `end`. */
+/** Source of one pixel: from `low` to `high`, within the pixels `from` (inclusive) to `end` (exclusive). */
 interface Span {
   low: number;
   high: number;

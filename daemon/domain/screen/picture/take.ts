@@ -1,4 +1,4 @@
-/** Owns taking a picture of a screen as it is at this moment. Few are made at once, and organizations take turns. */
+/** Pictures of a screen's current content. Concurrency is limited, and organizations take turns. */
 
 import { FairPlaces } from "../../../core/fair-places.ts";
 import { loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
@@ -26,7 +26,7 @@ interface Asked {
   signal: AbortSignal;
 }
 
-/** Of the frame when it is this picture's turn. Throws as `isRefusal` says, and why the connection or the call is over. */
+/** Uses the frame at its turn. Throws refusals (`isRefusal`), and the reason if the connection or the call has ended. */
 export async function takePicture(
   { row }: About,
   client: Pick<RfbClient, "frame" | "ended">,
@@ -43,7 +43,7 @@ export async function takePicture(
     over.throwIfAborted();
     const now = client.frame;
     const taken = part(now);
-    // What is drawn meanwhile is another picture's.
+    // A copy: later drawing must not change this picture.
     const still: Frame = { ...now, pixels: now.pixels.slice() };
     const pieces = new Pieces(loopTime, ownerOf(row.org_id), "room.screen");
     const pixels = await scaled(still, taken, scaledSize(taken, width ?? taken.width), pieces);

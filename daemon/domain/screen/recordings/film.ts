@@ -1,6 +1,6 @@
 /**
- * Owns a film of a recording as it is made: the recording goes into a machine that is there for this alone, plays it there for ffmpeg, and
- * what that writes comes out.
+ * Films (MP4) of recordings, streamed while they are made: a dedicated machine receives the recording, plays it for ffmpeg, and returns the
+ * output.
  */
 import { FILM_COMMAND } from "../../../../shared/agent-protocol/recording.ts";
 import { RUNTIME } from "../../../../shared/agent-protocol/runtime.ts";
@@ -15,7 +15,7 @@ import { type LiveCommand, startCommand } from "../../../host/guest-link/command
 import type { GuestLink } from "../../../host/guest-link/handshake.ts";
 import type { ScreenDeps } from "../deps.ts";
 
-/** Sent as it is made: a player needs no end to begin. Both sides of a picture of this kind are even. */
+/** Fragmented, so that a player can start before the end. Width and height must be even in this pixel format. */
 const SCRIPT = `
 ${RUNTIME}/agent ${FILM_COMMAND} "$@" |
   ffmpeg -nostdin -loglevel error -f rawvideo -pix_fmt rgb0 -s "$1x$2" -r "$4" -i - \\
@@ -24,9 +24,9 @@ ${RUNTIME}/agent ${FILM_COMMAND} "$@" |
 `;
 const MOST_SAID = 2000;
 
-/** What a machine may need to begin and to end. */
+/** Time for the machine to start and to end. */
 const USUAL_MS = 600_000;
-/** It encodes some pictures a second also where machines are emulated. */
+/** The machine encodes some pictures per second even under emulation. */
 const TIMES_ITS_LENGTH = 20;
 /** Limit of both together: others wait for the machine. The longest recording, read at the lowest rate, takes six hours. */
 const MOST_MS = 8 * 3_600_000;
@@ -39,7 +39,7 @@ export class Films {
   readonly #withGuest: ScreenDeps["withFilmGuest"];
   readonly #log: Log;
   readonly #stopping = new AbortController();
-  /** Each until nothing of its machine is left. */
+  /** Each until its machine is removed completely. */
   readonly #made = new Set<Promise<unknown>>();
 
   constructor({ withFilmGuest, log }: Pick<ScreenDeps, "withFilmGuest" | "log">) {
@@ -48,8 +48,8 @@ export class Films {
   }
 
   /**
-   * Resolves once its machine works at it; it owns the file then, and closes it. `signal` gives it up. Throws what withFilmGuest does. The
-   * stream fails where the film could not be made to its end.
+   * Resolves once its machine has started the work; it owns the file from then on, and closes it. `signal` aborts it. Throws errors of
+   * withFilmGuest. The stream fails if the film could not be completed.
    */
   async make(
     orgId: OrgId,
@@ -70,12 +70,12 @@ export class Films {
       const command = await startCommand(link, { exec_id: newId("exe"), argv, env: {} });
       begun.resolve(command);
       feed(command, file, record.size_bytes, ends).catch((error: unknown) => over.abort(error));
-      // Until it is read to its end, or nobody wants it.
+      // Until it is read to its end, or aborted.
       const never = new Promise<never>(() => {});
       await unlessGivenUp(ends, never).catch(() => {});
     };
     const made = this.#withGuest(orgId, work).catch((error: unknown) => {
-      // Who has been answered hears of nothing any more.
+      // A caller that has been answered gets no later error.
       if (!(error instanceof ServiceError))
         this.#log.warn("a film's machine", { recording_id, error: describeError(error) });
       begun.reject(error);
@@ -89,7 +89,7 @@ export class Films {
     return this.#streamOf(await begun.promise, record, ends, over);
   }
 
-  /** All are given up, and nothing is left of their machines once it resolves. */
+  /** Aborts all films; resolves once their machines are removed completely. */
   async stop(): Promise<void> {
     this.#stopping.abort(new ServiceError("shutting_down"));
     await Promise.allSettled(this.#made);
@@ -162,7 +162,7 @@ async function lastWords({ stderr }: LiveCommand): Promise<string> {
   try {
     for await (const bytes of stderr ?? []) text = (text + decoder.decode(bytes, { stream: true })).slice(-MOST_SAID);
   } catch {
-    // The machine is gone: what it said until then is told.
+    // The machine is gone: its output until then is reported.
   }
   return text.trim();
 }

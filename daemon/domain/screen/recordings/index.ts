@@ -1,4 +1,4 @@
-/** Owns the calls about recordings. */
+/** Operations on recordings. */
 import {
   FILM_TYPE,
   RECORDING_TYPE,
@@ -57,7 +57,7 @@ export function recordingOperations({ sandboxes }: ScreenDeps, recordings: Recor
       find: (call, params) => sandboxes.findEver(call, params),
       run: async (call, { recording_id }, target) => {
         call.audit.details = { recording_id };
-        // So far, while it goes on.
+        // The data so far, if it is still in progress.
         const { record, file } = await recordings.open(target, recording_id);
         const bytes = fileStream(file, 0, record.size_bytes, call.signal);
         return { outcome: "ok", stream: { type: RECORDING_TYPE, bytes } };

@@ -1,9 +1,9 @@
 /**
- * Owns one recording under way: a connection of its own to the screen, asked for what has changed some times a second, and what comes
- * written down with its moment.
+ * One recording in progress: a separate connection to the screen, polled for changes some times a second, with each update stored with its
+ * time.
  *
- *   open ──▶ asked ──▶ update: written ──▶ a moment later asked again
- *     └────────┴──────────────┴── over, with the reason
+ *     open ──▶ requested ──▶ update: stored ──▶ requested again after a pause
+ *       └────────┴──────────────┴── over, with the reason
  */
 
 import type { FileHandle } from "node:fs/promises";
@@ -23,10 +23,10 @@ import { Updates } from "../rfb/updates.ts";
 const HANDSHAKE_MS = 15_000;
 const BETWEEN_MS = 1000 / RECORDED_PER_SECOND;
 
-/** What a recorder needs of its host. */
+/** Dependencies of a recorder. */
 interface Means {
   hasSpace(): boolean;
-  /** What reading it may take of our time, with all others of the organization. */
+  /** Budget of event-loop time for reading, shared by all of the organization. */
   reads: Allowance;
   /** Pays for reading. */
   owner: OwnerName;
@@ -66,7 +66,7 @@ export class Recorder {
     this.over = this.#record();
   }
 
-  /** Shakes hands, and only then has `makeFile` make the file. Throws RfbError, DeadlineError, and what wire and `makeFile` throw. */
+  /** Performs the handshake, and only then calls `makeFile`. Throws RfbError, DeadlineError, and errors of the wire and of `makeFile`. */
   static async open(
     wire: Wire,
     makeFile: (size: { width: number; height: number }) => Promise<FileHandle>,
@@ -92,7 +92,7 @@ export class Recorder {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopped.resolve(reason);
-    // What is still being read ends with it.
+    // Aborts a pending read.
     this.#wire.close();
   }
 
@@ -103,7 +103,7 @@ export class Recorder {
     const reason = await this.#stopped.promise;
     stopTimer(this.#timer);
     await failed;
-    // On disk, like what is said of it.
+    // Flushed to disk, like its metadata.
     await this.#file.sync().catch(() => {});
     await this.#file.close().catch(() => {});
     return reason;

@@ -1,4 +1,4 @@
-/** Owns the recordings of all screens: those under way, what a room may keep, and what is known of each. */
+/** Recordings of all screens: those in progress, limits per room, and their metadata. */
 
 import type { FileHandle } from "node:fs/promises";
 import {
@@ -92,7 +92,7 @@ export class Recordings {
     try {
       return { record, file: openFile(this.#directory(target.room.room_uid), recordingId) };
     } catch (error) {
-      // Deleted just now.
+      // Deleted in the meantime.
       throw errnoOf(error) === "ENOENT" ? this.#none(target, recordingId) : error;
     }
   }
@@ -143,7 +143,7 @@ export class Recordings {
         over.abort();
         const { duration_ms, size_bytes, width, height } = recorder;
         const end = { reason, at: now(), duration_ms };
-        // Its room may be gone, or the disk full: that it has ended is known all the same.
+        // Its room may be gone, or the disk full: its end is recorded in the audit anyway.
         const written = await Promise.allSettled([writeKept(directory, { ...kept, width, height, end })]);
         const details = { recording_id: kept.recording_id, end_reason: reason, size_bytes };
         await recordOf(this.#deps, call, "screen.recording_ended", details, duration_ms);
@@ -222,7 +222,7 @@ export class Recordings {
         height,
       };
     }
-    // What no service ended was cut off with it.
+    // A recording without a stored end was cut off by the end of the daemon.
     const cut = {
       reason: "service_restarted" as RecordingEnd,
       at: changed_at,

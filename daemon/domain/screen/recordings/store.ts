@@ -1,6 +1,6 @@
 /**
- * Owns the files of recordings: in the room's directory, so that they go where the drive goes. Beside each recording lies what is known of
- * it, written when it begins and when it has ended; of one that was cut off by the end of the service the rest is told by its file.
+ * Files of recordings, in the room's directory, so that they move with the drive. Each recording has a metadata file, written when it
+ * starts and when it has ended; if the daemon's end cut it off, the rest is derived from its data file.
  */
 import { openSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
@@ -17,7 +17,7 @@ export interface Kept {
   started_at: string;
   width: number;
   height: number;
-  /** Null while it goes on, and of one that was cut off. */
+  /** Null while it is in progress, and if it was cut off. */
   end: { reason: RecordingEnd; at: string; duration_ms: number } | null;
 }
 
@@ -32,7 +32,7 @@ const NAME = /^(rec_[0-9A-HJKMNP-TV-Z]{26})\.json$/;
 const dataFile = (directory: string, recordingId: string) => join(directory, `${recordingId}.rfb`);
 const knownFile = (directory: string, recordingId: string) => join(directory, `${recordingId}.json`);
 
-/** A new file for what is recorded, and what is known of it. */
+/** Creates a data file and its metadata. */
 export async function beginFile(directory: string, kept: Kept): Promise<FileHandle> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const data = await open(dataFile(directory, kept.recording_id), "wx", 0o600);
@@ -68,7 +68,7 @@ export async function listFiles(directory: string): Promise<Found[]> {
   return found.filter((each) => each !== null).sort((one, other) => (one.recording_id < other.recording_id ? 1 : -1));
 }
 
-/** Null where there is none. */
+/** Null if absent. */
 export async function findFile(directory: string, recordingId: string): Promise<Found | null> {
   const read = async () => {
     const kept = JSON.parse(await readFile(knownFile(directory, recordingId), "utf8")) as Kept;
@@ -78,7 +78,7 @@ export async function findFile(directory: string, recordingId: string): Promise<
   return await unlessMissing(read(), null);
 }
 
-/** Throws ENOENT where there is none. */
+/** Throws ENOENT if absent. */
 export function openFile(directory: string, recordingId: string): OpenFile {
   const descriptor = openSync(dataFile(directory, recordingId), "r");
   return new OpenFile(descriptor, readFacts(descriptor), -1);

@@ -1,4 +1,7 @@
-/** Owns reading fields off a stream of bytes, however it is cut into chunks. It holds one chunk, and what a field asks for. Reads have a price. */
+/**
+ * Reads fields from a stream of bytes, independent of chunk boundaries. It holds one chunk and the requested field. Reads are charged to an
+ * allowance.
+ */
 import { loopTime, type OwnerName, Pieces } from "../../../core/loop/index.ts";
 import type { Allowance } from "../../../host/guest-link/pace.ts";
 import { RfbError } from "./limits.ts";
@@ -34,7 +37,7 @@ export class ByteReader {
     }
   }
 
-  /** So many bytes, as their owner's own copy; the caller has bounded their number. */
+  /** Reads `count` bytes into a separate buffer; the caller has bounded `count`. */
   async bytes(count: number): Promise<Buffer> {
     const taken = Buffer.alloc(count);
     await this.fill(taken);
@@ -53,7 +56,7 @@ export class ByteReader {
     return (await this.bytes(4)).readUInt32BE();
   }
 
-  /** Drops so many bytes without holding them. */
+  /** Drops `count` bytes without buffering them. */
   async skip(count: number): Promise<void> {
     const turn = this.#pay();
     if (turn) await turn;
@@ -65,7 +68,7 @@ export class ByteReader {
     }
   }
 
-  /** A server whose every byte is a message would have all of our time. */
+  /** Otherwise a server with one-byte messages could use all of the event loop's time. */
   #pay(): Promise<void> | null {
     if (++this.#unpaid < READS_TOGETHER) return null;
     this.#unpaid = 0;

@@ -1,35 +1,35 @@
 /**
- * Owns what a viewer may say to a screen's server: RFB 3.8 without a password, the messages of RFC 6143 (section 7.5), and those
- * extensions that viewers use. Who only looks asks for pictures; what would change anything is dropped. Nor is the clipboard sent to
- * them: in their place the service tells the server that they take none, which needs a viewer that knows the extended clipboard.
+ * Filter of a viewer's messages to a screen's server: RFB 3.8 without a password, the messages of RFC 6143 (section 7.5), and the
+ * extensions that viewers use. A view-only viewer can only request pictures; all messages with an effect are dropped. It does not get the
+ * clipboard either: in its place the daemon declares to the server that it accepts none, which needs a viewer with the extended clipboard.
  *
- *   version ──▶ security ──▶ shared or not ──▶ messages: head ──▶ the rest of it ──▶ head …
- *                                                encodings of who looks: head ──▶ one ──▶ one … ──▶ head …
+ *     version ──▶ security ──▶ shared or not ──▶ messages: head ──▶ the rest of it ──▶ head …
+ *                                                  encodings of a view-only viewer: head ──▶ one ──▶ one … ──▶ head …
  *
- * It holds a message's first bytes alone, and passes on or drops what follows as it comes, so that each byte is looked at once.
+ * It buffers only a message's first bytes, and passes on or drops the rest as it arrives, so that each byte is processed a single time.
  */
 import { SCREEN_SIZE } from "../../../../shared/api/screen.ts";
 import { MOST_CUT_TEXT_BYTES, RfbError } from "./limits.ts";
 import { EXTENDED_CLIPBOARD, SECURITY_NONE, setEncodings, takeNoClipboard, VERSION_LINE } from "./messages.ts";
 
-/** Goes to the server before all that a viewer who only looks says. */
+/** Sent to the server before all messages of a view-only viewer. */
 const NO_CLIPBOARD = Buffer.concat([setEncodings([EXTENDED_CLIPBOARD]), takeNoClipboard()]);
 const ENCODINGS = 2;
 
 /** Encodings that a viewer may name: noVNC names some thirty. */
 const MOST_ENCODINGS = 128;
 const MOST_FENCE_BYTES = 64;
-/** Of the longest head, and of what comes before messages. */
+/** Length of the longest head, and of the data before messages. */
 const MOST_HELD_BYTES = 16;
 
 interface Message {
   /** Bytes after which its length is known. */
   head: number;
-  /** Throws RfbError for what is longer than any may be. */
+  /** Throws RfbError for a message above the maximum length. */
   length(head: Buffer): number;
-  /** Who gets it through; what nobody does is dropped. */
+  /** Viewers from which the message passes; a message that passes from none is dropped. */
   passes: "all" | "drivers" | "nobody";
-  /** Of those who get it through: whether this one goes through. */
+  /** Whether this message passes, from a viewer that may send its type. */
   isGood?(head: Buffer): boolean;
 }
 
@@ -39,7 +39,7 @@ const MESSAGES: Readonly<Record<number, Message>> = {
   /** Pixel format. */
   0: fixed(20, "all"),
   [ENCODINGS]: { head: 4, length: (head) => 4 + 4 * atMost(MOST_ENCODINGS, head.readUInt16BE(2)), passes: "all" },
-  /** Asks for an update. */
+  /** Requests an update. */
   3: fixed(10, "all"),
   /** Key. */
   4: fixed(8, "drivers"),
@@ -51,7 +51,7 @@ const MESSAGES: Readonly<Record<number, Message>> = {
   150: fixed(10, "all"),
   /** Fence, by which viewer and server measure the way between them. */
   248: { head: 9, length: (head) => 9 + atMost(MOST_FENCE_BYTES, head.readUInt8(8)), passes: "all" },
-  /** Shutdown and reboot of the machine: who drives the screen does not end the sandbox. */
+  /** Shutdown and reboot of the machine: a viewer that drives the screen must not end the sandbox. */
   250: fixed(4, "nobody"),
   /** Another size of the screen, of some monitors. */
   251: {
@@ -76,7 +76,7 @@ export class ClientFilter {
   /** How many bytes of the message under way are still to come, and whether they go on. */
   #left = 0;
   #passes = false;
-  /** Of who looks: encodings still to come, and whether the clipboard's extension was among those before. */
+  /** For a view-only viewer: remaining encodings, and whether the clipboard's extension was among the earlier ones. */
   #encodings = 0;
   #isExtended = false;
   /** How many messages there were. */
@@ -86,7 +86,7 @@ export class ClientFilter {
     this.#drives = drives;
   }
 
-  /** What of these bytes goes on. Throws RfbError for what no viewer may say. */
+  /** Returns the bytes to forward. Throws RfbError for messages that viewers may not send. */
   take(bytes: Uint8Array): Uint8Array {
     const passed: Uint8Array[] = [];
     for (let at = 0; at < bytes.byteLength; ) {
@@ -104,7 +104,7 @@ export class ClientFilter {
     return Buffer.concat(passed);
   }
 
-  /** Once what is held says how long it is: that, as it goes on. */
+  /** Once the buffered head contains the message's length: returns the head, if it passes. */
   #begin(): Uint8Array | null {
     if (this.#step === "encodings") return this.#encoding();
     if (this.#step !== "messages") return this.#greet();
@@ -138,7 +138,7 @@ export class ClientFilter {
     return encoding;
   }
 
-  /** Without the extension the server would send what is copied, whatever it was told before. */
+  /** Without the extension the server would send copied text, despite the earlier declaration. */
   #endEncodings(): void {
     if (!this.#isExtended) throw new RfbError(`a viewer that only looks must name encoding ${EXTENDED_CLIPBOARD}`);
     this.#step = "messages";
@@ -159,7 +159,7 @@ export class ClientFilter {
       return Uint8Array.of(SECURITY_NONE);
     }
     this.#step = "messages";
-    // Nobody sends others away.
+    // Always shared: no viewer may disconnect others.
     const shared = Uint8Array.of(1);
     return this.#drives ? shared : Buffer.concat([shared, NO_CLIPBOARD]);
   }

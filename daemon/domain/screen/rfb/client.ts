@@ -1,10 +1,10 @@
 /**
- * Owns a connection to a screen: what it shows, and keys and pointer sent to it.
+ * RFB client of a screen: its current frame, and keyboard and pointer input.
  *
- *   open ──▶ asked for all ──▶ whole ◀──▶ a new size: asked for all again
- *     └────────────┴─────────────┴── over, with the reason
+ *     open ──▶ full update requested ──▶ whole ◀──▶ a new size: full update requested again
+ *       └────────────┴─────────────┴── over, with the reason
  *
- * An update comes only when it was asked for. While nobody asks, a screen that moves all the time costs nothing.
+ * Updates arrive only on request: without requests, a screen that changes all the time costs nothing.
  */
 
 import { monotonicMs, sleep } from "../../../core/clock.ts";
@@ -28,17 +28,17 @@ import {
 
 /** A guest without KVM takes seconds while it is busy. */
 const ANSWER_MS = 15_000;
-/** Without an update for so long a screen is still. A text cursor blinks more slowly. */
+/** A screen without an update for this long is still. A text cursor blinks more slowly. */
 export const STILL_MS = 150;
-/** Of one that never is, the picture is taken then. */
+/** The picture of a screen that is never still is taken then. */
 export const MOST_STILL_MS = 3_000;
-/** Updates are asked for no more often: others have work too. */
+/** Minimum interval of update requests, to leave time for other work. */
 const BETWEEN_UPDATES_MS = 40;
 
-/** Pixels of the first row that are asked for in turn. */
+/** Pixels of the first row that are requested in turn. */
 const AWAITED_PIXELS = 64;
 
-/** What carries the bytes. */
+/** Transport of the bytes. */
 export interface Wire {
   output: AsyncIterable<Uint8Array>;
   /** Resolves once they are on their way. */
@@ -58,7 +58,7 @@ interface Means {
 interface Progress {
   /** Updates that drew something. */
   changes: number;
-  /** Updates that drew the pixel that was asked for. */
+  /** Updates that drew the requested pixel. */
   answers: number;
   /** Pixels of this frame drawn so far. */
   drawn: number;
@@ -93,7 +93,7 @@ export class RfbClient {
     this.over = this.#follow();
   }
 
-  /** Throws RfbError, DeadlineError, and what the wire or `hold` throws; the wire is closed then. */
+  /** Throws RfbError, DeadlineError, and errors of the wire or of `hold`; the wire is closed then. */
   static async open(
     wire: Wire,
     {
@@ -132,7 +132,7 @@ export class RfbClient {
     return this.#decoder.frame;
   }
 
-  /** Where the pointer is: as the server says, else as we put it. */
+  /** Position of the pointer: as reported by the server, else as last set. */
   get pointer(): { x: number; y: number } {
     const { width, height } = this.frame;
     const { x, y } = this.#decoder.pointer ?? this.#pointer;
@@ -155,8 +155,8 @@ export class RfbClient {
   }
 
   /**
-   * Resolves once the server has taken what was sent before, and the frame is whole and shows what there was to see then. Throws
-   * RfbError, DeadlineError.
+   * Resolves once the server has processed all earlier input, and the frame is whole and at least as recent. Throws RfbError,
+   * DeadlineError.
    */
   async current(signal?: AbortSignal): Promise<void> {
     const { answers } = this.#progress.value;
@@ -165,7 +165,7 @@ export class RfbClient {
     try {
       await this.#until((now) => now.answers > answers && this.#isWhole, this.#answerMs, signal);
     } catch (error) {
-      // The next call connects anew.
+      // The next call reconnects.
       if (!signal?.aborted) this.#fail(error);
       throw error;
     } finally {
@@ -191,7 +191,7 @@ export class RfbClient {
       if (isStill) break;
       await sleep(Math.max(0, this.#askedAt + BETWEEN_UPDATES_MS - monotonicMs()));
     }
-    // A new size that came meanwhile has to be drawn.
+    // A new size that arrived in the meantime has to be drawn.
     await this.#until(() => this.#isWhole, this.#answerMs, signal);
   }
 
@@ -239,7 +239,7 @@ export class RfbClient {
     this.#send(updateRequest(false, { x: this.#decoder.awaited, y: 0, width: 1, height: 1 }));
   }
 
-  /** In order; what does not get away ends the connection, and so does a server that reads nothing. */
+  /** Sends in order; a failed write closes the connection, and so does a server that does not read. */
   #send(...messages: Uint8Array[]): void {
     if (this.#progress.value.over) return;
     for (const message of messages) this.#unwrittenBytes += message.byteLength;
@@ -280,9 +280,9 @@ export class RfbClient {
           answers: before.answers + (hasAwaited ? 1 : 0),
           drawn: (isNewFrame ? 0 : before.drawn) + drawn,
         });
-        // Who does not read is not asked again: what is asked would pile up here.
+        // No further requests to a server that does not read: they would pile up here.
         if (this.#writing) await this.#writing;
-        // Xvnc takes an update without pixels for an answer too, and forgets what was asked.
+        // Xvnc counts an update without pixels as an answer too, and forgets the request.
         if (!this.#isWhole) this.#askForAll();
         else if (drawn === 0 && this.#waiting > 0) this.#askForAnswer();
       }

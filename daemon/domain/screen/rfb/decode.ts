@@ -1,8 +1,8 @@
 /**
- * Owns reading what a screen's server says once hands are shaken (RFC 6143, section 7.6), and keeps the frame that it draws:
+ * Decoder of a screen server's messages after the handshake (RFC 6143, section 7.6), and the frame that they draw:
  *
- *   update ──▶ rectangles: pixels into the frame · a new size, and so a new frame · where the pointer is
- *   bell, colours ──▶ dropped        clipboard ──▶ dropped
+ *     update ──▶ rectangles: pixels into the frame · a new size, and so a new frame · position of the pointer
+ *     bell, colours ──▶ dropped        clipboard ──▶ dropped
  *
  * It reads and waits; it never writes.
  */
@@ -13,7 +13,7 @@ import { MOST_RECTANGLES, RfbError, requireSize } from "./limits.ts";
 import { Encoding } from "./messages.ts";
 import { dropMessage, Message } from "./server-messages.ts";
 
-/** Reserves memory for a frame; what is returned gives it back. Throws when there is none left. */
+/** Reserves memory for a frame; the returned function releases it. Throws if the limit is reached. */
 export type Hold = (bytes: number) => () => void;
 
 export interface Update {
@@ -28,7 +28,7 @@ export interface Update {
 export class Decoder {
   readonly #reader: ByteReader;
   readonly #sizes: Allowance;
-  /** A pixel of the first row, by its x: which updates draw it is told. */
+  /** A pixel of the first row, by its x: updates that draw it are marked. */
   awaited = 0;
   readonly #hold: Hold;
   #letGo: () => void;
@@ -48,18 +48,18 @@ export class Decoder {
     this.#frame = blankFrame(width, height);
   }
 
-  /** Throws RfbError after the end: what nobody counts any more is not held either. */
+  /** Throws RfbError after the end: memory that is no longer counted is not held either. */
   get frame(): Frame {
     if (!this.#frame) throw new RfbError("the connection ended");
     return this.#frame;
   }
 
-  /** Where the server says that the pointer is; null while it has not said it. */
+  /** Pointer position from the server; null until it has sent one. */
   get pointer(): { x: number; y: number } | null {
     return this.#pointer;
   }
 
-  /** What is still being read makes no frame any more. */
+  /** Data that is still being read creates no new frame. */
   close(): void {
     this.#frame = null;
     this.#letGo();

@@ -1,4 +1,4 @@
-/** Owns the picture that a screen shows: four bytes a pixel, red, green, blue and one that says nothing. */
+/** Frame of a screen: four bytes a pixel, red, green, blue and one unused. */
 import { RfbError, requireSize } from "./limits.ts";
 
 export const PIXEL_BYTES = 4;

@@ -1,11 +1,11 @@
-/** Owns how a connection to a screen begins: version, security, and the size of the screen. */
+/** Handshake with a screen's server: version, security, and the size of the screen. */
 import type { ByteReader } from "./byte-reader.ts";
 import { MOST_SECURITY_TYPES, MOST_TEXT_BYTES, RfbError, requireSize } from "./limits.ts";
 import { SECURITY_NONE, VERSION_LINE } from "./messages.ts";
 
 const PIXEL_FORMAT_BYTES = 16;
 
-/** Throws RfbError for a server that is none, wants a password, or has a screen that is too large. */
+/** Throws RfbError if the peer is not an RFB server, requires a password, or has a screen that is too large. */
 export async function shakeHands(
   reader: ByteReader,
   write: (bytes: Uint8Array) => Promise<void>,
@@ -21,7 +21,7 @@ export async function shakeHands(
   if (!(await reader.bytes(count)).includes(SECURITY_NONE)) throw new RfbError("the server wants a password");
   await write(Uint8Array.of(SECURITY_NONE));
   if ((await reader.u32()) !== 0) throw new RfbError(`the server refuses: ${await readText(reader)}`);
-  // Shared: who else is connected stays so.
+  // Shared: other clients stay connected.
   await write(Uint8Array.of(1));
   const width = await reader.u16();
   const height = await reader.u16();

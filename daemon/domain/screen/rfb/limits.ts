@@ -1,4 +1,6 @@
-/** Owns what a screen's server may say. It runs in the guest, whose root may be anybody's: who says more loses the connection. */
+/**
+ * Limits for messages of a screen's server. It runs in the guest, under an untrusted root user: exceeding a limit closes the connection.
+ */
 import { Allowance } from "../../../host/guest-link/pace.ts";
 
 /** Most pixels of a side; four bytes each make 64 MiB at most. */
@@ -13,13 +15,13 @@ export const MOST_SECURITY_TYPES = 32;
 export const MOST_UNWRITTEN_BYTES = 16 * 1024;
 /** Messages, rectangles and rows in a second: a tenth or two of it, were they all empty. A moving screen of 1280x800 has a sixth. */
 const READS_PER_SECOND = 131_072;
-/** So many without waiting for more. */
+/** Burst of reads without waiting. */
 const READS_AT_ONCE = 4096;
 /** New sizes: each costs a frame of memory, which is zeroed. */
 const SIZES_PER_SECOND = 2;
 const SIZES_AT_ONCE = 2;
 
-/** What a screen may take of our time, over all connections of actions to it. */
+/** Budget of event-loop time for a screen, over all connections of actions to it. */
 export interface Allowances {
   reads: Allowance;
   sizes: Allowance;
@@ -34,7 +36,7 @@ export function freshAllowances(): Allowances {
   };
 }
 
-/** The server has said what none may say, or is none that we can use. */
+/** The server violated the protocol or a limit, or is unsupported. */
 export class RfbError extends Error {
   override name = "RfbError";
 }

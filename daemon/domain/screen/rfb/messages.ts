@@ -1,27 +1,27 @@
-/** Owns the messages that a client of RFB 3.8 sends (RFC 6143, section 7.5), and what a recording of a screen begins with. */
+/** Messages of an RFB 3.8 client (RFC 6143, section 7.5), and the head of a recording of a screen. */
 import type { Rectangle } from "./frame.ts";
 
 export const VERSION_LINE = "RFB 003.008\n";
 export const SECURITY_NONE = 1;
 
-/** What may come in a rectangle. Raw alone has pixels: what a server draws costs it as many bytes. */
+/** Encodings of rectangles. Only raw has pixels: drawing costs a server as many bytes. */
 export const Encoding = {
   raw: 0,
-  /** A new size. Of the extended kind Xvnc tells at every request, in an update of its own: it is not asked for. */
+  /** A new size. The extended kind is not requested: Xvnc sends it at every request, in a separate update. */
   desktopSize: -223,
-  /** Tells where the pointer is: a rectangle of no size. Defined by VMware; Xvnc has it. */
+  /** Position of the pointer: a rectangle of no size. Defined by VMware; Xvnc has it. */
   pointerPosition: 0x574d5666,
 } as const;
 
-/** Names the clipboard's extension: a server that knows it tells first that something was copied. Xvnc has it. */
+/** The extended clipboard: a server that supports it first announces that text was copied. Xvnc has it. */
 export const EXTENDED_CLIPBOARD = -1063131698;
-/** Of that extension, as bits: text, and what a client does. */
+/** Bits of that extension: text, and the client's capabilities. */
 const Clip = { text: 1, capabilities: 1 << 24, hearsOfIt: 1 << 27 } as const;
 
 /** Buttons by their bit in a pointer event. */
 export const Button = { left: 1, middle: 2, right: 4, up: 8, down: 16, toLeft: 32, toRight: 64 } as const;
 
-/** 32 bits, little endian, red first: what a frame's bytes are. */
+/** 32 bits, little endian, red first: the byte order of a frame. */
 export function setPixelFormat(): Buffer {
   const message = Buffer.alloc(20);
   message.writeUInt8(32, 4);
@@ -35,7 +35,7 @@ export function setPixelFormat(): Buffer {
   return message;
 }
 
-/** What a server says of itself (section 7.3.2) to whoever is shown what was recorded in this format of pixels. */
+/** The server's ServerInit (section 7.3.2) for players of a recording in this pixel format. */
 export function serverInit({ width, height }: { width: number; height: number }): Buffer {
   const name = Buffer.from("recording", "latin1");
   const head = Buffer.alloc(4);
@@ -54,13 +54,16 @@ export function setEncodings(encodings: readonly number[]): Buffer {
   return message;
 }
 
-/** After that extension was named: a client that takes no clipboard. It is still told that something was copied, not what. */
+/**
+ * After that extension was named: declares a client that accepts no clipboard. The server still announces that text was copied, but not its
+ * content.
+ */
 export function takeNoClipboard(): Buffer {
   const message = Buffer.alloc(16);
   message.writeUInt8(6, 0);
   message.writeInt32BE(-8, 4);
   message.writeUInt32BE(Clip.capabilities | Clip.hearsOfIt | Clip.text, 8);
-  // No text is so short that it is sent without being asked for: the last four bytes stay 0.
+  // The size limit for unrequested text is zero: the last four bytes stay 0.
   return message;
 }
 

@@ -1,4 +1,4 @@
-/** Owns the messages of a screen's server (RFC 6143, section 7.6) of which nobody wants anything: they are read and dropped. */
+/** Unused messages of a screen's server (RFC 6143, section 7.6): they are read and dropped. */
 import type { ByteReader } from "./byte-reader.ts";
 import { MOST_CUT_TEXT_BYTES, RfbError } from "./limits.ts";
 
@@ -6,7 +6,7 @@ export const Message = { update: 0, colours: 1, bell: 2, cutText: 3 } as const;
 
 const COLOUR_BYTES = 6;
 
-/** Of a message whose type was read. Throws RfbError for one that is none, or an update. */
+/** Call after reading the message's type. Throws RfbError for an invalid type, or an update. */
 export async function dropMessage(reader: ByteReader, type: number): Promise<void> {
   if (type === Message.colours) await dropColours(reader);
   else if (type === Message.cutText) await dropCutText(reader);

@@ -1,6 +1,6 @@
 /**
- * Owns reading what a screen's server says as it is, update by update, for whoever keeps it: lengths are read, pixels are not looked at.
- * Everything else that it may say is dropped.
+ * Reads a screen server's updates unchanged, one by one, for storage: lengths are parsed, pixels are not.
+ * All other messages are dropped.
  */
 import { MOST_PIECE_BYTES, RECORDED } from "../../../../shared/agent-protocol/recording.ts";
 import { within } from "../../../core/published.ts";
@@ -9,7 +9,7 @@ import { MOST_RECTANGLES, RfbError, requireSize } from "./limits.ts";
 import { dropMessage, Message } from "./server-messages.ts";
 
 const PIXEL_BYTES = 4;
-/** So long the host holds what has come of one. */
+/** Limit of the time that the host holds a partial update. */
 const WHOLE_MS = 30_000;
 
 export interface RawUpdate {
@@ -18,7 +18,7 @@ export interface RawUpdate {
   length: number;
   /** Whether there is anything in it. */
   isEmpty: boolean;
-  /** The size of the screen from then on, where it is another. */
+  /** The size of the screen from then on, if changed; else null. */
   size: { width: number; height: number } | null;
 }
 
@@ -29,7 +29,7 @@ export class Updates {
     this.#reader = reader;
   }
 
-  /** Resolves with the next update. What has begun comes soon, or never. Throws RfbError when there is none any more, DeadlineError. */
+  /** Resolves with the next update. Once started, an update must arrive soon. Throws RfbError after the end, DeadlineError. */
   async next(): Promise<RawUpdate> {
     for (;;) {
       const type = await this.#reader.u8();

@@ -1,10 +1,10 @@
-/** What all operations share, at the end of the page of /docs: every header and every error code. */
+/** Parts common to all operations, at the end of the page of /docs: every header and every error code. */
 import { html, type Markup } from "../../../core/markup.ts";
 import type { OpenapiDocument } from "./document.ts";
 import { tableOf, typeOf } from "./fields.ts";
 import { exampleOf } from "./operation.ts";
 
-/** Of one name there may be two: what a request asks for, and what an answer tells. */
+/** One name may have two headers: one of requests, and one of responses. */
 export function headersOf({ parameters, headers }: OpenapiDocument["components"]): Markup {
   const names = [...new Set([...Object.keys(parameters), ...Object.keys(headers)])].sort();
   const rowsFor = (name: string) =>

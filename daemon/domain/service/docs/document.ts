@@ -54,7 +54,7 @@ export interface Shown {
   tags: string[];
   security?: unknown[];
   "x-scope"?: string;
-  /** Those that are references are headers. */
+  /** References are headers. */
   parameters: (Parameter | Reference)[];
   requestBody?: { required: boolean; content: Record<string, Content> };
   responses: Record<string, Answer>;
@@ -71,7 +71,7 @@ export interface Problem {
   value: { status: number; retryable: boolean; hint: string | null };
 }
 
-/** What the page is made from. */
+/** The document from which the page is made. */
 export interface OpenapiDocument {
   info: { title: string; version: string; description: string };
   paths: Record<string, Record<string, Shown>>;

@@ -1,4 +1,4 @@
-/** Schemas as tables for people: a row for each field, with its type and what it must keep to. */
+/** Schemas as tables for people: a row for each field, with its type and its constraints. */
 import { html, type Markup } from "../../../core/markup.ts";
 import type { Schema } from "./document.ts";
 
@@ -11,7 +11,7 @@ ${rows}</tbody></table>
 `;
 }
 
-/** Fields of an object, those of the objects within it after it; `where` is empty for those of an answer. */
+/** Fields of an object, each followed by the fields of its nested objects; `where` is empty for fields of a response. */
 export function rowsOf(schema: Schema, where: string, prefix = "", depth = 1): Markup[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => {
     const row = rowOf(prefix + name, where, (schema.required ?? []).includes(name), inner);
@@ -47,7 +47,7 @@ function orNull({ type = [], enum: words, ...schema }: Schema): string {
   return `${typeOf(some)} or null`;
 }
 
-/** What a value must keep to, in words. */
+/** Constraints of a value, in words. */
 function rulesOf(schema: Schema): string[] {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern, anyOf = [] } = schema;
   return [

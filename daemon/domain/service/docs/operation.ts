@@ -4,7 +4,7 @@ import { html, type Markup } from "../../../core/markup.ts";
 import { type Answer, JSON_TYPE, type Placed, PROBLEM_TYPE, type Schema, type Shown } from "./document.ts";
 import { rowOf, rowsOf, tableOf } from "./fields.ts";
 
-/** An operation: what it does, its fields and headers, a call by curl, its answers and its errors. */
+/** An operation: its description, fields and headers, a call with curl, its responses and its errors. */
 export function sectionOf(operation: Placed): Markup {
   const { operationId, summary, description, method, path, requestBody } = operation;
   const body = requestBody?.content[JSON_TYPE];
@@ -58,7 +58,7 @@ function curlOf({ method, path, parameters, security, requestBody }: Placed): st
   ].join(" \\\n  ");
 }
 
-/** `told` has the fields that answers before it had, with their status. */
+/** `told` has the fields of earlier responses, with their status. */
 function successOf(status: string, { description, headers, content = {} }: Answer, told: Map<string, string>): Markup {
   const codes = Object.keys(content[PROBLEM_TYPE]?.examples ?? {});
   const outcomes = description.split(", ").filter((each) => !codes.includes(each));
@@ -76,7 +76,7 @@ ${shapes.map((each) => fieldsOf(each, status, told))}
 `;
 }
 
-/** What a line of a stream is one of, or the answer itself. */
+/** The variants of a stream's line, or the response itself. */
 function shapesOf(schema: Schema): Schema[] {
   if (schema.anyOf) return schema.anyOf.flatMap(shapesOf);
   return schema.properties ? [schema] : [];

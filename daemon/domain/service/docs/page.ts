@@ -1,7 +1,7 @@
 /**
- * The OpenAPI document as a page for people: where to begin, each operation by its area, and at the end all headers and errors.
- * Search, copying and the choice between light and dark need its script; reading does not. It takes nothing from elsewhere, as its
- * policy says.
+ * The OpenAPI document as a page for people: first steps, each operation by its area, and at the end all headers and errors. Search,
+ * copying and the choice between light and dark need its script; reading does not. It loads nothing from other origins, as its content
+ * security policy declares.
  */
 import { createHash } from "node:crypto";
 import { clientWays } from "../../../../shared/prompts/clients.ts";
@@ -21,7 +21,7 @@ export interface DocsPage {
   policy: string;
 }
 
-/** The page of this daemon; `url` is where clients find it, without a slash at its end. */
+/** The page of this daemon; `url` is the service's public URL, without a trailing slash. */
 export function* docsSteps(url: string): Steps<DocsPage> {
   const document = yield* inlineSteps(VERSION);
   return {
@@ -117,7 +117,7 @@ ${errorsOf(components.examples)}
 `;
   return page.text;
 }
-/** What a newcomer does first. */
+/** First steps of a new user. */
 const FIRST_STEPS: [operationId: string, what: string][] = [
   ["health", "See whether the service is ready."],
   ["room_create", "Create a room."],
@@ -140,7 +140,7 @@ function placed({ parameters, ...operation }: Shown, method: string, path: strin
 
 const nameIn = ({ $ref }: Reference) => $ref.slice($ref.lastIndexOf("/") + 1);
 
-/** A part of the list; those of the kind `found` are seen while somebody searches. */
+/** A part of the list; parts of the kind `found` are shown during a search. */
 function groupOf(title: string, items: readonly Markup[], kind = ""): Markup {
   return html`<div class="group ${kind}"><h2>${title}</h2><ul>${items}</ul></div>
 `;

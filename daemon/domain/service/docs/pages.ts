@@ -1,4 +1,4 @@
-/** Owns the pages of docs/ as the daemon serves them, in the version that it is, and the list of them that models read first. */
+/** Pages of docs/ in the version of this daemon, and llms.txt, the list of them that models read first. */
 
 import accounts from "../../../../docs/accounts.md" with { type: "text" };
 import agents from "../../../../docs/agents.md" with { type: "text" };
@@ -106,7 +106,7 @@ export function listedPages(): Listed[] {
   });
 }
 
-/** What is on which page, in the form of llmstxt.org; `url` is where clients find the service, without a slash at its end. */
+/** List of pages with their contents, in the form of llmstxt.org; `url` is the service's public URL, without a trailing slash. */
 export function llmsText(url: string): string {
   const listed = INDEX.split("\n").flatMap((line) => {
     const { title, name, about } = ROW.exec(line)?.groups ?? {};

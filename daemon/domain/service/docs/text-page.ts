@@ -1,4 +1,4 @@
-/** A page of docs/ as HTML, for browsers: its Markdown as Bun renders it, beside the list of all pages. It has no script. */
+/** A page of docs/ as HTML, for browsers: its Markdown as Bun renders it, next to the list of all pages. It has no script. */
 import { createHash } from "node:crypto";
 import { VERSION } from "../../../../shared/version.ts";
 import { html, Markup } from "../../../core/markup.ts";

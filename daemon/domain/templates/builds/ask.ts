@@ -1,4 +1,4 @@
-/** Owns template_create: what may be built for an organization, and that it is begun. */
+/** template_create: checks an organization's build request, and starts the build. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { MAX_BUILDS, templateCreate } from "../../../../shared/api/template-builds.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
@@ -30,7 +30,7 @@ export function makeAsk(deps: BuildsDeps, builds: Builds): Bound {
       return call.caller.org_id;
     },
     rules: async (input, orgId, bad) => {
-      // What has not even its shape is told as that.
+      // A field with an invalid shape is reported as such only.
       const isShaped = !bad.some(({ field }) => /^(from|build_args)\b/.test(field));
       const ofRoot = isShaped ? await rootRules(deps, input, orgId) : [];
       return [...ofRoot, ...useRules(input), ...deps.egressRules(input.egress_allowlist)];

@@ -1,4 +1,4 @@
-/** Owns what builds that organizations ask for need of others. */
+/** Dependencies of the builds that organizations request. */
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { Log } from "../../../core/log.ts";
 import type { RuleBreak } from "../../../core/operation.ts";
@@ -20,18 +20,21 @@ export interface BuildsDeps {
   most: number;
   /** Time of one build, from its start on. */
   buildLimitSeconds: number;
-  /** Within a transaction: whether the organization's plan has so much memory left. Throws quota_exceeded. */
+  /** Within a transaction: checks that the organization's plan has this much memory left. Throws quota_exceeded. */
   requireMemory(queries: Queries, orgId: OrgId, memoryMib: number): void;
-  /** What they may take on the disk, in MiB. */
+  /** Caps for their disk usage, in MiB. */
   capsOf(orgId: OrgId): Caps;
   /** Registries that images may come from, by host and port; `*` is any. */
   registries: readonly string[];
   egressRules(allowlist: readonly string[] | undefined): RuleBreak[];
-  /** Carries it out in a process of its own, of which nothing is left when it settles. Rejects where that ends without its last word. */
+  /**
+   * Runs the build in a separate process, of which nothing remains when the promise settles. Rejects if the process ends without its final
+   * message.
+   */
   carryOut(order: BuildOrder, said: (message: BuildSaid) => void, signal: AbortSignal): Promise<void>;
   meter: Pick<Meter, "count">;
   /** A build has ended: for the record. */
   onEnded(orgId: OrgId, outcome: "success" | "error", details: Record<string, unknown>): void;
-  /** With what was built, its templates have come to take more than the soft cap. */
+  /** The build has made the organization's templates exceed the soft cap. */
   onSoftExceeded(orgId: OrgId, facts: { used: number; cap: number }): void;
 }

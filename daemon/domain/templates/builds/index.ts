@@ -1,4 +1,4 @@
-/** Owns templates that organizations have built for themselves: asked for, followed, ended, removed. */
+/** Templates that organizations build for themselves: requests, progress, cancellation, removal. */
 import { rm } from "node:fs/promises";
 import { templateBuildEnd, templateBuildGet, templateRemove } from "../../../../shared/api/template-builds.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
@@ -53,7 +53,7 @@ export function makeOrgTemplates(deps: BuildsDeps) {
   ];
   return {
     operations,
-    /** Says of what a daemon before this one has not ended that it has failed. */
+    /** Marks builds that an earlier daemon did not finish as failed. */
     recover: () => builds.recover(),
     /** The organization ends, and all of this with it. */
     forgetOrg: async (orgId: OrgId) => {

@@ -1,18 +1,18 @@
-/** Owns what the process of a build is told, and what it says: lines of JSON between it and whoever has started it. */
+/** Protocol between a build process and its parent: the order, and the messages in return, as JSON lines. */
 import type { BuildFailure } from "../../../../shared/api/template-builds.ts";
 import type { TemplateRecord } from "../../../../shared/api/templates.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { BuildStage } from "../build-deps.ts";
 
 export interface BuildOrder {
-  /** Whose it is to be; null: the host's. */
+  /** Owner of the template; null: the host. */
   org_id: OrgId | null;
   template_id: string;
-  /** Text of a recipe, or what is in one; null: the one that comes with roomd. */
+  /** Text of a recipe, or its parsed fields; null: the recipe shipped with roomd. */
   recipe: string | Record<string, unknown> | null;
   /** In place of the recipe's root. */
   dockerfile: string | null;
-  /** A tar of what is beside that, in base64. */
+  /** A tar of its build context, in base64. */
   context: string | null;
   args: Record<string, string>;
   /** In base64. */
@@ -27,4 +27,4 @@ export type BuildSaid =
   | { stage: BuildStage }
   | { line: string }
   | { ready: TemplateRecord }
-  | { failed: BuildFailure /** What lies behind it: for the host's operator alone. */; why: string };
+  | { failed: BuildFailure /** The cause: for the host's operator only. */; why: string };

@@ -1,9 +1,9 @@
 /**
- * Owns the builds that organizations asked for, from the yes to the end: one at a time, organizations in turn, each on record with what it tells.
+ * Builds that organizations requested, from acceptance to their end: one at a time, organizations in turn, each with its stored output.
  *
- *   queued ─▶ pulling ─▶ building ─▶ booting ─▶ testing ─▶ ready        any ─▶ failed
+ *     queued ─▶ pulling ─▶ building ─▶ booting ─▶ testing ─▶ ready        any ─▶ failed
  *
- * What is to be built, and with which secrets, is in memory alone: a daemon that starts again says of what it finds that it has failed.
+ * The order and its secrets are in memory only: a restarted daemon marks unfinished builds as failed.
  */
 import type { BuildFailure } from "../../../../shared/api/template-builds.ts";
 import { type BuildId, newId, type OrgId, type RoomUid } from "../../../../shared/ids.ts";
@@ -27,22 +27,22 @@ import type { BuildEventRow, BuildRow } from "../table.ts";
 import type { BuildsDeps } from "./deps.ts";
 import type { BuildOrder, BuildSaid } from "./order.ts";
 
-/** Of an organization, with all that they told. */
+/** Builds retained per organization, with their output. */
 const KEPT_BUILDS = 20;
 const MOST_LINES = 5000;
 const LINE_CHARACTERS = 1000;
-/** What is told within this time is written together. */
+/** Batching: output within this time is written together. */
 const TOGETHER_MS = 50;
-/** How often what a build takes is measured: a quick disk takes a GiB meanwhile. */
+/** Interval of measuring a build's disk usage: a fast disk takes a GiB in that time. */
 const WATCH_MS = 1000;
 
-/** One that is waiting or under way. */
+/** A build that is waiting or running. */
 interface Live {
   row: BuildRow;
   order: OrgOrder;
-  /** For whom its time counts. */
+  /** Key to which its time is charged. */
   keyId: string;
-  /** By the clock that only goes on; null while it waits. */
+  /** Monotonic start time; null while it waits. */
   sinceMs: number | null;
   lines: number;
   /** Given when it is to end before it is done, with why. */
@@ -57,7 +57,7 @@ export class Builds {
   readonly #deps: BuildsDeps;
   readonly #live = new Map<BuildId, Live>();
   readonly #queue = new FairQueue<Live>();
-  /** Set whenever a build that somebody follows has told something, or has ended. */
+  /** Signalled when a followed build has new output or has ended. */
   readonly #told = new Map<BuildId, { changed: Published<null>; readers: number }>();
   #current: Live | null = null;
   readonly #stopping = new AbortController();
@@ -66,7 +66,7 @@ export class Builds {
     this.#deps = deps;
   }
 
-  /** Within a transaction: takes an order, which begins with `begin` once that is committed. `admit` may refuse it. */
+  /** Within a transaction: accepts an order, which is started with `begin` after the commit. `admit` may refuse it. */
   accept(queries: Queries, order: OrgOrder): BuildRow {
     const row: BuildRow = {
       ...{ build_id: newId("bld"), org_id: order.org_id, template_id: order.template_id, state: "queued" },
@@ -87,7 +87,7 @@ export class Builds {
     this.#next();
   }
 
-  /** Ends one that has not ended; resolves when nothing of it is left. */
+  /** Ends an unfinished build; resolves when nothing of it remains. */
   async end(buildId: BuildId): Promise<void> {
     const live = this.#live.get(buildId);
     if (!live) return;
@@ -99,20 +99,20 @@ export class Builds {
     await live.ended.promise;
   }
 
-  /** Of an organization that ends, with all that is on record of them. */
+  /** Ends the builds of a removed organization, and deletes their stored records. */
   async forgetOrg(orgId: OrgId): Promise<void> {
     const all = [...this.#live.values()].filter(({ row }) => row.org_id === orgId);
     await Promise.all(all.map(({ row }) => this.end(row.build_id)));
     await this.#deps.database.commit((queries) => forgetBuildsOf(queries, orgId));
   }
 
-  /** What a daemon before this one has not ended has failed. */
+  /** Builds that an earlier daemon did not finish have failed. */
   async recover(): Promise<void> {
     const left = unfinishedBuilds(this.#deps.database.queries);
     for (const row of left) await this.#write(row, RESTARTED);
   }
 
-  /** Resolves when it has told something that was not there at `generation`, or the signal is given. */
+  /** Resolves when the build has output newer than `generation`, or the signal is aborted. */
   async changed(buildId: BuildId, generation: number, signal: AbortSignal): Promise<void> {
     const changed = this.#told.get(buildId)?.changed;
     if (!changed) return;
@@ -123,7 +123,7 @@ export class Builds {
     return this.#told.get(buildId)?.changed.generation ?? 0;
   }
 
-  /** While somebody follows it. What is returned says that nobody does. */
+  /** Registers a follower. Call the returned function to unregister. */
   follow(buildId: BuildId): () => void {
     const told = this.#told.get(buildId) ?? { changed: new Published<null>(null), readers: 0 };
     this.#told.set(buildId, told);
@@ -133,12 +133,12 @@ export class Builds {
     };
   }
 
-  /** Given when the daemon stops, with the error that followers are told. */
+  /** Aborted when the daemon stops, with the error for followers. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  /** The one under way ends; what waits is not begun any more. */
+  /** The running build is aborted; waiting ones are not started. */
   async stop(): Promise<void> {
     this.#stopping.abort(new ServiceError("shutting_down"));
     const current = this.#current;
@@ -189,7 +189,7 @@ export class Builds {
     await this.#finish(live, last ?? (aborted ? (reason as BuildFailure) : BROKEN));
   }
 
-  /** Ends it once it is sure not to fit: what it writes until it has its version is bounded by that. */
+  /** Aborts the build once it is certain not to fit: this limits its writes until the version is complete. */
   #watch({ row: { org_id, template_id, build_id }, over }: Live): () => void {
     const { paths, capsOf, log } = this.#deps;
     return repeat(WATCH_MS, async () => {
@@ -204,7 +204,7 @@ export class Builds {
     });
   }
 
-  /** Tells where the soft cap has come to be exceeded. `before` is what its templates took before the build. */
+  /** Reports if the soft cap is now exceeded. `before` is the templates' usage before the build. */
   async #lookAtSoft(orgId: OrgId, before: number): Promise<void> {
     const { paths, capsOf, onSoftExceeded } = this.#deps;
     const used = await templateMib(paths, orgId);
@@ -238,7 +238,7 @@ export class Builds {
     try {
       await this.#write(live.row, how, () => this.#count(live));
     } catch (error) {
-      // The next daemon says of it that it has failed.
+      // The next daemon will mark it as failed.
       const { log } = this.#deps;
       log.error("the end of a build was not written", { build_id: live.row.build_id, error: describeError(error) });
     }

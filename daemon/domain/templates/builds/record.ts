@@ -1,4 +1,4 @@
-/** Owns a build's record as its callers see it, and how one is found. */
+/** A build's record as callers see it, and its lookup. */
 import type { BuildRecord } from "../../../../shared/api/template-builds.ts";
 import type { BuildId } from "../../../../shared/ids.ts";
 import { boundTo, type KeyCall } from "../../../core/operation.ts";
@@ -11,7 +11,7 @@ export function toBuildRecord({ org_id: _, ...row }: BuildRow): BuildRecord {
   return row;
 }
 
-/** What is built is the whole organization's. Throws insufficient_scope for a key that is bound. */
+/** Builds belong to the whole organization. Throws insufficient_scope for a bound key. */
 export function requireWhole({ caller }: KeyCall): void {
   const bound = boundTo(caller);
   if (bound === null) return;

@@ -1,4 +1,4 @@
-/** Owns template_build_stream: what a build tells, from any place on, to any number of readers. */
+/** template_build_stream: the output of a build, from any position on, to any number of readers. */
 import { type BuildRecord, templateBuildStream } from "../../../../shared/api/template-builds.ts";
 import { errorEvent } from "../../../core/error-event.ts";
 import { type Bound, bind, type StreamEvent } from "../../../core/operation.ts";
@@ -52,7 +52,7 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
   return bind(templateBuildStream, {
     find: (call, params) => findBuild(queries, call, params),
     run: (call, { after, follow = true }, row, { last_event_id }) => {
-      // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+      // A client that reconnects uses its original URL, and gives its later position in the header.
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
       const gone = new AbortController();
       const signal = AbortSignal.any([call.signal, gone.signal, builds.stopping]);
@@ -70,7 +70,7 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
   });
 }
 
-/** Never throws: what goes wrong is the last event. */
+/** Never throws: an error is the last event. */
 async function* untold(
   events: AsyncGenerator<readonly StreamEvent[]>,
   over: () => void,

@@ -1,4 +1,7 @@
-/** Owns a tar, perhaps by gzip, that was sent to be beside a Dockerfile. It is held in memory, within bounds; nothing of it is put on a disk of this host. */
+/**
+ * Build context as a tar, optionally gzipped, that was sent with a Dockerfile. It is held in memory, within limits; nothing of it is
+ * written to a disk of this host.
+ */
 import { posix } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -24,7 +27,7 @@ const DIRECTORY: Node = {
   ...{ content: new Uint8Array(), linkname: "" },
 };
 
-/** Throws validation_failed where it is no tar, or too large. */
+/** Throws validation_failed if it is not a tar, or too large. */
 export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
   const all = new Map<string, Node>([["", DIRECTORY]]);
   const put = (path: string, node: Node) => {
@@ -76,7 +79,7 @@ export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
   };
 }
 
-/** What else may be in a tar, as devices, is left out. */
+/** Other types in a tar, such as devices, are left out. */
 const TYPES: Partial<Record<NonNullable<Header["type"]>, Facts["type"]>> = {
   file: "file",
   "contiguous-file": "file",

@@ -1,4 +1,6 @@
-/** Owns what COPYs take from what is beside a Dockerfile, as a tar: files, directories and links as they are, less what .dockerignore names. */
+/**
+ * Files that COPY takes from the build context, as a tar: files, directories and links unchanged, except the ones ignored by .dockerignore.
+ */
 import type { Hash } from "node:crypto";
 import { posix } from "node:path";
 import { Readable } from "node:stream";
@@ -7,11 +9,11 @@ import dockerignore from "@balena/dockerignore";
 import { type Header, type Pack, pack } from "tar-stream";
 import { invalidRecipe } from "../recipe.ts";
 
-/** Of all COPYs of a Dockerfile together, also those that are left out. */
+/** Limit for all COPYs of a Dockerfile together, including ignored files. */
 const MOST_FILES = 200_000;
 export const IGNORE = ".dockerignore";
 
-/** What is there at a path, links not followed. */
+/** The entry at a path, links not followed. */
 export interface Facts {
   type: "file" | "directory" | "symlink" | "other";
   /** The twelve permission bits. */
@@ -25,26 +27,26 @@ export interface OpenedFile {
   close(): Promise<void>;
 }
 
-/** What is beside a Dockerfile, by paths from there; "" is the whole. */
+/** Build context of a Dockerfile, by paths relative to it; "" is the whole. */
 export interface Beside {
-  /** Of its .dockerignore; "" where there is none. */
+  /** Content of its .dockerignore; "" if absent. */
   ignored: string;
   facts(path: string): Facts | null;
   /** The names in a directory. */
   names(path: string): string[];
   linkOf(path: string): string;
-  /** What a pattern names. */
+  /** Paths that match a pattern. */
   matches(pattern: string): string[];
-  /** Whether a path lies in it, whatever links are on the way. */
+  /** Whether a path is inside the context, with links on the way resolved. */
   holds(path: string): boolean;
-  /** All files that are read while `work` does are of what it was. */
+  /** All files read during `work` are from the original directory. */
   reading<T>(work: (open: (path: string) => OpenedFile) => Promise<T>): Promise<T>;
 }
 
 export interface Taken {
-  /** Where there is one source and it is no directory: its name. */
+  /** For a single source that is not a directory: its name; else null. */
   only: string | null;
-  /** Names are relative to where they go. `hash` is given all that it comes to but the times of files. */
+  /** Names are relative to the destination. `hash` is updated with the whole content except the files' times. */
   tar(hash: Hash): AsyncIterable<Uint8Array>;
 }
 
@@ -60,7 +62,7 @@ export interface Look {
   mode: number | null;
 }
 
-/** What the COPYs of one Dockerfile take from. */
+/** The build context from which the COPYs of one Dockerfile take files. */
 export class Context {
   readonly #beside: Beside;
   readonly #ignores: (path: string) => boolean;
@@ -74,14 +76,14 @@ export class Context {
     this.#files = files;
   }
 
-  /** Throws validation_failed where a source is not there, or leads out of it. */
+  /** Throws validation_failed if a source is missing, or leads out of the context. */
   take(sources: readonly string[], look: Look): Taken {
     const beside = this.#beside;
     const isDirectory = (path: string) => beside.facts(path)?.type === "directory";
     const roots = sources.flatMap((source) => this.#found(source));
     const entries: Entry[] = [];
     const add = (path: string, name: string) => {
-      // What is below it may be named again by a line with "!".
+      // An ignored directory may have content that a line with "!" includes again.
       if (name !== "" && !this.#ignores(path)) entries.push({ path, name });
       if (++this.#files > MOST_FILES) throw invalidRecipe([`its COPYs take more than ${MOST_FILES} files`]);
       if (isDirectory(path)) for (const each of beside.names(path)) add(posix.join(path, each), posix.join(name, each));
@@ -93,7 +95,7 @@ export class Context {
     return { only: isOne ? posix.basename(first) : null, tar: (hash) => packed(beside, entries, look, hash) };
   }
 
-  /** What a pattern names, which is beneath the context whatever it says. */
+  /** Paths that match a pattern; they are inside the context whatever the pattern. */
   #found(source: string): string[] {
     const within = posix.resolve("/", source).slice(1);
     const isPattern = /[*?[]/.test(within);
@@ -105,7 +107,7 @@ export class Context {
   }
 }
 
-/** Nothing is opened before it is asked for. */
+/** Opens files only when the tar is read. */
 async function* packed(beside: Beside, entries: readonly Entry[], look: Look, hash: Hash): AsyncGenerator<Uint8Array> {
   const tar = pack();
   void beside
@@ -156,7 +158,7 @@ async function* hashed(pieces: AsyncIterable<Uint8Array>, hash: Hash): AsyncGene
   }
 }
 
-/** Names are the guest's to know. */
+/** Names are resolved in the guest. */
 function idsOf({ user, group }: { user: string; group: string }) {
   const id = (name: string) => (/^\d+$/.test(name) ? Number(name) : 0);
   return {

@@ -1,4 +1,4 @@
-/** Owns a directory of this host that is beside a Dockerfile. Whoever owns it may change it meanwhile: what is read is beneath it in any case. */
+/** A directory of this host as build context. Its owner may change it during the build: reads stay beneath it in any case. */
 import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { Beneath } from "../../../host/files/beneath.ts";
@@ -9,7 +9,7 @@ import { type Beside, type Facts, IGNORE } from "./context.ts";
 
 const MOST_IGNORE_BYTES = 1024 * 1024;
 
-/** Throws validation_failed where there is none. */
+/** Throws validation_failed if it does not exist. */
 export function directoryBeside(directory: string): Beside {
   try {
     return besideOf(realpathSync(directory));
@@ -64,7 +64,7 @@ function ignoredIn(root: string): string {
   return readFileSync(path, "utf8");
 }
 
-/** Its first so many bytes: one that has grown meanwhile is taken as it was. */
+/** The first `size` bytes: a file that has grown in the meantime is read up to its earlier size. */
 async function* piecesOf(file: OpenFile, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < size; ) {
     const piece = await file.read(at, Math.min(CHUNK_BYTES, size - at));

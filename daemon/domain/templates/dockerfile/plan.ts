@@ -1,10 +1,10 @@
-/** Owns what a Dockerfile comes to over its image: steps for the guest that runs them, and what commands start from afterwards. Pure. */
+/** Plan of a Dockerfile on its image: steps for the guest that runs them, and the defaults of commands afterwards. Pure. */
 import { posix } from "node:path";
 import type { ImageDefaults } from "../../../../shared/agent-protocol/messages.ts";
 import { argOf, type Dockerfile, type Instruction, refused } from "./read.ts";
 import { type Reading, Unreadable, wordOf, wordsOf } from "./words.ts";
 
-/** What the image says of itself. */
+/** The image's configuration. */
 export interface BaseImage {
   defaults: ImageDefaults;
   entrypoint: readonly string[];
@@ -15,7 +15,7 @@ export interface RunStep {
   argv: string[];
   env: Record<string, string>;
   cwd: string;
-  /** As an image says it. */
+  /** In the format of an image's User. */
   user: string;
 }
 
@@ -107,13 +107,13 @@ function apply(state: State, { keyword, text, list, flags }: Instruction, file: 
       return null;
     case "ENTRYPOINT":
       state.entrypoint = command();
-      // What the image said of its own entry point's arguments was for that one.
+      // The image's arguments (CMD) belong to its own entry point.
       state.cmd = [];
       return null;
   }
 }
 
-/** What a kernel gives a program with it. */
+/** Linux limit for a program's environment. */
 const MOST_ENVIRONMENT = 524_288;
 
 function requireBounded(variables: Record<string, string>): void {

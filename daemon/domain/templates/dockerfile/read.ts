@@ -1,5 +1,6 @@
 /**
- * Owns which Dockerfiles are understood: one FROM, and what a root is made of without a builder of images. The rest is refused with its line. Pure.
+ * Parser of the supported Dockerfiles: one FROM, and the instructions that make a root without an image builder. All else is refused with
+ * its line. Pure.
  */
 
 import { DockerfileParser } from "dockerfile-ast";
@@ -11,7 +12,7 @@ import { REFERENCE_PATTERN } from "../image/reference.ts";
 import { Expansion, type Reading, Unreadable, type Variables, variableOf, wordsOf } from "./words.ts";
 
 const MOST_INSTRUCTIONS = 512;
-/** Those that are continued, and comments, count: the parser takes its time for each. */
+/** Includes continuation lines and comments: each costs the parser time. */
 const MOST_LINES = 10_000;
 
 export type Keyword = "RUN" | "COPY" | "ENV" | "ARG" | "WORKDIR" | "USER" | "CMD" | "ENTRYPOINT" | "SHELL";
@@ -20,9 +21,9 @@ export interface Instruction {
   line: number;
   keyword: Keyword;
   flags: Readonly<Record<string, string>>;
-  /** Its arguments as one line, without flags; variables stand as they are. */
+  /** Its arguments as one line, without flags; variables are not expanded. */
   text: string;
-  /** The same where they are JSON. */
+  /** The arguments as a list if they are JSON. */
   list: string[] | null;
 }
 
@@ -37,11 +38,11 @@ export interface Dockerfile {
   expansion: Expansion;
   /** Given to the build, for ARG. */
   args: Variables;
-  /** Of ARG before FROM: they count again where another ARG names them. */
+  /** ARG before FROM: applies again if another ARG names it. */
   before: Variables;
 }
 
-/** Instructions that say nothing of the root: others read them. */
+/** Instructions without effect on the root: for other tools. */
 const FOR_OTHERS = ["LABEL", "EXPOSE", "HEALTHCHECK", "STOPSIGNAL", "VOLUME", "MAINTAINER"];
 const KNOWN = ["RUN", "COPY", "ENV", "ARG", "WORKDIR", "USER", "CMD", "ENTRYPOINT", "SHELL"];
 const FLAGS: Readonly<Record<string, readonly string[]>> = { COPY: ["chown", "chmod", "link"] };
@@ -118,7 +119,7 @@ function instruction(line: number, keyword: Keyword, flags: Record<string, strin
   return { line, keyword, flags, text, list };
 }
 
-/** What is not a list of strings is taken as it stands, as by others. */
+/** Text that is not a JSON list of strings is used verbatim, as by other builders. */
 function listOf(text: string): string[] | null {
   if (!text.startsWith("[")) return null;
   try {
@@ -129,7 +130,7 @@ function listOf(text: string): string[] | null {
   }
 }
 
-/** Lines that are continued are one; those that are comments, or empty, are none. */
+/** Joins continued lines; drops comments and empty lines. */
 function joined(raw: string, escaper: string): string {
   let text = "";
   for (const [at, line] of raw.split(/\r?\n/).entries()) {
@@ -140,7 +141,7 @@ function joined(raw: string, escaper: string): string {
   return text.trim();
 }
 
-/** NAME or NAME=VALUE: what counts from here on. What the build was given is before what it says, and `inherited` is last. */
+/** NAME or NAME=VALUE: the variables from here on. Precedence: build arguments, then VALUE, then `inherited`. */
 export function argOf(text: string, reading: Reading, args: Variables, inherited: Variables = {}): Variables {
   const found: Record<string, string> = {};
   for (const word of wordsOf(text, reading)) {
@@ -171,7 +172,7 @@ function fromOf(text: string, flags: Record<string, string>, reading: Reading): 
   return reference;
 }
 
-/** With what is wrong, in sentences without their full stops. */
+/** `wrong`: the errors, as sentences without full stops. */
 export function refused(wrong: readonly string[]): ServiceError {
   return new ServiceError("validation_failed", {
     detail: `The Dockerfile is not understood: ${wrong.slice(0, 10).join("; ")}.`,

@@ -1,4 +1,4 @@
-/** Owns how what a Dockerfile comes to is done in the guest that runs steps. */
+/** Conversion of a planned Dockerfile into steps for the guest that runs them. */
 import { BUSYBOX } from "../../../../shared/agent-protocol/runtime.ts";
 import { invalidRecipe } from "../recipe.ts";
 import type { Step } from "../recipe-steps.ts";
@@ -6,7 +6,7 @@ import { type Beside, Context } from "./context.ts";
 import type { PlannedStep } from "./plan.ts";
 
 /**
- * Of a tar on standard input: $0 is where it goes, $1 the name of the only file in it, if it is one, and $2 whom it is to belong to. As elsewhere, one
+ * For a tar on standard input: $0 is the destination, $1 the name of the only file in it, if it is one, and $2 its owner. As elsewhere, one
  * file becomes $0 itself, unless that is a directory.
  */
 const COPY = `set -e
@@ -28,7 +28,7 @@ mkdir -p "$0"
 tar -x -C "$0"
 `;
 
-/** COPYs take from what is `beside`; null: nothing is. Throws validation_failed where that has not what is wanted. */
+/** COPYs take from `beside`, the build context; null: there is none. Throws validation_failed if it lacks a source. */
 export function stepsOf(planned: readonly PlannedStep[], beside: Beside | null): Step[] {
   const context = beside && new Context(beside);
   return planned.map((step) => asStep(step, context));

@@ -1,28 +1,31 @@
-/** Owns how the arguments of a Dockerfile's instructions are read: words, quotes, escapes, and variables (docs.docker.com/reference/dockerfile, "Environment replacement"). Pure. */
+/**
+ * Parser of the arguments of a Dockerfile's instructions: words, quotes, escapes, and variables (docs.docker.com/reference/dockerfile,
+ * "Environment replacement"). Pure.
+ */
 
 export type Variables = Readonly<Record<string, string>>;
 
-/** Names are anybody's: those that every object has are no variables. */
+/** Names are untrusted: inherited properties of objects are not variables. */
 export const variableOf = (variables: Variables, name: string): string | undefined =>
   Object.hasOwn(variables, name) ? variables[name] : undefined;
 
 /** A variable that holds itself twice, again and again, is of any length. */
 const MOST_CHARACTERS = 65_536;
 
-/** Variables that stand for others that are not set, and so on: each is looked for an end of from its own beginning. */
+/** Nesting limit of variables that stand for other unset variables: each level scans for its end from its own start. */
 const MOST_LEVELS = 16;
 
-/** What cannot be read, in words that go on from the instruction's name. */
+/** Syntax error; the message continues the instruction's name. */
 export class Unreadable extends Error {}
 
-/** Values of all variables of one Dockerfile together: one of 60,000 characters may stand in it 60,000 times. */
+/** Limit for the values of all variables of one Dockerfile together: one of 60,000 characters may occur in it 60,000 times. */
 const MOST_EXPANDED_CHARACTERS = 1024 * 1024;
 
 /** How many characters a Dockerfile's variables have stood for so far. */
 export class Expansion {
   #left = MOST_EXPANDED_CHARACTERS;
 
-  /** The value. Throws Unreadable where all are too long together. */
+  /** Returns the value. Throws Unreadable if all are too long together. */
   take(value: string): string {
     this.#left -= value.length;
     if (this.#left < 0)
@@ -59,7 +62,7 @@ function read(text: string, reading: Reading, between: RegExp | null, level = 0)
       else word += char;
     } else if (char === escaper && at + 1 < text.length) {
       const next = text[++at] as string;
-      // Between double quotes it is itself, but for what has a meaning there.
+      // Between double quotes the escape character is literal, except before characters with a meaning there.
       word = (word ?? "") + (quote !== "" && !`"$${escaper}`.includes(next) ? char : "") + next;
     } else if (char === quote) quote = "";
     else if (quote === "" && (char === '"' || char === "'")) {
@@ -83,7 +86,7 @@ function read(text: string, reading: Reading, between: RegExp | null, level = 0)
 
 const PLAIN = /\$([A-Za-z_]\w*)/y;
 
-/** What stands for the variable at `at`, and where the text goes on. */
+/** The value of the variable at `at`, and the position after it. */
 function variableAt(text: string, at: number, reading: Reading, level: number): { value: string; end: number } {
   const { variables, expansion, escaper = "\\" } = reading;
   PLAIN.lastIndex = at;

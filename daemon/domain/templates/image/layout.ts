@@ -1,6 +1,6 @@
 /**
- * Owns what is read of an image (OCI image layout 1.0, image specification 1.1): its index, manifest and configuration, which are JSON of bounded
- * size. Layers are opened by nobody on the host.
+ * Reader of an image (OCI image layout 1.0, image specification 1.1): its index, manifest and configuration, which are JSON of bounded
+ * size. Layers are never opened on the host.
  */
 
 import { createHash } from "node:crypto";
@@ -14,7 +14,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 
 /** That of an index, a manifest or a configuration; registries refuse larger ones. */
 export const MOST_JSON_BYTES = 4 * 1024 * 1024;
-/** What overlay file systems can stack, so that images have no more. */
+/** The number of layers that overlay file systems can stack, so that images have no more. */
 const MOST_LAYERS = 127;
 const MOST_ENV = 1024;
 /** The name of the image in the layouts that we make. */
@@ -26,7 +26,7 @@ const descriptor = Type.Object({
   mediaType: Type.Optional(Type.String()),
   digest,
   size: Type.Integer({ minimum: 0 }),
-  /** Other places to fetch it from, which nobody is asked for. */
+  /** Alternative URLs, which are not used. */
   urls: Type.Optional(Type.Union([Type.Array(Type.Unknown(), { maxItems: 0 }), Type.Null()])),
   platform: Type.Optional(
     Type.Object({ os: Type.Optional(Type.String()), architecture: Type.Optional(Type.String()) }),
@@ -60,14 +60,14 @@ export interface ImageFacts {
   /** Of all layers, as they are stored. */
   layer_bytes: number;
   defaults: ImageDefaults;
-  /** With what its `start` begins; the rest of that are arguments that are there to be replaced. */
+  /** The start of `start`; the rest of that are arguments, which may be replaced. */
   entrypoint: string[];
 }
 
 export const digestOf = (bytes: Uint8Array | string): string =>
   `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 
-/** The index or the manifest in `json`. Throws image_invalid where it is neither. */
+/** The index or the manifest in `json`. Throws image_invalid if it is neither. */
 export function readIndexOrManifest(json: string): ImageIndex | ImageManifest {
   const value = parseJson(json, "manifest");
   return Value.Check(index, value) ? value : checked(manifest, value, "manifest");
@@ -91,7 +91,7 @@ export function layerBytes({ layers }: ImageManifest, mostBytes: number): number
 }
 
 export interface ImageFiles {
-  /** What names it in its index. */
+  /** Descriptor of the image in its index. */
   named: Static<typeof descriptor>;
   image: ImageManifest;
   about: Static<typeof config>;
@@ -153,7 +153,7 @@ function defaultsOf({ config: said = {} }: Static<typeof config>): ImageDefaults
   return { env: Object.fromEntries(pairs), cwd, user, start: argv.length === 0 ? null : argv };
 }
 
-/** Where it lies in a layout. */
+/** Path of a blob in a layout. */
 export const blobFile = (digest: string): string => join("blobs", "sha256", digest.slice("sha256:".length));
 
 async function readBounded(path: string): Promise<string> {

@@ -1,19 +1,19 @@
 /**
- * Owns the network in which an organization's image is fetched: one of its own, in which there is nothing but the way to the daemon, which decides where it
- * leads. What a registry redirects to, and where it has one signed in, so is no way into the operator's networks.
+ * Network in which an organization's image is fetched: a separate network namespace with no way out except through the daemon, which
+ * decides on each target. So a registry's redirects and sign-in URLs do not lead into the operator's networks.
  */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { withoutNetwork } from "../../../host/isolation/argv.ts";
 import { FETCH_RELAY } from "../../../host/own-processes.ts";
 
-/** Said where that network could not be made. */
+/** Printed if the network could not be made. */
 export const NO_NETWORK = "the network in which images are fetched could not be made";
 const ENTER = `ip link set lo up || { echo '${NO_NETWORK}' >&2; exit 1; }; exec "$@"`;
-/** Where programs find it; there is nobody else in that network. */
+/** Port of the proxy; the network has no other users. */
 const PROXY_PORT = 3128;
 const OTHER_PORT = 3129;
-/** That are told. */
+/** Maximum that are reported. */
 const MOST_REFUSED = 16;
 
 export interface FetchNetwork extends AsyncDisposable {
@@ -23,10 +23,10 @@ export interface FetchNetwork extends AsyncDisposable {
   refused: ReadonlySet<string>;
 }
 
-/** Decides where programs get that ask at a socket of this path, and is told of each HOST:PORT where they do not. */
+/** Opens a proxy on a socket at this path, which decides on each target; `refused` is called with each refused HOST:PORT. */
 export type OpenTunnels = (path: string, refused: (where: string) => void) => Promise<AsyncDisposable>;
 
-/** `registry` is HOST:PORT; where that is this host's own, programs ask it directly, whatever proxy they know. */
+/** `registry` is HOST:PORT; if that is on this host, programs connect to it directly, whatever their proxy settings. */
 export async function openFetchNetwork(
   directory: string,
   registry: string | null,

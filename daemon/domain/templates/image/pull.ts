@@ -1,6 +1,6 @@
 /**
- * Owns the way of an image onto this host: skopeo, as a user that owns nothing else and within bounds of size and time, puts it into an OCI image
- * layout. What it says its layers hold is compared by digest, as they come; what is in them is read in a guest alone.
+ * Fetch of an image to this host: skopeo, as a user that owns nothing else and within limits of size and time, writes it to an OCI image
+ * layout. Layers are compared with their declared digests as they arrive; their content is read only in a guest.
  */
 
 import { lstatSync, statSync } from "node:fs";
@@ -32,12 +32,12 @@ const MOST_BYTES = 8 * 1024 ** 3;
 const MOST_ENTRIES = 10_000;
 const ASK_DEADLINE_MS = 60_000;
 const COPY_DEADLINE_MS = 60 * 60_000;
-/** Interval of measuring the fetched files, and their allowance beyond the layers: JSON and directories. */
+/** Interval of measuring the fetched files, and their allowance in addition to the layers: JSON and directories. */
 const LOOK_MS = 250;
 const SLACK_BYTES = 16 * 1024 ** 2;
 
 export interface PulledImage extends ImageFacts {
-  /** Null where it was not in a registry, or not for several platforms. */
+  /** Null if the image was not from a registry, or not multi-platform. */
   index_digest: string | null;
   /** Null: it was known, and was not fetched. */
   layout: string | null;
@@ -45,20 +45,20 @@ export interface PulledImage extends ImageFacts {
 
 export interface PullDeps {
   skopeo: string;
-  /** Whom skopeo runs as; null: whoever we are. */
+  /** User of skopeo; null: the daemon's own. */
   user: Identity | null;
   auth: string | undefined;
   /** In which it is fetched; null: this host's. */
   network: FetchNetwork | null;
-  /** Throws disk_full where so many bytes have no room. */
+  /** Throws disk_full if there is no room for this many bytes. */
   requireSpace(bytes: number): void;
-  /** What is known of an image whose layers nobody needs; null: they are needed. */
+  /** Facts about an image if its layers are not needed; null: they are needed. */
   known(manifest_digest: string): Promise<ImageFacts | null>;
 }
 
 /**
- * Puts the image into `directory`, which is made for it, and is the caller's to remove. `auth` is what opens its registry, in the format of
- * docker's config.json: it lies there while the image is fetched, and nowhere else. Throws the contract's errors of images.
+ * Fetches the image into `directory`, which is created for it; the caller removes it. `auth` has the credentials of its registry, in the
+ * format of docker's config.json: it is stored there while the image is fetched, and nowhere else. Throws the contract's errors of images.
  */
 export async function pullImage(
   { skopeo, user, auth, network, requireSpace, known }: PullDeps,
@@ -69,7 +69,7 @@ export async function pullImage(
   const credentials = credentialsIn(auth);
   await mkdir(directory, { mode: 0o700 });
   crossedDirectory(directory);
-  // Its own, and nothing above it: where it was taken over, what we name elsewhere is ours.
+  // skopeo's user owns this directory and nothing above it: if skopeo is compromised, paths elsewhere remain ours.
   const own = join(directory, "fetch");
   await ownedDirectory(own, user?.uid ?? 0, user?.uid ?? 0);
   const authFile = join(own, "registries.json");
@@ -81,7 +81,7 @@ export async function pullImage(
   const copy = async (from: string, mostFileBytes: number, mostBytes: number, isLocal = false) => {
     const platform = ["--override-os", "linux", "--override-arch", "amd64"];
     const fetch = skopeoArgv(mostFileBytes, ["copy", ...platform, from, `oci:${join(own, "layout")}:${IMAGE_NAME}`]);
-    // What is here is read from here, whatever addresses it names.
+    // A local image is read without network, whatever addresses it names.
     const argv = isLocal ? withoutNetwork(fetch) : online(fetch);
     const tell = (line: string) => {
       if (line.startsWith("Copying")) onProgress(`${line.charAt(0).toLowerCase()}${line.slice(1)}`);
@@ -128,26 +128,26 @@ export async function pullImage(
   requireDigest(reference, named);
   const first = readIndexOrManifest(named);
   const isIndex = "manifests" in first;
-  // By digest from here on: what the name means may change meanwhile.
+  // By digest from here on: the tag may be changed in the meantime.
   const manifest_digest = isIndex ? platformManifest(first) : digestOf(named);
   const pinned = `${repositoryOf(reference)}@${manifest_digest}`;
   const image = isIndex ? readIndexOrManifest(await inspectPinned(inspect, pinned)) : first;
   if ("manifests" in image)
     throw new ServiceError("image_invalid", { detail: "The image is an index within an index." });
   const index_digest = isIndex ? digestOf(named) : null;
-  // The registry has just let us have its manifest: who asks may have the image.
+  // The registry has just granted access to the manifest: the requester may have the image.
   const facts = await known(manifest_digest);
   if (facts !== null) return { ...facts, index_digest, layout: null };
   // As they are stored, and packed for the guest that unpacks them.
   const bytes = layerBytes(image, MOST_BYTES);
   requireSpace(2 * bytes);
-  // No part of it is larger than it says.
+  // Limits each part to its declared size.
   const largest = Math.max(...[image.config, ...image.layers].map(({ size }) => size));
   await copy(pinned, Math.max(largest, MOST_JSON_BYTES), 2 * bytes + MOST_JSON_BYTES);
   return { ...(await taken()), manifest_digest, index_digest };
 }
 
-/** Size of the directory's files in bytes; files removed meanwhile count as 0. */
+/** Size of the directory's files in bytes; files removed during the scan count as 0. */
 async function bytesIn(directory: string): Promise<number> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
   const sizes = await Promise.all(
@@ -158,21 +158,21 @@ async function bytesIn(directory: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** The same as its name says. skopeo before 1.20 shows whatever a registry sends. */
+/** The JSON, checked against its digest. skopeo before 1.20 shows whatever a registry sends. */
 async function inspectPinned(inspect: (from: string) => Promise<string>, pinned: string): Promise<string> {
   const json = await inspect(pinned);
   requireDigest(pinned, json);
   return json;
 }
 
-/** Throws image_invalid where the reference names a digest and `json` has another. */
+/** Throws image_invalid if the reference has a digest and that of `json` differs. */
 function requireDigest(reference: string, json: string): void {
   const [, wanted] = /@(sha256:[0-9a-f]{64})$/.exec(reference) ?? [];
   if (wanted === undefined || digestOf(json) === wanted) return;
   throw new ServiceError("image_invalid", { detail: `The registry sent something else than ${wanted}.` });
 }
 
-/** Only what opens registries of all that docker's config.json may hold: the rest names programs. Throws validation_failed. */
+/** Keeps only the credentials of docker's config.json: the rest names programs. Throws validation_failed. */
 function credentialsIn(text: string | undefined): string {
   if (text === undefined) return "{}";
   try {
@@ -185,7 +185,10 @@ function credentialsIn(text: string | undefined): string {
   }
 }
 
-/** What the operator has named, which skopeo's user may not be able to read. Throws image_not_found, image_too_large, image_invalid. */
+/**
+ * Copies an image that the operator has named, which skopeo's user may not be able to read. Throws image_not_found, image_too_large,
+ * image_invalid.
+ */
 async function copyIn(
   { transport, path }: LocalImage,
   to: string,
@@ -218,7 +221,7 @@ async function copyIn(
   try {
     const facts = statSync(path);
     const isLayout = transport === "oci";
-    // What is no image is not looked through.
+    // A directory that is not an image is not searched.
     if (isLayout ? !lstatSync(join(path, "oci-layout")).isFile() : !facts.isFile()) throw notFound();
     if (isLayout) await walk(path, to);
     else take(path, to, facts.size);
@@ -230,9 +233,9 @@ async function copyIn(
   }
 }
 
-/** What prlimit says where there is no such program. */
+/** Message of prlimit if there is no such program. */
 const NO_PROGRAM = /prlimit: failed to execute/;
-/** skopeo's words, by what they are about; the rest is a failed build. */
+/** Patterns in skopeo's messages, by error; any other message is a failed build. */
 const MEANINGS = [
   ["image_invalid", /loading tar component|tar header/i],
   ["registry_rate_limited", /toomanyrequests|too many requests|\b429\b/i],
@@ -260,7 +263,7 @@ const refuse =
     throw refused.length === 0 ? translated(error) : ledAstray(error, refused);
   };
 
-/** Whether it was led there or named it is not told apart: neither is the organization's to reach. */
+/** For a refused target: does not distinguish whether a redirect or the reference named it; the organization may reach neither. */
 function ledAstray({ said }: ProgramFailed, refused: readonly string[]): ServiceError {
   return new ServiceError("build_failed", {
     detail: `The image could not be fetched: ${refused[0]} is no public address, or there is no such name.`,

@@ -1,17 +1,17 @@
-/** Owns how an image is named, and where it is: in a registry, or in a file or directory of this host. */
+/** References of images, and their location: in a registry, or in a file or directory of this host. */
 import { isAbsolute } from "node:path";
 
-/** As skopeo names them. What is not in a registry is named by an absolute path. */
+/** In skopeo's syntax. An image outside of a registry has an absolute path. */
 export const REFERENCE_PATTERN =
   "^(docker://[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}|(oci|docker-archive):/[^\\u0000-\\u001f]{0,1023})$";
 
 const LOCAL = /^(?<transport>oci|docker-archive):(?<path>[^:]*)(?<name>:.*)?$/;
 
-/** What is in a file or a directory of this host, with the image's name in it. */
+/** An image in a file or a directory of this host. */
 export interface LocalImage {
   transport: string;
   path: string;
-  /** ":name", or nothing where there is but one. */
+  /** ":name", or empty if there is only one. */
   name: string;
 }
 
@@ -28,7 +28,7 @@ export function repositoryOf(reference: string): string {
   return colon > named.lastIndexOf("/") ? named.slice(0, colon) : named;
 }
 
-/** The registry of one there, by host and port; null where it is named without. */
+/** The registry of such a reference, by host and port; null if it names none. */
 export function registryOf(reference: string): string | null {
   const [, first = ""] = /^docker:\/\/([^/]+)\//.exec(reference) ?? [];
   return /[.:]/.test(first) || first === "localhost" ? first : null;

@@ -1,4 +1,4 @@
-/** Owns a root that is made of an image: fetched, unpacked in a guest, and begun with where an earlier build of the same has come. */
+/** Root from an image: fetched, unpacked in a guest, and continued from the cached result of an earlier equal build. */
 import { copyFile, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { IMAGE_DEFAULTS_FILE, type ImageDefaults } from "../../../../shared/agent-protocol/messages.ts";
@@ -33,7 +33,7 @@ export async function rootOfImage(step: RootStep): Promise<Root> {
   try {
     onStage("pulling");
     onProgress(`fetching ${referenceOf(step)}`);
-    // Where nothing is kept, what it would be called need not be found out before it is fetched.
+    // With an empty cache, the key need not be known before the fetch.
     const hasNone = anew || (await cache.isEmpty());
     const known = async (digest: string) => (await cache.find(await keyOf(digest)))?.image ?? null;
     let image = await fetchImage(step, puller, async (digest) => (hasNone ? null : await known(digest)));
@@ -45,7 +45,7 @@ export async function rootOfImage(step: RootStep): Promise<Root> {
     const egress = recipe.egress_allowlist ?? [];
     const kept = anew ? null : await takeLongest(cache, keys, root, egress);
     if (kept === null) {
-      // What was known of it may have gone meanwhile.
+      // The cached root may have been removed in the meantime.
       if (image.layout === null) image = await fetchImage(step, puller, async () => null);
       const file = join(scratch, IMAGE_DEFAULTS_FILE);
       await writeFile(file, JSON.stringify(dockerfile === null ? defaults : image.defaults));
@@ -61,11 +61,11 @@ export async function rootOfImage(step: RootStep): Promise<Root> {
     const keeping: Keeping = {
       contents,
       hasRoom: (bytes) => cache.hasRoom(bytes),
-      // What was only unpacked could connect nowhere.
+      // A root that was only unpacked had no network access.
       keep: (made, after) =>
         cache.keep(keys[after] ?? "", made, { image: facts, egress_allowlist: after === 0 ? [] : egress }),
     };
-    // What cannot be kept is made again.
+    // A root that cannot be cached is made again by the next build.
     if (kept === null) await keeping.keep(root, 0).catch(() => onProgress("this is not kept for later builds"));
     const { manifest_digest, config_digest } = image;
     return {
@@ -80,7 +80,7 @@ export async function rootOfImage(step: RootStep): Promise<Root> {
 
 const referenceOf = ({ recipe, dockerfile }: RootStep): string => recipe.from ?? dockerfile?.file.from ?? "";
 
-/** Into the directory of a trial, which is the caller's to remove. An organization's comes over a network of its own. */
+/** Fetches into the directory of a trial, which the caller removes. An organization's image is fetched through a separate network. */
 async function fetchImage(step: RootStep, puller: string, known: PullDeps["known"]): Promise<PulledImage> {
   const { deps, owner, onProgress } = step;
   const { directory, runtime } = deps.paths.trial(puller);
@@ -88,7 +88,7 @@ async function fetchImage(step: RootStep, puller: string, known: PullDeps["known
   await rm(directory, { recursive: true, force: true });
   crossedDirectory(dirname(directory));
   const users = deps.host().isolation.usersOf(puller);
-  // None of its further groups: what fetches an image has no business with KVM.
+  // Without its supplementary groups: the fetch of an image needs no access to KVM.
   const user = users && { uid: users.qemu.uid, groups: [] };
   await using network =
     owner === undefined ? null : await openFetchNetwork(runtime, registryOf(reference), deps.openTunnels);
@@ -111,7 +111,7 @@ export function plannedOf(
   };
 }
 
-/** Makes what every root is given, and says all that an unpacked image is made of besides itself. */
+/** Makes the common files of every root, and returns all inputs of an unpacked image besides the image itself. */
 async function prepare({ deps, recipe, directory, builder, dockerfile, own, onProgress }: RootStep) {
   onProgress("making the runtime");
   const [runtime = ""] = await makeRuntime(deps, builder.runtime);
@@ -128,7 +128,7 @@ async function prepare({ deps, recipe, directory, builder, dockerfile, own, onPr
     kernel: await hashOf(join(directory, FILE_NAMES.kernel)),
     disk_mib: recipe.disk_mib,
     own: await Promise.all(texts),
-    // With those of a Dockerfile, its last step writes what commands start from.
+    // With a Dockerfile, the last step writes the defaults of commands.
     defaults: dockerfile === null ? recipe.start === OF_IMAGE : null,
   };
   return { runtime, about };
@@ -167,14 +167,14 @@ async function unpack(
   await rm(disk);
 }
 
-/** What commands start from once the steps have run, each of which had what was said until then. */
+/** Writes the final defaults of commands; each step had the defaults up to its own position. */
 function defaultsStep(defaults: ImageDefaults): Step {
   const put = once(new TextEncoder().encode(JSON.stringify(defaults)));
   const place = `${RUNTIME}/${IMAGE_DEFAULTS_FILE}`;
   return { title: "what commands start from", put, argv: [BUSYBOX, "sh", "-c", 'cat >"$0"', place] };
 }
 
-/** Its entry point is among them where the recipe wants it running. */
+/** Includes the image's entry point if the recipe starts it. */
 function defaultsFor({ start }: Recipe, defaults: ImageDefaults): ImageDefaults {
   if (start !== OF_IMAGE) return { ...defaults, start: null };
   if (defaults.start !== null) return defaults;
@@ -184,7 +184,7 @@ function defaultsFor({ start }: Recipe, defaults: ImageDefaults): ImageDefaults 
   });
 }
 
-/** What every root is given, which most builds find made; where it lies is the first line. */
+/** Makes the common files of every root, which most builds find in the cache; the first line is their path. */
 async function makeRuntime({ paths, mirror }: BuildDeps, program: string): Promise<string[]> {
   const argv = [program, "--cache", paths.template_cache, ...(mirror === "" ? [] : ["--mirror", mirror])];
   const lines: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Owns the guest that makes a root file system of an image: it sees the layers, the runtime and an empty disk, has no network and no other way to
- * the host, and is thrown away. The host packs what it wrote itself, and opens nothing of the image.
+ * Guest that makes a root file system of an image: it sees the layers, the runtime and an empty disk, has no network and no other way to
+ * the host, and is discarded. The host packs files that it wrote itself, and opens nothing of the image.
  */
 import { copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { writePlainManifest } from "./zstd.ts";
 
 /** As packaging/guest-image/build makes them. */
 const FS_UUID = "726f6f6d-6400-4000-8000-726f6f740001";
-/** What unpacker-init says begins with it. */
+/** Prefix of unpacker-init's messages. */
 const SAYS = "ROOMD-UNPACK ";
 const PACK_DEADLINE_MS = 30 * 60_000;
 /** A host without KVM unpacks some 10 MB a second. */
@@ -34,14 +34,14 @@ export interface Unpacking {
   layout: string;
   /** Made by packaging/guest-image/runtime. */
   runtime: string;
-  /** What lies in the runtime besides, the agent among it: files of this host, by their names there. */
+  /** Additional files of the runtime, the agent among them: files of this host, by their names there. */
   beside: Readonly<Record<string, string>>;
-  /** A directory for what is packed. */
+  /** A directory for packed files. */
   scratch: string;
-  /** The template's, whose kernel is there; QEMU's user can read in it. The disk is made there, qcow2. */
+  /** Directory of the template, with its kernel; QEMU's user can read in it. The disk is made there, qcow2. */
   directory: string;
   disk: string;
-  /** What it may grow to. */
+  /** Maximum size of the disk. */
   disk_mib: number;
 }
 
@@ -102,7 +102,7 @@ async function follow(machine: Machine, onProgress: (line: string) => void): Pro
   };
   const lines = new Lines(hear);
   machine.onConsole((bytes) => lines.push(bytes));
-  // It ends by itself, when all it has written is on its disk.
+  // The guest powers itself off when all its writes are on the disk.
   machine.process.exited.then(() => done.resolve());
   await machine.resume();
   await within(done.promise, UNPACK_DEADLINE_MS, "the unpacking of the image");
