@@ -1,14 +1,14 @@
-/** Owns how often an address may do something: so many times at once, and so many an hour. */
+/** Rate limit per address: a burst, and a number per hour. */
 import { networkOf } from "../domain/egress/addresses.ts";
 import { Allowance } from "../host/guest-link/pace.ts";
 
-/** Beyond, the address that came longest ago is forgotten. */
+/** Above this, the least recently used address is evicted. */
 const MOST_ADDRESSES = 10_000;
 
 export class AddressLimit {
   readonly #perHour: number;
   readonly #atOnce: number;
-  /** The one that came last comes last. */
+  /** In LRU order, the most recent last. */
   readonly #addresses = new Map<string, Allowance>();
 
   constructor(perHour: number, atOnce: number) {

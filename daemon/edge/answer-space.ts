@@ -1,9 +1,9 @@
 /**
- * Owns how many bytes the answers that are kept for a second call may take: the large ones of a key, and all of an organization.
- * Beyond that the oldest go, and it stays known that their calls were carried out. They go a few at a time, with each answer that
- * is kept and where that is too little in commits of their own: however many there are, nobody else waits for them.
+ * Storage limits for idempotent responses: bytes of large responses per key, bytes of all responses per organization. Above a limit the
+ * oldest responses are removed; their calls stay recorded as carried out. Removal is in small portions, with each stored response and, if
+ * that is too little, in separate commits, so that no other work waits for it.
  *
- * Also how many calls of an organization are remembered at all. Beyond that the oldest are forgotten before their day is over.
+ * Also limits the number of stored calls of an organization. Above it the oldest are removed before their day is over.
  */
 import { MOST_IDEMPOTENT_CALLS } from "../../shared/api/headers.ts";
 import { at, wallMs } from "../core/clock.ts";
@@ -12,25 +12,25 @@ import type { Database } from "../db/transact.ts";
 import { TransactionMap } from "../db/transaction-map.ts";
 import type { IdempotentCall, idempotency, KEY } from "./idempotency-table.ts";
 
-/** So much of a space is made free, that it need not be for every answer. */
+/** Share of the space that is freed in one go, so that not every response has to free some. */
 const SHARE = 1 / 100;
-/** Most answers that go at once. */
+/** Most responses removed in one portion. */
 const AT_ONCE = 500;
-/** Most of those over age that go with each call, which adds one; and most of those that are too many. */
+/** Most expired calls removed with each call, which adds one; also most removed because of the number of calls. */
 const OLD_AT_ONCE = 10;
-/** A call without an answer may be under way for so long; it is forgotten sooner only where there are twice as many as may be. */
+/** A call without a response may be in progress for this long; it is removed earlier only if there are twice as many calls as allowed. */
 const LONGEST_CALL_MS = 2 * 3600 * 1000;
 
 type Row = typeof idempotency.$inferSelect;
 type Key = Pick<Row, keyof typeof KEY>;
 type Kept = Pick<Row, "key_id" | "org_id" | "reply_bytes" | "kept_bytes">;
 
-/** What answers of one owner take together. */
+/** Bytes of all responses of one owner. */
 interface Space {
   owner: "key_id" | "org_id";
   bytes: "reply_bytes" | "kept_bytes";
   most: number;
-  /** Of the owners that were asked for. */
+  /** Sums that were computed so far, by owner. */
   taken: TransactionMap<string, number>;
   sum(values: Values): { bytes: number }[];
   oldest(values: Values): Key[];
@@ -43,10 +43,10 @@ export class AnswerSpace {
   readonly #database: Database;
   readonly #spaces: Space[];
   readonly #statements: ReturnType<typeof prepare>;
-  /** Owners of whose answers more has to go. */
+  /** Owners with a removal in separate commits in progress. */
   readonly #shrinking = new Set<string>();
   readonly #mostCalls: number;
-  /** How many calls there are of the organizations that were asked for. */
+  /** Call counts of the organizations that were looked up. */
   readonly #calls: TransactionMap<string, number>;
   /** Of which calls that are over age went last. */
   #lastOrg = "";
@@ -66,7 +66,7 @@ export class AnswerSpace {
   keep(call: IdempotentCall, reply: Pick<Kept, "reply_bytes" | "kept_bytes">, write: () => void): void {
     const [before] = this.#statements.find(valuesOf(call));
     write();
-    // The call may have become too old meanwhile.
+    // The call may have expired since.
     if (!before) return;
     this.#change(before, -1);
     const { key_id, org_id } = call;
@@ -92,7 +92,7 @@ export class AnswerSpace {
     if (count > this.#mostCalls) this.#dropMost(org_id, count);
   }
 
-  /** Within a transaction: `write` changes which calls of these callers there are, and what their answers take. */
+  /** Within a transaction: `write` changes the calls of these callers and the bytes of their responses. */
   rewrite(keyIds: readonly string[], write: () => void): void {
     const kept = () => keyIds.flatMap((keyId) => this.#statements.ofKey([keyId]));
     for (const before of kept()) this.#count(before, -1);
@@ -129,7 +129,7 @@ export class AnswerSpace {
     return this.#calls.get(orgId) ?? this.#statements.count([orgId])[0]?.count ?? 0;
   }
 
-  /** One portion goes, where one has to; true when that is not enough. */
+  /** Removes one portion if the limit is exceeded; true if that is not enough. */
   #shrink(space: Space, owner: string): boolean {
     if (this.#taken(space, owner) <= space.most) return false;
     const portion = space.oldest([owner, AT_ONCE]);
@@ -142,7 +142,7 @@ export class AnswerSpace {
     return portion.length === AT_ONCE && this.#taken(space, owner) > space.most;
   }
 
-  /** Others' work comes between two portions. Where the disk takes no more, the next answer goes on. */
+  /** Yields to other work between portions. If the commit fails (disk full), the next stored response continues. */
   async #goOn(space: Space, owner: string): Promise<void> {
     if (this.#shrinking.has(owner)) return;
     this.#shrinking.add(owner);
@@ -169,7 +169,7 @@ export class AnswerSpace {
   }
 }
 
-/** Whose sum is not known stays unknown, and who has nothing is not remembered: it is asked for when it is needed. */
+/** An unknown sum stays unknown, and an owner without responses is not cached: the sum is read when it is needed. */
 function grow(taken: TransactionMap<string, number>, owner: string, bytes: number): void {
   const sum = taken.get(owner);
   if (sum === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Owns how the road keeps the promise of an Idempotency-Key: a call is claimed before its work, what the work begins is noted,
- * and its answer is kept, sealed where it has a secret.
+ * Idempotency in the pipeline: a call is claimed before its work, the resources that the work creates are noted, and its response is
+ * stored, sealed if it contains a secret.
  */
 import { hash } from "node:crypto";
 import type { Problem } from "../../shared/api/errors.ts";
@@ -22,7 +22,7 @@ import type { Claimed } from "./phase.ts";
 import { openSealed, seal } from "./seal.ts";
 import { locationOf, type Outcome, statusOf, type Walk } from "./walk.ts";
 
-/** What of a query is kept as it is. */
+/** Longest query that is stored as text; longer ones are hashed. */
 const SHORT_QUERY = 256;
 
 type Answered = { before: Outcome; claim: null } | { before: null; claim: Claimed | null };
@@ -33,11 +33,11 @@ export interface Answers {
    * Throws validation_failed, idempotency_key_reused, idempotency_in_progress, history_gone.
    */
   claim(walk: Walk, bodySha256: string): Soon<Answered>;
-  /** Within a transaction of the verb: what it has begun. */
+  /** Within a transaction of the verb: records the work that it has started. */
   note(claim: Claimed, begun: Begun): void;
   /** Within a transaction of the verb: keeps its answer, which is small. */
   keepNow(walk: Walk, claim: Claimed, outcome: string, body: object): void;
-  /** Makes an answer ready to be kept; null for what may be tried again. */
+  /** Prepares a response for storage; null if the call may be retried. */
   pack(walk: Walk, reply: Outcome): Promise<PackedReply | null>;
   /** Within a transaction. */
   keep(queries: Queries, claim: Claimed, packed: PackedReply): void;
@@ -79,7 +79,7 @@ export function makeAnswers(database: Database): Answers {
         const { status, done, location } = reply;
         return await idempotency.pack(sealedFor(walk, { status, body: done.body, location }));
       }
-      // Nobody has got what is told to a client that left: the same call goes on with the work.
+      // The client disconnected, so it did not receive the response: a retry resumes the work.
       if (reply.status >= 500 || walk.request.signal.aborted) return null;
       return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
     },
@@ -96,7 +96,7 @@ function sealedFor({ operation, request }: Walk, reply: StoredReply): StoredRepl
 
 const IDEMPOTENCY_KEY = new RegExp(IDEMPOTENCY_KEY_PATTERN);
 
-/** The query is part of what is asked; one that nobody needs may be as long as a URL. */
+/** The query is part of the request; even an unused one may be as long as a URL. */
 function queryOf(query: Record<string, string>): string {
   const text = JSON.stringify(query);
   return text.length <= SHORT_QUERY ? text : hash("sha256", text);
@@ -114,7 +114,7 @@ function callOf(caller: Caller, { operation, request }: Walk, key: string, bodyS
     org_id: caller.org_id,
     key_id: caller.key_id,
     method: operation.method,
-    // One person may say `self` of several organizations.
+    // A user may use `self` in paths of several organizations.
     path: caller.session ? `${caller.org_id} ${request.path}` : request.path,
     idempotency_key: key,
     body_sha256: `${bodySha256} ${queryOf(request.query())}`,

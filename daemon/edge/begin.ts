@@ -1,8 +1,8 @@
 /**
- * Start of requests in the event loop: a request queues as one of its network, and is charged to its organization as soon as the caller is
- * known. The next request of the same connection queues as one of that organization: it does not wait for all connections of its network. Each
- * request with a key makes one of these, so requests of others, which a proxy may send by the same connection, are hardly charged to it.
- * Requests beyond a rate are delayed, so that a client which retries immediately cannot fill the loop with refusals.
+ * Start of requests in the event loop: a request queues under its network, and is charged to its organization as soon as the caller is
+ * authenticated. The next request of the same connection queues under that organization: it does not wait for all connections of its
+ * network. Each request with a key updates this, so requests of other clients, which a proxy may send by the same connection, are hardly
+ * charged to it. Requests above a rate are delayed, so that a client which retries immediately cannot fill the loop with refusals.
  */
 
 import { sleep } from "../core/clock.ts";

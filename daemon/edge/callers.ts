@@ -1,6 +1,6 @@
 /**
- * Owns who is calling: by a key, by a token of the noun's own, or as the door knows. Invalid credentials are recorded, and
- * whoever sends too many is answered with 429.
+ * Authentication of callers: by API key, by a noun's own token, or by the transport. Invalid credentials are audited; an address that sends
+ * too many gets 429.
  */
 import type { Source } from "../../shared/api/audit.ts";
 import type { Access } from "../../shared/api/contract.ts";
@@ -15,11 +15,14 @@ import type { RoadRequest } from "./walk.ts";
 export type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
 
 export interface CallerDeps {
-  /** By a key, or by an application's token, which is good for what it was asked for. Throws missing_credentials, invalid_api_key, api_key_expired. */
+  /**
+   * By API key, or by an application's token, which is valid for the resource it was issued for. Throws missing_credentials,
+   * invalid_api_key, api_key_expired.
+   */
   authenticate(authorization: string | null, source: Source, access?: Access): Caller;
   database: Database;
   log: Log;
-  /** Throws cluster_unavailable where what is known of keys may be too old. */
+  /** Throws cluster_unavailable if this host's copy of the keys may be stale. */
   requireFresh(): void;
   /** Of an address; 0: any number. */
   failedLoginsPerMinute: number;
@@ -38,12 +41,12 @@ export class Callers {
     this.#loginLimit = new LoginLimit(failedLoginsPerMinute);
   }
 
-  /** Null: it is nobody's, and need not be. Throws as authenticate does, and rate_limited. */
+  /** Null: anonymous, and the operation needs no caller. Throws as authenticate does, and rate_limited. */
   of({ admit, operation }: Bound, request: RoadRequest): Caller | null {
     const { access, openToHost, openToOperator } = operation;
     const { token, authorization, params, recognise } = request;
     if (access === "open") return this.#anyone(request);
-    // A person who is signed in asks as that person, wherever the browser runs.
+    // A signed-in user is the caller even if the browser runs on this host.
     if (openToHost && authorization === null && !request.recognise && request.isFromHost) return null;
     if (recognise) return this.identify(request, recognise);
     return admit && token !== null && authorization === null
@@ -77,12 +80,12 @@ export class Callers {
     }
   }
 
-  /** Throws rate_limited where the address has failed too often. */
+  /** Throws rate_limited if the address has failed too often. */
   requireAttempt(ip: string | null): void {
     this.#loginLimit.require(ip);
   }
 
-  /** What needs no key is answered to anyone; a good key shows more. */
+  /** Open operations are answered to anonymous callers; with a valid key the response contains more. */
   #anyone(request: RoadRequest): Caller | null {
     try {
       return request.authorization === null
@@ -93,12 +96,12 @@ export class Callers {
     }
   }
 
-  /** Settles once what was recorded of bad credentials so far is on disk. Never rejects. */
+  /** Resolves when the failed logins recorded so far are on disk. Never rejects. */
   get failuresWritten(): Promise<unknown> {
     return this.#failedLogins.written;
   }
 
-  /** Records what was only counted so far. */
+  /** Records the failures that were only counted so far. */
   settle(): void {
     this.#failedLogins.settle();
   }

@@ -1,6 +1,6 @@
 /**
- * Records failed logins: invalid credentials. Anybody can send such, as often as they like: the first and then some a minute are
- * recorded each, those beyond are counted by address, and their counts recorded minute by minute.
+ * Records failed logins: invalid credentials. Anonymous clients can cause them at any rate, so only a burst and then a few per minute are
+ * recorded each; the rest is counted per address, and the counts are recorded every minute.
  */
 import type { Source } from "../../shared/api/audit.ts";
 import type { ErrorCode } from "../../shared/api/errors.ts";
@@ -36,7 +36,7 @@ export class FailedLogins {
     this.#log = log;
   }
 
-  /** Settles once the records so far are on disk, those that are only counted excepted. Never rejects. */
+  /** Resolves when the records so far are on disk, except for those only counted. Never rejects. */
   get written(): Promise<unknown> {
     return this.#written;
   }
@@ -52,7 +52,7 @@ export class FailedLogins {
     this.#timer ??= startTimer(() => this.settle(), TOGETHER_MS).unref();
   }
 
-  /** Records what has been counted. */
+  /** Writes the counts to the audit. */
   settle(): void {
     stopTimer(this.#timer);
     this.#timer = null;

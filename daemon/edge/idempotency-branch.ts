@@ -1,16 +1,16 @@
 /**
- * Owns how the calls that guests have made with an Idempotency-Key branch with their room. A guest that wakes up in another room, or
- * turned back in its own, repeats a call whose answer it had not got: what was accepted before the cut is not done a second time,
- * and what came after it is not taken for done.
+ * Branching of guests' idempotent calls with their room. A guest that resumes in another room, or is rolled back in its own, repeats a call
+ * if it had not received the response: a call that was accepted before the cut is not executed a second time, and a call after the cut is
+ * not considered executed.
  *
- * A room that moves to another host takes all calls about it along, of whomever they are, and the one that made it.
+ * A room that moves to another host takes along all calls about it, of any caller, and the call that created it.
  *
- * Whose a call is follows from the guest's sandbox_id, which another room's guest has of its own, and so may the path be. Work without
- * an answer keeps its name, by which what it has done is known again. Not taken are
+ * The owner of a call is the guest's sandbox_id, which differs in another room, as the path may. Work without a response keeps its name, by
+ * which its effects are recognized. Not taken are
  *
- *   calls about the sandbox itself    ports and tokens are another sandbox's there: asked for again they are made anew
- *   large answers, and the oldest     it stays known that the call was carried out, and again is history_gone
- *   calls of keys                     who calls from elsewhere was not turned back
+ *     calls about the sandbox itself      ports and tokens belong to another sandbox there: repeated calls create them again
+ *     large responses, and the oldest     it stays known that the call was carried out; a repetition gets history_gone
+ *     calls of keys                       callers outside of the room were not rolled back
  */
 import { and, eq, gte, isNotNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { OrgId } from "../../shared/ids.ts";
@@ -31,10 +31,10 @@ export interface CallsState {
   calls: Record<string, Taken[]>;
 }
 
-/** The guests of a room that is filled or turned back. */
+/** The guests of a room that is filled or rolled back. */
 export interface BranchedGuests {
   org_id: OrgId;
-  /** What the sandbox_id of each is, by the one that it had when its calls were taken. */
+  /** The sandbox_id of each, by the sandbox_id at the time when its calls were taken. */
   sandboxIds: ReadonlyMap<string, string>;
   /** The path by which such a call comes now. */
   pathOf(path: string): string;
@@ -45,11 +45,11 @@ export interface CallsBranch {
   take(queries: Queries, sandboxIds: readonly string[]): CallsState;
   /** Adds them to guests that have made no calls. */
   put(queries: Queries, state: CallsState, guests: BranchedGuests): void;
-  /** Removes what these guests have called since. */
+  /** Removes the calls that these guests have made since. */
   replace(queries: Queries, state: CallsState, guests: BranchedGuests): void;
-  /** All calls about a room that nobody is at work on. */
+  /** All calls about a room without calls in progress. */
   takeRoom(queries: Queries, room: MovedRoom): MovedCall[];
-  /** The same calls come to another host. */
+  /** Stores the same calls on another host. */
   putRoom(queries: Queries, calls: readonly MovedCall[], room: MovedRoom): void;
 }
 
@@ -140,7 +140,7 @@ function takeCalls(queries: Queries, sandboxId: string): Taken[] {
   const taken = rows.filter((row) => !OF_SANDBOX.test(row.path));
   return taken.map((row) => ({
     ...row,
-    // The name follows from whose the call is, and from when: another guest's would be another.
+    // The name derives from the caller and the time: for another guest it would differ.
     work_ulid: row.status ? null : (row.work_ulid ?? workUlid({ ...row, key_id: sandboxId }, row.created_at)),
   }));
 }

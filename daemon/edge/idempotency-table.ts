@@ -1,4 +1,4 @@
-/** Owns the table of calls with an Idempotency-Key as the queries see it, and which call a row is. */
+/** Table of calls with an Idempotency-Key as queries see it, and the identity of its rows. */
 import { createHash } from "node:crypto";
 import { and, eq } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
@@ -19,15 +19,15 @@ export const idempotency = sqliteTable(
     created_at: text().notNull(),
     /** The reply when it is large; then `reply` is null. */
     reply_zstd: blob({ mode: "buffer" }),
-    /** What `reply_zstd` takes. */
+    /** Size of `reply_zstd`. */
     reply_bytes: integer().notNull().default(0),
-    /** What the call has begun, as long as it has no answer. */
+    /** The work that the call has started, as long as it has no response. */
     begun: text({ mode: "json" }).$type<Begun>(),
-    /** Whose the key is; '' where it is nobody's. */
+    /** The organization of the key; '' if it has none. */
     org_id: text().notNull().default(""),
-    /** What the reply takes, however it is kept. */
+    /** Size of the stored reply, in either form. */
     kept_bytes: integer().notNull().default(0),
-    /** The name of the work, where it does not follow from the rest. */
+    /** The name of the work, if it does not derive from the other columns. */
     work_ulid: text(),
   },
   (table) => [primaryKey({ columns: [table.key_id, table.method, table.path, table.idempotency_key] })],

@@ -1,21 +1,21 @@
 /**
- * Owns Idempotency-Key: the first call with a key is carried out and its answer kept for 24 hours,
- * the same call again gets that answer. Scope is API key, method and path.
+ * Idempotency-Key: the first call with a key is carried out and its response stored for 24 hours; a retry gets that response. The scope is
+ * API key, method and path.
  *
- *   held ──answered──▶ kept, replayed
- *     └──5xx, not recorded, a crash──▶ let go of: the same call again is carried out as the same work
+ *     held ──answered──▶ stored, replayed
+ *       └──5xx, not recorded, a crash──▶ released: a retry is carried out as the same work
  *
- * Who works on a call is known in memory alone: a row without an answer that nobody holds is free, whatever ended its work, and
- * however little could be written then.
+ * Calls in progress are known in memory alone: a row without a response that is not held is free, whatever ended its work, and however
+ * little could be written then.
  *
- * The work of a call has a ULID that follows from the call and from when its key was first used. What a verb begins by that name
- * elsewhere, as a guest's command, is not begun twice though the daemon ends between the beginning and the answer. Work in the
- * database either keeps its answer in its own commit, or notes there what it has begun, and is gone on with by that.
+ * The work of a call has a ULID that derives from the call and from the time when its key was first used. Work that a verb starts elsewhere
+ * by that name, such as a guest's command, is not started twice even if the daemon ends between the start and the response. Work in the
+ * database either stores its response in its own commit, or notes there the work that it has started, and is resumed by that.
  *
- * A large answer is kept compressed. Answers take so much and no more (answer-space.ts): of one that had to go it is still known
- * that the call was carried out, and with what status: again is 410 history_gone, never a second effect.
+ * A large response is stored compressed. Their total size is limited (answer-space.ts): of a removed response it is still known that the
+ * call was carried out, and with which status: a retry gets 410 history_gone, never a second effect.
  *
- * What is left of a call that fails half way is in phase.ts.
+ * Leftovers of a call that fails half way are in phase.ts.
  */
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
 import { at, now, wallMs } from "../core/clock.ts";
@@ -34,7 +34,7 @@ const KEPT_MS = IDEMPOTENCY_SECONDS * 1000;
 const LARGE_BYTES = 64 * 1024;
 /** Most bytes of one key's large answers, compressed; the largest that an exec can have fits twice. */
 export const MAX_REPLY_BYTES = 64 * 1024 ** 2;
-/** All answers of an organization may take so many times as much. */
+/** The limit for all responses of an organization, as a multiple of that. */
 export const ORG_SHARES = 4;
 
 export type { IdempotentCall };
@@ -62,7 +62,7 @@ export interface Idempotency {
   begin(call: IdempotentCall): Promise<Claim>;
   /** Makes an answer ready to be kept; a large one is compressed, on another thread. */
   pack(reply: StoredReply): Promise<PackedReply>;
-  /** Within a transaction: what the call has begun, for when it comes again without having been answered. */
+  /** Within a transaction: records the work that the call has started, for a retry before there is a response. */
   note(queries: Queries, call: IdempotentCall, begun: Begun): void;
   /** Within a transaction: keeps the answer. */
   keep(queries: Queries, call: IdempotentCall, reply: PackedReply): void;
@@ -82,7 +82,7 @@ export function makeIdempotency(
     const known = queries.select().from(idempotency).where(sameCall(call)).get();
     const isSame = known?.body_sha256 === call.body_sha256;
     const name = JSON.stringify([call.key_id, call.method, call.path, call.idempotency_key]);
-    // Earlier versions wrote 0 where there is no answer.
+    // Earlier versions wrote 0 if there was no response.
     if (known?.status) {
       if (!isSame) throw new ServiceError("idempotency_key_reused");
       return { kept: known };
@@ -90,7 +90,7 @@ export function makeIdempotency(
     if (held.get(name)) throw new ServiceError(isSame ? "idempotency_in_progress" : "idempotency_key_reused");
     held.set(name, true);
     const letGo = () => held.delete(name);
-    // What was let go of may be put right, and is other work then.
+    // A released call may be repeated with corrected input, and is other work then.
     const created_at = known && isSame ? known.created_at : now();
     const begun = isSame ? known.begun : null;
     const work_ulid = isSame ? known.work_ulid : null;

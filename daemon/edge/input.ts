@@ -1,6 +1,6 @@
 /**
- * Owns the check of a request's fields against its operation: path, query and body in one pass, all bad fields at once.
- * Also reads `x_json` (a JSON string) as `x`, and text from paths and queries as the numbers and booleans they stand for.
+ * Validation of a request's fields against its operation: path, query and body in one pass, with all invalid fields in one error. Also
+ * reads `x_json` (a JSON string) as `x`, and text from paths and queries as numbers and booleans.
  */
 
 import type { TObject, TSchema } from "@sinclair/typebox";
@@ -22,7 +22,7 @@ export interface InputCheck {
 }
 
 const MOST_ERRORS = 50;
-/** Of a list of what could be calls of their own: more than it can have. */
+/** Limit for the list of a batch call: more than the list can have. */
 const MOST_OF_MANY = 300;
 const MOST_SHOWN = 200;
 
@@ -56,7 +56,7 @@ function knownIn({ schema }: Part, query: Record<string, string>): Record<string
   return Object.fromEntries(Object.entries(query).filter(([name]) => Object.hasOwn(schema.properties, name)));
 }
 
-/** Of unknown fields as many as an answer tells of: to look at each of very many would take long. */
+/** At most as many unknown fields as a response lists: a check of very many would take long. */
 function fewIn({ schema }: Part, body: Record<string, unknown>): Record<string, unknown> {
   const names = Object.keys(body);
   const known = names.filter((name) => Object.hasOwn(schema.properties, name));
@@ -74,7 +74,7 @@ export function problemCodeOf(bad: readonly RuleBreak[]): ErrorCode {
   return codes.size === 1 && only ? only : "validation_failed";
 }
 
-/** What an answer says about these bad fields. */
+/** The error for these invalid fields. */
 export function brokenRules(bad: readonly RuleBreak[]): ServiceError {
   const [first] = bad;
   const only = bad.length === 1 ? first : undefined;
@@ -85,7 +85,7 @@ export function brokenRules(bad: readonly RuleBreak[]): ServiceError {
   });
 }
 
-/** For what is not asked through a door: the operation's fields by the same rules. Throws validation_failed and the like. */
+/** For input that does not arrive by a transport: validates fields by the operation's rules. Throws validation_failed and the like. */
 export function requireBody({ body }: { body: TObject }, fields: Record<string, unknown>): void {
   const { bad } = makeInputCheck({ params: NONE, query: NONE, body }).check({}, {}, fields);
   if (bad.length > 0) throw brokenRules(bad);
@@ -98,7 +98,7 @@ interface Part {
   isText: boolean;
   /** Lists of text that have nothing twice. */
   distinct: readonly string[];
-  /** The list whose objects are checked each by itself, and the lists of text in one of these that have nothing twice. */
+  /** The list of a batch call, with separately checked objects, and the lists of unique texts within each of them. */
   many: { name: string; distinct: readonly string[] } | null;
 }
 
@@ -115,7 +115,7 @@ function compile(schema: TObject, manyName?: string): Part {
   return { schema, compiled, isText, ...own, many: { name: manyName, distinct: item.distinct } };
 }
 
-/** An object's schema as the compiler is to check it, and what is to be checked besides. */
+/** An object's schema for the compiler, and the fields that are checked separately for uniqueness. */
 function withoutDistinct(schema: TObject): { form: TObject; distinct: string[] } {
   const distinct = Object.keys(schema.properties).filter((name) => formsOf(schema.properties[name]).some(isDistinct));
   const properties = Object.fromEntries(
@@ -131,7 +131,7 @@ function mayRepeat({ uniqueItems: _, ...form }: TSchema): TSchema {
   return (form.anyOf ? { ...form, anyOf: (form.anyOf as TSchema[]).map(mayRepeat) } : form) as TSchema;
 }
 
-/** Adds what is wrong to `bad` and returns the fields that are right. `spelled` has the fields that came as `x_json`. */
+/** Adds errors to `bad` and returns the valid fields. `spelled` has the fields that came as `x_json`. */
 function checkPart(
   part: Part,
   value: Record<string, unknown>,
@@ -148,7 +148,7 @@ function checkPart(
 
 const NONE_SPELLED: ReadonlyMap<string, string> = new Map();
 
-/** Adds what has another shape than the schema says. */
+/** Adds the values of another shape than the schema's. */
 function addMisshapen(
   part: Part,
   value: Record<string, unknown>,
@@ -169,17 +169,17 @@ function addMisshapen(
     const described = describe(error, shown, part.schema);
     bad.push(asJson === undefined ? described : { ...described, problem: ownCode(part.schema, asJson) });
     if (bad.length < (part.many ? MOST_OF_MANY : MOST_ERRORS)) continue;
-    // What was not looked at may be wrong as well.
+    // Unchecked fields may be invalid as well.
     wrong.addAll();
     return;
   }
 }
 
-/** What is wrong with an object's fields; of the list of many, with the fields of each of its objects. */
+/** The invalid fields of an object; of the batch list, the fields of each of its objects. */
 class Wrong {
   readonly #many: string | undefined;
   readonly #fields = new Set<string>();
-  /** By their place in the list; null where the object is none. */
+  /** By index in the list; null if the item is not an object. */
   readonly #items = new Map<number, Set<string> | null>();
 
   constructor(many: string | undefined) {
@@ -243,7 +243,7 @@ function addRepetitions(
   }
 }
 
-/** Reads text as what the schema wants; what cannot be read stays text and fails the check. */
+/** Converts text to the schema's type; text that cannot be converted stays text and fails the check. */
 function fromText({ schema, isText }: Part, values: Record<string, string>): Record<string, unknown> {
   if (isText) return values;
   return Object.fromEntries(
@@ -257,7 +257,7 @@ function fromText({ schema, isText }: Part, values: Record<string, string>): Rec
   );
 }
 
-/** `x_json` becomes `x`; both at once is a conflict. */
+/** `x_json` becomes `x`; both together are a conflict. */
 function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: RuleBreak[]) {
   if (!Object.keys(body).some((name) => name.endsWith("_json"))) return { fields: body, spelled: NONE_SPELLED };
   const fields = new Map(Object.entries(body));
@@ -363,7 +363,7 @@ function typeName(schema: TSchema): string {
   return schema.type === undefined ? "of a different form" : `of type ${schema.type}`;
 }
 
-/** Callers may send names of any length, and get so much of them back. */
+/** Callers may send names of any length; this much of them is returned. */
 function clip(field: string): string {
   return field.length <= MOST_SHOWN ? field : `${field.slice(0, MOST_SHOWN)}…`;
 }
@@ -385,9 +385,9 @@ function unescapePointer(text: string): string {
   return text.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** The known name that differs least, when it differs little and not in all of its letters. */
+/** The known name with the smallest edit distance, if that is small and less than its length. */
 export function nearestOf(name: string, known: readonly string[]): string | null {
-  // Nobody mistypes a name of that length, and comparing it would take long.
+  // A name of that length is not a typing error, and the comparison would take long.
   if (name.length > 64) return null;
   let best: string | null = null;
   let least = Math.min(name.length, Math.max(2, Math.floor(name.length / 3)) + 1);

@@ -1,10 +1,10 @@
 /**
- * Owns the listening server while its certificates change. Bun's server keeps those it was started with
- * (oven-sh/bun#43815), so new ones need a new server, which takes over the port:
+ * The listening server across changes of its certificates. Bun's server keeps those it was started with (oven-sh/bun#43815), so new ones
+ * need a new server, which replaces it on the port:
  *
- *   start(new)  both listen on the port (SO_REUSEPORT), new connections go to either
- *   old.stop()  the old one stops listening and closes idle connections; requests, streams and WebSockets under way
- *               go on in it until they end, or end at once where whoever they came from is not let in any more
+ *     start(new)  both listen on the port (SO_REUSEPORT), new connections go to either
+ *     old.stop()  the old one stops listening and closes idle connections; its requests, streams and WebSockets in progress
+ *                 continue until they end, or are closed immediately if their peer is no longer admitted
  */
 import { networkInterfaces } from "node:os";
 import type { Server } from "bun";
@@ -14,11 +14,11 @@ import { errnoOf } from "../core/service-error.ts";
 
 export const LOOPBACK_6 = "::1";
 
-/** With what a server answers to TLS. */
+/** TLS options of a server. */
 export interface ServeTls extends Certificate {
   ciphers?: string;
   secureOptions?: number;
-  /** Who is let in, where clients must show a certificate. */
+  /** Certificates that clients may show, if a client certificate is required. */
   ca?: string[];
   requestCert?: boolean;
   rejectUnauthorized?: boolean;
@@ -31,10 +31,10 @@ export interface ServeOptions {
   tls?: ServeTls;
 }
 
-/** What is needed of Bun's server. */
+/** The part of Bun's server that is used. */
 export type RunningServer = Pick<Server<unknown>, "url" | "port" | "stop">;
 
-/** What becomes of the connections that the former server has. */
+/** Whether the connections of the former server continue or are closed. */
 export type Former = "goes on" | "ends";
 
 export interface Listener {
@@ -45,7 +45,7 @@ export interface Listener {
   stop(graceMs: number): Promise<void>;
 }
 
-/** Of port 0: another program may listen on what the kernel has chosen, before we do. */
+/** Attempts with port 0: another program may bind the port that the kernel has chosen before we do. */
 const MOST_CHOICES = 8;
 
 export interface ListenAddress {
@@ -68,8 +68,8 @@ export class LocalhostTaken extends Error {
 }
 
 /**
- * Listens, with TLS where `tls` says how. `start` begins a Bun server with these options, merged over its own.
- * Throws an error with code EADDRINUSE when anything listens on the address, another daemon with TLS included.
+ * Listens, with TLS if `tls` is given. `start` starts a Bun server with these options, merged over its own. Throws an error with code
+ * EADDRINUSE if another process listens on the address, including another daemon with TLS.
  */
 export function openListener(
   { hostname, port: wanted, byLocalhost = false }: ListenAddress,

@@ -1,6 +1,6 @@
 /**
- * Limits how often an address may try invalid credentials. Above the limit it gets 429 instead of 401.
- * Who comes with a good key is never held up by others at the same address: behind a proxy all have one.
+ * Rate limit for invalid credentials per address. Above the limit it gets 429 instead of 401. Callers with a valid key are not affected by
+ * others at the same address: behind a proxy all have one.
  */
 import { ServiceError } from "../core/service-error.ts";
 import { AddressLimit } from "./address-limit.ts";
@@ -15,7 +15,7 @@ export class LoginLimit {
     this.#failures = new AddressLimit(perMinute * 60, perMinute);
   }
 
-  /** Before work that is dear, as comparing a password is. Throws rate_limited where the address has failed too often. */
+  /** Before expensive work, such as comparing a password. Throws rate_limited if the address has failed too often. */
   require(ip: string | null): void {
     if (ip !== null && !this.#failures.has(ip)) throw this.#refusal();
   }

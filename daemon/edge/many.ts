@@ -1,6 +1,6 @@
 /**
- * Owns how much is done at once of calls that are several things each. What is done at once shares a commit, and everybody waits for
- * that; so calls beyond wait for places, and organizations take turns.
+ * Limits the concurrent work of batch calls. Items that are processed together share a commit, and all callers wait for it; so calls above
+ * the limit wait for places, and organizations take turns.
  */
 import { FairQueue } from "../core/fair-queue.ts";
 
@@ -14,11 +14,11 @@ interface Waiting {
 
 export class Many {
   readonly #waiting = new FairQueue<Waiting>();
-  /** Whose turn it is, until there are places enough. */
+  /** The next call in turn, until there are enough places. */
   #next: Waiting | undefined;
   #free = PLACES;
 
-  /** Resolves once the call has a place for each of its things, with what gives them back; that is to be called once. */
+  /** Resolves when the call has a place for each of its items. Call the returned function once to release them. */
   enter(orgId: string, things: number): Promise<() => void> {
     const places = Math.min(things, PLACES);
     return new Promise((resolve) => {

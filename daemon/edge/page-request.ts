@@ -10,7 +10,7 @@ export interface PageRequest {
   signal: AbortSignal;
   /** Throws body_too_large, invalid_body. */
   body(maxBytes: number): Promise<Uint8Array>;
-  /** Asks another host what is read by this path, for who is signed in; null: there is none. Rejects with host_unreachable. */
+  /** Reads this path from another host, for the signed-in user; null: standalone. Rejects with host_unreachable. */
   ask: AskForPage | null;
 }
 

@@ -1,13 +1,13 @@
 /**
- * Owns where a call is on its way, and what is left of it wherever it fails.
+ * Phases of a call, and its remains for each failure.
  *
- *   arrived ──to its verb, with its Idempotency-Key claimed if it has one──▶ working ──its verb's own commit──▶ kept
- *      │                                                                        │                                │
- *      └──refused, or answered as before──▶ settled ◀──the verb is over─────────┴────────────────────────────────┘
+ *     arrived ──to its verb, with its Idempotency-Key claimed if it has one──▶ working ──its verb's own commit──▶ kept
+ *        │                                                                        │                                │
+ *        └──refused, or answered as before──▶ settled ◀──the verb is over─────────┴────────────────────────────────┘
  *
- * A claim is a row without an answer, and held in memory by the daemon that works on it. Whoever is over lets go of it, whether or
- * not anything could be written: a row without an answer that nobody holds is carried out again, as the same work. So what has
- * had an effect is found by its name (Work.ulid) or by what was noted (Work.begun), and not done a second time.
+ * A claim is a row without a response, and held in memory by the daemon that works on it. It is released when the call is over, even if
+ * nothing could be written: a row without a response that is not held is carried out again, as the same work. So effects are found by the
+ * work's name (Work.ulid) or by the notes (Work.begun), and not repeated.
  */
 import type { IdempotentCall } from "./idempotency-table.ts";
 
@@ -24,20 +24,20 @@ export type Phase =
   | { readonly is: "working"; readonly claim: Claimed | null }
   /** A commit of the verb's has its record and its answer. */
   | { readonly is: "kept"; readonly claim: Claimed | null }
-  /** What can be kept of it is. */
+  /** Everything of it that can be stored is stored. */
   | { readonly is: "settled" };
 
-/** What can go wrong with a call, in the order of its way. */
+/** Possible failures of a call, in the order of its phases. */
 export type Fault = keyof typeof LEAVES;
 
 export interface Left {
   /** The phase in which it happens. */
   in: Phase["is"];
-  /** What the caller hears: the work's answer, why there is none, or nothing. */
+  /** The caller's response: that of the work, the reason of its refusal, or nothing. */
   answer: "answer" | "refusal" | "nothing";
-  /** What is on record, in order. */
+  /** The audit records, in order. */
   record: readonly ("success" | "error" | "denied")[];
-  /** What the same call with the same Idempotency-Key comes to. */
+  /** The result of a retry with the same Idempotency-Key. */
   again: "carried out" | "the same work, gone on with" | "the same answer" | "refused";
 }
 

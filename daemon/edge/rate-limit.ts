@@ -1,14 +1,14 @@
 /**
- * Owns how often a key may call: a bucket of tokens for each, of which every call takes one, however long it goes on, and which
- * fills by so many a second. A key and those that it was rotated into have one bucket. There is no timer: what a bucket has
- * earned is counted when it is asked for, and one that would be full again is the same as none.
+ * Token-bucket rate limit per API key: every call takes one token, whatever its duration, and the bucket is refilled at a constant rate. A
+ * key and its rotated successors have one bucket. There is no timer: a bucket's balance is computed when it is used, and a bucket that
+ * would be full again is equivalent to an absent one.
  */
 
 import { monotonicMs } from "../core/clock.ts";
 import { type Caller, firstKeyOf } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
-/** Beyond, buckets that are full again are forgotten, and where there are none the oldest. */
+/** Above this, full buckets are evicted and, if there are none, the oldest. */
 const MOST_BUCKETS = 10_000;
 
 export interface RateLimits {
@@ -18,7 +18,7 @@ export interface RateLimits {
   burst: number;
 }
 
-/** What a call has left its key. */
+/** The key's rate after a call. */
 export interface Rate {
   limit: number;
   remaining: number;
@@ -26,7 +26,7 @@ export interface Rate {
   reset_seconds: number;
   /** Whether there was a token for the call. */
   isWithin: boolean;
-  /** When there are tokens enough, where there were too few for a call that counts as several. */
+  /** Time until there are enough tokens, if there were too few for a call that counts as several. */
   retry_seconds?: number;
 }
 
@@ -41,7 +41,7 @@ export class RateLimit {
   readonly #burst: number;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** `of` is who has called too often, in the refusal. */
+  /** `of` names the limited party in the refusal. */
   constructor({ perSecond, burst }: RateLimits, of = "key") {
     this.#of = of;
     this.#perMs = perSecond / 1000;
@@ -53,7 +53,7 @@ export class RateLimit {
     return this.#buckets.size;
   }
 
-  /** Takes a token of the caller's; null where there is no limit. */
+  /** Takes a token of the caller's; null if there is no limit. */
   take(caller: Pick<Caller, "key_id" | "first_key_id">): Rate | null {
     if (this.#perMs === 0) return null;
     const bucket = this.#bucketOf(firstKeyOf(caller));
@@ -63,8 +63,8 @@ export class RateLimit {
   }
 
   /**
-   * So many more tokens for a call that has its first. It need not find more than a full bucket has; what it takes beyond that
-   * is missing afterwards, and earned back before the next. Where there are too few it takes none, and gives the first back.
+   * Takes `count` more tokens for a call that has its first. The call needs no more than a full bucket; the excess is deducted, and earned
+   * back before the next call. If there are too few it takes none, and returns the first.
    */
   takeMore(caller: Pick<Caller, "key_id" | "first_key_id">, first: Rate | null, count: number): Rate | null {
     if (first?.isWithin !== true) return first;
@@ -84,7 +84,7 @@ export class RateLimit {
     };
   }
 
-  /** Throws rate_limited where the call is one too many. */
+  /** Throws rate_limited if the call exceeds the rate. */
   require(rate: Rate | null): void {
     if (rate === null || rate.isWithin) return;
     throw new ServiceError("rate_limited", {

@@ -1,6 +1,6 @@
 /**
- * Owns the record of calls beyond their key's rate. There may be as many as a client can send, so they are counted by key, and
- * their counts recorded minute by minute.
+ * Audit of calls above their key's rate. A client can send any number of them, so they are counted per key, and the counts recorded every
+ * minute.
  */
 import type { Source } from "../../shared/api/audit.ts";
 import { now, startTimer, stopTimer } from "../core/clock.ts";
@@ -35,7 +35,7 @@ export class RateRefusals {
     this.#timer ??= startTimer(() => this.settle(), TOGETHER_MS).unref();
   }
 
-  /** Records what has been counted. */
+  /** Writes the counts to the audit. */
   settle(): void {
     stopTimer(this.#timer);
     this.#timer = null;

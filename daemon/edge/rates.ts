@@ -1,4 +1,4 @@
-/** Owns which rate a call counts for: API keys have one, and the guests that call their room another. */
+/** The rate limit that applies to a call: one for API keys, another for guests that call their room. */
 import type { Caller } from "../core/operation.ts";
 import { type Rate, RateLimit, type RateLimits } from "./rate-limit.ts";
 
@@ -16,17 +16,17 @@ export class Rates {
     this.#guests = new RateLimit(guests, "sandbox");
   }
 
-  /** Takes a token of the caller's; null where there is no limit. */
+  /** Takes a token of the caller's; null if there is no limit. */
   take(caller: Caller): Rate | null {
     return this.#of(caller).take(caller);
   }
 
-  /** So many more, for a call that counts as several. */
+  /** Takes `count` more, for a call that counts as several. */
   takeMore(caller: Caller, first: Rate | null, count: number): Rate | null {
     return this.#of(caller).takeMore(caller, first, count);
   }
 
-  /** Throws rate_limited where the call is one too many. */
+  /** Throws rate_limited if the call exceeds the rate. */
   require(caller: Caller | null, rate: Rate | null): void {
     if (caller) this.#of(caller).require(rate);
   }

@@ -1,4 +1,4 @@
-/** Owns how a call's fields are read: the body as large as the operation lets it be, then their shapes, then the noun's own rules. */
+/** Reads a call's fields: the body up to the operation's limit, then their shapes, then the noun's own rules. */
 import { DEFAULT_MAX_BODY_BYTES, type Operation } from "../../shared/api/contract.ts";
 import type { Bound, RuleBreak } from "../core/operation.ts";
 import { onceThere, type Soon } from "../core/soon.ts";
@@ -15,8 +15,8 @@ export interface ReadInput {
 const NO_BODY = { fields: {}, sha256: "" };
 
 /**
- * What it makes throws, or rejects with, what reading query and body throws, and validation_failed and the like for all bad fields at
- * once. Nobody waits where there is no body.
+ * The reader throws, or rejects with, the errors of query and body, and validation_failed and the like for all invalid fields together. It
+ * is synchronous if there is no body.
  */
 export function makeInputReader() {
   const checks = new Map<Operation, InputCheck>();

@@ -1,6 +1,6 @@
 /**
- * Owns what is kept of a call that is over: its record in the audit, and with an Idempotency-Key its answer, in one commit. A verb
- * may keep both in its own transaction. Records of calls that only read are written some together.
+ * Commit at the end of a call: its audit record and, with an Idempotency-Key, its response. A verb may store both in its own transaction.
+ * Records of read-only calls are written in batches.
  */
 import type { Operation } from "../../shared/api/contract.ts";
 import type { SessionId } from "../../shared/ids.ts";
@@ -36,7 +36,7 @@ export interface RecordDeps {
   doneBy: Directory["doneBy"];
 }
 
-/** What a record says of how a call ended. */
+/** A call's end in its record. */
 type Ended = { kind: "done"; status: number } | Extract<Outcome, { kind: "problem" }>;
 
 export class Records implements Keeper {
@@ -63,7 +63,7 @@ export class Records implements Keeper {
     if (session) this.#deps.requireProof(this.#deps.database.queries, session.session_id);
   }
 
-  /** What has changed what hosts share is done once on all of them; what is in a room is its host's alone. */
+  /** A change of shared rows is carried out once across all hosts; a change in a room concerns its host only. */
   #requireFirst({ claim, request }: Walk): void {
     if (!claim || request.params.room_id !== undefined) return;
     const by = this.#deps.doneBy(this.#deps.database.queries, claim.call);
@@ -92,12 +92,12 @@ export class Records implements Keeper {
     this.#deps.database.undo(step);
   }
 
-  /** Resolves once what must be kept before the call is answered is on disk; of a reading there is nothing to wait for. */
+  /** Resolves when everything that must precede the response is on disk; null if there is nothing to wait for, as for a read. */
   settle(walk: Walk, reply: Outcome): Promise<void> | null {
     const isKept = walk.phase.is === "kept";
     if (isKept && reply.kind === "done") return null;
     const { operation, request, call } = walk;
-    // Of one that failed after it was kept the answer stays.
+    // If a call failed after its response was stored, that response remains.
     const claim = isKept ? null : walk.claim;
     const { rateRefusals } = this.#deps;
     const isBeyondRate = walk.rate?.isWithin === false && reply.kind === "problem";
@@ -128,7 +128,7 @@ export class Records implements Keeper {
     else await written;
   }
 
-  /** Has what was read so far written before what is committed next. Never rejects. */
+  /** Writes the records of reads so far before the next commit. Never rejects. */
   async writeReadings(): Promise<void> {
     if (this.#readings.length > 0) await this.#deps.database.commitWithin(0, () => {}, true).catch(() => {});
   }

@@ -1,4 +1,4 @@
-/** Owns path patterns: `/v1/rooms/{room_id}` as the router wants it, and its values out of a request's path. */
+/** Path patterns: `/v1/rooms/{room_id}` in the router's syntax, and its values in a request's path. */
 
 interface Segment {
   literal: string | null;
@@ -22,7 +22,7 @@ export function toRoute(pattern: PathPattern): string {
   return pattern.map((segment, index) => segment.literal ?? (segment.rest ? "*" : `:p${index}`)).join("/");
 }
 
-/** The parameters in a path, decoded; null when the path is another, or has an encoding that is none. */
+/** The parameters in a path, decoded; null if the path does not match or its encoding is invalid. */
 export function matchPath(pattern: PathPattern, path: string): Record<string, string> | null {
   const parts = path.split("/");
   const params: Record<string, string> = {};

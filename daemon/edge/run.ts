@@ -1,11 +1,10 @@
 /**
- * Owns the road that every request walks, whatever door it came in by:
+ * The pipeline that every request passes, whatever its transport:
  *
- *   key → scope → what it is about → body → fields → rate → idempotency → verb → audit, and the answer the same way back
+ *     key → scope → target → body → fields → rate → idempotency → verb → audit, and the response the same way back
  *
- * The order is that in which errors are told: 401, 403, 404, 413/415, 400, 422, 409, 429, 503; but a call beyond the key's
- * rate, which every call with a key counts for, gets no further than to what is wrong with itself. What is left of a call wherever
- * it fails is a table in phase.ts.
+ * The order determines which error is returned first: 401, 403, 404, 413/415, 400, 422, 409, 429, 503. Every call with a key counts for the
+ * key's rate; a call above the rate is only checked for errors of its own. The remains of a call for each failure are a table in phase.ts.
  */
 import type { Operation } from "../../shared/api/contract.ts";
 import { errorKind, type Problem } from "../../shared/api/errors.ts";
@@ -39,7 +38,7 @@ export type { RoadReply, RoadRequest };
 
 export interface RoadDeps extends CallerDeps {
   hold: Hold;
-  /** Whether the disk has space for what the operation adds. Throws disk_full. */
+  /** Whether the disk has space for the operation's data. Throws disk_full. */
   requireSpace(operation: Operation): void;
   /** Whether calls that only read are recorded. */
   auditReads: boolean;
@@ -48,7 +47,7 @@ export interface RoadDeps extends CallerDeps {
   rates: RatesOf;
   requests: RequestCounts;
   traces: Traces;
-  /** Who wants to know which calls are under way about a room; null: nobody does. */
+  /** Registry of calls in progress about a room; null: not needed. */
   roomCalls: Pick<RoomCalls, "enter"> | null;
   /** Throws not_a_member for a call that changes something, on a host that is a member no more. */
   requireMember(operation: Operation): void;
@@ -56,9 +55,9 @@ export interface RoadDeps extends CallerDeps {
   requireFollowed(operation: Operation): void;
   /** Which other host has a room that is not here; null: none. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
-  /** Which other host has made a ticket; null: this one, or nobody. */
+  /** The other host that has issued a ticket; null: this one, or none. */
   makerOf(token: string): Host | null;
-  /** Which other host is to carry out what no host has yet; null: this one. Throws what keeps all of them from it. */
+  /** The other host for a call about a resource that no host has yet; null: this one. Throws if no host can take it. */
   choose(operation: Operation, caller: Caller, input: Record<string, unknown>): Host | null;
   /** How calls about all hosts together are answered; null: there is one host. */
   gather: Gather | null;
@@ -69,19 +68,19 @@ export interface Road {
   run(bound: Bound, request: RoadRequest): Promise<RoadReply>;
   /** For doors that answer before there is an operation: why they must not, as authenticate throws it or rate_limited. Never throws. */
   identify(request: Credentials): { refusal: unknown; rate: Rate | null };
-  /** Who is calling, where what is asked counts for the key's rate elsewhere. Throws as authenticate does. */
+  /** The caller, if the rate is counted elsewhere. Throws as authenticate does. */
   recognise(request: Credentials): Caller;
-  /** Before a password is compared. Throws rate_limited where the address has failed too often. */
+  /** Before a password is compared. Throws rate_limited if the address has failed too often. */
   requireAttempt(ip: string | null): void;
   /** The start of requests, for doors that answer by themselves. */
   begin: Begin;
-  /** Settles once what was recorded of bad credentials so far is on disk: before they are answered. Never rejects. */
+  /** Resolves when the failed logins so far are on disk, which precedes their responses. Never rejects. */
   failuresWritten(): Promise<unknown>;
-  /** Records what was only counted so far. */
+  /** Records the failures that were only counted so far. */
   stop(): void;
 }
 
-/** With what is no door's. */
+/** Adds the parts that transports do not use. */
 export interface WholeRoad extends Road {
   /** How the calls of guests with an Idempotency-Key branch with their room. */
   branch: CallsBranch;
@@ -98,13 +97,13 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   const answers = makeAnswers(database);
   const records = new Records({ ...deps, answers, rateRefusals });
 
-  /** The host that has what was not found here, or what is to be told. */
+  /** The host that has the resource that is missing here, and the error to return. */
   const turnedTo = async (error: unknown, { call, request }: Walk): Promise<{ host: Host | null; told: unknown }> => {
     if (error instanceof Elsewhere) return { host: error.host, told: misdirected(error.host) };
     const room_id = request.params.room_id ?? request.params.source_room_id;
     const isMissing = error instanceof ServiceError && error.code === "room_not_found";
     if (!isMissing || !call.caller || room_id === undefined) return { host: null, told: error };
-    // A key that is bound to others hears of no host that has it.
+    // A key that is bound to other rooms does not learn which host has this one.
     if (call.caller.room_ids?.includes(room_id) === false) return { host: null, told: error };
     try {
       const host = await deps.elsewhere(call.caller.org_id, room_id);
@@ -142,7 +141,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       const shown = ofWhoLeft(request.signal, error);
       return refusalOf(shown, toProblem(shown, request.request_id, log), walk);
     };
-    /** A host that has just handed the room on sends nobody on a second time. */
+    /** If the other host has just handed the room on, the request is not redirected a second time. */
     const unlessMoved = (outcome: Outcome) =>
       outcome.status === MISDIRECTED ? { failure: new ServiceError("room_moving") } : outcome;
     let reply: Outcome | null = null;
@@ -153,7 +152,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       call.caller = callers.of(bound, request);
       if (call.caller) {
         walk.rate = request.rate === undefined ? rates.take(call.caller) : request.rate;
-        // Who is known in another way than by a key is watched over by the door.
+        // Callers without key or session are watched for revocation by the transport.
         const held = call.caller.session ?? (call.caller.kind || request.recognise ? null : call.caller.key_id);
         if (held !== null)
           tenure = new Tenure(
@@ -168,7 +167,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         deps.requireMember(operation);
         inRoom = enterRoom(deps.roomCalls, call.caller, request.params);
       }
-      // Nobody waits for what is there already: nearly every call that only reads is over in one go.
+      // Available results are not awaited: nearly every read-only call completes synchronously.
       const found = bound.find(call, request.params);
       const target = found instanceof Promise ? await continued(found) : found;
       if (inRoom) deps.requireFollowed(operation);
@@ -185,7 +184,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       if (call.caller && more > 0) walk.rate = rates.takeMore(call.caller, walk.rate, more);
       rates.require(call.caller, walk.rate);
       if (call.caller && calls > 1) leave = await continued(many.enter(call.caller.org_id, calls));
-      // Who reads the records finds what was read before.
+      // A reader of the audit finds all earlier reads.
       if (operation.access === "audit:read") await continued(records.writeReadings());
       deps.requireSpace(operation);
       const claiming = answers.claim(walk, body_sha256);
@@ -211,20 +210,20 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       }
     } catch (error) {
       const { host, told } = await turnedTo(error, walk);
-      // What its verb has begun is not begun again elsewhere; what was done there is not done here.
+      // Work that its verb has started is not started again elsewhere; work done there is not done here.
       if (host && request.forward && (walk.phase.is === "arrived" || error instanceof Elsewhere)) {
         tenure?.end(null);
         walk.claim?.letGo();
         leave();
         inRoom?.leave();
         inRoom = null;
-        // The other host walks the whole road with it, and keeps what is to be kept.
+        // The other host runs the whole pipeline for it, and stores its records.
         const answered = await request.forward(host).then(unlessMoved, (failure: unknown) => ({ failure }));
         if (!("failure" in answered)) return { ...answered, rate: walk.rate };
         reply = refused(answered.failure);
       } else reply = refused(told);
     }
-    // What it has done is on disk.
+    // Its effects are on disk.
     leave();
     try {
       const settling = records.settle(walk, reply);
@@ -233,7 +232,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
       if (unflushed) await continued(unflushed);
       walk.settle(true);
     } catch (error) {
-      // What cannot be recorded is not acknowledged, and nobody takes it.
+      // A response that cannot be recorded is not sent, but discarded.
       if (reply.kind === "done") discard(reply.done);
       reply = refused(error);
       walk.settle(false);
@@ -241,7 +240,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
     inRoom?.leave();
     const code = reply.kind === "problem" ? reply.problem.code : null;
     deps.requests.note(request.source, operation.name, reply.status, durationOf(walk), code);
-    // Who is not known tells nothing.
+    // Calls without a known caller export no span.
     if (call.caller) call.trace.end(() => callEnd(walk, reply));
     const done = reply.kind === "done" ? reply.done : null;
     const held = tenure ? tenure.end(done) : done;
@@ -274,7 +273,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   };
 }
 
-/** What came by another host, or by a door that leads to none. */
+/** The error for a request that cannot be forwarded: another host has forwarded it, or the transport does not support it. */
 function misdirected({ host_id, url }: Host): ServiceError {
   return new ServiceError("misdirected", {
     detail: `The room is on ${host_id}.`,
@@ -303,16 +302,16 @@ function callsIn({ many }: Operation, input: Record<string, unknown>): number {
   return Array.isArray(list) ? list.length : 1;
 }
 
-/** What was under way for a caller that left ends by the signal: that is no bug, and what went wrong besides still is one. */
+/** Work for a disconnected caller is aborted by the signal, which is not a bug; any other error still is. */
 function ofWhoLeft({ aborted, reason }: AbortSignal, error: unknown): unknown {
   if (!aborted || error instanceof ServiceError) return error;
-  // A client of MCP may say a reason of its own.
+  // An MCP client may give its own reason.
   const isEnded = error === reason || (error instanceof Error && error.name === "AbortError");
   return isEnded ? new ServiceError("caller_left", { cause: error }) : error;
 }
 
 function refusalOf(error: unknown, problem: Problem, { effect }: Walk): Outcome {
-  // On a full disk a caller must know whether what it asked for was done all the same.
+  // On a full disk a caller must know whether its request took effect anyway.
   const details = problem.status === 507 && effect ? { ...problem.details, ...effect } : problem.details;
   const retry_after_seconds = retryAfterOf(error, problem);
   return {

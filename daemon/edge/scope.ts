@@ -34,7 +34,7 @@ export function requireScope(caller: Caller, operation: Asked): void {
   });
 }
 
-/** A session looks, and sees to the account; what belongs to rooms is done by keys. */
+/** A session can read, and manage the account; changes in rooms need keys. */
 function requireOfSession(
   { scopes }: Caller,
   { role, gives, proved_until }: SessionFacts,

@@ -1,7 +1,7 @@
 /**
- * Owns how an answer with a secret is kept for a second call: encrypted by what is in the caller's own key, so that neither the
- * database nor a copy of it has anything to use. The same call comes with the same key, so it can be opened. Callers without a
- * key, as guests are, get theirs again from this daemon, not from the next.
+ * Stored responses that contain a secret are encrypted with a key derived from the caller's own key, so that the database and its copies
+ * contain nothing usable. A retry is sent with the same key and can decrypt it. For callers without a key, such as guests, only this daemon
+ * can decrypt it, not the next.
  */
 import { randomBytes } from "node:crypto";
 import { openText, SEAL_KEY_BYTES, sealingKey, sealText } from "../core/sealed-text.ts";

@@ -1,9 +1,9 @@
-/** Owns what a call's span says of it: where it was, who asked, what came of it; nothing that was sent or answered. */
+/** Attributes of a call's span: place, caller, result; no content of request or response. */
 import type { Source } from "../../shared/api/audit.ts";
 import type { SpanEnd } from "../core/traces.ts";
 import type { Outcome, Walk } from "./walk.ts";
 
-/** Facts of records that say what the call was about, by their names there. */
+/** Facts of audit records that identify the call's target, by their names there. */
 const FACTS = ["exec_id", "message_id", "seq", "barrier_id", "generation", "exit_code", "timed_out", "path"] as const;
 const BY_HTTP: readonly Source[] = ["rest", "web", "vsock"];
 /** Below it is the caller's fault. */

@@ -1,14 +1,11 @@
-/**
- * Owns how long a call may go on: as long as the key that it came by is good, and no longer than until its answer has been read
- * to the end, or its client is gone.
- */
+/** Lifetime of a call: as long as its key is valid, and at most until its response has been read to the end or its client is gone. */
 import type { Operation } from "../../shared/api/contract.ts";
 import type { KeyId } from "../../shared/ids.ts";
 import { loopTime } from "../core/loop/index.ts";
 import type { Done, HeldSession } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
-/** Calls `cut` when the key or session is no longer good; what is returned lets go of it. */
+/** Calls `cut` when the key or session becomes invalid; the returned function unsubscribes. */
 export type Hold = (held: KeyId | HeldSession, cut: () => void) => () => void;
 
 export class Tenure {
@@ -18,11 +15,11 @@ export class Tenure {
   readonly #letGo: () => void;
   /** Why the key is no longer good. */
   #reason: ServiceError | null = null;
-  /** Made when somebody asks for the signal: most calls are over before. */
+  /** Created when the signal is first used: most calls end before. */
   #cut: AbortController | null = null;
   #signal: AbortSignal | null = null;
 
-  /** `isKept`: what was asked is kept already. It may have ended the session itself, and is answered. */
+  /** `isKept`: the effect is already stored. Such a call may have ended the session itself, and gets its response. */
   constructor(hold: Hold, held: KeyId | HeldSession, client: () => AbortSignal, isKept: () => boolean) {
     this.#client = client;
     this.#letGo = hold(held, () => {
@@ -58,7 +55,7 @@ export class Tenure {
     if (this.#reason) throw this.#reason;
   }
 
-  /** Settles like the work, or throws invalid_api_key as soon as the key is lost: then nobody gets what the work answers. */
+  /** Settles like the work, or throws invalid_api_key as soon as the key is lost: then the response of the work is discarded. */
   async until(work: Promise<Done<Operation>>): Promise<Done<Operation>> {
     this.#lost ??= Promise.withResolvers<never>();
     if (this.#reason) this.#lost.reject(this.#reason);
@@ -70,7 +67,7 @@ export class Tenure {
     }
   }
 
-  /** The call is over; what of its answer goes on holds on to the key until it is read. */
+  /** The call is over; a streamed response stays subscribed to the key until it is read. */
   end(done: Done<Operation> | null): Done<Operation> | null {
     const letGo = this.#letGo;
     if (done?.events) {
@@ -87,13 +84,13 @@ export class Tenure {
       return { ...done, stream: { type, bytes: streamUntilRead(bytes, letGo) } };
     }
     if (done?.bytes) return { ...done, bytes: { ...done.bytes, stream: streamUntilRead(done.bytes.stream, letGo) } };
-    // A conversation holds on by itself.
+    // A conversation watches the key itself.
     letGo();
     return done;
   }
 }
 
-/** Ends what nobody will take. */
+/** Ends responses without a reader. */
 export function discard({ events, bytes, stream, conversation }: Done<Operation>): void {
   events?.cancel();
   conversation?.left();

@@ -1,4 +1,4 @@
-/** Owns a request on its way along the road: what a door hands over, what is known of it between, what the door gets back. */
+/** Context of a request in the pipeline: the transport's input, the state in between, the transport's output. */
 import type { Source } from "../../shared/api/audit.ts";
 import type { Operation } from "../../shared/api/contract.ts";
 import type { Problem } from "../../shared/api/errors.ts";
@@ -17,36 +17,39 @@ export interface RoadRequest {
   source: Source;
   request_id: string;
   ip: string | null;
-  /** The client's connection; absent or null: it came by another host, or by no connection of its own. */
+  /** The client's connection; absent or null: forwarded by another host, or without a connection of its own. */
   readonly connection?: string | null;
-  /** Whether it comes from the host itself, with nobody between; absent: it does not. */
+  /** Whether it comes from the host itself, without an intermediary; absent: it does not. */
   readonly isFromHost?: boolean;
-  /** It was forwarded by another host: whoever is asked now has what it is about, or nobody. */
+  /** Another host has forwarded it: this host has its target, or no host has. */
   readonly hop?: 1 | undefined;
   /** The Authorization header, or null. */
   authorization: string | null;
   /** A token of the noun's own, for operations that take one instead of a key. */
   token: string | null;
-  /** Who calls, where the door knows it by another way than the header. Throws as authenticate does. */
+  /** The caller, if the transport authenticates by other means than the header. Throws as authenticate does. */
   readonly recognise?: (() => Caller) | undefined;
   /** Rate of the call, if the door has counted it already. */
   readonly rate?: Rate | null | undefined;
-  /** The path as it was asked for: part of the idempotency scope. */
+  /** The path as requested: part of the idempotency scope. */
   path: string;
   params: Record<string, string>;
   /** Reads the query. Throws invalid_query. */
   query(): Record<string, string>;
-  /** Reads the body's fields, until `over`, whose reason it throws. Throws body_too_large, unsupported_media_type, invalid_json, invalid_body. */
+  /**
+   * Reads the body's fields; rejects with the reason of `over` when that aborts. Throws body_too_large, unsupported_media_type,
+   * invalid_json, invalid_body.
+   */
   body(maxBytes: number, over?: AbortSignal): Promise<{ fields: Record<string, unknown>; sha256: string }>;
   idempotency_key: string | null;
-  /** Whose trace it continues; null where it says none. */
+  /** The trace that it continues; null if it names none. */
   trace: TraceContext | null;
   transfer: Transfer;
   signal: AbortSignal;
   /** Has another host answer it, as it came; absent: the door cannot, or it came from one. Rejects with host_unreachable. */
   readonly forward?: ((host: Host) => Promise<Outcome>) | undefined;
   /**
-   * Asks another host for its part of what is read here, with this query, as one answer or as lines; absent as `forward` is. Rejects with
+   * Requests another host's part of this read, with this query, as one response or as lines; absent as `forward` is. Rejects with
    * host_unreachable.
    */
   readonly ask?:
@@ -54,7 +57,7 @@ export interface RoadRequest {
     | undefined;
 }
 
-/** What another host has answered. */
+/** Another host's response. */
 interface Part {
   status: number;
   body: unknown;
@@ -62,15 +65,15 @@ interface Part {
   events?: EventsReply;
 }
 
-/** How what a verb says is kept: within its transaction but for the second. */
+/** Storage of a verb's results: within its transaction, except for `noteFirst`. */
 export interface Keeper {
-  /** Throws where it must not be kept: as proof_required. */
+  /** Throws if it must not be stored, as proof_required. */
   requireKept(walk: Walk): void;
-  /** Does it once what is kept is true. */
+  /** Runs the step when the change is real, not in a dry run. */
   locally(step: () => void): void;
   note(claim: Claimed, begun: Begun): void;
   noteFirst(claim: Claimed, begun: Begun): Promise<void>;
-  /** Its record, or several, and its answer where it is claimed. `undo` is given what takes the change of phase back. */
+  /** Stores its record, or several, and its response if it has a claim. `undo` gets the reversal of the phase change. */
   keep(walk: Walk, outcome: string, body: object, each?: readonly AuditFacts[]): void;
   undo(step: () => void): void;
 }
@@ -83,7 +86,7 @@ export class Walk implements Work {
   /** When it began. */
   readonly at = now();
   readonly startedAt = monotonicMs();
-  /** What it has left its key; null without a key, and where there is no limit. */
+  /** The key's remaining rate; null without a key, and without a limit. */
   rate: Rate | null = null;
   phase: Phase = ARRIVED;
   ulid: string | undefined = undefined;
@@ -92,7 +95,7 @@ export class Walk implements Work {
   readonly #keeper: Keeper;
   #along: (() => void) | null = null;
   #hears: ((recorded: boolean) => void) | null = null;
-  /** Its record is written: what is to be written along with it comes too late. */
+  /** Its record is written: further writes along with it come too late. */
   #isWritten = false;
   #isTooLate = false;
 
@@ -109,7 +112,7 @@ export class Walk implements Work {
     this.call = new RoadCall(request, around.signal, this, trace);
   }
 
-  /** What its Idempotency-Key stands for, as long as its answer is not settled. */
+  /** The claim of its Idempotency-Key, until its response is settled. */
   get claim(): Claimed | null {
     return "claim" in this.phase ? this.phase.claim : null;
   }
@@ -118,7 +121,7 @@ export class Walk implements Work {
     return this.#along !== null;
   }
 
-  /** The verb begins. */
+  /** The verb starts. */
   work(claim: Claimed | null): void {
     this.phase = claim === null ? UNCLAIMED : { is: "working", claim };
   }
@@ -131,7 +134,7 @@ export class Walk implements Work {
     if (this.claim) await this.#keeper.noteFirst(this.claim, begun);
   }
 
-  /** One whose verb outlasts it, as when its key has ended, is on record with what came of it all the same. */
+  /** If the verb outlasts the call, for example because its key has expired, its result is recorded anyway. */
   keep(outcome: string, body: object, each?: readonly AuditFacts[]): void {
     this.#keeper.requireKept(this);
     this.#keeper.locally(() => {
@@ -150,7 +153,7 @@ export class Walk implements Work {
     else this.#along = write;
   }
 
-  /** A verb that outlasts its call hears at once that no record has what it does now. */
+  /** A verb that outlasts its call is notified immediately that no record contains its later effects. */
   whenSettled(hear: (recorded: boolean) => void): void {
     if (this.phase.is === "settled") hear(false);
     else this.#hears = hear;
@@ -170,7 +173,7 @@ export class Walk implements Work {
   }
 }
 
-/** A tool's call is the one that is asked for from outside; what it asks for is within it. */
+/** For MCP, the tool call is the server span; its operations are internal spans. */
 function beginOf(traces: Traces, { name }: Operation, { source }: RoadRequest): SpanBegin {
   if (traces === NO_TRACES) return { name };
   return { name, kind: source === "mcp" ? "internal" : "server", at: fineWallMs() };

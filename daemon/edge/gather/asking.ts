@@ -1,4 +1,4 @@
-/** Owns how other hosts are asked for their part of an answer: with which query, and by what this host tells its own. */
+/** Requests to other hosts for their part of a response: query, reply, and this host's own part. */
 import type { Operation } from "../../../shared/api/contract.ts";
 import type { Done, EventsReply, StreamEvent, Transfer } from "../../core/operation.ts";
 import type { Soon } from "../../core/soon.ts";
@@ -6,10 +6,10 @@ import type { RoadRequest } from "../walk.ts";
 
 export type Asking = NonNullable<RoadRequest["ask"]>;
 export type Input = Record<string, unknown>;
-/** What this host has to say; `transfer` where that is not as the caller has sent it. */
+/** This host's own part; `transfer` if it differs from the caller's. */
 export type Own = (input: Input, transfer?: Transfer) => Soon<Done<Operation>>;
 
-/** An input as it stands in a URL. */
+/** An input as the query of a URL. */
 export function queryOf({ params }: Operation, input: Input): Record<string, string> {
   const said = Object.entries(input).filter(
     ([name, value]) => value !== undefined && !Object.hasOwn(params.properties, name),
@@ -17,13 +17,13 @@ export function queryOf({ params }: Operation, input: Input): Record<string, str
   return Object.fromEntries(said.map(([name, value]) => [name, String(value)]));
 }
 
-/** The lines of an answer. Throws where it is another. */
+/** The lines of a response. Throws if it is of another kind. */
 export function linesIn({ status, events }: Awaited<ReturnType<Asking>>): EventsReply {
   if (status !== 200 || !events) throw new Error(`a host answered ${status} instead of lines`);
   return events;
 }
 
-/** Events with one before them: the head of an answer goes out with what comes first. */
+/** Prepends one event: the head of a response is sent with its first event. */
 export function ledBy(first: StreamEvent, { events, lines, ...reply }: EventsReply): EventsReply {
   const all = led([first], events);
   if (!lines) return { ...reply, events: all };

@@ -1,7 +1,7 @@
 /**
- * Owns putting the audit of all hosts together. Each host has a chain of its own for an organization, in its own order; a page has the
- * records of all by time, and its cursor says of each chain how far it was read. A host that does not answer when a list begins is left out
- * of all its pages: what it would tell later may be older than what was told.
+ * Merges the audit of all hosts. Each host has its own chain for an organization, in its own order; a page has the records of all by time,
+ * and its cursor has the position in each chain. A host that does not answer when a list starts is left out of all its pages: its records
+ * may be older than those already listed.
  */
 import {
   type AuditRecord,
@@ -18,7 +18,7 @@ import { byChain, cursorOf, type Places, positionIn } from "./places.ts";
 import type { Merging, Told } from "./rule.ts";
 import { warned, warningsOf, withWarnings } from "./words.ts";
 
-/** A chain may be long, and what is asked for rare in it: a host that is gone is noticed sooner by who asks it. */
+/** A chain may be long and matches rare; an unreachable host is detected earlier by the HTTP client. */
 const PATIENCE_MS = 10_000;
 /** Every record is read. */
 const VERIFY_MS = 60_000;
@@ -35,13 +35,13 @@ export const listOfAudit: Merging<typeof orgAuditList> = {
     if (input.cursor === undefined) return input;
     const order = orderOf(input);
     const { places, since } = positionIn(kindOf(caller, order), input.cursor);
-    // All that a host has which has joined since comes after what there was.
+    // All records of a host that has joined since come after the existing ones.
     const isNew = order === "asc" && since !== null && Date.parse(chain.joined_at) > since;
     const seq = places[chain.name] ?? (isNew ? 0 : undefined);
     return seq === undefined ? null : after(seq, caller, input);
   },
 
-  // Whose chains the cursor has are no members any more.
+  // The hosts of the cursor's chains are no members any more.
   none: () => ({ items: [], next_cursor: null }),
 
   merge: (own, others, { caller, input, silent }) => {
@@ -71,7 +71,7 @@ const after = (seq: number, { org_id }: Caller, input: Query): Query => ({
 
 const kindOf = ({ org_id }: Caller, order: string) => `audit of chains ${org_id} ${order}`;
 
-/** The first records of all chains, each chain in its own order, and where each goes on. */
+/** The first records of all chains, each chain in its own order, and the position at which each continues. */
 function inOrder(parts: readonly Told<Page>[], order: "asc" | "desc", limit: number) {
   const rest = parts.map(({ chain, body }) => ({
     chain,
@@ -100,7 +100,7 @@ function inOrder(parts: readonly Told<Page>[], order: "asc" | "desc", limit: num
   return { items, places, isMore: rest.some(({ left, isMore }) => left.length > 0 || isMore) };
 }
 
-/** Where a chain goes on of which so many were taken; of one of which nothing was, before what it has told by now. */
+/** The position at which a chain continues after `taken` of its records; if none were taken, just before the first one returned. */
 function placeAfter(items: readonly AuditRecord[], taken: number, order: "asc" | "desc"): number {
   const last = items[taken - 1];
   if (last) return last.seq;
@@ -139,7 +139,7 @@ export const summaryOfAudit: Merging<typeof orgAuditSummary> = {
   },
 };
 
-/** Every host has a chain of its own: the organization's audit is intact if all are. */
+/** Every host has its own chain: the organization's audit is intact if all are. */
 export const verdictOfAll: Merging<typeof orgAuditVerify> = {
   patienceMs: VERIFY_MS,
   merge: (own, others, { silent }) => {

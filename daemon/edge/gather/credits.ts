@@ -1,6 +1,6 @@
 /**
- * Owns putting ledgers of credits together: what is granted stands in all of them, what was spent in that of the host where it was. All have
- * the same order and the same cursors.
+ * Merges ledgers of credits: grants are in every host's ledger, spending is in the ledger of the host on which it occurred. All have the
+ * same order and the same cursors.
  */
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import type { creditList, LedgerEntry } from "../../../shared/api/credits.ts";

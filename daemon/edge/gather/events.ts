@@ -1,8 +1,8 @@
 /**
- * Owns the timeline of an organization over all hosts: whichever is asked asks the others for theirs, by the caller's own credentials, and
- * tells what comes from each in its order. A cursor has a place for each chain, and is good at every host.
+ * The timeline of an organization over all hosts: the entry host requests the timelines of the others with the caller's credentials, and
+ * emits the events of each in that host's order. A cursor has a position for each chain, and is valid on every host.
  *
- *   after CURSOR ──▶ a place for each chain ──▶ this host's timeline, and each other's (timeline.ts) ──▶ one stream
+ *     after CURSOR ──▶ a position for each chain ──▶ this host's timeline, and each other's (timeline.ts) ──▶ one stream
  */
 import type { Operation } from "../../../shared/api/contract.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
@@ -21,12 +21,12 @@ export interface EventsDeps {
   own: string;
   directory: Pick<Directory, "others" | "host" | "onChange"> & { hosts(): Host[] };
   chains: Pick<Chains, "head" | "upTo">;
-  /** Who leaves what was sent of a stream untaken for so long is cut off. */
+  /** A reader that leaves sent data unread for this long is disconnected. */
   slowReaderMs: number;
   log: Log;
 }
 
-/** A reader, and where it is. */
+/** A reader and its position. */
 export interface Reading {
   org_id: string;
   last_event_id: string | null;
@@ -34,7 +34,7 @@ export interface Reading {
   signal: AbortSignal;
 }
 
-/** So long a host is waited for before the others are told of. */
+/** How long to wait for a host before the stream starts without it. */
 const PATIENCE_MS = 1000;
 /** Clocks differ, and a record has the time at which its call began. */
 const EARLIER_MS = 60_000;
@@ -45,9 +45,9 @@ const BEGINNING = "0";
 
 export class GatheredEvents {
   readonly #deps: EventsDeps;
-  /** Its own: who is silent here may still answer what is short. */
+  /** Separate from other calls: a host that is slow with streams may still answer short requests. */
   readonly #patience = new Patience();
-  /** Those that are followed just now. */
+  /** Timelines that are being followed. */
   readonly #open = new Set<Timeline>();
 
   constructor(deps: EventsDeps) {
@@ -59,7 +59,7 @@ export class GatheredEvents {
     });
   }
 
-  /** Throws invalid_cursor, and history_gone where a host has purged what comes next. */
+  /** Throws invalid_cursor, and history_gone if a host has purged the events that come next. */
   async ofAll(operation: Operation, ask: Asking, reading: Reading, input: Input, own: Own): Promise<Done<Operation>> {
     const { directory, log } = this.#deps;
     const { org_id, signal } = reading;
@@ -96,7 +96,7 @@ export class GatheredEvents {
     return { ...done, events: timeline.reply };
   }
 
-  /** For another host that tells of all: this host's chain alone, and first at which place that begins. Throws as the verb does. */
+  /** For another host that gathers: only this host's chain, preceded by the position at which it starts. Throws as the verb does. */
   async forHost(reading: Reading, input: Input, own: Own): Promise<Done<Operation>> {
     const { org_id } = reading;
     const given = cursorIn(reading, input);
@@ -109,12 +109,12 @@ export class GatheredEvents {
     return done.events ? { ...done, events: ledBy({ id: null, data: { type: "place", seq } }, done.events) } : done;
   }
 
-  /** The last record of this host's chain that is known: as it was said, as the last before a moment, or the last that there is. */
+  /** The last record of this host's chain that the reader has: the given one, the last before a moment, or the head. */
   #seqOf(orgId: string, place: number | { since: number | null } | null): number {
     const { chains } = this.#deps;
     const head = chains.head(orgId);
     if (place === null) return head;
-    // One that was set back to a copy of before tells what it has had since.
+    // If this host was restored from an older copy, `place` may exceed its head: continue with the records written since.
     if (typeof place === "number") return Math.min(place, head);
     return place.since === null ? 0 : chains.upTo(orgId, new Date(place.since - EARLIER_MS).toISOString());
   }
@@ -150,7 +150,7 @@ export class GatheredEvents {
   }
 }
 
-/** A client that reconnects asks by the URL it had, and says by the header how far it has come since. */
+/** A client that reconnects repeats its original URL; its header has the newer position. */
 function cursorIn({ last_event_id }: Reading, { after }: Input): string | null {
   if (last_event_id) return last_event_id;
   return after === undefined ? null : String(after);
@@ -160,7 +160,7 @@ const kindOf = (orgId: string) => `events of hosts ${orgId}`;
 /** Of a place that is a moment, between two hosts. */
 const momentKind = (orgId: string) => `events since ${orgId}`;
 
-/** As another host is asked for what comes after a place, or where it has none, from a moment on. */
+/** Cursor for another host: after a position or, if it has none, from a moment on. */
 function afterOf(orgId: string, place: number | undefined, since: number | null): string {
   if (place !== undefined) return cursorAfterEvent(orgId, place);
   return since === null ? BEGINNING : makeCursor(momentKind(orgId), String(since));

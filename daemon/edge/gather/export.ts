@@ -1,4 +1,4 @@
-/** Owns asking all hosts for their lines of JSON, in the order of a list: who is silent when it begins is left out, and told of. */
+/** Requests lines of JSON from all hosts, in the order of a list. A host that is unresponsive at the start is left out and reported. */
 import type { InputOf, Operation } from "../../../shared/api/contract.ts";
 import type { Host } from "../../cluster/directory.ts";
 import type { Log } from "../../core/log.ts";
@@ -21,13 +21,13 @@ export interface Wanted {
   /** Null: this host has no place in it. */
   ownPart: Input | null;
   parts: readonly { host: Host; part: Input }[];
-  /** How long a host may take to begin. */
+  /** How long a host may take to send its first line. */
   patienceMs: number;
 }
 
 export interface ExportDeps {
   patience: Patience;
-  /** Who leaves what was sent untaken for so long is cut off. */
+  /** A reader that leaves sent data unread for this long is disconnected. */
   slowReaderMs: number;
   log: Log;
 }
@@ -74,7 +74,7 @@ async function begin(
   };
   const opening = open(null);
   const reply = await patience.until(host.host_id, opening, patienceMs);
-  // What comes too late has no place in the order any more.
+  // A late response can no longer be merged in order.
   if (!reply) opening.then((late) => late.cancel()).catch(() => {});
   return { host, open, reply };
 }

@@ -1,8 +1,8 @@
 /**
- * Owns calls about all hosts together: whichever is asked asks the others for their part, by the caller's own credentials, and puts
- * the parts together as the operation's rule says. A host that does not answer keeps nobody waiting for long, and is told of.
+ * Scatter-gather calls: the entry host requests the parts of the other hosts with the caller's credentials, and merges them by the
+ * operation's rule. A host that does not answer delays the caller only briefly, and is reported.
  *
- *   own part and theirs, side by side ──▶ rule.merge ──▶ one answer, as if there was one host
+ *     own part and theirs, in parallel ──▶ rule.merge ──▶ one response, as if there was one host
  */
 import type { InputOf, Operation } from "../../../shared/api/contract.ts";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
@@ -20,7 +20,7 @@ import { exported } from "./export.ts";
 import { chainNameOf } from "./places.ts";
 import type { Finding, Merging, Rule, Told } from "./rule.ts";
 
-/** So much longer than it is waited for a host is asked: what it says late tells that it is there. */
+/** How much longer than the caller waits a request stays open: a late response shows that the host is up. */
 const LATE_MS = 2000;
 
 export interface GatherDeps extends EventsDeps {
@@ -66,7 +66,7 @@ export class Gather {
       );
   }
 
-  /** What this host tells one that gathers, where that is not what its verb says. */
+  /** This host's part for a host that gathers, if it differs from the verb's response. */
   #forHost(rule: Rule, caller: Caller, request: RoadRequest) {
     if ("following" in rule) {
       return (input: Input, own: Own) => this.#events.forHost(readingOf(caller, request), input, own);
@@ -103,7 +103,7 @@ export class Gather {
     return withBody(done, rule.merge(first, others, about));
   }
 
-  /** What each host is asked for; this one for nothing where that is null. Throws invalid_cursor. */
+  /** The input for each host; null: nothing is requested of this one. Throws invalid_cursor. */
   #partsOf(rule: Merging<Operation>, caller: Caller, input: Input) {
     const { own, directory } = this.#deps;
     const about = { caller, input: input as InputOf<Operation> };
@@ -153,7 +153,7 @@ function readingOf({ org_id }: Caller, { transfer, signal }: RoadRequest): Readi
   return { org_id, last_event_id: transfer.last_event_id, signal };
 }
 
-/** What matches may be rare: the host that asks hears at once that it comes. */
+/** Matches may be rare: a leading ping shows the gathering host immediately that the response comes. */
 async function linesForHost(input: Input, own: Own): Promise<Done<Operation>> {
   const done = await own(input);
   return done.events ? { ...done, events: ledBy({ id: null, data: { type: "ping" } }, done.events) } : done;

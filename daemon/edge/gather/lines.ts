@@ -1,14 +1,14 @@
 /**
- * Owns putting the lines of all hosts together, as they come: each host has its own order, and the first of all that come next is told. A
- * host that breaks off is asked once more from where it was: it hangs up on who does not read for long, as where the others' records all
- * come before its own.
+ * K-way merge of the lines of all hosts, as they arrive: each host has its own order, and the first of all next lines is emitted. A host
+ * that breaks off is requested again from its position: it disconnects slow readers, for example when the records of others all come before
+ * its own.
  */
 import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 import { within } from "../../core/published.ts";
 import { byChain } from "./places.ts";
 import { warningPing } from "./words.ts";
 
-/** Told at once at most. */
+/** Most events in one batch. */
 const AT_ONCE = 200;
 /** A host that lives pings every 15 seconds. */
 const SILENT_MS = 40_000;
@@ -29,9 +29,9 @@ export interface Order {
   order: "asc" | "desc";
   limit: number;
   slowMs: number;
-  /** Nobody reads any more, or all is told. */
+  /** The reader is gone, or everything was emitted. */
   end(): void;
-  /** It could not be told to its end. */
+  /** It ended before all lines were emitted. */
   brokeOff(error: unknown): void;
   cut(): void;
 }
@@ -76,7 +76,7 @@ async function* told(parts: readonly Open[], about: Order, over: () => void): As
   }
 }
 
-/** Until there is a record, or there are no more. Throws where it breaks off for good. */
+/** Reads until there is a record or the end. Throws if the part breaks off permanently. */
 async function fill(part: Open): Promise<void> {
   for (let tries = 1; part.left.length === 0 && !part.isOver; ) {
     try {
@@ -101,7 +101,7 @@ async function read(part: Open): Promise<void> {
   }
 }
 
-/** As many as can be told before one of the parts has to be asked for more. */
+/** As many events as can be emitted before one of the parts has to be read again. */
 function firsts(parts: readonly Open[], order: "asc" | "desc", most: number): StreamEvent[] {
   const found: StreamEvent[] = [];
   while (found.length < most && parts.every(({ left, isOver }) => isOver || left.length > 0)) {

@@ -1,6 +1,6 @@
 /**
- * Owns how far somebody has read the chains of all hosts. A cursor has a place for each chain, by a short name. A host that was removed
- * and has joined again begins another chain, so that has another name.
+ * Positions of a reader in the chains of all hosts. A cursor has a position for each chain, by a short name. A host that was removed and
+ * has joined again starts another chain, which has another name.
  */
 
 import { createHash } from "node:crypto";
@@ -47,11 +47,11 @@ export function positionIn(kind: string, cursor: string): Position {
   } catch (cause) {
     throw new ServiceError("invalid_cursor", { cause });
   }
-  // Its tag is no secret: somebody has made it.
+  // The tag of a cursor is no secret: a client can forge it.
   throw new ServiceError("invalid_cursor");
 }
 
-/** What a date can say in the usual way. */
+/** The largest time that a date with a four-digit year can express. */
 const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

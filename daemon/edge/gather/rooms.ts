@@ -1,6 +1,6 @@
 /**
- * Owns putting pages of rooms together. Every host has the same order, by room_uid, and the same cursors: each is asked for the whole page,
- * and the first rooms of all are it. Of a host that does not answer it is known which rooms it has, and what they are called.
+ * Merges pages of rooms. Every host has the same order, by room_uid, and the same cursors: the whole page is requested from each, and the
+ * first rooms of all form the page. For a host that does not answer, its rooms and their names are known from the directory.
  */
 import { DEFAULT_PAGE, type InputOf, type OutputOf } from "../../../shared/api/contract.ts";
 import type { RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
@@ -13,7 +13,7 @@ import { withWarnings } from "./words.ts";
 const PATIENCE_MS = 1000;
 const MISSING = "of its rooms only names, labels and times are known now, and those that have ended are not listed.";
 
-/** Who is asked for the rooms of one host asks no other. */
+/** If `input.host` names a host, no other host is queried. */
 const partOf = ({ host, is_own }: Chain, { input }: { input: InputOf<typeof roomList> }) =>
   input.host === undefined || is_own || input.host === host ? input : null;
 
@@ -48,7 +48,7 @@ function pageOf<Item extends { room_uid: string }, Body extends Page<Item>>(
   const found = new Map<string, Item>();
   for (const { host, body } of [own, ...others]) {
     for (const item of body.items) {
-      // One that has moved may be on record at both: it is where it was placed.
+      // A moved room may have a row on both hosts: the placement decides.
       const isMoved = found.has(item.room_uid) && !placedOn(host).some(({ room_uid }) => room_uid === item.room_uid);
       if (!isMoved) found.set(item.room_uid, item);
     }

@@ -1,10 +1,10 @@
-/** Owns what a rule is: how the answers of all hosts to an operation become one. */
+/** Merge rules: how the responses of all hosts to an operation become one. */
 import type { InputOf, Operation, OutputOf } from "../../../shared/api/contract.ts";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { PlacedRoom } from "../../cluster/directory.ts";
 import type { Caller } from "../../core/operation.ts";
 
-/** What a host has told of itself. */
+/** A host's part. */
 export interface Told<Body> {
   host: string;
   /** The name of its chain, as cursors have it. */
@@ -34,12 +34,12 @@ export interface Whole<Op extends Operation> {
 
 /** How the parts of an answer are put together. */
 export interface Merging<Op extends Operation> {
-  /** What a host is asked for, where that is not what the caller asked for; null: nothing. Throws invalid_cursor. */
+  /** The input for a host if it differs from the caller's; null: nothing is requested of it. Throws invalid_cursor. */
   part?(chain: Chain, about: Asked<Op>): Partial<InputOf<Op>> | null;
-  /** The answer where no host is asked for anything. */
+  /** The response if no host is queried. */
   none?(): OutputOf<Op>;
   merge(own: Told<OutputOf<Op>>, others: readonly Told<OutputOf<Op>>[], about: Whole<Op>): OutputOf<Op>;
-  /** How a host says that it has nothing of what is asked for, and others may have it. */
+  /** Error codes by which a host reports that it has no match, while others may. */
   absent?: readonly ErrorCode[];
   /** How long a host may take. */
   patienceMs: number;
@@ -51,11 +51,11 @@ export type Asked<Op extends Operation> = Pick<Whole<Op>, "caller" | "input">;
 
 export interface Lines<Op extends Operation> {
   orderOf(input: InputOf<Op>): "asc" | "desc";
-  /** What a host is asked for that has told its lines up to a record. */
+  /** The input for a host to continue after the last record that was read. */
   after(seq: number, about: Asked<Op>): Partial<InputOf<Op>>;
 }
 
-/** Of a call that one host alone can answer: the others are asked when this one says that it has not got it. */
+/** For a call that one host alone can answer: the others are queried if this one does not have the resource. */
 export interface Finding {
   absent: readonly ErrorCode[];
   patienceMs: number;

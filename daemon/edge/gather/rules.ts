@@ -1,6 +1,6 @@
 /**
- * Owns which operations are about all hosts together, and how their answers become one. Whatever is not here and has no room in its path is
- * answered by the host that is asked: from what all of them share, as organizations and keys are, or of itself, as health is.
+ * The operations that concern all hosts, and their merge rules. Any other operation without a room in its path is answered by the entry
+ * host: from shared rows, such as organizations and keys, or about itself, such as health.
  */
 import { orgAuditList, orgAuditSummary, orgAuditVerify, orgEvents } from "../../../shared/api/audit.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
@@ -40,7 +40,7 @@ export const gathered: ReadonlyMap<string, Rule> = new Map([
   [locate.name, { finding: { absent: ["id_not_found"], patienceMs: 1000 } }],
 ]);
 
-/** What a rule is given is of its own operation. */
+/** A rule is called with inputs and outputs of its own operation only. */
 function merged<Op extends Operation>({ name }: Op, merging: Merging<Op>): [string, Rule] {
   return [name, { merging: merging as unknown as Merging<Operation> }];
 }

@@ -1,10 +1,10 @@
 /**
- * Owns one reader's timeline over all hosts: a stream from each, one piece of each at a time, told in the order in which they come. Nothing
- * is asked for that is not read. Each other host is, by itself:
+ * One reader's timeline over all hosts: a stream from each, one piece of each at a time, emitted in the order of arrival. Nothing is
+ * requested ahead of the reader. State of each other host:
  *
- *   asked ──▶ told of, as long as it answers ──it ends, breaks off, or says nothing for too long──▶ silent, which is told once
- *     ▲                                                                                                │
- *     └───────────────────────────── after a pause, from where it was ◀─────────────────────────────────┘
+ *     requested ──▶ emitted, as long as it answers ──it ends, breaks off, or times out──▶ silent, reported once
+ *       ▲                                                                                     │
+ *       └───────────────────────── after a pause, from its position ◀──────────────────────────┘
  */
 import type { Host } from "../../cluster/directory.ts";
 import { startTimer, stopTimer } from "../../core/clock.ts";
@@ -14,31 +14,31 @@ import { ServiceError } from "../../core/service-error.ts";
 import { chainNameOf, type Position } from "./places.ts";
 import { warningPing } from "./words.ts";
 
-/** Pauses before a silent host is asked again. */
+/** Pauses before a silent host is retried. */
 const AGAIN_MS = { first: 500, most: 10_000 };
 const SILENT_MS = 25_000;
 const GONE = 410;
 
-/** How another host answers: with its status, and its events where that is 200. */
+/** Response of another host: its status, and its events if that is 200. */
 export interface Answer {
   status: number;
   events?: EventsReply;
 }
 
 export interface TimelineOptions {
-  /** This host's events, of which it knows the place already. */
+  /** This host's events; their starting position is already known. */
   own: EventsReply;
   ownName: string;
   position: Position;
-  /** Whether to wait for what is still to come. */
+  /** Whether to wait for future events. */
   follow: boolean;
   slowMs: number;
-  /** A host that says nothing for so long is silent; it pings every 15 seconds. */
+  /** A host without a byte for this long is silent; it pings every 15 seconds. */
   silentMs?: number;
   others(): Host[];
-  /** The events after a place; undefined: it has none yet. What comes first says at which place they begin. */
+  /** The events after a position; undefined: it has none yet. The first event has the position at which they start. */
   ask(host: Host, place: number | undefined, until: AbortSignal, isFirst: boolean): Promise<Answer>;
-  /** Waits for a host to begin, for a while. Null: it has not. Never rejects. */
+  /** Waits a limited time for a host's first response. Null: it timed out. Never rejects. */
   patience(hostId: string, begun: Promise<true>): Promise<true | null>;
   cursorOf(position: Position): string;
   /** The host's events do not come for now. */
@@ -59,15 +59,15 @@ interface Piece {
 interface Member {
   host: Host;
   name: string;
-  /** It is a member no more, or nobody reads. */
+  /** Aborted if it is no member any more, or the reader is gone. */
   left: AbortController;
   begun: PromiseWithResolvers<true>;
   isSilent: boolean;
-  /** It was a member when the reader came, and is asked for the first time. */
+  /** It was a member when the reader connected, and this is its first request. */
   isFirst: boolean;
 }
 
-/** What a host has to tell next was purged. */
+/** A host has purged the events that come next. */
 class HistoryGone extends Error {}
 
 export class Timeline {
@@ -77,7 +77,7 @@ export class Timeline {
   /** By the names of their chains. */
   readonly #members = new Map<string, Member>();
   readonly #over = new AbortController();
-  /** Streams that may still tell something. */
+  /** Streams that may still emit events. */
   #open = 0;
   #isGone = false;
   #wake = Promise.withResolvers<void>();
@@ -94,7 +94,7 @@ export class Timeline {
     this.reply = { events: this.#told(), cancel: () => this.end(), slow: { ms: options.slowMs, cut } };
   }
 
-  /** Resolves once each host has begun, or was waited for. Throws history_gone. */
+  /** Resolves when each host has started or timed out. Throws history_gone. */
   async start(): Promise<void> {
     const { others, patience, follow } = this.#options;
     const members = others().map((host) => this.#enter(host, true));
@@ -103,7 +103,7 @@ export class Timeline {
       this.end();
       throw new ServiceError("history_gone", { detail: "A host no longer keeps the events that come next." });
     }
-    // Who waits for the end of all hears of it there.
+    // Without `follow` the reader waits for the end of all hosts, and a silent one is reported there.
     for (const [index, member] of members.entries()) if (follow && begun[index] === null) this.#silent(member);
     void this.#tellOwn();
   }
@@ -126,7 +126,7 @@ export class Timeline {
     this.#over.abort();
     this.#options.own.cancel();
     for (const { left } of this.#members.values()) left.abort();
-    // Who waits to be read waits no more.
+    // Release the streams that wait for the reader.
     for (const { taken } of this.#pieces.splice(0)) taken();
     this.#options.ended();
     this.#wake.resolve();
@@ -158,7 +158,7 @@ export class Timeline {
         if (!signal.aborted) this.#options.lost(member.host.host_id, error);
       }
       if (signal.aborted) return;
-      // It had answered meanwhile.
+      // The host had answered since the last pause.
       if (!member.isSilent) pauseMs = AGAIN_MS.first;
       this.#silent(member);
       if (!this.#options.follow) return;
@@ -166,7 +166,7 @@ export class Timeline {
     }
   }
 
-  /** Resolves where its events come to their end; throws where they break off. */
+  /** Resolves at the end of its events; throws if they break off. */
   async #tellOf(member: Member): Promise<void> {
     const { name, left } = member;
     const { silentMs = SILENT_MS } = this.#options;
@@ -193,7 +193,7 @@ export class Timeline {
     }
   }
 
-  /** Throws where it does not answer with its events. */
+  /** Throws if it does not answer with its events. */
   async #ask(member: Member): Promise<EventsReply> {
     const { host, name, left, isFirst } = member;
     member.isFirst = false;
@@ -206,7 +206,7 @@ export class Timeline {
     return events;
   }
 
-  /** What ends this host's ends all: its key, its organization, or the daemon. Never rejects. */
+  /** The end of this host's stream ends the whole timeline: its key, its organization or the daemon ended. Never rejects. */
   async #tellOwn(): Promise<void> {
     const { own, ownName, follow } = this.#options;
     this.#open++;
@@ -232,7 +232,7 @@ export class Timeline {
     void this.#give({ events: [warningPing([member.host.host_id], missing)] });
   }
 
-  /** Resolves once it is read, or nobody reads any more. */
+  /** Resolves when it has been read, or the reader is gone. */
   #give({ name = null, events = [], isLast = false }: Partial<Piece>): Promise<void> {
     if (this.#over.signal.aborted) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -252,7 +252,7 @@ export class Timeline {
         const piece = this.#pieces.shift();
         if (piece) {
           const events = this.#withCursors(piece);
-          // Where it goes on is known: its host may be asked for more.
+          // The position is updated: its host may be read again.
           piece.taken();
           if (events.length > 0) yield events;
           if (piece.isLast) return;
@@ -283,7 +283,7 @@ interface Shape {
   seq?: unknown;
 }
 
-/** What a host has told: records, the place at which they begin, or why they end. */
+/** Content of a host's events: records, the position at which they start, or the reason why they end. */
 function read(events: readonly StreamEvent[]) {
   const records: StreamEvent[] = [];
   let place: number | null = null;

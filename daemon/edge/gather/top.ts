@@ -1,4 +1,4 @@
-/** Owns putting together what sandboxes use just now on each host; of hosts, the one that is asked tells of itself. */
+/** Merges the current resource use of sandboxes on all hosts; use of the host itself is that of the entry host only. */
 import { MAX_TOP, type topGet } from "../../../shared/api/top.ts";
 import type { Merging } from "./rule.ts";
 import { withWarnings } from "./words.ts";

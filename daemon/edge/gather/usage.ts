@@ -1,6 +1,6 @@
 /**
- * Owns adding up what an organization has used on each host. Rooms, sandboxes, their memory and disks, and credits, are known everywhere for
- * all hosts together; drives, templates, and what was metered, each host knows of itself.
+ * Sums an organization's usage over all hosts. Rooms, sandboxes, their memory and disks, and credits are known on every host for the whole
+ * cluster; drives, templates and metered usage are known per host.
  */
 import {
   type Grouping,
@@ -43,12 +43,12 @@ function sumOf(parts: readonly UsageTotals[]): UsageTotals {
   for (const part of others) {
     for (const name of Object.keys(sum) as (keyof UsageTotals)[]) sum[name] += part[name];
   }
-  // Seconds are told to the millisecond.
+  // Seconds have millisecond resolution.
   for (const name of Object.keys(sum) as (keyof UsageTotals)[]) sum[name] = Math.round(sum[name] * 1000) / 1000;
   return sum;
 }
 
-/** The largest groups of all, and what the others come to: together they are the totals. */
+/** The largest groups of all, and the sum of the others: together they are the totals. */
 function groupsOf(by: Grouping, all: readonly UsageReport[]): Pick<UsageReport, "groups" | "others"> {
   const byId = new Map<string | null, UsageGroup>();
   for (const group of all.flatMap(({ groups = [] }) => groups)) {

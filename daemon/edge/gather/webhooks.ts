@@ -1,6 +1,6 @@
 /**
- * Owns putting together what hosts tell of webhooks: each is the same on all of them, and each has sent what happened on it. One that
- * does not answer is named.
+ * Merges the state of webhooks on all hosts: a webhook is the same on all of them, and each host has sent the events that occurred on it. A
+ * host that does not answer is named.
  */
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import type { WebhookRecord, webhookDeliveries, webhookGet, webhookList } from "../../../shared/api/webhooks.ts";
@@ -52,7 +52,7 @@ export const deliveriesOfAll: Merging<typeof webhookDeliveries> = {
 
 const bodiesOf = <Body>(told: readonly Told<Body>[]): Body[] => told.map(({ body }) => body);
 
-/** One webhook, with what all have sent. It fails where it fails on any host, since the first of them. */
+/** One webhook with the deliveries of all hosts. It is failing if it fails on any host, since the earliest such time. */
 function together(own: WebhookRecord, others: readonly WebhookRecord[]): WebhookRecord {
   const all = [own, ...others];
   const sum = (count: (of: WebhookRecord) => number) => all.reduce((total, each) => total + count(each), 0);

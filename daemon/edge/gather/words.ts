@@ -1,4 +1,4 @@
-/** Owns what people are told of hosts that did not answer. */
+/** Warnings about hosts that did not answer. */
 import type { StreamEvent } from "../../core/operation.ts";
 
 /** A sentence for each. */
@@ -6,7 +6,7 @@ export function warningsOf(silent: readonly string[], missing: string): string[]
   return silent.map((host) => `The host ${host} does not answer: ${missing}`);
 }
 
-/** The field `warnings`, absent where there is nothing to warn of. */
+/** The field `warnings`, absent if there are no warnings. */
 export function withWarnings(silent: readonly string[], missing: string): { warnings?: string[] } {
   return warned(warningsOf(silent, missing));
 }

@@ -1,12 +1,12 @@
 /**
- * Owns what a guest may ask of its room: messages, barriers, agents, the drive, its own ports and its own record. It is
- * refused on the road, after the guest is known, so that a refusal is recorded like any other.
+ * Authorization of guests in their room: messages, barriers, agents, the drive, own ports and the own record. Checked in the pipeline,
+ * after the guest is identified, so that a refusal is audited like any other.
  */
 import type { Access } from "../../../shared/api/contract.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-/** What a guest's caller may do; all else lacks the scope. */
+/** Scopes of a guest's caller; every other scope is missing. */
 export const GUEST_SCOPES = [
   "fabric:read",
   "fabric:write",
@@ -16,7 +16,7 @@ export const GUEST_SCOPES = [
   "sandboxes:read",
 ] as const satisfies Access[];
 
-/** Of what those scopes open, this is about others' sandboxes. */
+/** Operations within those scopes that concern other sandboxes. */
 const NOT_ITS_OWN: readonly string[] = ["sandbox_list", "org_sandbox_list"];
 
 export function allowedIn({ agent_id, sandbox_id }: { agent_id: string; sandbox_id: string }, bound: Bound): Bound {

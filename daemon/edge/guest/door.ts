@@ -1,6 +1,6 @@
 /**
- * Owns the door of the guests: requests that a guest's agent carries over its link. Who asks is whose link it is; nothing
- * that the guest says of itself counts.
+ * The guest transport: requests that a guest agent sends over its link. The link identifies the caller; nothing that the guest claims about
+ * itself counts.
  */
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import {
@@ -15,7 +15,7 @@ import type { Bound, Caller } from "../../core/operation.ts";
 import { describeError } from "../../core/service-error.ts";
 import { allowedIn, GUEST_SCOPES } from "./allowed.ts";
 
-/** Whose guest it is. */
+/** The sandbox of a guest. */
 export interface GuestSandbox {
   sandbox_id: SandboxId;
   org_id: OrgId;
@@ -25,14 +25,14 @@ export interface GuestSandbox {
   created_by_id: string;
 }
 
-/** Answers a request of a known caller, for whom an operation is what `within` makes of it. Never rejects. */
+/** Answers a request of an authenticated caller; `within` restricts the operation. Never rejects. */
 export type AnswerRequest = (
   request: Request,
   known: { source: "vsock"; recognise(): Caller; within(bound: Bound): Bound },
 ) => Promise<Response>;
 
 export interface GuestDoorDeps {
-  /** The same for all guests: what finds operations by their paths is large. */
+  /** Shared by all guests: the route table is large. */
   answer: AnswerRequest;
   planOf(orgId: OrgId): string;
   /** The names of rooms that a room was made of: its guests may call it so. */
@@ -55,7 +55,7 @@ export function makeGuestDoor(deps: GuestDoorDeps) {
       made_by: sandbox.created_by_id,
       org_id: sandbox.org_id,
       plan: deps.planOf(sandbox.org_id),
-      // Scopes what it may ask again by an idempotency key.
+      // Scope of its idempotency keys.
       key_id: sandbox.sandbox_id as string as KeyId,
       name: sandbox.agent_id,
       scopes: GUEST_SCOPES,
@@ -87,7 +87,7 @@ export function makeGuestDoor(deps: GuestDoorDeps) {
 
 const ROOM_PATH = /^\/v1\/rooms\/([^/?#]+)/;
 
-/** The request by its room's own name, where it is about a room that its guest was saved in: that one is meant by nobody here. */
+/** Rewrites the path to the room's own name if it names a room in which this guest was saved: callers here never mean that room. */
 function asOwn(request: object, roomId: string, formerNames: () => readonly string[]): object {
   const { path } = request as { path?: unknown };
   const named = typeof path === "string" ? ROOM_PATH.exec(path)?.[1] : undefined;
@@ -124,7 +124,7 @@ async function serve(stream: Stream, asked: object, answer: (request: Request) =
   }
 }
 
-/** Nothing about what a guest asks is sure. Throws when it is no request. */
+/** Everything in a guest's request is untrusted. Throws if it is invalid. */
 function requestOf(stream: Stream, asked: object, signal: AbortSignal): Request {
   const { http_method, path, headers } = asked as Partial<Record<string, unknown>>;
   const method = String(http_method);
@@ -136,7 +136,7 @@ function requestOf(stream: Stream, asked: object, signal: AbortSignal): Request 
     return typeof value === "string" && value.length <= MOST_HEADER ? [[name, value]] : [];
   });
   const body = method === "GET" || method === "HEAD" ? null : bodyOf(stream);
-  // The name is the one by which guests know their room; nothing is looked up.
+  // The name by which guests know their room; it is not resolved.
   const url = new URL(`http://room.internal${path}`);
   return new Request(url.href, { method, headers: known, signal, ...(body ? { body } : {}) });
 }
@@ -147,7 +147,7 @@ function bodyOf(stream: Stream): ReadableStream<Uint8Array> {
     pull: async (controller) => {
       const { value, done } = await chunks.next();
       if (!done) return controller.enqueue(value);
-      // One that has gone has not said all.
+      // A closed guest link means a truncated body.
       if (stream.ended) controller.error(new Error("the guest has gone"));
       else controller.close();
     },

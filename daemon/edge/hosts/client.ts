@@ -1,6 +1,6 @@
 /**
- * Owns asking other hosts: HTTP/1.1 by connections of our own, which are kept and used again. Nothing is asked twice that the
- * other host may have seen: whoever has asked decides that. A host that is gone without a word is noticed in waiting.ts.
+ * HTTP/1.1 client for other hosts, with pooled connections. A request that the other host may have received is not repeated; that decision
+ * is the caller's. A host that disappears silently is detected in waiting.ts.
  */
 import { X509Certificate } from "node:crypto";
 import type { Host } from "../../cluster/directory.ts";
@@ -13,11 +13,11 @@ import { type Connection, type Goal, type Line, NotConnected } from "./connectio
 import { Dialing } from "./dialing.ts";
 import { Waiting } from "./waiting.ts";
 
-/** What is known of another host by which it is reached. */
+/** The fields by which another host is reached. */
 export type Reached = Pick<Host, "host_id" | "address" | "certificate">;
 
 export interface Outgoing extends Asked {
-  /** A body that is small enough to go with the head, whose headers say its length then. */
+  /** A body that is small enough to go with the head; its headers then contain its length. */
   whole?: Uint8Array;
   /** Whether a request that the host may have received can be repeated; called in that case only. Absent: yes. */
   mayRepeat?(): boolean;
@@ -25,26 +25,29 @@ export interface Outgoing extends Asked {
 
 export interface HostAnswer extends Answered {
   line: Line;
-  /** For a conversation: something is waited for now, and the line closed when the host is gone. What is returned says that it has come. */
+  /**
+   * For duplex sessions: starts to wait for data, and the line is closed if the host is gone. Call the returned function when data has
+   * arrived.
+   */
   wait(): () => void;
 }
 
 export interface HostClientOptions {
-  /** What is shown of us. */
+  /** Our certificate, shown to the other host. */
   certificate: Certificate;
-  /** How calls go; who left has made none. */
+  /** Call statistics; a call that the client cancelled is not counted. */
   tally?: Tally;
   connectMs?: number;
-  /** How long a connection is kept that nobody uses. */
+  /** How long an idle connection is kept. */
   idleMs?: number;
-  /** How many are kept for each host that nobody uses. */
+  /** Most idle connections per host. */
   mostIdle?: number;
 }
 
 const CONNECT_MS = 1000;
 const IDLE_MS = 60_000;
 const MOST_IDLE = 64;
-/** In so many steps of that time those that are old are looked for. */
+/** Checks for expired connections per idle time. */
 const LOOKS = 12;
 
 /** The connections to one host as it is reached now. */
@@ -53,7 +56,7 @@ interface Group {
   dialing: Dialing;
   idle: { connection: Connection; since: number }[];
   all: Set<Connection>;
-  /** Those who have asked and heard nothing yet. */
+  /** Requests that have received nothing yet. */
   waiting: Waiting;
 }
 
@@ -144,7 +147,7 @@ export class HostClient {
         return { connection, line };
       } catch (error) {
         line.close();
-        // One that had ended unnoticed, of which nobody has seen a byte.
+        // A pooled connection that had ended unnoticed, before the peer saw a byte of this request.
         if (kept && !line.isSeen) continue;
         throw line.isSeen ? unanswered(group.host, asked, error) : unreachable(group.host, error);
       }
@@ -159,7 +162,7 @@ export class HostClient {
     }
   }
 
-  /** Throws host_unreachable where the host was removed meanwhile. */
+  /** Throws host_unreachable if the host was removed in the meantime. */
   #enter(group: Group, connection: Connection): Connection {
     this.opened++;
     if (!connection.isClosed) group.all.add(connection);
@@ -172,7 +175,7 @@ export class HostClient {
     throw unreachable(group.host, new Error("it is no member any more"));
   }
 
-  /** Whether anything there answers. Where it refuses, the system there tells what has become of other connections. */
+  /** Whether the host is reachable. A refused connection counts: that system also reports the end of other connections. */
   async #isThere(group: Group): Promise<boolean> {
     try {
       this.#keep(group, await this.#open(group));
@@ -248,7 +251,7 @@ function keyOf({ host_id, address, certificate }: Reached): string {
   return `${host_id} ${address} ${certificate}`;
 }
 
-/** Throws host_unreachable for an address that is none. */
+/** Throws host_unreachable if the address is invalid. */
 function goalOf(host: Reached): Goal {
   const [, v6, name, port] = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(host.address) ?? [];
   const hostname = v6 ?? name;

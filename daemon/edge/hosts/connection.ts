@@ -1,9 +1,9 @@
 /**
- * Owns one connection to another host: TLS either way, and not a byte of a request before the other has shown exactly the
- * certificate that it joined with. One exchange at a time is on it.
+ * One connection to another host: mutual TLS, and no byte of a request before the peer has shown exactly the certificate that it joined
+ * with. It carries one exchange at a time.
  *
- *   connecting ──▶ idle ──begin──▶ taken ──keep──▶ idle
- *       └──────────────┴──────────────┴── closed by either side ──▶ closed
+ *     connecting ──▶ idle ──begin──▶ taken ──keep──▶ idle
+ *         └──────────────┴──────────────┴── closed by either side ──▶ closed
  */
 import { constants } from "node:crypto";
 import type { Socket } from "bun";
@@ -14,7 +14,7 @@ import { monotonicMs } from "../../core/clock.ts";
 import { afterOwnTime } from "../../core/own-time.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 
-/** Of what came and was not taken: beyond, the other side waits. */
+/** Received bytes that were not read: above this, the peer is paused. */
 const MOST_UNTAKEN_BYTES = 1024 * 1024;
 /** A host that is gone without a word is noticed on a silent connection after this, and ten seconds more. */
 const KEEP_ALIVE_MS = 5000;
@@ -24,7 +24,7 @@ export const TLS_1_3_ONLY = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv
 export interface Goal {
   hostname: string;
   port: number;
-  /** What must be shown there, as DER. */
+  /** The certificate that the peer must show, as DER. */
   certificate: Buffer;
 }
 
@@ -32,11 +32,11 @@ export interface Goal {
 export interface Line extends OpenPort {
   /** Whether the other side may have seen a byte of the exchange. */
   readonly isSeen: boolean;
-  /** The exchange is over, and nothing is left of it on the connection. */
+  /** The exchange is over, and no bytes of it remain on the connection. */
   keep(): void;
 }
 
-/** Why there is no connection. broken: whoever had taken it was perhaps replaced at that moment. */
+/** Why there is no connection. broken: the process that had accepted it may have been replaced at that moment. */
 type NotConnectedWhy = "silent" | "refused" | "broken" | "another host";
 
 export class NotConnected extends Error {
@@ -66,7 +66,7 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
   const connecting = Bun.connect({
     hostname: goal.hostname,
     port: goal.port,
-    // Which certificate it is is looked at below: no authority, and no name in it, says more than that.
+    // The certificate is compared below: no authority and no name in it proves more than that.
     tls: { cert: own.cert, key: own.key, rejectUnauthorized: false, secureOptions: TLS_1_3_ONLY },
     socket: {
       open: (opened) => {
@@ -103,16 +103,16 @@ export class Connection {
   readonly #came: Uint8Array[] = [];
   #untaken = 0;
   #isPaused = false;
-  /** Who waits for bytes, and for room. */
+  /** The waiters for bytes, and for room to write. */
   #more: PromiseWithResolvers<void> | null = null;
   #room: PromiseWithResolvers<void> | null = null;
   #line: { ends(error: unknown): void } | null = null;
-  /** What went wrong with it, where that was told. */
+  /** The error of the connection, if one was reported. */
   #error: unknown = null;
   isClosed = false;
-  /** When the other side last said something or took something; at first when it began. */
+  /** When the peer last sent or read something; initially the time of the connection. */
   heardAt = monotonicMs();
-  /** Called once it is closed, by whoever. */
+  /** Called when it is closed, by either side. */
   onClosed: () => void = () => {};
 
   constructor(socket: Socket) {
@@ -167,7 +167,7 @@ export class Connection {
 
   hear(bytes: Uint8Array): void {
     this.heardAt = monotonicMs();
-    // What comes when nobody has asked is no answer to anything.
+    // Bytes outside of an exchange answer no request.
     if (this.#line === null) {
       this.close();
       return;
@@ -190,7 +190,7 @@ export class Connection {
     this.#error ??= error;
   }
 
-  /** The other side has closed it, or it broke. What came before is still read. */
+  /** The peer has closed it, or it broke. Bytes received before are still read. */
   ends(): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -200,7 +200,7 @@ export class Connection {
     this.onClosed();
   }
 
-  /** At once: what is on its way, either way, is lost. */
+  /** Closes immediately: data in transit, either way, is lost. */
   close(): void {
     if (this.isClosed) return;
     this.#came.length = 0;

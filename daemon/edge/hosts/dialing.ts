@@ -1,19 +1,19 @@
 /**
- * Owns beginning connections to one host. What was begun cannot be taken back, and the system tries it for minutes, with a descriptor
- * each: so of a host that says nothing, or is being dialled by many, one more finds out for all others whether it is there.
+ * Connection setup to one host. A started connect cannot be cancelled, and the kernel retries it for minutes, holding a descriptor: so if a
+ * host is silent, or has many connects in progress, one probe determines for all other callers whether it is up.
  */
 import type { Certificate } from "../../core/certificate.ts";
 import { monotonicMs } from "../../core/clock.ts";
 import { type Connection, connectToHost, type Goal, NotConnected } from "./connection.ts";
 
-/** At once, before one has to find out for the others. */
+/** Concurrent connects before a probe is needed. */
 const MOST_AT_ONCE = 64;
 
 export interface Dialled {
   goal: Goal;
   own: Certificate;
   withinMs: number;
-  /** Takes a connection that nobody has asked for by itself. */
+  /** Receives the probe's connection, which no caller has requested. */
   spare(connection: Connection): void;
 }
 
@@ -54,7 +54,7 @@ export class Dialing {
     }
   }
 
-  /** Once more where it broke: that is no second time for anything that is asked. */
+  /** Reconnects once if the connection broke: no request is sent twice by that. */
   async #connect(): Promise<Connection> {
     const { goal, own, withinMs } = this.#dialled;
     const startedAt = monotonicMs();

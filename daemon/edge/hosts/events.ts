@@ -1,10 +1,10 @@
-/** Owns reading an answer of another host that goes on: lines of JSON, as they come, are the events that they were there. */
+/** Reads a streamed response of another host: lines of JSON become events again as they arrive. */
 import { parseJson } from "../../core/json.ts";
 import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 
 /** Output goes in pieces that are far smaller. */
 const MOST_LINE_BYTES = 32 * 1024 * 1024;
-/** What is told where the stream breaks off: it can be asked for again. */
+/** Emitted if the stream breaks off: it can be requested again. */
 const BROKEN: StreamEvent = {
   id: null,
   data: { type: "error", code: "host_unreachable", detail: "The room's host does not answer.", retryable: true },
@@ -29,7 +29,7 @@ export function eventsOf(body: ReadableStream<Uint8Array> | Uint8Array | null, c
   return { events: read(), cancel };
 }
 
-/** Those that are whole, piece by piece. Throws for a line that is larger than any. */
+/** Complete lines, chunk by chunk. Throws for a line above the limit. */
 async function* linesOf(body: ReadableStream<Uint8Array> | Uint8Array | null): AsyncGenerator<string[]> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest = "";

@@ -1,8 +1,8 @@
 /**
- * Owns carrying a request to the host that has its room, and the answer back, both as they are: the owner walks the whole road
- * with the caller's own credentials.
+ * Forwards a request to the host that owns its room, and the response back, both unchanged: the owner runs the whole pipeline with the
+ * caller's credentials.
  *
- *   request → our headers for the owner's → connection → exchange, or a WebSocket → the answer as it comes
+ *     request → our headers for the owner's → connection → exchange, or a WebSocket → the response as it arrives
  */
 
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
@@ -18,7 +18,7 @@ import { type HostClient, type Outgoing, type Reached, unanswered, unreachable }
 import { eventsOf } from "./events.ts";
 import { type About, headersForCaller, headersForOwner } from "./headers.ts";
 
-/** What is known of a request at the host that it came to. */
+/** Properties of a request that the entry host has determined. */
 export interface Forwarded extends About {
   /** This host's id: nothing is forwarded to itself. */
   own: string;
@@ -35,8 +35,8 @@ const LINES_TYPE = /^application\/x-ndjson(?:\s*;|$)/i;
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json(?:\s*;|$)/i;
 
 /**
- * Sends the request on, and answers as the owner does. `gone` is the caller's going; `ended` is called when the owner has said all. Rejects with host_unreachable, invalid_body,
- * or the reason of `gone`.
+ * Forwards the request and returns the owner's response. `gone` aborts when the caller disconnects; `ended` is called when the owner has
+ * sent everything. Rejects with host_unreachable, invalid_body, or the reason of `gone`.
  */
 export async function forwardRequest(
   client: HostClient,
@@ -54,7 +54,7 @@ export async function forwardRequest(
 
 export interface JsonRequest {
   method: string;
-  /** As it stands in a URL. */
+  /** In URL encoding. */
   path: string;
   query?: Record<string, string>;
   /** Absent: there is no body. */
@@ -66,13 +66,13 @@ export interface JsonRequest {
 export interface JsonAnswer {
   status: number;
   headers: Headers;
-  /** What its JSON says, or its bytes where it is none. */
+  /** The parsed JSON, or the bytes if it is not JSON. */
   body: unknown;
-  /** Of an answer that goes on, instead. */
+  /** Of a streamed response, instead. */
   events?: EventsReply;
 }
 
-/** The same for a door whose requests have fields, and which wants the whole answer, or its events. */
+/** The same for a transport that has fields as input, and needs the whole response, or its events. */
 export async function forwardJson(
   client: HostClient,
   host: Reached,
@@ -158,7 +158,7 @@ async function outgoingOf(request: Request, about: About): Promise<Outgoing> {
 }
 
 function responseOf(method: string, { head, body, line }: Awaited<ReturnType<HostClient["ask"]>>): Response {
-  // Nobody has asked for another protocol, and Bun could not say it.
+  // No protocol change was requested, and Bun could not send this status.
   if (head.status === 101) {
     line.close();
     throw new ServiceError("host_unreachable", {
@@ -171,7 +171,7 @@ function responseOf(method: string, { head, body, line }: Awaited<ReturnType<Hos
   return new Response(body, { status: head.status, headers });
 }
 
-/** The request's headers, with a Host in any case: one that was made here may have none. */
+/** The request's headers, always with a Host: a request that was made in this process may have none. */
 function saidIn({ headers, url }: Request): [string, string][] {
   return headers.has("host") ? [...headers] : [["host", new URL(url).host], ...headers];
 }
@@ -240,7 +240,7 @@ function isRepeatable(method: string, headers: readonly [string, string][], fiel
   return NAMES_WORK.some((name) => typeof (fields as Record<string, unknown> | null | undefined)?.[name] === "string");
 }
 
-/** The fields of a small body; null where it is no JSON. */
+/** The fields of a small body; null if it is not JSON. */
 function fieldsOf(whole: Uint8Array): unknown {
   try {
     return parseJson(whole);

@@ -1,6 +1,6 @@
 /**
- * Owns what becomes of headers between two hosts. A request goes on as its caller has sent it; what the entry knows of the caller
- * besides stands in four headers of ours, which count only where they come from a member's certificate, and which nobody else can send.
+ * Headers between two hosts. A request is forwarded as its caller has sent it; the entry host's additional knowledge of the caller is in
+ * four headers of ours, which count only from a member's certificate, and which no client can send.
  */
 import { isIP } from "node:net";
 import { HOST_HEADER, REQUEST_HEADERS } from "../../../shared/api/headers.ts";
@@ -11,9 +11,9 @@ import { HOP_BY_HOP } from "../../domain/ports/http/headers.ts";
 const FORWARDED_FOR = "x-roomd-forwarded-for";
 /** The request has been forwarded once, which is as often as it may be. */
 const HOP = "x-roomd-hop";
-/** By which door it came in, where that is another than HTTP's own. */
+/** The transport by which it arrived, if not HTTP. */
 const SOURCE = "x-roomd-source";
-/** What tells its call from another with the same Idempotency-Key, where that is not the body as it is sent on. */
+/** Hash that identifies its call for an Idempotency-Key, if it is not that of the forwarded body. */
 const SENT_SHA256 = "x-roomd-sent-sha256";
 const REQUEST_ID = REQUEST_HEADERS.request_id.name.toLowerCase();
 
@@ -21,19 +21,19 @@ const OURS = [FORWARDED_FOR, HOP, SOURCE, SENT_SHA256, REQUEST_ID];
 const NOT_ASKED_ON = new Set([...HOP_BY_HOP, ...OURS, "content-length", "expect"]);
 const NOT_ANSWERED_ON = new Set([...HOP_BY_HOP, "content-length"]);
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** Of what is written as one byte each. Anything else might become the end of a line. */
+/** Characters that are written as one byte each. Any other might become a line break. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** What the entry knows of a request. */
+/** The entry host's knowledge of a request. */
 export interface About {
   ip: string | null;
-  /** Null: what the caller calls it goes on as it is. */
+  /** Null: the caller's own request ID is forwarded unchanged. */
   request_id: string | null;
   source?: "mcp";
   sent_sha256?: string;
 }
 
-/** The headers of a request, as the owner gets them; those of its length and of a handshake are left to others. Throws invalid_body. */
+/** The headers of a request for the owner; headers of its length and of a handshake are added elsewhere. Throws invalid_body. */
 export function headersForOwner(headers: Iterable<[string, string]>, about: About): [string, string][] {
   const all = [...headers].map(([name, value]): [string, string] => [name.toLowerCase(), value]);
   const dropped = namedBy(all);
@@ -54,10 +54,10 @@ export function headersForOwner(headers: Iterable<[string, string]>, about: Abou
   return kept;
 }
 
-/** Whether another host carries it for a client of its own, or else asks for itself. */
+/** Whether another host forwards it for a client; else it is that host's own request. */
 export const isCarried = (headers: Headers): boolean => headers.has(HOP);
 
-/** The headers of a request without what another host has added, for who is no host. */
+/** The headers of a request without the additions of another host, for receivers that are not hosts. */
 export function withoutEntry(headers: Headers): Headers {
   const kept = new Headers(headers);
   for (const name of [FORWARDED_FOR, HOP, SOURCE, SENT_SHA256]) kept.delete(name);
@@ -80,7 +80,7 @@ interface SaidByEntry {
   sent_sha256: string | undefined;
 }
 
-/** What the entry has said of a request that came by the listener for hosts. */
+/** The entry host's additions to a request that arrived at the listener for hosts. */
 export function saidByEntry(headers: Headers): SaidByEntry {
   const address = headers.get(FORWARDED_FOR);
   const sent = headers.get(SENT_SHA256);
@@ -91,7 +91,7 @@ export function saidByEntry(headers: Headers): SaidByEntry {
   };
 }
 
-/** Those that are of the connection because it says so; never what a request or an answer cannot be without. */
+/** The headers that `Connection` names as hop-by-hop, without the mandatory headers of a request or response. */
 function namedBy(headers: readonly [string, string][]): ReadonlySet<string> {
   const names = headers
     .filter(([name]) => name === "connection")

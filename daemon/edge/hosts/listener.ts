@@ -1,6 +1,6 @@
 /**
- * Owns the listener for other hosts, `cluster.listen`: only members are let in, who show the certificate that they joined with.
- * Bun checks that when a connection begins; so connections of a member that was removed end at once, with the server that took them.
+ * The listener for other hosts, `cluster.listen`: mutual TLS admits only members, by the certificate that they joined with. Bun checks it
+ * in the handshake only; so connections of a removed member are closed immediately, with the server that accepted them.
  */
 import type { Certificate } from "../../core/certificate.ts";
 import { openListener, type RunningServer, type ServeOptions, type ServeTls } from "../listener.ts";
@@ -8,19 +8,19 @@ import { TLS_1_3_ONLY } from "./connection.ts";
 
 export interface MembersListener {
   url: URL;
-  /** Lets in these, and no others; connections of others end. They are certificates, as PEM. */
+  /** Admits these members and no others; connections of others are closed. The certificates are PEM. */
   admit(members: readonly string[]): void;
   /** Stops taking requests; resolves when those under way have ended, at most after `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** Listens, for nobody at first when there are no members. `start` begins a Bun server with these options, merged over its own. */
+/** Listens; without members it admits no peer yet. `start` starts a Bun server with these options, merged over its own. */
 export function openMembersListener(
   address: { hostname: string; port: number },
   { own, members }: { own: Certificate; members: readonly string[] },
   start: (options: ServeOptions) => RunningServer,
 ): MembersListener {
-  // Without any Bun would believe the authorities that browsers believe: nobody but the host itself shows its own.
+  // With an empty list Bun would trust the authorities that browsers trust. Only this host itself can show its own certificate.
   const tlsFor = (admitted: ReadonlySet<string>): ServeTls => ({
     cert: own.cert,
     key: own.key,

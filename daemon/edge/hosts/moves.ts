@@ -1,9 +1,9 @@
 /**
- * Owns how hosts hand rooms to each other: three paths of the listener for hosts, which no client gets to.
+ * Protocol by which hosts transfer rooms: three paths of the listener for hosts, which clients cannot reach.
  *
- *   POST /hosts/rooms/<room_uid>          a room's file, answered once it is whole there
- *   POST /hosts/rooms/<room_uid>/fits     what of it could be loaded here, before it is sent
- *   POST /hosts/rooms/<room_uid>/settle   the directory has changed, or will not
+ *     POST /hosts/rooms/<room_uid>          a room's file, answered when it is complete there
+ *     POST /hosts/rooms/<room_uid>/fits     which parts of it could be loaded here, before it is sent
+ *     POST /hosts/rooms/<room_uid>/settle   the directory has changed, or will not
  */
 
 import { type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
@@ -22,11 +22,14 @@ const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
 /** Of silence while a room is sent, after which the other host is taken for gone. */
 const SILENCE_MS = 60_000;
 const MOST_QUESTION_BYTES = 4 * 1024 ** 2;
-/** From the last byte that it took until it answers, and for what came: it makes the drive of that, and puts it on disk. */
+/**
+ * Timeout from the last byte that the other host accepted to its response, plus a time per MiB: it creates the drive from the file and
+ * flushes it to disk.
+ */
 const ANSWER_MS = 60_000;
 const ANSWER_MS_PER_MIB = 100;
 
-/** The answer to another host; null: the path is none of these. */
+/** The response to another host; null: another path. */
 export function answerPeer(calls: PeerCalls, log: Log, request: Request, url: URL): Promise<Response> | null {
   const [, roomUid, asks] = PATH.exec(url.pathname) ?? [];
   if (roomUid === undefined || !ROOM_UID.test(roomUid) || request.method !== "POST") return null;
@@ -63,7 +66,7 @@ async function questionIn(body: ReadableStream<Uint8Array>): Promise<unknown> {
   }
 }
 
-/** Asks another host for these. */
+/** Client for these calls to another host. */
 export class PeerClient implements Peers {
   readonly #client: HostClient;
 
@@ -175,7 +178,7 @@ function parsed(host: Host, bytes: Uint8Array): unknown {
   }
 }
 
-/** What the other host refuses is refused here in the same words. */
+/** An error of the other host is passed on with its code and text. */
 function asError(host: Host, { code, detail, hint, details }: Partial<Problem>): ServiceError {
   if (code === undefined || errorKind(code as ErrorCode) === undefined) {
     return unreachable(host, new Error("its answer is none"));

@@ -1,13 +1,13 @@
-/** Owns how long a host is waited for by who can do without it: one that did not answer the last time, hardly at all. */
+/** Adaptive timeout for optional responses of hosts: very short for a host that did not answer the last time. */
 import { afterOwnTime } from "../../core/own-time.ts";
 
 const SILENT_MS = 100;
 
 export class Patience {
-  /** Those that did not answer the last time. */
+  /** Hosts that did not answer the last time. */
   readonly #silent = new Set<string>();
 
-  /** Null: it has not answered within the time, or has failed; what comes of it later is still heard. Never rejects. */
+  /** Null: it timed out or failed; a late response still counts as a sign of life. Never rejects. */
   async until<T>(hostId: string, asked: Promise<T>, withinMs: number): Promise<T | null> {
     const answered = asked.then(
       (answer) => {

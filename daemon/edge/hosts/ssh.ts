@@ -1,6 +1,6 @@
 /**
- * Owns the way on which hosts carry SSH sessions to each other: a WebSocket to a path of the listener for hosts, which no client gets
- * to. Whole messages go either way, in order; a host that is gone without a word is noticed as by those who wait for an answer.
+ * Transport of SSH sessions between hosts: a WebSocket at a path of the listener for hosts, which clients cannot reach. Whole messages in
+ * both directions, in order; a host that disappears silently is detected as for pending requests (waiting.ts).
  */
 
 import { startInterval, stopTimer } from "../../core/clock.ts";
@@ -14,12 +14,12 @@ import { type About, headersForOwner } from "./headers.ts";
 const PATH = "/hosts/ssh";
 /** Of one message, either way. */
 export const MOST_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** The other host is asked so often whether it is there. */
+/** Interval of keep-alive requests to the other host. */
 const ASKED_EVERY_MS = 1000;
 export const ALIVE = JSON.stringify({ type: "alive" });
 const NORMAL = Buffer.from([0x03, 0xe8]);
 
-/** What this host does with a session that another one carries to it, for a client of this address. */
+/** Accepts a session that another host forwards, for a client of this address. */
 export type TakeSession = (ip: string | null) => Conversation;
 
 /** Whether another host wants to carry a session here. */
@@ -27,7 +27,7 @@ export function isSshPath({ pathname }: URL): boolean {
   return pathname === PATH;
 }
 
-/** The end of the host that the client has come to. */
+/** The end of the entry host. */
 export class HostSocket {
   readonly #answer: HostAnswer;
   readonly #timer: Timer;
@@ -51,7 +51,7 @@ export class HostSocket {
       : this.#write(Opcode.binary, message);
   }
 
-  /** What the other host says, until either has closed it. Throws when the connection breaks, or says what is none. */
+  /** Messages of the other host, until either side closes. Throws if the connection breaks or a message is invalid. */
   async *messages(): AsyncGenerator<Uint8Array | string> {
     for await (const { opcode, payload } of readMessages(this.#answer.reader, MOST_MESSAGE_BYTES)) {
       if (opcode === Opcode.close) return;
@@ -65,14 +65,14 @@ export class HostSocket {
     }
   }
 
-  /** After what was sent before. */
+  /** Closes after the data that was sent before. */
   close(): void {
     stopTimer(this.#timer);
     const close = () => this.#answer.line.close();
     void this.#write(Opcode.close, NORMAL).then(close, close);
   }
 
-  /** At once. */
+  /** Closes immediately. */
   cut(): void {
     this.#answer.line.close();
   }

@@ -1,13 +1,13 @@
 /**
- * Owns those who have asked a host and heard nothing yet. A host that lost its power says nothing on the connections that there
- * are, and the system would try for minutes; so after a second without a byte from it one looks whether it takes another:
+ * Liveness of a host for requests without a response. A host that lost its power is silent on existing connections, and the kernel would
+ * retry for minutes; so after a second without a byte from it a probe checks whether it accepts another connection:
  *
- *   silent ──something came from it by any connection, or it answered one who looked──▶ trusted, until it answers
- *      └── it was silent to them too, twice ──▶ all who wait in silence are told that it does not answer
+ *     silent ──a byte arrived on any connection, or a probe was answered──▶ trusted, until it answers
+ *        └── two probes were not answered ──▶ all requests that wait in silence fail: it does not answer
  */
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 
-/** Of silence, before anybody looks. */
+/** Silence before a probe. */
 const SILENCE_MS = 1000;
 const LOOKS = 2;
 
@@ -29,7 +29,7 @@ export class Waiting {
     this.#signs = signs;
   }
 
-  /** `giveUp` is called when the host is gone. Returns what is to be called when it has answered. */
+  /** `giveUp` is called if the host is gone. Call the returned function when it has answered. */
   add(giveUp: () => void): () => void {
     this.#silent.set(giveUp, monotonicMs());
     this.#timer ??= startTimer(() => this.#due(), SILENCE_MS).unref();

@@ -1,10 +1,10 @@
 /**
- * Owns which host has what is known by a label alone: an exposed port, or an SSH access by the hash of its token. Each host knows its own;
- * for one that is not here the others are asked, many labels at once, and one question at a time: whoever tries any number of labels makes
- * hosts ask each other no more often.
+ * Locator: finds the host of an exposed port by its label, or of an SSH access by the hash of its token. Each host has only its own; for an
+ * unknown label the others are queried, many labels per query, and one query at a time: a client that tries any number of labels does not
+ * increase the number of queries.
  *
- *   label ──known──▶ its host, or none
- *     └── waiting, with up to a hundred others ──▶ one question to each host ──▶ known for a while
+ *     label ──known──▶ its host, or none
+ *       └── waiting, with up to a hundred others ──▶ one query to each host ──▶ cached for a while
  */
 
 import { newId } from "../../../shared/ids.ts";
@@ -15,7 +15,7 @@ import { type HostClient, unreachable } from "./client.ts";
 import { forwardJson } from "./forward.ts";
 import { Patience } from "./patience.ts";
 
-/** What hosts alone are asked, as `labels=a,b`. */
+/** A query between hosts, as `labels=a,b`. */
 interface Question {
   path: string;
   /** Anything else is no label of any host. */
@@ -28,12 +28,12 @@ export const SSH_ACCESSES: Question = { path: "/-/ssh-accesses", label: /^[0-9a-
 const MOST_AT_ONCE = 100;
 const BETWEEN_MS = 20;
 const PATIENCE_MS = 1000;
-/** So much longer than it is waited for a host is asked: its answer may be here, and not heard yet. */
+/** How much longer than the wait a query stays open: its response may have arrived without being processed yet. */
 const LATE_MS = 2000;
 /** More than these wait for nothing. */
 const MOST_WAITING = 1000;
 const MOST_KNOWN = 10_000;
-/** A label may be given up on one host, and taken on another. */
+/** A label may be released on one host, and taken on another. */
 const FOUND_MS = 10_000;
 const NONE_MS = 2000;
 
@@ -56,7 +56,7 @@ export class Whereabouts {
     this.#deps = deps;
   }
 
-  /** Null: no host has it. Rejects with host_unreachable where one may have it that does not answer, rate_limited. */
+  /** Null: no host has it. Rejects with rate_limited, and with host_unreachable if a host that does not answer may have it. */
   async hostOf(label: string): Promise<Host | null> {
     if (!this.#deps.question.label.test(label)) return null;
     const known = this.#known.get(label);
@@ -110,7 +110,7 @@ export class Whereabouts {
   }
 
   #remember(label: string, host: string | null): void {
-    // The one that was learned first is forgotten first.
+    // The oldest entry is evicted first.
     this.#known.delete(label);
     for (const oldest of this.#known.keys()) {
       if (this.#known.size < MOST_KNOWN) break;
@@ -131,24 +131,24 @@ export class Whereabouts {
 
 interface Heard {
   host: string;
-  /** Those that it has; null: it did not answer. */
+  /** The labels that it has; null: it did not answer. */
   labels: ReadonlySet<string> | null;
 }
 
-/** Throws for what is no answer to the question. */
+/** Throws if the response is invalid. */
 function labelsOf({ status, body }: { status: number; body: unknown }): ReadonlySet<string> {
   const { labels } = (body ?? {}) as { labels?: unknown };
   if (status !== 200 || !Array.isArray(labels)) throw new Error(`it answered ${status}`);
   return new Set(labels);
 }
 
-/** What this host has of each kind. */
+/** Lookups in this host's own labels. */
 export interface Answers {
   ports(label: string): boolean;
   sshAccesses(hash: string): boolean;
 }
 
-/** Another host's question, answered; null: it is none. */
+/** Answers another host's query; null: the request is not one. */
 export function answerWhereabouts(url: URL, { ports, sshAccesses }: Answers): Response | null {
   const has = url.pathname === PORTS.path ? ports : url.pathname === SSH_ACCESSES.path ? sshAccesses : null;
   if (has === null) return null;

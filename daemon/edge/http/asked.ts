@@ -1,6 +1,6 @@
 /**
- * Owns a request of HTTP on its way to the road: where it came in, and how the road reads it. What few calls ask for is made when they
- * ask: objects of these classes cost each request much less than closures of its own.
+ * An HTTP request for the pipeline: its arrival, and access to its parts. Parts that few calls need are created lazily: objects of these
+ * classes cost each request much less than its own closures.
  */
 import type { Server } from "bun";
 import type { Source } from "../../../shared/api/audit.ts";
@@ -20,15 +20,15 @@ import type { IsFromHost } from "./from-host.ts";
 import { readQuery } from "./query.ts";
 import { type SocketData, upgrade } from "./websocket.ts";
 
-/** Who has sent a request: a client, or another host for one. */
+/** Sender of a request: a client, or another host for one. */
 export interface Sender {
-  /** Its connection; absent or null: another host's, or one that is closed. */
+  /** Its connection; absent or null: another host's, or a closed one. */
   connection?: string | null;
-  /** The client's; null where that is not known. */
+  /** The client's; null if unknown. */
   address: string | null;
   hop?: 1;
   source?: "mcp" | undefined;
-  /** What tells its call from another with the same Idempotency-Key. */
+  /** Hash that identifies its call among those with the same Idempotency-Key. */
   sent_sha256?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface Sender {
 export class Arrival {
   readonly request: Request;
   readonly url: URL;
-  /** Whose request it is; null where that is not known. */
+  /** The client's address; null if unknown. */
   readonly ip: string | null;
   readonly connection: string | null;
   readonly hop: 1 | undefined;
@@ -63,29 +63,29 @@ export class Arrival {
     return new Arrival(this.#server, request, new URL(request.url), sender, requestId);
   }
 
-  /** Makes the connection a conversation's, with these headers in the answer; false when its handshake is none. */
+  /** Upgrades the connection for a conversation, with these headers in the response; false if its handshake is invalid. */
   upgrade(conversation: Conversation, headers: Headers): boolean {
     return upgrade(this.#server, this.request, conversation, headers);
   }
 }
 
-/** What of a request the door has read before the road. */
+/** Parts of a request that the transport reads before the pipeline. */
 interface Read {
   params: Record<string, string>;
   /** The request's path; if it came by an alias of the operation's path, the latter. */
   path: string;
   authorization: string | null;
   token: string | null;
-  /** Who calls, by a session's cookie. */
+  /** The caller, by a session's cookie. */
   session: (() => Caller) | null;
   websocket: boolean;
 }
 
-/** What the door is, for a request. */
+/** The transport's context of a request. */
 interface Door {
   isFromHost: IsFromHost;
   aside: Aside;
-  /** By which other hosts are asked; null: this one is by itself. */
+  /** Client for other hosts; null: standalone. */
   others: HostClient | null;
   /** The name of this host. */
   host: string;
@@ -139,7 +139,7 @@ export class HttpRequest implements RoadRequest {
 
   get isFromHost(): boolean {
     const { ip, url, request, hop } = this.#arrival;
-    // What another host says of its client's address is no address here.
+    // A client address reported by another host is not an address of this host.
     if (hop !== undefined) return false;
     return this.#door.isFromHost({ address: ip, hostname: url.hostname, headers: request.headers });
   }
@@ -180,7 +180,7 @@ export class HttpRequest implements RoadRequest {
   }
 }
 
-/** By which its caller is known: a session's cookie counts where a page of ours has asked. */
+/** Headers that authenticate its caller: a session's cookie counts if one of our pages has sent the request. */
 const CREDENTIALS = ["authorization", "cookie", "origin", "referer", "sec-fetch-site", "sec-fetch-mode"];
 
 function credentialsOf(headers: Headers): Record<string, string> {
@@ -191,7 +191,7 @@ function credentialsOf(headers: Headers): Record<string, string> {
   return Object.fromEntries(said);
 }
 
-/** What another host has answered, as the road's outcome. */
+/** Another host's response, as an outcome of the pipeline. */
 function answered(answer: Response): Outcome {
   return {
     kind: "done",

@@ -9,7 +9,7 @@ import { parseBody } from "../json-body.ts";
 import { Outline } from "../outline.ts";
 import { type ReadBody, readBodyAside, SMALL_BODY_BYTES } from "../tasks.ts";
 
-/** A client that sends nothing for so long has its request ended. */
+/** The request of a client that sends nothing for this long is aborted. */
 const SILENCE_MS = 30_000;
 /** For all of it: the largest that any operation takes, 23 MiB, comes within that at 40 KiB a second. */
 const WHOLE_MS = 10 * 60_000;
@@ -18,7 +18,7 @@ const WHOLE_MS = 10 * 60_000;
 const SHORT_BYTES = 16 * 1024;
 
 interface ReadOptions {
-  /** The server lets no more through than the length says. */
+  /** The server enforces the declared length. */
   measured?: boolean;
   /** It is waited for no longer, with why. */
   over?: AbortSignal | undefined;
@@ -26,7 +26,7 @@ interface ReadOptions {
   outline?: Outline | undefined;
 }
 
-/** Where a large JSON body is parsed. */
+/** The pool in which a large JSON body is parsed. */
 type JsonOptions = ReadOptions & { aside: Aside };
 
 /** Reads the body's fields; an absent body has none. */
@@ -122,12 +122,12 @@ async function readBytes(
   }
 }
 
-/** What comes, unless it is waited for no longer. Rejects with why. */
+/** Resolves with `coming`, or rejects with the reason of `over`. */
 async function unlessOver<T>(coming: Promise<T>, over: AbortSignal | undefined): Promise<T> {
   if (!over) return await coming;
   const ended = Promise.withResolvers<never>();
   const end = () => ended.reject(over.reason);
-  // Nobody may be waiting for it.
+  // The rejection may be unobserved.
   ended.promise.catch(() => {});
   over.addEventListener("abort", end, { once: true });
   try {

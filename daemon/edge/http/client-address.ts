@@ -1,14 +1,14 @@
 /**
- * Owns whose address a request comes from: the peer's, or, where that is a proxy that the operator trusts, what it says in
- * X-Forwarded-For. Each proxy adds the address that it was asked from at the end, so it is read from there, and no further than to
- * the first that is not trusted: what stands before that is the client's own claim.
+ * The client's address of a request: the peer's or, if that is a trusted proxy, the one in X-Forwarded-For. Each proxy appends the address
+ * of its own client, so the header is read from the end up to the first untrusted address: everything before that is the client's own
+ * claim.
  */
 import { ConfigError } from "../../core/config.ts";
 import { type Address, contains, type Range, readAddress, readRanges } from "../../domain/egress/addresses.ts";
 
 const KEY = "http.trusted_proxies";
 const MOST_RANGES = 64;
-/** Proxies behind each other; further ones are not looked for. */
+/** Proxies behind each other; further ones are ignored. */
 const MOST_HOPS = 16;
 
 /** Throws ConfigError. */
@@ -31,7 +31,7 @@ export function makeClientAddress(trusted: readonly Range[]): ClientAddress {
     const hops = (headers.get("x-forwarded-for") ?? "").split(",").slice(-MOST_HOPS).reverse();
     for (const hop of hops) {
       const address = readAddress(withoutPort(hop.trim()));
-      // Who cannot be read was asked by nobody that can be told.
+      // An unparsable hop ends the chain: the last valid address is the client's.
       if (!address) return client;
       client = address.text;
       if (!isTrusted(address)) return client;

@@ -1,6 +1,6 @@
 /**
- * Owns HTTP requests that come by another way than the HTTP port, from callers whom that way knows: the same operations, the
- * same road and the same answers.
+ * HTTP requests that arrive by another transport than the HTTP port, from callers that it has authenticated: the same operations, pipeline
+ * and responses.
  */
 import type { Source } from "../../../shared/api/audit.ts";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
@@ -19,7 +19,7 @@ import { type HttpDeps, requestIdOf } from "./server.ts";
 export interface KnownCaller {
   source: Source;
   recognise(): Caller;
-  /** What an operation is for this caller. */
+  /** Restricts an operation for this caller. */
   within(bound: Bound): Bound;
 }
 
@@ -33,7 +33,7 @@ interface Found {
 /** Never rejects. */
 export type Direct = (request: Request, known: KnownCaller) => Promise<Response>;
 
-/** `operations` are those that can be asked for on this way. */
+/** `operations` are those available by this transport. */
 export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web" | "labels">): Direct {
   const routes = deps.operations
     .filter(({ operation }) => operation.path !== "")

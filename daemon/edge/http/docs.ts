@@ -27,7 +27,7 @@ type Answer = (requestId: string, accept: string | null) => Promise<Response>;
 /** Browsers name HTML first; programs name it not at all, or take anything. */
 const prefersHtml = (accept: string | null): boolean => accept?.trimStart().startsWith("text/html") === true;
 
-/** By each path what answers a request of this id; `host` is the name of this one, `url` where clients find it. */
+/** The handler for each path, called with a request ID; `host` is the name of this host, `url` the URL for clients. */
 export function makeDocuments(host: string, url: string): Map<string, Answer> {
   const answer = (make: () => Document | Promise<Document>, more: HeaderFields = {}): Answer => {
     let made: Document | Promise<Document> | undefined;

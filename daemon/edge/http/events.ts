@@ -1,19 +1,19 @@
 /**
- * Owns how an answer that goes on is sent: as lines of JSON, or as server-sent events to those who accept them. What is not read
- * is not asked for; who stops reading for good is not waited for by anyone.
+ * Streamed responses: lines of JSON, or server-sent events for clients that accept them. Nothing is requested ahead of the reader; a reader
+ * that stops permanently is disconnected.
  */
 
 import { startTimer, stopTimer } from "../../core/clock.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 
-/** So that proxies and clients know that the stream is alive. */
+/** Keep-alive for proxies and clients. */
 const PING_EVERY_MS = 15_000;
 const PING: StreamEvent = { id: null, data: { type: "ping" } };
 const SSE = "text/event-stream";
 const NDJSON = "application/x-ndjson";
 
-/** Whether the caller asked for lines of JSON instead of one. */
+/** Whether the caller accepts lines of JSON instead of one document. */
 export function takesLines(headers: Headers): boolean {
   return headers.get("accept")?.toLowerCase().includes(NDJSON) ?? false;
 }
@@ -38,7 +38,7 @@ const toSse = once((events) =>
   joined(events.map((event) => around(event, `${event.id === null ? "" : `id: ${event.id}\n`}data: `, "\n\n"))),
 );
 
-/** What is told to many is written once for all of them. */
+/** Serializes events for many readers only once. */
 function once(write: Write): Write {
   const written = new WeakMap<readonly StreamEvent[], Uint8Array>();
   return (events) => {
@@ -49,14 +49,14 @@ function once(write: Write): Write {
   };
 }
 
-/** What stands before and after an event's bytes. */
+/** The text before and after an event's bytes. */
 interface Parts {
   before: string;
   bytes: Uint8Array | undefined;
   after: string;
 }
 
-/** Output is most of what is ever sent, and base64 needs no escapes: it is put in as it is. */
+/** Output is most of the traffic, and base64 needs no escapes: it is inserted as it is. */
 function around(
   { data, json = JSON.stringify(data), data_b64: bytes }: StreamEvent,
   before: string,
@@ -94,7 +94,7 @@ function streamOf<Value>(
   let next: Promise<IteratorResult<Value, void>> | null = null;
   let untaken: Timer | undefined;
   const turns = new Pieces(loopTime, loopTime.owner, "stream");
-  /** From the moment that something was sent until the reader asks for more. */
+  /** Runs from a write until the reader requests more. */
   const watch = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     if (!slow) return;
     untaken = startTimer(() => {

@@ -1,8 +1,7 @@
 /**
- * Owns the way through the HTTP door to the MCP door: who may speak to it, and how its messages come in. What a message means
- * is the MCP door's.
+ * HTTP endpoint of the MCP transport: authentication and reading of messages. Their meaning is in the MCP transport.
  *
- *   host, origin → key → method → message → the MCP door
+ *     host, origin → key → method → message → the MCP transport
  */
 import { isIP } from "node:net";
 import { hostname } from "node:os";
@@ -30,22 +29,22 @@ const MCP_KEY_PATHS = SET_NAMES.map(keyPathOf);
 export const MCP_PATHS: readonly string[] = [...SET_NAMES.map((set) => TOOL_SETS[set].path), ...MCP_KEY_PATHS];
 const METHODS = ["POST", "DELETE"];
 const CALL = "tools/call";
-/** What the largest of the tools' arguments takes, a file of 16 MiB. */
+/** Size of the largest tool arguments: a file of 16 MiB. */
 const MOST_MESSAGE_BYTES = 23 * 1024 * 1024;
 
-/** A message of a caller who is known. */
+/** A message of an authenticated caller. */
 export interface McpMessage {
   request: Request;
   message: Record<string, unknown>;
   /** Of the message. */
   bytes: number;
   caller: Caller;
-  /** Who the key is, also after it was rotated. */
+  /** Identity of the key across rotations. */
   first_key_id: KeyId;
   authorization: string | null;
   ip: string | null;
   request_id: string;
-  /** The trace that the request continues, where its message says nothing else. */
+  /** The trace that the request continues, if its message has no other. */
   trace: TraceContext | null;
   /** Which tools it finds. */
   tool_set: ToolSet;
@@ -55,13 +54,13 @@ export interface McpMessage {
 
 export interface McpDoor {
   answer(asked: McpMessage): Promise<Response>;
-  /** Forgets what it remembers of a client. */
+  /** Drops the cached state of a client. */
   forget(asked: { request: Request; key_id: KeyId }): void;
 }
 
 interface McpDeps {
   mcp: McpDoor;
-  /** Of where people sign applications in; null where they cannot. */
+  /** Points applications to the sign-in page; null if they cannot sign in. */
   challenge: ((lacks: readonly string[] | null, asked: URL) => string | null) | null;
   road: Road;
   aside: Aside;
@@ -94,7 +93,7 @@ export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: A
   }
 }
 
-/** How a client that was refused can be let in. */
+/** The challenge that shows a refused client how to get access. */
 function challengeOf({ challenge }: McpDeps, asked: URL, { status, code, details }: Problem): string | null {
   if (MCP_KEY_PATHS.includes(asked.pathname) || challenge === null) return null;
   if (status === 401) return challenge(null, asked);
@@ -138,7 +137,7 @@ function setOf(path: string): ToolSet {
   return SET_NAMES.find((set) => path === TOOL_SETS[set].path || path === keyPathOf(set)) ?? "usual";
 }
 
-/** An application can ask its person for what it lacks, and does so if the whole request is refused. Throws insufficient_scope. */
+/** An application can request a missing scope from its user, and does so if the whole request is refused. Throws insufficient_scope. */
 function requireGranted(
   { granted, scopes }: Caller,
   toolSet: ToolSet,
@@ -155,8 +154,8 @@ function requireGranted(
 }
 
 /**
- * A page can have its own host's name lead to this address, and then speaks to it as to its own. Not by an address, and not where
- * a certificate has shown whose the name is. Throws source_mismatch.
+ * DNS rebinding: a page can point its own host name to this address, and then has the same origin. Not possible with an address as host,
+ * nor under TLS, since the certificate proves the name. Throws source_mismatch.
  */
 function requireOwnHost(host: string, { tls, url }: HttpOptions): void {
   const isAddress = isIP(host.replace(/^\[|\]$/g, "")) !== 0;

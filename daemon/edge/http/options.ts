@@ -1,4 +1,4 @@
-/** Where and how the HTTP door listens. */
+/** Address and options of the HTTP listener. */
 
 import type { Certificate } from "../../core/certificate.ts";
 import type { Range } from "../../domain/egress/addresses.ts";
@@ -9,6 +9,6 @@ export interface HttpOptions {
   /** How clients reach the service: browsers there may open WebSockets. */
   url: string;
   tls: Certificate | null;
-  /** Proxies that say who asks. */
+  /** Proxies with a trusted X-Forwarded-For. */
   trusted_proxies: readonly Range[];
 }

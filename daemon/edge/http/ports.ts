@@ -1,8 +1,8 @@
 /**
- * Owns the way through the HTTP door to servers in guests: by `/p/{label}/…`, or by a host of the port's own. It has no key and
- * is no operation: who has the label, and for a private port its token, is let through.
+ * HTTP access to servers in guests: by `/p/{label}/…`, or by the port's own host name. It needs no key and is no operation: the label and,
+ * for a private port, its token grant access.
  *
- *   place → label → token (header, query once, cookie) → connection → exchange, or a WebSocket → the answer as it comes
+ *     place → label → token (header, query once, cookie) → connection → exchange, or a WebSocket → the response as it arrives
  */
 
 import { HOST_HEADER } from "../../../shared/api/headers.ts";
@@ -36,7 +36,7 @@ export interface PortRequest {
   /** It came by another host. */
   hop: 1 | undefined;
   upgrade: Upgrade;
-  /** Says that nobody is waited for any more but the client, who has so long to take what is there. */
+  /** Only the client is awaited from now on: it has a limited time to read the rest. */
   settled(): void;
 }
 
@@ -44,7 +44,7 @@ export interface PortDoorDeps {
   gate: Gate;
   /** The name of this host. */
   host: string;
-  /** By which other hosts are asked, and what is known of their ports; null: this one is by itself. */
+  /** Client for other hosts, and the locator of their ports; null: standalone. */
   others: HostClient | null;
   labels: Whereabouts | null;
   log: Log;
@@ -67,7 +67,7 @@ export async function answerForPort(deps: PortDoorDeps, asked: PortRequest): Pro
   }
 }
 
-/** Where the port is: here, or on the host that has it. */
+/** The port is on this host, or on another that the locator finds. */
 async function answer(deps: PortDoorDeps, asked: PortRequest, requestId: string): Promise<Response> {
   const { label } = asked.place;
   let row: PortRow;
@@ -81,7 +81,7 @@ async function answer(deps: PortDoorDeps, asked: PortRequest, requestId: string)
   return await answerHere(deps, row, asked, requestId);
 }
 
-/** As its host answers, which looks at the token and all else. */
+/** Forwards to the port's host, which checks the token and everything else. */
 async function answerElsewhere(others: HostClient, host: Host, own: string, asked: PortRequest): Promise<Response> {
   const { request, ip, settled } = asked;
   const { method, headers, signal } = request;
@@ -182,12 +182,13 @@ async function answerHere(
 }
 
 /**
- * A browser adds the cookie whoever's page asks, those of other ports below the same domain included. By a WebSocket a page of
- * somebody else could read the answer, which knows no other protection than this; by other methods than reading, change something.
+ * A browser adds the cookie whichever page sends the request, including pages of other ports below the same domain. By a WebSocket a
+ * foreign page could read the response, since WebSockets have no other protection than this; by methods other than reading, it could change
+ * data.
  */
 function requireOwnPage(headers: Headers, { scheme, host }: Place, isRead: boolean): void {
   const origin = headers.get("origin");
-  // No page can say this of itself; it also holds where the page has asked to be named nowhere, and its origin is null.
+  // A page cannot set this header itself. It is also present if the page suppresses its referrer and its origin is null.
   const isSame = ["same-origin", "none"].includes(headers.get("sec-fetch-site") ?? "");
   if (isRead || isSame || origin === null || origin === `${scheme}://${host}`) return;
   throw new ServiceError("source_mismatch", {
@@ -197,7 +198,7 @@ function requireOwnPage(headers: Headers, { scheme, host }: Place, isRead: boole
   });
 }
 
-/** To where the token is not in the URL: from then on it comes as a cookie that scripts cannot read. */
+/** Redirects to a URL without the token: from then on it is in a cookie that scripts cannot read. */
 function redirected(place: Place, search: string, token: string | null, usual: HeaderFields): Response {
   const path = place.path === "" ? "/" : place.path;
   const at = `${place.scheme}://${place.host}${place.prefix}${path}${search}`;

@@ -5,7 +5,7 @@ import { ServiceError } from "../../core/service-error.ts";
 export function readQuery(search: string): Record<string, string> {
   if (search === "") return {};
   try {
-    // URLSearchParams would put U+FFFD where the text is broken, and so name something else.
+    // URLSearchParams would put U+FFFD in place of invalid text, and so name something else.
     decodeURIComponent(search);
   } catch {
     throw new ServiceError("invalid_query", { detail: "The query is not percent-encoded UTF-8." });

@@ -11,7 +11,7 @@ import { eventsResponse } from "./events.ts";
 /** Headers of an answer as they are made: one object is read by the server faster than `Headers` that are changed. */
 export type HeaderFields = Record<string, string>;
 
-/** Those that every answer has: `host` is the name of this one. */
+/** The headers of every response: `host` is the name of this host. */
 export function usualHeaders(requestId: string, host: string): HeaderFields {
   return { "X-Request-Id": requestId, [HOST_HEADER]: host, "Cache-Control": "no-store" };
 }
@@ -54,7 +54,7 @@ export function toResponse(
   return new Response(json, { status: reply.status, headers });
 }
 
-/** A text may be six times as long in JSON: of a long one no more is written at once than this, and none before it is taken. */
+/** A text may be six times as long in JSON: a long one is written in pieces of this size, each when the reader is ready. */
 const LONG_TEXT = 64 * 1024;
 
 function hasLongText(body: object): boolean {
@@ -62,7 +62,7 @@ function hasLongText(body: object): boolean {
   return false;
 }
 
-/** As JSON.stringify writes it; a letter that two pieces share is written as its two halves, which mean the same. */
+/** As JSON.stringify writes it; a character that is split between two pieces is written as its two surrogates, which mean the same. */
 function* jsonOf(body: object): Generator<string> {
   let before = "{";
   for (const [name, value] of Object.entries(body) as [string, unknown][]) {
@@ -86,7 +86,7 @@ export function setAll(headers: Headers, fields: HeaderFields): Headers {
   return headers;
 }
 
-/** Adds what is left of the key's rate. */
+/** Adds the key's remaining rate. */
 export function addRate(headers: HeaderFields, rate: Rate | null): HeaderFields {
   if (rate === null) return headers;
   headers["RateLimit-Limit"] = String(rate.limit);

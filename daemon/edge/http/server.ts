@@ -1,6 +1,6 @@
 /**
- * Owns the HTTP door: a route for every operation of the list, and a problem for what is none.
- * It knows HTTP and hands everything else to the road.
+ * The HTTP transport: a route for every operation of the list, and a problem response for any other path. It handles HTTP only; everything
+ * else is in the pipeline.
  */
 import { isIPv4 } from "node:net";
 import { Elysia } from "elysia";
@@ -57,17 +57,17 @@ export interface HttpDeps {
   /** The way to servers in guests. */
   ports: Gate;
   mcp: McpDoor;
-  /** Pages for people; null where they are switched off. */
+  /** Web pages; null if disabled. */
   web: Web | null;
   /** The name of this host. */
   host: string;
-  /** By which other hosts are asked; null: this one is by itself. */
+  /** Client for other hosts; null: standalone. */
   others: HostClient | null;
-  /** What is known of ports of other hosts; null with `others`. */
+  /** Locator of other hosts' ports; null with `others`. */
   labels: Whereabouts | null;
-  /** What it does of SSH for other hosts; null: as above. */
+  /** SSH for other hosts; null: as above. */
   ssh: SshForHosts | null;
-  /** What other hosts ask of this one besides; null: as above. */
+  /** Handlers of other hosts' further calls; null: as above. */
   peers: PeerCalls | null;
   log: Log;
 }
@@ -85,7 +85,7 @@ type Arrivals = WeakMap<Request, Arrival>;
 export interface HttpServer extends Pick<Listener, "url" | "stop"> {
   /** Takes a new certificate for new connections. Throws, and keeps the old one, when Bun refuses it. */
   useCertificate(certificate: Certificate): void;
-  /** Serves the same to other hosts, who say for whom they ask. `members` are their certificates, as PEM. */
+  /** Serves the same operations to other hosts, which name the client. `members` are their certificates, as PEM. */
   serveMembers(
     address: { hostname: string; port: number },
     who: { own: Certificate; members: readonly string[] },
@@ -98,7 +98,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
   const app = makeApp(deps, options, arrivals, isEncrypted);
   const clientAddress = makeClientAddress(options.trusted_proxies);
   const byLocalhost = isIPv4(options.hostname) && new URL(peopleUrl(options.url)).hostname === "localhost";
-  // A client that asks localhost may come from either address of this host: it is one client, and one proxy.
+  // A client that connects to localhost may come from either address of this host: it is one client, and one proxy.
   const peerOf = (peer: string | null) => (byLocalhost && peer === LOOPBACK_6 ? LOOPBACK_4 : peer);
   const ofClient: SenderOf = (peer, headers, connection) => ({
     address: clientAddress(peerOf(peer), headers),
@@ -170,7 +170,7 @@ function makeApp(deps: HttpDeps, options: HttpOptions, arrivals: Arrivals, isEnc
   return app;
 }
 
-/** Elysia's 11 characters are beyond `https://a`: a host of one letter or two is given more, for finding the route alone. */
+/** Elysia skips 11 characters to find the path, more than `https://a` has: a host of one or two characters is padded, for routing only. */
 function routable({ request, url }: Arrival, arrivals: Arrivals): Request {
   const arrival = arrivals.get(request);
   if (url.protocol !== "https:" || url.host.length > 2 || !arrival) return request;
@@ -183,7 +183,7 @@ interface Served {
   app: App;
   arrivals: Arrivals;
   senderOf: SenderOf;
-  /** Where members alone are let in. */
+  /** Set on the listener that admits members only. */
   peers: PeerCalls | null;
 }
 
@@ -196,7 +196,7 @@ function serve(
   return Bun.serve<SocketData>({
     ...listen,
     idleTimeout: IDLE_SECONDS,
-    // File bodies are bounded by the drive's quota, all others where they are read.
+    // File bodies are bounded by the drive's quota, all others when they are read.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     websocket,
     // Bun's own page for a bug shows our sources.
@@ -213,7 +213,7 @@ function serve(
       if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
       // The next request of a proxy's connection may be another client's: it must not queue as one of this caller.
       const sender = senderOf(address, request.headers, isForwarded(request.headers) ? null : connection);
-      // Whoever waits for an answer, or reads a silent stream, is not idle.
+      // A client that waits for a response, or reads a silent stream, is not idle.
       server.timeout(request, 0);
       const arrival = new Arrival(server, request, url, sender, requestIdOf(request));
       const port = portPlaceOf(deps.ports, request, url);
@@ -226,7 +226,7 @@ function serve(
         return response === UPGRADED ? undefined : response;
       }
       if (sender.hop !== undefined) {
-        // Not where it is carried for a client, whose path may be any.
+        // Not if it is forwarded for a client: its path may be anything.
         const peer = peers && !isCarried(request.headers) ? answerPeer(peers, deps.log, request, url) : null;
         if (peer) return await peer;
         const answers = { ports: deps.ports.has, sshAccesses: (hash: string) => deps.ssh?.has(hash) ?? false };
@@ -254,12 +254,12 @@ function serve(
   });
 }
 
-/** One name or address, and a port. Of two Host headers Bun makes a list, which is none; of what is no URL, a path alone. */
+/** One name or address, and a port. Bun joins two Host headers to a list, which is invalid; for an invalid URL it gives a path alone. */
 const HOST = /^(?:[\w.~-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/;
 
-/** A connection on which nobody asks anything is closed after this time. */
+/** A connection without a request is closed after this time. */
 const IDLE_SECONDS = 120;
-/** One that takes nothing of what it is sent; the longest time that Bun's server knows, so that the slowest are not cut. */
+/** For a client that reads nothing of its response; the longest time that Bun's server supports, so that the slowest are not cut. */
 const UNREAD_SECONDS = 255;
 
 async function answer(
@@ -278,14 +278,14 @@ async function answer(
   if (!params) return refuse(deps, request, arrivals, new ServiceError("route_not_found"));
   const { headers } = request;
   const wantsSocket = isHandshake(headers);
-  // The host that a client has come to looks at where its page is from.
+  // The entry host checks the origin of the page.
   if (wantsSocket && arrival.hop === undefined && !isOwnOrigin(headers, publicUrl)) {
     const shown = usualHeaders(request_id, deps.host);
     return problemResponse(toProblem(foreignOrigin(), request_id, deps.log), shown, null);
   }
   const authorization = headers.get("authorization");
   const token = wantsSocket ? tokenOf(headers, bound.operation, url) : null;
-  // A key or token that is sent says who calls, whatever cookie the browser adds.
+  // A key or token that is sent identifies the caller, whatever cookie the browser adds.
   const session = authorization === null && token === null ? (deps.web?.sessionOf(headers) ?? null) : null;
   const path = pattern === own ? url.pathname : rewritePath(url.pathname, pattern, own);
   const read = { params, path, authorization, token, session, websocket: wantsSocket };
@@ -306,7 +306,7 @@ async function answer(
     );
   }
   const response = toResponse(reply, request_id, deps.host, headers.get("accept"), termsOf(headers.get("user-agent")));
-  // Whoever asks for the head alone reads nothing of what goes on.
+  // A HEAD request reads nothing of a stream.
   if (request.method === "HEAD" && reply.kind === "done" && (reply.done.events || reply.done.stream))
     await response.body?.cancel();
   return response;
@@ -314,7 +314,7 @@ async function answer(
 
 const isOfApi = ({ pathname }: URL) => pathname.startsWith("/v1/");
 
-/** Answers what is no operation; under /v1 only to those with a key, as everything there. */
+/** Answers requests without an operation; under /v1 only for callers with a key, like everything there. */
 function refuse(
   deps: HttpDeps,
   request: Request,
@@ -341,7 +341,7 @@ function refuse(
   return problemResponse(problem, headers, retryAfterOf(shown, problem));
 }
 
-/** Answers what says of no host, or of several, that it is asked: who relayed it may have meant another. */
+/** Answers requests that name no host, or several: a relay may have meant another. */
 function hostless({ log, host }: HttpDeps, request: Request): Response {
   const request_id = requestIdOf(request);
   const headers = usualHeaders(request_id, host);
@@ -349,7 +349,7 @@ function hostless({ log, host }: HttpDeps, request: Request): Response {
   return problemResponse(toProblem(error, request_id, log), headers, null);
 }
 
-/** Answers what fell through everything else, which is a bug. */
+/** Answers unhandled errors, which are bugs. */
 function unexpected({ log, host }: HttpDeps, error: unknown): Response {
   const request_id = newId("req");
   const headers = usualHeaders(request_id, host);

@@ -1,6 +1,6 @@
 /**
- * Owns the service's own certificate for tls.mode = "self-signed": made once, kept in the data directory, made anew
- * when it nears its end or its names no longer fit. Clients trust it by its file, so it is kept as long as it can be.
+ * The service's own certificate for tls.mode = "self-signed": created once, stored in the data directory, renewed when it nears its expiry
+ * or its names no longer fit. Clients trust it by its file, so it is kept as long as possible.
  */
 import { X509Certificate } from "node:crypto";
 import { mkdirSync } from "node:fs";
@@ -38,7 +38,7 @@ export async function loadSelfSigned(
   return made;
 }
 
-/** Null when there is none or a crash has parted certificate and key: both are made anew then. */
+/** Null if absent, or if a crash has separated certificate and key: both are created again then. */
 function readKept(directory: string): Certificate | null {
   try {
     return readPair(selfSignedFile(directory), join(directory, "key.pem"));

@@ -1,6 +1,6 @@
 /**
- * Owns noticing that the certificate's files have changed. A new certificate counts once it and its key are there and
- * belong together, however many writes and renames that takes; until then the one before stays.
+ * Watches the certificate's files. A new certificate is used once it and its key exist and match, however many writes and renames that
+ * takes; until then the previous one stays in use.
  */
 import { type FSWatcher, readlinkSync, watch } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -13,7 +13,9 @@ import type { Paths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
 import { loadCertificate } from "./tls.ts";
 
-/** For file systems that tell nothing, directories that were replaced whole, and the age of a self-signed one. */
+/**
+ * Poll interval, for file systems without notifications, directories that were replaced whole, and the age of a self-signed certificate.
+ */
 const LOOK_ANYWAY_MS = 3_600_000;
 /** As many as the kernel follows (ELOOP). */
 const MAX_LINKS = 40;
@@ -25,8 +27,8 @@ interface WatchDeps {
 }
 
 /**
- * Calls `onChange` with every usable certificate that differs from the one in use, `served` at first.
- * When `onChange` throws, or what is found cannot be used, that is logged once and the one before stays in use.
+ * Calls `onChange` with every usable certificate that differs from the one in use, `served` at first. If `onChange` throws, or the files
+ * are not usable, that is logged once and the previous certificate stays in use.
  */
 export function watchCertificate(
   deps: WatchDeps,
@@ -68,7 +70,7 @@ export function watchCertificate(
   return {
     close: () => {
       stopTimer(timer);
-      asked = true; // no further look begins
+      asked = true; // no further check starts
       for (const watcher of watchers.values()) watcher.close();
       watchers.clear();
     },
@@ -95,7 +97,7 @@ function watchDirectories(watchers: Map<string, FSWatcher>, files: readonly stri
   }
 }
 
-/** Every directory whose entries decide what `file` is: the holders of the links on its path, and its last one. */
+/** Every directory with an entry that determines `file`: the parents of the symbolic links on its path, and its last directory. */
 function* directoriesOf(file: string, links = 0): Generator<string> {
   let directory = "/";
   const parts = resolve(file).split("/").filter(Boolean);

@@ -1,6 +1,6 @@
 /**
- * Owns what the configuration says about listening with HTTP: the address, whether with TLS, and the certificate.
- * Making one is in tls-self-signed.ts, noticing a new one in tls-watch.ts, serving it in ../listener.ts.
+ * Configuration of the HTTP listener: address, TLS mode and certificate. Creating a certificate is in tls-self-signed.ts, watching for a
+ * new one in tls-watch.ts, serving it in ../listener.ts.
  */
 import { isIP } from "node:net";
 import { type Certificate, readPair } from "../../core/certificate.ts";
@@ -11,14 +11,14 @@ import type { Range } from "../../domain/egress/addresses.ts";
 import type { ServeTls } from "../listener.ts";
 import { trustedProxies } from "./client-address.ts";
 
-/** Of TLS 1.2 only suites that authenticate what they encrypt, with keys that nobody has afterwards (RFC 9325, 4.2). */
+/** Of TLS 1.2 only AEAD suites with forward secrecy (RFC 9325, 4.2). */
 const TLS_1_2_CIPHERS = ["ECDSA", "RSA"]
   .flatMap((key) =>
     ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map((suite) => `ECDHE-${key}-${suite}`),
   )
   .join(":");
 
-/** What clients are served with. */
+/** TLS options for clients. */
 export function tlsOf({ cert, key }: Certificate): ServeTls {
   return { cert, key, ciphers: TLS_1_2_CIPHERS };
 }
@@ -30,9 +30,9 @@ export interface ListenPlan {
   tls: "off" | "files" | "self-signed";
   /** How a client on this host reaches the service, without a slash at its end; http.base_url when that is set. */
   url: string;
-  /** Below it each exposed port has a host of its own, with a port where it is not 443; null without one. */
+  /** Below it each exposed port has its own host name, with a port if that is not 443; null: not configured. */
   ports_domain: string | null;
-  /** Proxies that say who asks. */
+  /** Proxies with a trusted X-Forwarded-For. */
   trusted_proxies: readonly Range[];
 }
 
@@ -53,12 +53,12 @@ export function planListen(config: Config): ListenPlan {
   return { hostname, port, tls, url, ports_domain: portsDomain(config), trusted_proxies };
 }
 
-/** The certificate to serve; null without TLS. Throws ConfigError that names the file and what is wrong with it. */
+/** The certificate to serve; null without TLS. Throws ConfigError that names the file and its error. */
 export async function loadCertificate(config: Config, paths: Pick<Paths, "tls">): Promise<Certificate | null> {
   const { tls, hostname, ports_domain } = planListen(config);
   if (tls === "off") return null;
   if (tls === "files") return readPair(config["tls.cert"], config["tls.key"]);
-  // Its library is loaded only by those who use it.
+  // Its library is loaded only if it is used.
   const { loadSelfSigned } = await import("./tls-self-signed.ts");
   const hosts = WILDCARDS.has(hostname) ? [] : [hostname];
   const base = baseUrl(config)?.hostname.replace(/^\[|\]$/g, "");

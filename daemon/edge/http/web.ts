@@ -1,4 +1,4 @@
-/** Owns the way through the HTTP door to the web's: what a page's request is made of. What a page is, is the web's. */
+/** HTTP endpoint of the web transport: builds the request of a page. The pages are in the web transport. */
 import type { Caller } from "../../core/operation.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardJson } from "../hosts/forward.ts";
@@ -9,9 +9,9 @@ import { setAll, usualHeaders } from "./reply.ts";
 export interface Web {
   has(path: string): boolean;
   answer(asked: PageRequest): Promise<Response>;
-  /** What a client of MCP is told that has no good token, or one that lacks these scopes; null where nobody can sign in. */
+  /** The challenge for an MCP client without a valid token, or without these scopes; null if sign-in is not possible. */
   challenge(lacks: readonly string[] | null, asked: URL): string | null;
-  /** Who is signed in, for a request of the API; null without a session's cookie. */
+  /** The signed-in user, for a request of the API; null without a session's cookie. */
   sessionOf(headers: Headers): (() => Caller) | null;
 }
 
@@ -22,7 +22,7 @@ interface Asked extends Pick<PageRequest, "url" | "ip" | "request_id"> {
 interface WebDeps {
   /** The name of this host. */
   host: string;
-  /** By which other hosts are asked; null: this one is by itself. */
+  /** Client for other hosts; null: standalone. */
   others: HostClient | null;
 }
 
@@ -33,13 +33,13 @@ export async function answerForWeb(web: Web, { host, others }: WebDeps, asked: A
   const ask: PageRequest["ask"] =
     others &&
     (async (other, path, query, until) => {
-      // This host has looked at where the visit comes from.
+      // This host has checked the origin of the request.
       const said = { cookie: headers.get("cookie") ?? "", "sec-fetch-site": "same-origin" };
       const read = { method: "GET", path, query, headers: said };
       return await forwardJson(others, other, read, { ip, request_id, own: host }, AbortSignal.any([signal, until]));
     });
   const response = await web.answer({ method, headers, signal, body, ask, url, ip, request_id });
-  // Nothing is kept but what says that it may be.
+  // Not cached, unless the response allows it.
   const kept = response.headers.get("cache-control");
   setAll(response.headers, usualHeaders(request_id, host));
   if (kept !== null) response.headers.set("cache-control", kept);

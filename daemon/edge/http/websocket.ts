@@ -1,8 +1,8 @@
 /**
- * Owns WebSockets at the HTTP door: who may open one, and how a conversation's two sides meet.
+ * WebSockets of the HTTP transport: handshake, and the connection of a conversation's two sides.
  *
- * The handshake is an operation like any other. A token may come as a subprotocol, because browsers can send no header
- * and a query ends up in logs. A screen's ticket may come in the query, where a viewer can say it nowhere else. A foreign page is refused by its Origin.
+ * The handshake is an operation like any other. A token may come as a subprotocol, because browsers can send no header and a query ends up
+ * in logs. A screen's ticket may come in the query, since a viewer can send it nowhere else. A foreign page is refused by its Origin.
  */
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import type { Operation } from "../../../shared/api/contract.ts";
@@ -12,24 +12,24 @@ import type { Conversation, Talker } from "../../core/conversation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { countInTurn } from "../../core/turn.ts";
 
-/** A client is pinged, and gone when nothing came from it for so long. */
+/** A client is pinged, and disconnected after this time without data from it. */
 const IDLE_SECONDS = 60;
 /** Most that a browser shows of a reason. */
 const MOST_REASON_BYTES = 123;
 const TOO_LARGE = 1009;
-/** Messages of a client in one turn of the event loop, beyond which it is disconnected: each costs a call, however small. */
+/** Messages of a client within one turn of the event loop, above which it is disconnected: each costs a call, however small. */
 const MOST_IN_A_TURN = 2_000;
 const TOO_MANY = 1008;
 
-/** What the route's handler answers with once the connection is no longer HTTP's. */
+/** The response of the route's handler when the connection was upgraded. */
 export const UPGRADED = new Response(null);
 
-/** Makes a connection a conversation's, with these headers in the answer; false when its handshake is none. */
+/** Upgrades a connection for a conversation, with these headers in the response; false if its handshake is invalid. */
 export type Upgrade = (conversation: Conversation, answered: Headers) => boolean;
 
 export interface SocketData {
   conversation: Conversation;
-  /** Who waits until there is room for more. */
+  /** The sender that waits for buffer space. */
   drained: PromiseWithResolvers<void> | null;
   /** Counts its messages in a turn of the event loop. */
   countMessage(): number;
@@ -65,7 +65,7 @@ export function tokenOf(headers: Headers, { query }: Pick<Operation, "query">, {
 /** Headers that take one of the subprotocols which a client offers. */
 export function takenProtocol(headers: Headers): Headers {
   const offered = protocolsOf(headers);
-  // A browser gives up unless one of its offers is taken; the token is said back only to who offers nothing else.
+  // A browser closes the connection unless one of its offers is accepted; the token is echoed only to a client that offers nothing else.
   const chosen = offered.find((each) => each === TERMINAL_PROTOCOL) ?? offered[0];
   return new Headers(chosen === undefined ? {} : { "Sec-WebSocket-Protocol": chosen });
 }
@@ -106,7 +106,7 @@ function talkerOf(socket: ServerWebSocket<SocketData>): Talker {
     send: async (message) => {
       if (typeof message === "string") socket.sendText(message);
       else socket.sendBinary(message);
-      // Everything that has not left for the kernel counts: a client that does not read is felt at once.
+      // Everything that is not yet in the kernel counts: a client that does not read causes backpressure immediately.
       if (socket.readyState !== WebSocket.OPEN || socket.getBufferedAmount() === 0) return;
       data.drained ??= Promise.withResolvers<void>();
       await data.drained.promise;

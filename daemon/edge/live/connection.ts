@@ -1,12 +1,12 @@
 /**
- * One live connection: streams of the API over one WebSocket. Each stream is a call of its own, which the HTTP door answers as it
- * answers any other, so that scopes, rates, records and forwarding to other hosts are those of the call.
+ * One live connection: streams of the API over one WebSocket. Each stream is a separate call, which the HTTP transport answers like any
+ * other, so that scopes, rates, audit and forwarding to other hosts are those of the call.
  *
- *   client  open ──▶ the door answers ──▶ opened ──▶ data … ──▶ ended
- *                          └──▶ refused
+ *     client  open ──▶ the transport answers ──▶ opened ──▶ data … ──▶ ended
+ *                                └──▶ refused
  *
- * One frame at a time is on its way to the client, and each stream holds one more at most: a client that does not read makes its
- * streams wait, and is disconnected after a minute.
+ * One frame at a time is in transit to the client, and each stream buffers one more at most: a client that does not read delays its
+ * streams, and is disconnected after a minute.
  */
 import { LIVE_CLOSE, MOST_LIVE_FRAME_BYTES, MOST_LIVE_STREAMS, MOST_UNREAD_BYTES } from "../../../shared/api/live.ts";
 import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
@@ -19,7 +19,7 @@ import { dataFrame, streamPathOf, wantedOf } from "./frames.ts";
 export type Ask = (path: string, signal: AbortSignal) => Promise<Response>;
 
 const SLOW_MS = 60_000;
-/** Requests for streams within one turn of the event loop, beyond which a client is disconnected: each costs a refusal. */
+/** Requests for streams within one turn of the event loop, above which a client is disconnected: each costs a refusal. */
 const MOST_OPENED_IN_A_TURN = 8 * MOST_LIVE_STREAMS;
 /** A problem is shorter. */
 const MOST_PROBLEM_BYTES = 64 * 1024;

@@ -36,7 +36,7 @@ export function makeLive({ hold }: { hold: Hold }): Live {
         letGo();
       });
       open.set(connection, caller.org_id);
-      // The operator's key and guests are known in another way, and each of their streams is checked by itself.
+      // The operator's key and guests authenticate in another way, and each of their streams is checked separately.
       const held = caller.session ?? (caller.kind ? null : caller.key_id);
       if (held !== null)
         letGo = hold(held, () => connection.end("unauthorized", "the credentials are no longer valid"));

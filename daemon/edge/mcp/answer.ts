@@ -1,6 +1,6 @@
 /**
- * The form of a tool's answer: one object, as structured content and as the same JSON in text. Output of commands and contents of
- * files stand in the text alone.
+ * Form of a tool's response: one object, as structured content and as the same JSON in text. Output of commands and contents of files are
+ * in the text alone.
  */
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Problem } from "../../../shared/api/errors.ts";
@@ -9,7 +9,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "./call.ts";
 import { compact } from "./compact.ts";
 
-/** The call that continues where this one stopped. */
+/** The call that continues from here. */
 export interface NextCall {
   tool: string;
   arguments: Arguments;
@@ -33,18 +33,18 @@ export interface Success {
 
 export type Answer = Success | Failure;
 
-/** A refusal is at most so long as JSON. */
+/** Longest refusal as JSON. */
 const MOST_REFUSAL = 1000;
 /** Characters of the arguments of a next call; longer ones the client has itself. */
 const MOST_REPEATED = 4_000;
 const MOST_SENTENCE = 320;
 const MOST_DETAILS = 300;
 const MOST_FIELDS = 5;
-/** A result is at most so long as JSON, which stands in an answer twice, where the client gave no limit. */
+/** Longest result as JSON, which is in a response twice, if the client gave no limit. */
 export const MOST_RESULT = 18_000;
 const MOST_WORDS = 2_000;
 
-/** What an operation answered, as it is. */
+/** An operation's response, unchanged. */
 export function answerOf(reply: Exclude<Reply, { kind: "late" }>): Answer {
   return reply.kind === "done" ? { ok: true, result: reply.body } : failed(reply);
 }
@@ -53,7 +53,7 @@ export function failed({ problem, retry_after_seconds }: Refused, next?: NextCal
   return { ok: false, problem, retry_after_seconds, ...(next ? { next } : {}) };
 }
 
-/** For what has no end of its own within the time of a tool, and cannot be told in parts. */
+/** For an operation that does not finish within the time of a tool, and has no partial results. */
 export function stillUnderWay(call: ToolCall, next?: NextCall): Failure {
   const error = new ServiceError("not_ready", {
     detail: `${call.tool.name} is still running after ${MAX_TOOL_WAIT_MS / 1000} s.`,
@@ -92,7 +92,7 @@ function refusal({ problem, retry_after_seconds, next }: Failure): Arguments {
   return parts;
 }
 
-/** Cuts lists and texts of a result that is too long, and adds how much is left out. */
+/** Truncates lists and texts of a result that is too long, and adds how much is left out. */
 export function bounded(result: Arguments): Arguments {
   if (sizeOf(result) <= MOST_RESULT) return result;
   const lists = Object.entries(result).filter((member): member is [string, unknown[]] => Array.isArray(member[1]));

@@ -1,6 +1,6 @@
 /**
- * Owns one call of a tool on its way: it asks operations, each of which walks the road as a request of the same caller, and
- * keeps to the time that a tool may take. What it gives up waiting for goes on.
+ * One call of a tool: it calls operations, each of which passes the pipeline as a request of the same caller, within the time limit of a
+ * tool. Operations that it no longer awaits continue.
  */
 import { hash } from "node:crypto";
 import type { TProperties } from "@sinclair/typebox";
@@ -31,12 +31,12 @@ export type Arguments = Record<string, unknown>;
 
 /** The HTTP request that a call came with. */
 export interface Visit {
-  /** Who the caller's key is, also after it was rotated. */
+  /** Identity of the caller's key across rotations. */
   first_key_id: KeyId;
   authorization: string | null;
   ip: string | null;
   request_id: string;
-  /** What its operations continue. */
+  /** The trace that its operations continue. */
   trace: TraceContext | null;
   /** How large it was. */
   bytes: number;
@@ -53,10 +53,10 @@ export interface Refused {
 export type Reply =
   | { kind: "done"; done: Done<Operation>; body: Arguments; file?: FileBytes }
   | Refused
-  /** It takes longer than the tool may, or nobody waits for it any more. */
+  /** It takes longer than the tool may, or the client is gone. */
   | { kind: "late" };
 
-/** After a wait, for looking at what has come of it. */
+/** Reserved after a wait, for reading the result. */
 const ANSWER_MS = 3000;
 /** A message is larger than the arguments in it. */
 const ENVELOPE_BYTES = 16 * 1024;
@@ -65,7 +65,7 @@ export interface CallDeps {
   bound: ReadonlyMap<string, Bound>;
   road: Road;
   traces: Traces;
-  /** By which other hosts are asked; null: this one is by itself. */
+  /** Client for other hosts; null: standalone. */
   others: { client: HostClient; own: string } | null;
   log: Log;
 }
@@ -124,17 +124,17 @@ export class ToolCall {
     return `${tool} ${JSON.stringify(args)}`;
   }
 
-  /** What is left of the time that the call may take. */
+  /** The rest of the time that the call may take. */
   get leftMs(): number {
     return Math.max(0, this.#deadline - monotonicMs());
   }
 
-  /** Of what it begins; with an idempotency key the same each time that this key sends it. `place` is where it counts. */
+  /** Name of a resource that it creates; with an idempotency key the same for each retry by this key. `place` is its scope. */
   nameOf(kind: BegunKind, idempotencyKey: string | undefined, place: readonly string[]): string {
     return nameOf(kind, idempotencyKey, [this.#visit.first_key_id, ...place]);
   }
 
-  /** How long it may wait for what it wants to wait for. */
+  /** How much of the desired wait is possible. */
   waitMs(wantedMs: number): number {
     return Math.max(0, Math.min(wantedMs, Math.floor(this.leftMs - ANSWER_MS)));
   }
@@ -258,12 +258,15 @@ export class ToolCall {
     };
   }
 
-  /** What the client sent tells one call from another, not what became of it on the way; a key that the tool gave is sent next time. */
+  /**
+   * The client's arguments identify the call, not the request derived from them; a key that the tool has generated is sent in the next
+   * call.
+   */
   #sentSha256(key: string): string {
     return hash("sha256", JSON.stringify({ ...this.given, idempotency_key: key }));
   }
 
-  /** Asks another host for its part of what is read here. */
+  /** Requests another host's part of this read. */
   async #askPart(
     host: Host,
     operation: Operation,
@@ -279,7 +282,7 @@ export class ToolCall {
     return await forwardJson(others.client, host, asked, about, AbortSignal.any([this.#signal, until]));
   }
 
-  /** Asks another host for the operation as it is over REST. */
+  /** Forwards the operation to another host as a REST request. */
   async #forward(
     host: Host,
     name: string,
@@ -348,7 +351,7 @@ export class ToolCall {
   }
 }
 
-/** `{name*}` is the rest of a path, whose slashes stay. */
+/** `{name*}` is the rest of a path: its slashes are not encoded. */
 const pathOf = ({ path }: Operation, params: Record<string, string>) =>
   path.replaceAll(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) => {
     const text = params[name] ?? "";
@@ -365,7 +368,7 @@ const loose = new WeakMap<Bound, Bound>();
 const strictly = new WeakMap<Bound, Map<Tool, Bound>>();
 const checks = new WeakMap<Tool, InputCheck>();
 
-/** An operation whose query is in its body. */
+/** An operation with its query in its body. */
 function inOneBody(bound: Bound): Bound {
   return remembered(loose, bound, () => withBody(bound, argumentsOf(bound.operation)));
 }

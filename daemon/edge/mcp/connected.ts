@@ -1,7 +1,4 @@
-/**
- * Owns the record that a client of MCP has connected: once for each key and client while the service runs. What a client calls itself
- * is its own word.
- */
+/** Records that an MCP client has connected: once for each key and client while the service runs. A client's name is its own claim. */
 import { CLIENT_INFO_META_KEY, isInitializeRequest } from "@modelcontextprotocol/server";
 import type { KeyId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -9,13 +6,13 @@ import type { Caller } from "../../core/operation.ts";
 import type { AuditEntry } from "../../domain/audit/index.ts";
 
 const MOST_KEYS = 4096;
-/** Of one key; those beyond it are not told. */
+/** Clients per key; further ones are not recorded. */
 const MOST_CLIENTS = 16;
 const MOST_NAME = 64;
 
 export class Connected {
   readonly #record: (entry: AuditEntry) => void;
-  /** Those that were heard of last come last. */
+  /** In LRU order, the most recent last. */
   readonly #known = new Map<KeyId, Set<string>>();
 
   constructor(record: (entry: AuditEntry) => void) {
@@ -45,7 +42,7 @@ export class Connected {
   }
 }
 
-/** Name and version, as a client says them first, or with every message. */
+/** Name and version that a client sends first, or with every message. */
 function clientOf(message: Record<string, unknown>): string | null {
   const params = Object(message.params);
   const { name, version } = Object(

@@ -1,6 +1,6 @@
 /**
- * Owns the MCP door: messages of clients that the HTTP door has let in. Both generations of the protocol are served by the SDK,
- * without anything that must be remembered between two messages; what is remembered all the same is in sessions.ts.
+ * The MCP transport: messages of clients that the HTTP transport has authenticated. The SDK serves both generations of the protocol without
+ * state between messages; the optional state is in sessions.ts.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -29,7 +29,7 @@ interface Asked extends Visit {
 }
 
 const SESSION_HEADER = "mcp-session-id";
-/** What clients of the newest revision begin with. */
+/** First method of clients of the newest revision. */
 const DISCOVER = "server/discover";
 const SESSION_NAME = /^[\x21-\x7e]{1,128}$/;
 
@@ -67,7 +67,7 @@ export function makeMcpDoor(deps: McpDoorDeps) {
       const session = sessions.of(key_id, opened ?? sessionOf(request, message));
       if (message.method === DISCOVER) session.open();
       const cancelled = cancelledIn(message);
-      // By their numbers calls are told apart within a session only.
+      // Call numbers are unique within a session only.
       if (cancelled !== null && request.headers.has(SESSION_HEADER)) session.cancel(cancelled);
       clients.set(request, { ...visit, session, tool_set, org_id: caller.org_id, agent_id: caller.agent_id ?? null });
       const response = await handler.fetch(request, { parsedBody: message });
@@ -75,7 +75,7 @@ export function makeMcpDoor(deps: McpDoorDeps) {
       return response;
     },
     forget: ({ request, key_id }: { request: Request; key_id: KeyId }) => sessions.end(key_id, sessionOf(request, {})),
-    /** Ends what is under way, when its answers are told or `graceMs` is over. */
+    /** Ends calls in progress when their responses are sent or `graceMs` is over. */
     stop: async (graceMs: number) => {
       await within(Promise.all(calls), graceMs, "the answers of tools").catch(() => {});
       await handler.close();
@@ -83,7 +83,7 @@ export function makeMcpDoor(deps: McpDoorDeps) {
   };
 }
 
-/** Clients of the newest revision have no session: one that says who it is is told from others of the same key. */
+/** Clients of the newest revision have no session: the client's name and version distinguish it from others of the same key. */
 function sessionOf(request: Request, message: Record<string, unknown>): string {
   const given = request.headers.get(SESSION_HEADER);
   if (given !== null && SESSION_NAME.test(given)) return given;
@@ -91,7 +91,7 @@ function sessionOf(request: Request, message: Record<string, unknown>): string {
   return `${name} ${version}`.slice(0, 256);
 }
 
-/** The call that a client no longer waits for, where it says so in a message of its own. */
+/** The call that a client has cancelled by a notification. */
 function cancelledIn({ method, params }: Record<string, unknown>): string | number | null {
   if (method !== "notifications/cancelled") return null;
   const { requestId } = Object(params);

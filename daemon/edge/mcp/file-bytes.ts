@@ -47,7 +47,7 @@ export async function outcomeOf(answer: Response): Promise<Outcome> {
   };
 }
 
-/** The bytes of an answer that is a part of a file; null for one that has fields. */
+/** The bytes of a response that is a part of a file; null if it has fields. */
 export async function bytesOf({ bytes, answer }: Done<Operation>): Promise<FileBytes | null> {
   if (bytes) return { bytes: await wholeOf(bytes.stream), size_bytes: bytes.size_bytes };
   if (!answer || /json/.test(answer.headers.get("content-type") ?? "")) return null;

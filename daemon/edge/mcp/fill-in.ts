@@ -1,4 +1,4 @@
-/** Arguments that a model leaves out, where one value is obvious. */
+/** Defaults for arguments that a model leaves out, if one value is obvious. */
 import { randomBytes } from "node:crypto";
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import type { Tool } from "../../../shared/api/tool.ts";

@@ -58,7 +58,7 @@ export function nearestTool(name: string, known: readonly string[]): string | nu
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "_")
     .slice(0, 128);
-  // A tool of another set with similar letters, or one that describes a room, has another purpose.
+  // A tool of another set with similar letters, or that describes a room, has another purpose.
   const isOfOtherSet = TOOL_SETS.all.tools.has(name);
   for (const [words, tools] of MEANINGS) {
     const found = words.test(plain) ? tools.find((each) => known.includes(each)) : undefined;

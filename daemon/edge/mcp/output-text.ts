@@ -3,7 +3,7 @@ import { textOf } from "../../core/text.ts";
 
 export const HEAD_BYTES = 4 * 1024;
 export const TAIL_BYTES = 12 * 1024;
-/** An answer's text is at most so long as JSON: control characters take six bytes each there. */
+/** Longest text of a response as JSON: control characters take six bytes each there. */
 const MOST_ESCAPED = 36_000;
 
 export interface Streams {

@@ -4,7 +4,7 @@ import type { Arguments, ToolCall } from "./call.ts";
 import { compact } from "./compact.ts";
 import type { Session } from "./sessions.ts";
 
-/** Looks before the call if the session has not looked; the session keeps the findings for its next success. */
+/** Checks before the call, unless the session has checked; the session keeps the findings for its next success. */
 export async function preflight(call: ToolCall, session: Session): Promise<void> {
   const { name, hints } = call.tool;
   if (name === "health" || name === "usage") session[name] = true;

@@ -1,11 +1,11 @@
-/** Reports progress to MCP clients that asked for it. */
+/** Progress notifications for MCP clients that request them. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
 
 const EVERY_MS = 5000;
 
-/** Until it is stopped; a client that gave no token is told nothing. */
+/** Runs until stopped; does nothing for a client without a token. */
 export function reportProgress(name: string, { mcpReq }: ServerContext): { stop(): void } {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return { stop: () => {} };
@@ -14,7 +14,7 @@ export function reportProgress(name: string, { mcpReq }: ServerContext): { stop(
     const progress = Math.round((monotonicMs() - startedAt) / 1000);
     const message = `${name} has been running for ${progress} s.`;
     const params = { progressToken, progress, total: MAX_TOOL_WAIT_MS / 1000, message };
-    // Who has gone needs no progress.
+    // Ignored if the client is gone.
     mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   };
   const timer = startInterval(report, EVERY_MS);

@@ -1,4 +1,4 @@
-/** Owns the catalogue of prompts as MCP has it: clients show them as commands with a slash. */
+/** The catalogue of prompts in MCP's form: clients show them as slash commands. */
 import {
   type GetPromptRequest,
   type GetPromptResult,
@@ -12,7 +12,7 @@ import { FILLINGS, fill, toolsOf } from "../../../shared/prompts/prompt.ts";
 
 const KNOWN = new Set(TOOL_SETS.all.tools.keys());
 
-/** Those that a client can follow by the tools that it has. */
+/** The prompts that a client can follow with its tools. */
 function listed({ tools }: (typeof TOOL_SETS)[ToolSet]): ListPromptsResult["prompts"] {
   const can = PROMPTS.filter((prompt) => toolsOf(prompt, KNOWN).every((name) => tools.has(name)));
   return can.map(({ name, title, about, takes }) => ({
@@ -29,7 +29,7 @@ export const LISTED_PROMPTS: Record<ToolSet, ListPromptsResult["prompts"]> = {
   all: listed(TOOL_SETS.all),
 };
 
-/** Throws where there is no such prompt. */
+/** Throws if the prompt is unknown. */
 export function getPrompt({ params }: GetPromptRequest): GetPromptResult {
   const prompt = promptNamed(params.name);
   if (!prompt) throw new ProtocolError(INVALID_PARAMS, `There is no prompt ${params.name.slice(0, 128)}.`);

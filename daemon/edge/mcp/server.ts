@@ -1,6 +1,6 @@
 /**
- * Owns what an MCP client meets: the lists of tools and prompts, and a call from its arguments to its result. A server is made for each
- * request, by the SDK's way of serving both generations of the protocol; what it shows is made once.
+ * The MCP server for a client: the lists of tools and prompts, and a call from its arguments to its result. A server is created for each
+ * request, which is the SDK's way to serve both generations of the protocol; the lists are created once.
  */
 import {
   type CallToolRequest,
@@ -49,7 +49,7 @@ const LISTED: Record<ToolSet, ListToolsResult["tools"]> = {
   all: listed(TOOL_SETS.all.tools),
 };
 
-/** Whose request a server is for. */
+/** The client of a server. */
 export interface Client extends Visit {
   session: Session;
   tool_set: ToolSet;
@@ -58,7 +58,7 @@ export interface Client extends Visit {
   agent_id: string | null;
 }
 
-/** `track` is told of every call. */
+/** `track` is called with every call. */
 export function makeServer(deps: CallDeps, client: Client, track: (call: Promise<unknown>) => void): Server {
   const cache = { ttlMs: LIST_TTL_MS, cacheScope: "public" as const };
   const server = new Server(
@@ -145,7 +145,7 @@ function advised(answer: Answer, tool: Tool, tools: ReadonlyMap<string, unknown>
   return { ...answer, problem: { ...problem, hint } };
 }
 
-/** Of a tool's call: it continues what its `_meta` says, else what its HTTP request says. */
+/** Span of a tool's call: its parent is in `_meta`, else in its HTTP request. */
 function toolSpan({ traces }: CallDeps, client: Client, tool: Tool, meta: Record<string, unknown> | undefined): Span {
   const parent = readTraceparent(meta?.[TRACEPARENT]) ?? client.trace;
   return beginOrRoot(traces, parent, !tool.hints.readOnlyHint, {

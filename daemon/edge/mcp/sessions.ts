@@ -1,14 +1,14 @@
 /**
- * Owns what is remembered between the requests of one MCP client: whether it has looked at health and usage, and which of its
- * calls are under way. The protocol's newest revision has no sessions, so that nothing here is needed to answer a request; what
- * was forgotten costs a client one more look. Clients of that revision with one key and one name share what they have looked at,
- * until one of them connects; calls under way are told apart by number only where a session has an id.
+ * State between the requests of one MCP client: whether it has checked health and usage, and its calls in progress. The protocol's newest
+ * revision has no sessions, so no response depends on this state; losing it costs a client one more check. Clients of that revision with
+ * the same key and name share their checks until one of them connects; calls in progress are distinguished by number only if a session has
+ * an ID.
  */
 import type { KeyId } from "../../../shared/ids.ts";
 import { monotonicMs } from "../../core/clock.ts";
 
 const MOST_SESSIONS = 4096;
-/** Who has been silent for so long looks again before changing anything. */
+/** After this time without a request, a client checks again before a change. */
 const SESSION_MS = 60 * 60_000;
 
 export class Session {
@@ -33,7 +33,7 @@ export class Session {
     this.#calls.get(id)?.abort();
   }
 
-  /** A client begins: what one before it has looked at, it has not. */
+  /** Resets the checks for a newly connected client. */
   open(): void {
     this.health = false;
     this.usage = false;
@@ -42,10 +42,10 @@ export class Session {
 }
 
 export class Sessions {
-  /** Those that were used last come last. */
+  /** In LRU order, the most recent last. */
   readonly #sessions = new Map<string, Session>();
 
-  /** A key never gets to another's session, whatever it says that its own is called. */
+  /** Sessions are separate per key, whatever name a client gives. */
   of(keyId: KeyId, name: string): Session {
     const id = `${keyId} ${name}`;
     const known = this.#sessions.get(id);

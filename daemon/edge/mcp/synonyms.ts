@@ -57,7 +57,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["checkpoint_id", "checkpoint"],
   ["language", "lang"],
 ];
-/** Names that stand for a tool's own argument in this tool alone. */
+/** Aliases of an argument in one tool only. */
 const OWN: Record<string, Record<string, string>> = {
   room_create: { name: "room_id", id: "room_id" },
   room_get: { name: "room_id", id: "room_id" },
@@ -87,7 +87,7 @@ const MILLISECONDS = ["timeout_ms", "wait_ms", "timeoutMs", "waitMs"];
 /** Tools with a time that bounds waiting. */
 const WAITS = ["agent_wait"];
 
-/** More arguments than any tool has: each is looked for among all synonyms, and a message may have a quarter of a million. */
+/** More arguments than any tool has: each is compared with all synonyms, and a message may have a quarter of a million. */
 const MOST_ARGUMENTS = 200;
 
 /** Whether an argument of this name means a sandbox. */
@@ -215,7 +215,7 @@ function spellMessages(schema: TSchema | undefined, given: Arguments, taken: str
   const fields: Record<string, TSchema> = schema?.items?.properties ?? {};
   const item = { name: "agent_send", input: { properties: fields } } as unknown as Tool;
   const messages = given.messages as unknown[];
-  // The service refuses more, without a look at each.
+  // The service refuses longer lists without reading each item.
   if (messages.length > Number(schema?.maxItems ?? 0)) return;
   given.messages = messages.map((message) => {
     if (typeof message !== "object" || message === null) return message;

@@ -1,7 +1,7 @@
 /**
- * Owns what the gateway offers: nothing with SHA-1, CBC or NIST's curves, and no exchange of keys over a finite field, which takes
- * Bun seconds to minutes in which nothing else is done: whoever connects could ask for it. Strict key exchange is ssh2's own.
- * mlkem768x25519-sha256 comes before these exchanges of keys: hybrid-exchange.ts.
+ * Algorithms of the SSH gateway: nothing with SHA-1, CBC or NIST curves, and no finite-field key exchange, which blocks Bun for seconds to
+ * minutes and could be requested by any client. Strict key exchange is built into ssh2. mlkem768x25519-sha256 precedes these key exchanges:
+ * hybrid-exchange.ts.
  */
 import type { Algorithms } from "ssh2";
 

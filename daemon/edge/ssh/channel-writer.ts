@@ -1,7 +1,7 @@
 /**
- * Owns writing to a channel: one piece at a time over both of its streams, each when the client's window and the line have
- * room. ssh2 1.17 keeps a piece that waited for the window and sends it again when the other stream waits, knows nothing of
- * the line's own room, and never answers a write to a channel that was closed meanwhile.
+ * Writes to a channel: one piece at a time over both of its streams, each when the client's window and the line have room. ssh2 1.17 keeps
+ * a piece that waited for the window and sends it again when the other stream waits, ignores the line's own backpressure, and never
+ * completes a write to a channel that was closed in the meantime.
  */
 import type { Writable } from "node:stream";
 import type { ServerChannel } from "ssh2";
@@ -25,7 +25,7 @@ export class ChannelWriter {
     this.#line = line;
   }
 
-  /** Resolves once the bytes are on their way; false when there is nobody to take them any more. */
+  /** Resolves when the bytes are sent; false if the client is gone. */
   out(bytes: Uint8Array): Promise<boolean> {
     return this.#write(this.#channel, bytes);
   }
@@ -34,7 +34,7 @@ export class ChannelWriter {
     return this.#write(this.#channel.stderr, bytes);
   }
 
-  /** There is nobody to take anything any more. */
+  /** The client is gone. */
   close(): void {
     this.#isClosed = true;
     this.#closed();

@@ -1,9 +1,9 @@
 /**
- * Owns one connection of the SSH door: its logging in, its channels, its bounds.
+ * One connection of the SSH transport: login, channels, limits.
  *
- *   connected ──keys exchanged──▶ greeted ──a key or password──▶ logged in ──cut, idle or gone──▶ over
- *       │                            └── for a room that cannot be reached ──▶ told why ─────────▶ ┤
- *       └────────── grace over, too many attempts, its place needed ──────────────────────────────┘
+ *     connected ──keys exchanged──▶ greeted ──a key or password──▶ logged in ──cut, idle or gone──▶ over
+ *         │                            └── for a room that cannot be reached ──▶ reason sent ───────▶ ┤
+ *         └────────── grace over, too many attempts, its place needed ───────────────────────────────┘
  */
 import type { Socket } from "node:net";
 import type { AuthContext, Connection as Client, ServerChannel, Session } from "ssh2";
@@ -46,7 +46,7 @@ export interface SshLimits {
 export interface ConnectionDeps extends VisitDeps {
   log: Log;
   limits: SshLimits;
-  /** Null: this host is by itself. */
+  /** Null: standalone. */
   others: OtherHosts | null;
 }
 
@@ -56,19 +56,19 @@ const METHODS = ["publickey" as const, "password" as const];
 /** ssh2's window with as much again: a client that sends more breaks the protocol. */
 const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
 /**
- * Of all channels together. Beyond it the client is not read from until half is taken; when the guest takes nothing for as long as
- * the keepalive has patience, the connection ends.
+ * Limit for all channels together. Above it the client is not read from until half is consumed; if the guest reads nothing within the time
+ * that keepalive tolerates, the connection is closed.
  */
 const MOST_UNREAD_IN_ALL = { bytes: 8 * 1024 * 1024, packets: 16_384 };
-/** Questions of a client that has not logged in: which methods there are, and which keys would do, are none that count as tries. */
+/** Queries of a client that has not logged in: for the available methods and acceptable keys. They do not count as attempts. */
 const MOST_QUESTIONS = 100;
 /** ssh2's names of requests for ports and sockets of the sandbox's side that lead to the client. */
 const FORWARDS_BACK: readonly string[] = ["tcpip-forward", "streamlocal-forward@openssh.com"];
 const NO_WAY_BACK =
   "remote forwarding (-R) is refused: no program in a sandbox may reach this client's network. Forward the other way with -L, or use roomd port expose.";
-/** What is wrong with neither who logs in nor the name: they are told. */
+/** Errors caused neither by the user nor by the name: they are shown to the client. */
 const TOLD: readonly string[] = ["host_unreachable", "room_moving", "cluster_unavailable", "not_a_member"];
-/** For what is written of a session's end to leave before the connection does. */
+/** For the last text of a session to be sent before the connection closes. */
 const LAST_SENTENCE_MS = 1000;
 
 export class Connection implements OpenConnection {
@@ -80,15 +80,15 @@ export class Connection implements OpenConnection {
   readonly #address: string;
   readonly #clientVersion: string;
   readonly #aborted = new AbortController();
-  /** What is told of each channel's end. */
+  /** Called at the end of each channel. */
   readonly #channels = new Map<Channel, () => void>();
-  /** Who is logging in, or has; of a user name that is none, null. */
+  /** The current or successful login; null for an invalid user name. */
   #visit: Visit | null = null;
-  /** All who have tried; a session of any of them ends with the connection. */
+  /** All login attempts; a session of any of them ends with the connection. */
   readonly #visits = new Set<Visit>();
-  /** Where what is asked for is opened, once somebody has logged in. */
+  /** Opens channels after a login. */
   #opening: { on: Opening; org_id: OrgId } | null = null;
-  /** What is told instead to who has logged in. */
+  /** Text for a logged-in client that gets no channels. */
   #told: { sentence: string; org_id: OrgId } | null = null;
   #carried: Carried | null = null;
   #questions = 0;
@@ -118,7 +118,7 @@ export class Connection implements OpenConnection {
     return this.#opening.on;
   }
 
-  /** Whose place it takes. Only for one that has logged in, be it to be told why not. */
+  /** The organization that it is counted for. Only after login, even if only the refusal follows. */
   get orgId(): OrgId {
     const { org_id } = this.#opening ?? this.#told ?? {};
     if (org_id === undefined) throw new Error("nobody has logged in");
@@ -150,7 +150,7 @@ export class Connection implements OpenConnection {
     this.cut("a channel failed");
   }
 
-  /** Ends the connection at once: nobody sits any more at what it has open. */
+  /** Closes the connection immediately: its commands and ports have no client any more. */
   cut(why: string): void {
     if (this.isOver) return;
     this.deps.log.debug("ssh connection cut", { ip: this.#address, why });
@@ -173,7 +173,7 @@ export class Connection implements OpenConnection {
 
   async #authenticate(context: AuthContext): Promise<void> {
     if (++this.#questions > MOST_QUESTIONS) return this.cut("too many questions");
-    // The first question of every client is what it may try; it is none that counts.
+    // The first request of every client is a query for the methods; it is not counted.
     if (context.method === "none") return context.reject([...METHODS]);
     if (++this.#attempts > this.deps.limits.max_attempts) return this.cut("too many attempts");
     const visit = this.#visitOf(context.username);
@@ -214,7 +214,7 @@ export class Connection implements OpenConnection {
     else this.#refuse(context);
   }
 
-  /** By the password of an SSH access, which its own host knows; null: no host has it, or that is not known. */
+  /** By the password of an SSH access, which its own host verifies; null: no host has it, or that is unknown. */
   async #byAccessElsewhere(user: string, password: string): Promise<boolean | null> {
     const host = await this.deps.others?.hostOfAccess(password).catch(() => null);
     if (!host) return null;
@@ -230,8 +230,8 @@ export class Connection implements OpenConnection {
     const { algo, data: key } = context.key;
     const { signature, blob } = context;
     const algorithm = algo === "ssh-rsa" && context.hashAlgo ? `rsa-sha2-${context.hashAlgo.slice(3)}` : algo;
-    // Only asked whether the key would do, which says nothing about the name: anybody may have somebody's public key, and would
-    // learn by it which agents and rooms there are.
+    // A query whether the key is acceptable. The response depends on the key alone, not on the name: any client may have another user's
+    // public key, and would otherwise learn which agents and rooms exist.
     if (signature === undefined || blob === undefined) {
       if (visit.knownBy({ algorithm, key }).length === 0) return this.#refuse(context, true);
       this.#attempts--;
@@ -241,7 +241,7 @@ export class Connection implements OpenConnection {
     const names = namesOf(context.username);
     const found = names ? await this.#openedBy(visit, names, signed) : [];
     const [first] = found;
-    // Anybody may have registered somebody's public key: who logs in must not come into another's sandbox of the same name.
+    // Any user may have registered another's public key: a login must not reach another's sandbox of the same name.
     if (names && first && found.length > 1 && !isUnique(names)) {
       this.#told = { sentence: sentenceForSeveral(names), org_id: first.caller.org_id };
       return context.accept();
@@ -251,19 +251,19 @@ export class Connection implements OpenConnection {
     this.#refuse(context);
   }
 
-  /** Those whose organization has the room, here or on another host. */
+  /** Credentials of organizations that have the room, on this host or another. */
   async #openedBy(visit: Visit, names: Names, signed: SignedLogin): Promise<Credential[]> {
     const here = visit.opening(signed);
     const isHere = here.length > 0;
     const { others } = this.deps;
     if (!others || (isHere && isUnique(names)) || !isSigned(signed)) return here;
     const more = visit.knownBy(signed).filter(({ id }) => !here.some((each) => each.id === id));
-    // Where that is not known just now, the road says so to who has a good key.
+    // If that is currently unknown, the pipeline reports so to a caller with a valid key.
     const has = await Promise.all(more.map((each) => hasRoom(others, each.caller, names, !isHere)));
     return [...here, ...more.filter((_, index) => has[index])];
   }
 
-  /** `proof` is what another host has to see. */
+  /** `proof` is forwarded to another host. */
   async #login(visit: Visit, credential: Credential, proof: Omit<Login, "type" | "client">): Promise<boolean> {
     const { org_id } = credential.caller;
     const { others } = this.deps;
@@ -278,14 +278,14 @@ export class Connection implements OpenConnection {
     return this.#opening !== null || this.#told !== null;
   }
 
-  /** Logs in at the host that has the room, which is to be asked for everything from then on. Rejects with host_unreachable. */
+  /** Logs in at the host that has the room, which then handles all requests. Rejects with host_unreachable. */
   async #carry(host: Host, proof: Omit<Login, "type" | "client">, orgId?: OrgId): Promise<Outcome> {
     const { others } = this.deps;
     if (!others) throw new ServiceError("host_unreachable");
     const gone = this.#aborted.signal;
     const socket = await openTo(others, host, this.#address, gone);
     if (socket === null) {
-      // One that is older takes no sessions.
+      // An older host takes no forwarded sessions.
       const names = namesOf(proof.user);
       if (names && orgId) this.#told = { sentence: sentenceFor(others, host, names), org_id: orgId };
       return forwarded(null);
@@ -360,7 +360,7 @@ export class Connection implements OpenConnection {
     );
   }
 
-  /** A channel whose unread bytes count; `leave` is called when it is over, or the connection is. */
+  /** A channel with its unread bytes counted; `leave` is called at the end of the channel or connection. */
   watch(opened: ServerChannel, leave: () => void): void {
     const channel = opened as unknown as Channel;
     this.#channels.set(channel, leave);
@@ -377,7 +377,7 @@ export class Connection implements OpenConnection {
     });
   }
 
-  /** After all that came at once: ssh2 takes what comes beyond the window all the same, and tells late who has closed. */
+  /** After all received packets: ssh2 accepts data above the window, and reports closed channels late. */
   #look(): void {
     if (this.isOver) return;
     const channels = [...this.#channels.keys()];
@@ -386,7 +386,7 @@ export class Connection implements OpenConnection {
     else if (this.line.isUnread || this.#isBehind(1)) this.socket.pause();
   }
 
-  /** Whether more than a share of what may wait to be taken does. */
+  /** Whether unread data exceeds a share of its limit. */
   #isBehind(share: number): boolean {
     let [bytes, packets] = [0, 0];
     for (const channel of this.#channels.keys()) {
@@ -400,7 +400,7 @@ export class Connection implements OpenConnection {
     if (this.socket.isPaused() && !this.line.isUnread && !this.#isBehind(1 / 2)) this.socket.resume();
   }
 
-  /** Says who tried what, once for a connection. */
+  /** Records the user and the error, once per connection. */
   #record(visit: Visit, error: unknown): void {
     this.#recorded = true;
     visit.record(error);

@@ -1,6 +1,6 @@
 /**
- * Owns rooms of other hosts, as the gateway sees them: which host has one, the way there, and what somebody is told who has logged in
- * and cannot be let in.
+ * Rooms on other hosts, for the SSH gateway: locating a room's host, connecting to it, and the text for a logged-in client that cannot get
+ * there.
  */
 import type { Connection as Client, ServerChannel } from "ssh2";
 import type { Problem } from "../../../shared/api/errors.ts";
@@ -13,21 +13,21 @@ import { type HostSocket, openHostSocket } from "../hosts/ssh.ts";
 import type { Outcome } from "../walk.ts";
 import type { Names } from "./visit.ts";
 
-/** What is known of other hosts. */
+/** Access to other hosts. */
 export interface OtherHosts {
   client: HostClient;
   elsewhere: Directory["elsewhere"];
-  /** Which has an SSH access with this password; null: none. Rejects where that is not known. */
+  /** The host that has an SSH access with this password; null: none. Rejects if that is unknown. */
   hostOfAccess(password: string): Promise<Host | null>;
-  /** Where their gateways are reached; null: that is not known. */
+  /** Address of a host's gateway; null: unknown. */
   gatewayOf(hostId: string): { host: string; port: number } | null;
 }
 
-/** Who has a good key and asks for nothing is cut off after this. */
+/** A client with a valid key that opens no channel is disconnected after this. */
 const ASKS_WITHIN_MS = 10_000;
 const FAILED = 255;
 
-/** Whether another host has the room, for a caller that may enter it; `ifUnknown` where that is not known just now. Never rejects. */
+/** Whether another host has the room, for a caller that may enter it; `ifUnknown` if that is currently unknown. Never rejects. */
 export async function hasRoom(
   hosts: OtherHosts,
   { org_id, room_ids }: Caller,
@@ -46,14 +46,14 @@ export function openTo({ client }: OtherHosts, host: Host, ip: string, gone: Abo
   return openHostSocket(client, host, { ip, request_id: newId("req") }, gone);
 }
 
-/** What the road is told of a login at another host. */
+/** A login at another host, as an outcome of the pipeline. */
 export function forwarded(problem: Problem | null): Outcome {
   return problem === null
     ? { kind: "done", status: 200, done: { outcome: "forwarded" } as never, location: null, replayed: false }
     : { kind: "problem", status: problem.status, problem, retry_after_seconds: null, replayed: false };
 }
 
-/** Where the room's own gateway is. */
+/** Address of the room's own gateway. */
 export function sentenceFor(hosts: OtherHosts, host: Host, { room_id, sandbox }: Names): string {
   const gateway = hosts.gatewayOf(host.host_id);
   const there = gateway
@@ -62,11 +62,11 @@ export function sentenceFor(hosts: OtherHosts, host: Host, { room_id, sandbox }:
   return `This room lives on ${host.host_id}: ${there}`;
 }
 
-/** Whom several organizations know, each with a room and an agent of these names. */
+/** For a key that is registered in several organizations, each with a room and an agent of these names. */
 export const sentenceForSeveral = ({ room_id, sandbox }: Names): string =>
   `Several organizations have your key, and a sandbox ${sandbox} in a room ${room_id}. Name yours by its sandbox_id: sbx_…@${room_id}`;
 
-/** Says so to whatever is asked for, and ends. */
+/** Answers any request with the sentence, and ends. */
 export function serveElsewhere(client: Client, sentence: string, end: () => void): void {
   const timer = startTimer(end, ASKS_WITHIN_MS);
   client.once("close", () => stopTimer(timer));

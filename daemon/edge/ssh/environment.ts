@@ -1,7 +1,7 @@
-/** Owns which variables of a client's environment a command gets, by `SendEnv` or `SetEnv`. */
+/** Allowlist of variables that a command gets from a client's environment, by `SendEnv` or `SetEnv`. */
 import { MAX_SESSION_VARIABLE_BYTES, MAX_SESSION_VARIABLES } from "../../../shared/api/ssh.ts";
 
-/** Language, time zone, what a screen can do, and what the usual tools ask for; nothing that changes what a program loads. */
+/** Language, time zone, terminal capabilities, and variables of common tools; none that affects the code a program loads. */
 const TAKEN =
   /^(LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLORTERM|TERM_PROGRAM(_VERSION)?|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|EDITOR|VISUAL|PAGER|CI|GIT_PROTOCOL|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE))$/;
 

@@ -20,7 +20,7 @@ export async function serveForward(
   const taken: GuestPort[] = [];
   const refused = await connection.opening.forward({ ...where }, (opened) => void taken.push(opened));
   const [opened] = taken;
-  // What was opened and could not be recorded is refused all the same; a channel of a client that has gone would never close.
+  // A connection that could not be recorded is refused although it is open; a channel of a client that is gone would never close.
   if (opened && refused === null && !connection.isOver) return await follow(accept(), opened, connection);
   opened?.close();
   refuse(lineOf(refused ?? "The session has ended."));
@@ -38,9 +38,9 @@ async function follow(channel: ServerChannel, port: GuestPort, connection: OpenC
     port.close();
   });
   feed(channel, port, connection.countIn);
-  // One that broke is told by its end.
+  // A broken one is reported by its end.
   await drain(port.output, (bytes) => writer.out(bytes), connection.countOut).catch(() => {});
-  // ssh2 closes a channel whose output ends: the guest's half has ended, the client's may go on.
+  // ssh2 closes a channel when its output ends: the guest's half has ended, the client's may continue.
   (channel as ServerChannel & { eof(): void }).eof();
   await port.ended.catch(() => {});
   channel.end();

@@ -1,4 +1,4 @@
-/** Owns the gateway's own key: made once, kept in the data directory, recognised by its fingerprint. */
+/** The gateway's host key: created once, stored in the data directory, recognized by its fingerprint. */
 import { createHash } from "node:crypto";
 import { type ParsedKey, utils } from "ssh2";
 import { readKept } from "../../core/kept-file.ts";
@@ -12,7 +12,7 @@ export interface HostKey {
   fingerprint: string;
 }
 
-/** Reads the key, after making it where there is none. Two that start at once agree on one. */
+/** Reads the key, after creating it if absent. Two processes that start concurrently agree on one. */
 export function loadHostKey(file: string): HostKey {
   const privateKey = readKept(file, newPrivateKey).toString();
   const parsed = parse(privateKey);
@@ -33,7 +33,7 @@ function parse(privateKey: string): ParsedKey | null {
 /** A new private key, in OpenSSH's format. */
 export function newPrivateKey(): string {
   let made: string;
-  // ssh2 1.17 spoils one in some hundred, of those whose bytes begin with zero.
+  // ssh2 1.17 corrupts one key in a few hundred, of those with leading zero bytes.
   do made = utils.generateKeyPairSync("ed25519", { comment: "roomd" }).private;
   while (!parse(made));
   return made;

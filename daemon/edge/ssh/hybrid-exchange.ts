@@ -1,12 +1,12 @@
 /**
- * Puts mlkem768x25519-sha256 into a connection of ssh2 1.17, which has no way to add an exchange of keys: docs/decisions/0001.
+ * Adds mlkem768x25519-sha256 to a connection of ssh2 1.17, which has no API for a further key exchange: docs/decisions/0001.
  *
- *   offer      the list of exchanges that this side sends has it first
- *   KEXINIT    if both sides have it, ssh2 reads curve25519-sha256 in the place where the other side's list has it
- *   exchange   ssh2's object for it, given our messages and secret, and the peer's KEXINIT as sent
+ *     offer      the list of exchanges that this side sends has it first
+ *     KEXINIT    if both sides have it, ssh2 reads curve25519-sha256 in its place in the peer's list
+ *     exchange   ssh2's object for it, with our messages and secret, and the peer's KEXINIT as sent
  *
- * All else stays ssh2's: the exchange hash, the host key's signature, strict exchange, keys and ciphers. Exchanges of keys that follow
- * on the same connection go the same way. inside.ts shows at the start that the parts of ssh2 used here are there.
+ * All else stays ssh2's: the exchange hash, the host key's signature, strict exchange, keys and ciphers. Later key exchanges on the same
+ * connection work the same way. inside.ts verifies at startup that the internals of ssh2 used here exist.
  */
 import type { Client, Connection } from "ssh2";
 import { type Answered, answerHybrid, HYBRID_KEX, type Offered, offerHybridKeys } from "./mlkem.ts";
@@ -103,10 +103,7 @@ function withHybrid(offer: Offer): Offer {
   ]);
 }
 
-/**
- * A KEXINIT in which the borrowed exchange stands where ours did; null if the other side does not have ours, or has one of `preferred`
- * before it.
- */
+/** A KEXINIT with the borrowed exchange in the place of ours; null if the peer does not have ours, or has one of `preferred` before it. */
 function translate(payload: Buffer, preferred: readonly string[]): Buffer | null {
   if (payload.byteLength < LISTS_AT + 4) return null;
   const begin = LISTS_AT + 4;

@@ -1,6 +1,6 @@
 /**
- * Owns what is used of the inside of ssh2, which no promise covers: by their names here and nowhere else. ssh2 is pinned to 1.17;
- * before the door opens one connection in memory shows that all of it is there and does what it is used for.
+ * All uses of ssh2's internals, which have no stability guarantee: they are named here and nowhere else. ssh2 is pinned to 1.17; before the
+ * gateway opens, one connection in memory verifies that all of them exist and behave as expected.
  */
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
@@ -10,7 +10,7 @@ import { describeError } from "../../core/service-error.ts";
 import { offerHybrid } from "./hybrid-exchange.ts";
 import { checkMlkem, HYBRID_KEX } from "./mlkem.ts";
 
-/** A channel, and what ssh2 knows of it. */
+/** A channel with its ssh2 internals. */
 export interface Channel {
   readonly readableLength: number;
   readonly _readableState: { buffer: { length: number } };
@@ -34,7 +34,7 @@ interface InsideSession {
   _chanInfo: { incoming: { id: number }; outgoing: { id: number } };
 }
 
-/** What a channel keeps of a write that waits, and would send again when its other stream waits. */
+/** A channel's fields for a waiting write, which ssh2 would send again when its other stream waits. */
 const WAITING = ["_chunk", "_chunkcb", "_chunkErr", "_chunkcbErr"] as const;
 const NOTHING_WAITS = Object.fromEntries(WAITING.map((name) => [name, undefined]));
 
@@ -45,7 +45,7 @@ export const socketOf = (client: Connection): Socket => insideOf(client)._sock;
 /** Whether keys are being exchanged: then nothing else leaves, and ssh2 keeps all that is written. */
 export const isExchangingKeys = (client: Connection): boolean => insideOf(client)._protocol._kexinit !== undefined;
 
-/** Ends a session that its client has closed: one in which nothing had begun ssh2 would keep, and never answer. */
+/** Ends a session that its client has closed: ssh2 would keep one without a command, and never confirm the close. */
 export function forgetSession(client: Connection, session: Session): void {
   const { _channel, _chanInfo } = session as unknown as InsideSession;
   if (_channel) return;
@@ -88,7 +88,7 @@ export function forgetWaiting(channel: ServerChannel): void {
 
 const DEADLINE_MS = 60_000;
 
-/** What does not do what it is used for, in a sentence; null when all of it does. `tamper` changes the server's end for a test. */
+/** The first internal that does not behave as expected, in a sentence; null if all do. `tamper` changes the server's end for a test. */
 export async function probeInside(
   hostKey: string,
   tamper: (client: Connection) => void = () => {},
@@ -108,7 +108,7 @@ export async function probeInside(
   client.on("error", tried.reject);
   try {
     checkMlkem();
-    // It wants what a socket says of itself.
+    // It needs a socket's address fields.
     server.injectSocket(Object.assign(far, { remoteAddress: "", remotePort: 0, remoteFamily: "" }) as never);
     client.connect({ sock: near, username: "probe" });
     offerHybrid(client);
@@ -123,7 +123,7 @@ export async function probeInside(
   }
 }
 
-/** Two ends of a line. What is written arrives in a turn of its own, as from a network: ssh2 answers within a read. */
+/** Two ends of a line. Written data arrives in a separate turn, as from a network: ssh2 responds within a read. */
 function pair(): [Duplex, Duplex] {
   const end = (other: () => Duplex) =>
     new Duplex({
@@ -190,7 +190,7 @@ async function tryConnection(
   expect(isClosed(channel), "incoming.state of a channel that was closed");
 }
 
-/** Throws with the name of what is not as it is used. */
+/** Throws with the name of an internal that is not as expected. */
 function expect(isSo: boolean, name: string): void {
   if (!isSo) throw new Error(`${name} is not there, or is another`);
 }

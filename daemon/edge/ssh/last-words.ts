@@ -1,13 +1,13 @@
-/** Owns the end of a client's connection: what was written may leave for a moment, what comes in is thrown away. */
+/** Graceful end of a client's connection: written data has a short time to be sent, incoming data is discarded. */
 import type { Socket } from "node:net";
 import { startTimer, stopTimer } from "../../core/clock.ts";
 
-/** A client that does not read in this time does not hear why. */
+/** A client that does not read within this time does not get the reason. */
 const LAST_WORDS_MS = 500;
 
 /** Ends a connection, also of a client that does not read. */
 export function endSocket(socket: Socket): void {
-  // ssh2 carries out what comes in for as long as it hears of it. Left unread, it would take the last words with it.
+  // ssh2 executes incoming data as long as it receives it. If it stayed unread, the close would discard the last text.
   socket.removeAllListeners("data");
   socket.resume();
   const deadline = startTimer(() => socket.destroy(), LAST_WORDS_MS);

@@ -1,16 +1,16 @@
 /**
- * Owns what ssh2 1.17 takes without a bound and tells nobody of: what waits to leave for a client that does not read, or in the
- * middle of an exchange of keys; what came and was not taken, in however small packets; sessions in which nothing had begun.
+ * Bounds that ssh2 1.17 lacks: data that waits for a client that does not read, or for the end of a key exchange; received data that was
+ * not read, in packets of any size; sessions without a command.
  */
 import type { Socket } from "node:net";
 import type { Connection as Client } from "ssh2";
 import { type Channel, isExchangingKeys, packetSizeOf } from "./inside.ts";
 
-/** What may wait in the socket; a client that reads nothing costs no more. */
+/** Limit of unsent data in the socket, which is the cost of a client that reads nothing. */
 const MOST_UNSENT_BYTES = 256 * 1024;
-/** Answers wait there too: beyond this the client is to read before it is listened to. */
+/** Responses wait there too: above this the client must read before its data is read. */
 const MOST_UNREAD_ANSWER_BYTES = 1024 * 1024;
-/** ssh2 cuts what it writes into packets of the client's size: of no bytes it would never come to an end. */
+/** ssh2 splits its writes into packets of the client's size: with size 0 it would loop forever. */
 const LEAST_PACKET_BYTES = 1024;
 
 export class Line {
@@ -29,7 +29,7 @@ export class Line {
     client.on("rekey", move);
   }
 
-  /** Whether what is written now would wait. */
+  /** Whether a write would wait now. */
   get isFull(): boolean {
     return isExchangingKeys(this.#client) || this.#socket.writableLength > MOST_UNSENT_BYTES;
   }

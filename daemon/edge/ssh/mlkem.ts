@@ -23,10 +23,10 @@ export interface Answered {
   secret: Buffer;
 }
 
-/** The server's half. Throws where the client's message is malformed or one of its keys is invalid. */
+/** The server's half. Throws if the client's message is malformed or one of its keys is invalid. */
 export function answerHybrid(clientMessage: Buffer): Answered {
   if (clientMessage.byteLength !== PUBLIC_KEY_BYTES + X25519_BYTES) throw new Error("a message of the wrong length");
-  // It throws where a coefficient of the key is out of range (FIPS 203, 7.2).
+  // It throws if a coefficient of the key is out of range (FIPS 203, 7.2).
   const { cipherText, sharedSecret } = ml_kem768.encapsulate(clientMessage.subarray(0, PUBLIC_KEY_BYTES));
   const own = generateKeyPairSync("x25519");
   const shared = sharedX25519(own.privateKey, clientMessage.subarray(PUBLIC_KEY_BYTES));
@@ -36,7 +36,7 @@ export function answerHybrid(clientMessage: Buffer): Answered {
 export interface Offered {
   /** The client's message. */
   message: Buffer;
-  /** Throws where the server's message is malformed or its key is invalid. */
+  /** Throws if the server's message is malformed or its key is invalid. */
   secretOf(reply: Buffer): Buffer;
 }
 
@@ -58,7 +58,7 @@ const combined = (one: Uint8Array, other: Uint8Array) => createHash("sha256").up
 
 const rawOf = (key: KeyObject) => key.export({ type: "spki", format: "der" }).subarray(-X25519_BYTES);
 
-/** Throws where the other's key has a small order: the secret would be zero whatever ours is (RFC 8731, 3). */
+/** Throws if the peer's key has a small order: the secret would be zero whatever ours is (RFC 8731, 3). */
 function sharedX25519(privateKey: KeyObject, other: Uint8Array): Buffer {
   const publicKey = createPublicKey({ key: Buffer.concat([X25519_DER, other]), format: "der", type: "spki" });
   const shared = diffieHellman({ privateKey, publicKey });

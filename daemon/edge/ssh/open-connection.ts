@@ -1,4 +1,4 @@
-/** What a session or a forwarded port needs of the SSH connection that it belongs to. */
+/** The SSH connection, as its sessions and forwarded ports see it. */
 import type { ServerChannel } from "ssh2";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Line } from "./line.ts";
@@ -8,19 +8,19 @@ export interface OpenConnection {
   readonly line: Line;
   /** Organization of the user. */
   readonly orgId: OrgId;
-  /** Why requests were refused that have no reason in their answer: the next session tells the client, once. */
+  /** Reasons of refusals for which the protocol has no field: the next session sends them to the client, once. */
   readonly notes: Set<string>;
-  /** What may be opened. Only for one that has logged in. */
+  /** Opens commands and ports. Only after login. */
   readonly opening: Opening;
   /** Whether it is over, or about to be. */
   readonly isOver: boolean;
   /** Count bytes of the session, in from the client and out to it. */
   readonly countIn: (bytes: number) => void;
   readonly countOut: (bytes: number) => void;
-  /** A channel whose unread bytes count; `leave` is called when it is over, or the connection is. */
+  /** A channel with its unread bytes counted; `leave` is called at the end of the channel or connection. */
   watch(opened: ServerChannel, leave: () => void): void;
-  /** Logs why a command was lost, which its channel says itself. */
+  /** Logs the reason why a command was lost, which its channel reports itself. */
   lost(error: unknown): void;
-  /** Logs what went wrong, and ends the connection. */
+  /** Logs an error, and closes the connection. */
   trouble(error: unknown): void;
 }

@@ -1,15 +1,18 @@
-/** What a session of the SSH door may ask for, wherever its room is; on this host by visit.ts, on another by carried/entry.ts. */
+/**
+ * The requests that a session of the SSH transport can make, on any host: implemented by visit.ts for this host, by carried/entry.ts for
+ * another.
+ */
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 
 export type Begun = "exec" | "shell" | "sftp";
 
 export interface Opening {
-  /** Begins what is given to `take`; resolves to why it was refused, or null. What was begun may be refused all the same. */
+  /** Starts a command and passes it to `take`; resolves to the reason of a refusal, or null. A started command may still be refused. */
   begin(what: Begun, fields: Record<string, unknown>, take: (command: LiveCommand) => void): Promise<string | null>;
   /** Connects to a port of the guest; the same. */
   forward(fields: Record<string, unknown>, take: (port: GuestPort) => void): Promise<string | null>;
-  /** Why a command has ended that nobody has ended, for the person at it. */
+  /** The reason why a command has ended unexpectedly, for its user. */
   whyLost(): string;
 }
 

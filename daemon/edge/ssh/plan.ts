@@ -1,4 +1,4 @@
-/** Owns what the configuration says about the SSH door. */
+/** Configuration of the SSH transport. */
 import type { Config } from "../../core/config.ts";
 import { parseListen, WILDCARDS } from "../../core/listen.ts";
 import type { SshLimits } from "./connection.ts";

@@ -1,4 +1,4 @@
-/** Pumps bytes between an SSH channel and what it opened in the guest, each side waiting for the other. */
+/** Pumps bytes between an SSH channel and its command or port in the guest, with backpressure in both directions. */
 import type { ServerChannel } from "ssh2";
 import type { ChannelWriter } from "./channel-writer.ts";
 

@@ -1,4 +1,4 @@
-/** Owns the SSH door: it listens, gives each connection its time to log in, and makes room for those that do. */
+/** The SSH transport: it listens, limits the time for login, and makes room for connections that log in. */
 import { createServer, type Socket } from "node:net";
 import { Server } from "ssh2";
 import type { OrgId } from "../../../shared/ids.ts";
@@ -33,7 +33,7 @@ export interface SshListen {
   startups: StartupLimits;
 }
 
-/** Resolves once it listens. Rejects with what the system says when it cannot. */
+/** Resolves when it listens. Rejects with the system's error. */
 export async function startSshServer(deps: ConnectionDeps, listen: SshListen): Promise<SshServer> {
   const startups = new Startups(listen.startups);
   const sockets = new Set<Socket>();
@@ -93,7 +93,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
       leave();
       sockets.delete(socket);
     });
-    // Its errors are ssh2's to hear, once that has it.
+    // Errors are handled by ssh2 as soon as it has the socket.
     socket.on("error", () => {});
     // A thousand that connect together would all be greeted in one turn of the event loop.
     const greet = () => {

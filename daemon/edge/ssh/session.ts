@@ -1,7 +1,7 @@
 /**
- * Owns one session channel: what a client asks for before it begins, the command or files it is then, and its end.
+ * One session channel: the client's requests before the start, then the command or file transfer, and its end.
  *
- *   environment, screen ──▶ shell, command or sftp ──▶ bytes both ways, signals, sizes ──▶ exit status or signal
+ *     environment, screen ──▶ shell, command or sftp ──▶ bytes both ways, signals, sizes ──▶ exit status or signal
  */
 import { constants } from "node:os";
 import type { ServerChannel, Session as SessionRequests } from "ssh2";
@@ -14,7 +14,7 @@ import type { OpenConnection } from "./open-connection.ts";
 import { type Begun, SessionOver } from "./opening.ts";
 import { drain, feed } from "./pump.ts";
 
-/** What ssh itself exits with when it is not the command that failed. */
+/** Exit code of ssh itself if the failure is not the command's. */
 const FAILED = 255;
 const NO_AGENT =
   "agent forwarding (-A) is refused: root of a sandbox could use every key of your agent. Put a key with few rights into the sandbox.";
@@ -39,7 +39,7 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
     const refused = await connection.opening.begin(what, fields, (taken) => {
       command = taken;
     });
-    // What was begun and could not be recorded is refused all the same.
+    // A started command that could not be recorded is refused.
     if (gone || refused !== null) command?.hangUp();
     if (gone) return;
     // Ahead of the command's own output, on a stream that is not data.
@@ -55,7 +55,7 @@ export function serveSession(requests: SessionRequests, connection: OpenConnecti
     }
   };
   const start = (channel: ServerChannel | undefined, what: Begun, fields: Record<string, unknown>) => {
-    // One thing begins in a session; ssh2 gives no channel for a second one.
+    // A session has one command; ssh2 gives no channel for a second one.
     if (channel) begin(channel, what, fields).catch((error: unknown) => connection.trouble(error));
   };
 
@@ -115,7 +115,7 @@ async function follow(channel: ServerChannel, command: LiveCommand, writer: Chan
   channel.end();
 }
 
-/** A client without a screen of its own says 0. */
+/** A client without a terminal sends 0. */
 function sizeOf(rows: number, cols: number): { rows: number; cols: number } {
   const within = (size: number, usual: number) => (size > 0 ? Math.min(size, MOST_SCREEN_ROWS_OR_COLS) : usual);
   return { rows: within(rows, USUAL.rows), cols: within(cols, USUAL.cols) };

@@ -1,7 +1,7 @@
 /**
- * Owns the connections that have not logged in yet: how many there may be, in all and from one address, and which one goes
- * when there is one too many. Whoever comes is let in; of the address that has most, the one goes that has got least far, the
- * oldest first. So a thousand that only hold a place keep out nobody.
+ * Limits on connections that have not logged in: in total and per address, and the choice of the one to drop above a limit. A new
+ * connection is always accepted; of the address with most, the least advanced connection is dropped, the oldest first. So a thousand idle
+ * connections cannot block a login.
  */
 export interface StartupLimits {
   all: number;
@@ -31,7 +31,7 @@ export class Startups {
   /** Takes one in; `drop` ends it when its place is needed. */
   enter(address: string, drop: () => void): { greet(): void; leave(): void } {
     const own: Startup = { address, greeted: false, drop };
-    // Before it counts itself: whoever comes is never the one to go.
+    // Before it counts itself: the new connection is never the one dropped.
     if (this.#of(address).length >= this.#limits.per_address) this.#dropOne(address);
     else if (this.#all.size >= this.#limits.all) this.#dropOne(this.#busiest());
     this.#all.add(own);

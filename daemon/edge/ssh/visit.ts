@@ -1,6 +1,6 @@
 /**
- * Owns somebody who logs in to a room of this host, and what they open there: each is an operation that walks the road. They have come
- * to this host's gateway, or to another host's, which sends on what proves who they are.
+ * A user's login to a room of this host, and their commands and ports there: each is an operation that passes the pipeline. The client is
+ * connected to this host's gateway, or to another host's, which forwards the proof of identity.
  */
 import { utils } from "ssh2";
 import type { Problem } from "../../../shared/api/errors.ts";
@@ -22,9 +22,9 @@ export interface Names {
 export interface Visitor {
   names: Names;
   ip: string | null;
-  /** What the client calls itself. */
+  /** The client's version text. */
   client: string;
-  /** They have come to another host. */
+  /** Set if the client is connected to another host. */
   hop?: 1;
   gone: AbortSignal;
   /** Ends the connection, with a sentence for the person at it. */
@@ -40,7 +40,7 @@ export interface VisitDeps {
 export interface SignedLogin {
   algorithm: string;
   key: Buffer;
-  /** What was signed. */
+  /** The signed data. */
   blob: Buffer;
   signature: Buffer;
 }
@@ -61,7 +61,7 @@ export class Visit implements Opening {
     this.#visitor = visitor;
   }
 
-  /** Whose place it takes; null for who has not logged in here. */
+  /** The organization that it is counted for; null before a login on this host. */
   get orgId(): OrgId | null {
     return this.#held?.credential.caller.org_id ?? null;
   }
@@ -74,14 +74,17 @@ export class Visit implements Opening {
     this.#out += bytes;
   };
 
-  /** Who has signed, with the credentials that open this room, one for each organization that has the key; none: nobody has, or none does. */
+  /**
+   * The credentials that open this room, one for each organization that has the key; empty if the signature is invalid, or no credential
+   * opens it.
+   */
   opening(signed: SignedLogin): Credential[] {
     const known = this.knownBy(signed);
     if (known.length === 0 || !isSigned(signed)) return [];
     return known.filter((each) => this.#deps.ssh.verbs.opens(each, { ...this.#visitor.names }));
   }
 
-  /** Whose a key is, whoever has it. */
+  /** The credentials of a public key, without proof of possession. */
   knownBy({ algorithm, key }: Pick<SignedLogin, "algorithm" | "key">): Credential[] {
     return SIGNATURES.includes(algorithm) ? this.#deps.ssh.byPublicKey(key) : [];
   }
@@ -101,7 +104,7 @@ export class Visit implements Opening {
     return null;
   }
 
-  /** Says who tried what. */
+  /** Records the user of a failed attempt. */
   record(error: unknown): void {
     this.#deps.road.identify({
       ...this.#request("ssh_login", {}),
@@ -176,13 +179,13 @@ export class Visit implements Opening {
   }
 }
 
-/** `agent_id@room_id`; neither has an @ of its own. */
+/** `agent_id@room_id`; neither contains an @. */
 export function namesOf(username: string): Names | null {
   const [sandbox = "", room_id = "", ...more] = username.slice(0, LONGEST_USER).split("@");
   return sandbox === "" || room_id === "" || more.length > 0 ? null : { room_id, sandbox };
 }
 
-/** Whether no other organization can have the same: a sandbox_id is one sandbox's, an agent's name is whose it likes. */
+/** Whether no other organization can have the same name: a sandbox_id is unique, an agent's name is not. */
 export const isUnique = ({ sandbox }: Names): boolean => sandbox.startsWith("sbx_");
 
 export function isSigned({ algorithm, key: data, blob, signature }: SignedLogin): boolean {

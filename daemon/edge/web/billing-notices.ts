@@ -1,4 +1,4 @@
-/** Owns the way in for notices of the payment service: what is signed by it is kept, and answered at once. */
+/** Receiver of the payment service's webhooks: notices signed by it are stored, and answered immediately. */
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Billing } from "../../domain/billing/index.ts";
@@ -14,7 +14,7 @@ export interface NoticeDeps {
   log: Log;
 }
 
-/** What is returned never rejects. */
+/** The returned handler never rejects. */
 export function makeNotices({ billing, log }: NoticeDeps): (request: PageRequest) => Promise<Response> {
   return async ({ method, headers, body, request_id }) => {
     try {

@@ -1,8 +1,8 @@
 /**
- * Owns the web's door: which page a path is, and who visits it. A form is a page's way to an operation of the list; what an account
- * may is decided on the road, as for every other door.
+ * The web transport: routing of pages, and their visitors. A form calls an operation of the list; an account's permissions are checked in
+ * the pipeline, as for every other transport.
  *
- *   path → can it be trusted → does a page of ours ask → the form's fields → who is it → the page's handler → the page
+ *     path → trustworthy origin → own page → the form's fields → caller → the page's handler → the page
  */
 
 import type { Bound, Caller } from "../../core/operation.ts";
@@ -59,7 +59,7 @@ export interface WebDeps extends Omit<ApplicationDeps, "users" | "oauth" | "look
   users: Pick<Users, "recognise" | "signIn" | "signUp" | "addresses" | "redeem" | "passkeys" | "identities">;
   oauth: ApplicationDeps["oauth"] & EndpointDeps["oauth"];
   billing: NoticeDeps["billing"];
-  /** How often in an hour one address may ask for letters; 0: any number. */
+  /** E-mails that one address may request per hour; 0: no limit. */
   letters: SignUpHandlerDeps["letters"];
   /** How applications make themselves known. */
   clients: EndpointDeps["clients"];
@@ -70,11 +70,11 @@ export interface WebDoor {
   has(path: string): boolean;
   /** Never rejects. */
   answer(request: PageRequest): Promise<Response>;
-  /** What a client of MCP is told that has no good token, or one that lacks these scopes; null where nobody can sign in. */
+  /** The challenge for an MCP client without a valid token, or without these scopes; null if sign-in is not possible. */
   challenge(lacks: readonly string[] | null, asked: URL): string | null;
   /**
-   * Who is signed in, for a request of the API: null without a session's cookie. What is returned throws session_ended, and
-   * foreign_request where no page of ours asks.
+   * The signed-in user, for a request of the API: null without a session's cookie. The returned function throws session_ended, and
+   * foreign_request if the request is not from a page of ours.
    */
   sessionOf(headers: Headers): (() => Caller) | null;
 }
@@ -101,7 +101,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
   const endpoints = makeEndpoints({ ...deps, lookups });
   const takeNotice = makeNotices(deps);
   const headers = { here: pageHeaders(STYLE, SCRIPT), out: pageHeaders(STYLE, SCRIPT, true) };
-  // Nearly every request asks for it, and it changes once, when the port is known.
+  // Nearly every request needs it, and it changes once, when the port is known.
   let known = placeOf(deps.url());
   const place = () => {
     const url = deps.url();
@@ -141,7 +141,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     return new Response(null, { status: 303, headers: shown });
   };
 
-  /** Who has signed in for an application, or for a page by its id, goes on to it. */
+  /** After a sign-in for an application, or for a page by its ID, redirects there. */
   const goingOn = (outcome: Outcome, { caller, request }: Visit): Outcome => {
     if (caller || !("to" in outcome) || outcome.to !== INSIDE) return outcome;
     const to = placeIn(cookieIn(request.headers, "asked", place().isSecure));
@@ -159,7 +159,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
         detail: "The form was sent by another site's page, or by a program.",
       });
     }
-    // Before who it is: a form may come slowly, and a session end meanwhile.
+    // Before authentication: a form may arrive slowly, and the session end in the meantime.
     const form = isPost ? await readForm(request) : new Map<string, string>();
     const isKnown = isOurs || isVisit(method, request.headers);
     const visitWith = (secret: string | null): Visit => {
@@ -193,7 +193,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
   };
 
   return {
-    // Where tokens could be read on their way none are given, and nobody is told that they could be.
+    // If tokens could be intercepted in transit, none are issued and the endpoints are not advertised.
     has: (path) =>
       (place().isTrustworthy && endpoints.has(path)) ||
       (deps.billing.isOn && path === NOTICE_PATH) ||
@@ -254,7 +254,7 @@ interface ServedPage {
   handler: Handler;
 }
 
-/** Throws where the list of places and the handlers do not fit together: what is on no list is swept by no test. */
+/** Throws if the list of places and the handlers do not match: tests cover only the places on the list. */
 function pagesOf(handlers: Handlers): ServedPage[] {
   const [listed, handled] = [Object.keys(PLACES).sort().join(" "), Object.keys(handlers).sort().join(" ")];
   if (listed !== handled) throw new Error(`edge/web/places.ts lists ${listed}; there are handlers for ${handled}`);
@@ -264,7 +264,7 @@ function pagesOf(handlers: Handlers): ServedPage[] {
   });
 }
 
-/** Where browsers find us, as far as it matters. */
+/** The origin at which browsers reach the service, as far as it matters. */
 function placeOf(text: string) {
   const url = new URL(text);
   const { origin, host, protocol } = url;

@@ -1,10 +1,10 @@
 /**
- * Owns what the web's answers say to browsers: a policy that lets nothing in from elsewhere and no page frame ours, and the cookies.
- * And what browsers say to us: whether a request comes from a page of ours.
+ * Response headers for browsers: a policy against foreign content and framing, and the cookies. And request headers of browsers: whether a
+ * request comes from a page of ours.
  */
 import { createHash } from "node:crypto";
 
-/** Ports are given none that begins so, and may set none. */
+/** Cookie names. Ports receive none with this prefix, and may set none. */
 const COOKIES = { session: "roomd", browser: "roomd-browser", asked: "roomd-asked", visitor: "roomd-visitor" } as const;
 /** Beneath it no port's page of a name below ours can set or read it. */
 const SECURE = "__Host-";
@@ -18,16 +18,16 @@ const LIFE_SECONDS = {
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /**
- * What the browser keeps: the session, that somebody has signed in by it before,
- * what an application asked who signs in first, and which browser it is until somebody does.
+ * The browser stores the session, a mark of an earlier sign-in, the application's request during a sign-in, and an ID of the browser until
+ * a sign-in.
  */
 export type Cookie = keyof typeof COOKIES;
 
 const digestOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
 /**
- * Of every page, with this style and script in it. `leadsOut`: its form's answer sends the browser elsewhere, which browsers take for a
- * part of what the form does.
+ * For every page with this style and script. `leadsOut`: the response to its form redirects elsewhere, which browsers check against
+ * `form-action`.
  */
 export function pageHeaders(style: string, script: string, leadsOut = false): Record<string, string> {
   return headersBy([
@@ -38,7 +38,7 @@ export function pageHeaders(style: string, script: string, leadsOut = false): Re
   ]);
 }
 
-/** Of the page that the hub runs in. `nonce`: what a style must carry that its programs add. */
+/** For the page that the hub runs in. `nonce`: required on styles that its programs add. */
 export function hubHeaders(nonce: string): Record<string, string> {
   return headersBy([
     `style-src 'self' 'nonce-${nonce}'`,
@@ -71,7 +71,7 @@ function headersBy(policy: readonly string[]): Record<string, string> {
 
 const nameOf = (cookie: Cookie, isSecure: boolean) => `${isSecure ? SECURE : ""}${COOKIES[cookie]}`;
 
-/** A cookie's value; null without it, and where there are several of its name. */
+/** A cookie's value; null if absent, or if there are several of its name. */
 export function cookieIn(headers: Headers, cookie: Cookie, isSecure: boolean): string | null {
   const sent = headers.get("cookie");
   if (sent === null) return null;
@@ -107,7 +107,7 @@ export function isFromOurPage(headers: Headers, ours: string): boolean {
   return origin === ours || origin === `${new URL(ours).protocol}//${headers.get("host")}`;
 }
 
-/** Whether somebody goes to a page, from wherever: by a link, or by its address. It shows, and changes nothing. */
+/** Whether it is a navigation to a page, from any site: by a link, or by its address. It reads, and changes nothing. */
 export function isVisit(method: string, headers: Headers): boolean {
   return (
     method === "GET" && headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document"

@@ -1,6 +1,6 @@
 /**
- * Owns the hub's files as they are served: programs and styles by names that have hashes of what is in them, so that a browser keeps
- * each for good. What they are packed as is packaging/pack-hub.ts'.
+ * Serves the hub's files: programs and styles with a hash of their content in the name, so that browsers cache them permanently. The format
+ * of the pack is in packaging/pack-hub.ts.
  */
 import { brotliDecompressSync } from "node:zlib";
 import HUB from "../../../dist/hub.pack" with { type: "text" };
@@ -11,7 +11,7 @@ const TYPES: Record<string, string> = { js: "text/javascript; charset=utf-8", cs
 interface HubFile {
   type: string;
   packed: Uint8Array<ArrayBuffer>;
-  /** For who takes no brotli, which browsers do over TLS alone. */
+  /** For clients that do not accept brotli, which browsers do over TLS only. */
   plain: () => Uint8Array<ArrayBuffer>;
 }
 
@@ -42,7 +42,7 @@ export const HUB_STYLE = entry("hub-", ".css");
 /** Whether the path is one of the hub's files, or would be one of another version. */
 export const isHubFile = (path: string) => path.startsWith(PATH);
 
-/** 404 for one of another version: the page that asks for it says so. */
+/** 404 for a file of another version: the requesting page reports it. */
 export function answerHubFile(path: string, headers: Headers): Response {
   const file = files.get(path);
   const usual = { "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin" };

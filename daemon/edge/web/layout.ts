@@ -1,4 +1,4 @@
-/** Owns what every page of the web has around it, and the few parts that pages are made of. */
+/** Frame of every web page, and the few components that pages consist of. */
 import type { Problem } from "../../../shared/api/errors.ts";
 import { spelled } from "../../../shared/api/spelling.ts";
 import type { Boot } from "../../../shared/hub/boot.ts";
@@ -9,7 +9,7 @@ import STYLE from "./style.css" with { type: "text" };
 
 export { SCRIPT, STYLE };
 
-/** Who is signed in, as the rail shows it. */
+/** The signed-in user, as the rail shows it. */
 export interface Shown {
   name: string;
   org: string;
@@ -24,9 +24,9 @@ export interface Page {
   who?: Shown | null;
   body: Markup;
   status?: number;
-  /** What comes of its form sends the browser elsewhere. */
+  /** The response to its form redirects the browser elsewhere. */
   leadsOut?: boolean;
-  /** It runs the hub: what that is told, and what styles that come later must carry. */
+  /** It runs the hub: its boot data, and the nonce of styles added later. */
   hub?: { boot: Boot; nonce: string };
 }
 
@@ -58,7 +58,9 @@ const RAIL: readonly (readonly [path: string, name: string])[] = [
 
 const current = (path: string, at: string) => (path === at ? new Markup(' aria-current="page"') : "");
 
-/** `said` is the result of the previous form, as a sentence; `hasHosts`: whether the service has several; `colours`: light or dark. */
+/**
+ * `said` is the result of the previous form, as a sentence; `hasHosts`: whether the service has several hosts; `colours`: light or dark.
+ */
 export function render(
   { title, at = "/account", who = null, body, hub }: Page,
   said: string | null = null,
@@ -83,13 +85,13 @@ export function render(
 /** JSON that no text in it can end the script's element of. */
 const inScript = (value: object) => JSON.stringify(value).replaceAll("<", "\\u003c");
 
-/** `name must have …` → `Name must have …`; a message without the field's name begins with it. */
+/** `name must have …` → `Name must have …`; a message without the field's name gets it as a prefix. */
 function sentence(field: string, message: string): string {
   const text = message.startsWith(`${field} `) ? message : `${field} ${message}`;
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`.replaceAll("_", " ");
 }
 
-/** What was wrong, with what to do next. */
+/** The error, with the next step for the user. */
 export function trouble(problem: Problem | null): Markup | string {
   if (!problem) return "";
   // A script moves each to its field.
@@ -137,7 +139,7 @@ export function hidden(fields: Iterable<readonly [string, string]>): Markup[] {
   return [...fields].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
 }
 
-/** A button that opens what it would do, which works without script too: the second one does it. */
+/** A button with a confirmation, which works without script too: it opens a form, and the form's button executes it. */
 export function sure(label: string, of: string, form: Markup): Markup {
   return html`<details class="sure"><summary aria-label="${label} ${of}">${label}</summary>${form}</details>`;
 }

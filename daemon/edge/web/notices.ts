@@ -1,7 +1,7 @@
-/** Owns what is said to somebody after a form, on the page that follows: once, to the session that has sent it. */
+/** Result of a form, shown on the next page: once, to the session that has sent the form. */
 import type { SessionId } from "../../../shared/ids.ts";
 
-/** Beyond, the oldest is not said. */
+/** Above this, the oldest is dropped. */
 const MOST = 1000;
 
 export class Notices {

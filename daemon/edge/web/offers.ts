@@ -1,4 +1,4 @@
-/** Owns what a page offers a browser's passkeys for: what they are asked, or where to go, since browsers have none at an address. */
+/** Passkey options of a page, or a URL with a host name, since browsers have no passkeys for IP addresses. */
 import { randomBytes } from "node:crypto";
 import type { SessionId, UserId } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/operation.ts";
@@ -15,17 +15,17 @@ interface Person {
   name: string;
 }
 
-/** Each is null where there can be no passkeys. */
+/** Each is null if passkeys are not available. */
 export interface Offers {
   toSignIn(): Offer | null;
-  /** To who is signed in; null also for who has none. */
+  /** For the signed-in user; null also for a user without passkeys. */
   toProve(): Offer | null;
   toArrive(person: Person): Offer | null;
   /** Of options that were made already. */
   of(options: object): Offer | null;
-  /** What the browser is known by, or from this visit on. */
+  /** The browser's ID, which is new if it had none. */
   visitor(): string;
-  /** What the browser is known by from this visit on; null where it had a name, or needs none. */
+  /** The browser's new ID in this visit; null if it had one, or needs none. */
   readonly fresh: string | null;
 }
 

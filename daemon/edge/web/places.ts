@@ -1,27 +1,27 @@
 /**
- * Owns the list of the web's pages: each path once, with who sees it and what its forms send. The door serves what is on the list and
- * nothing else. Tests read off it what every page and form must refuse: a form that is on no list, and a page without a handler, fail there.
+ * The list of web pages: each path once, with its visitors and its forms' fields. The transport serves only places on the list. Tests
+ * derive from it the refusals of every page and form: an unlisted form, and a page without a handler, fail there.
  */
 import type { Role } from "../../../shared/api/members.ts";
 
-/** What a form asks for, by its field `do`; the one that has none is "". */
+/** A form's fields, by its field `do`; "" for the form without it. */
 interface FormPlace {
   /** Fields that could be sent, as examples. */
   fields: Record<string, string>;
   /** It wants a proof of the person that is not old. */
   wantsProof?: true;
-  /** The least role of who may send it; any if absent. */
+  /** The lowest role that may send it; any if absent. */
   role?: Role;
 }
 
 interface Place {
-  /** Who is not signed in is sent to sign in, or sees it too. */
+  /** Whether anonymous visitors are sent to sign in, or see it too. */
   who: "person" | "anyone";
   /** It is seen; else it only takes forms. */
   isSeen: boolean;
   /** It is the hub's, which is nothing without script. */
   isHub?: true;
-  /** What comes of its forms sends the browser elsewhere. */
+  /** The response to its forms redirects the browser elsewhere. */
   leadsOut?: true;
   forms: Record<string, FormPlace>;
 }
@@ -97,7 +97,7 @@ export const PLACES: Record<string, Place> = {
     isSeen: true,
     forms: { "": { fields: { grant_id: "kid_none" } } },
   },
-  // What is asked wrongly is told to anyone.
+  // Invalid requests are reported to anyone.
   "/authorize": {
     who: "anyone",
     isSeen: true,

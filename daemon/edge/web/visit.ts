@@ -1,4 +1,4 @@
-/** Owns a visit: a request for a page as the web's pages see it, and what it may ask of the road. */
+/** Context of a page's request for the web pages, with its access to the pipeline. */
 import type { InputOf, Operation, OutputOf } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { type Bound, bodyOf, type Caller, NO_TRANSFER } from "../../core/operation.ts";
@@ -15,23 +15,23 @@ type Input<Op extends Operation> = Partial<InputOf<Op>> & Record<string, unknown
 
 export interface Visit {
   request: PageRequest;
-  /** What is kept of where it comes from. */
+  /** The stored facts about its origin. */
   asked: Asked;
-  /** Who is signed in; null: nobody is. */
+  /** The signed-in user; null: anonymous. */
   caller: Caller | null;
   isPost: boolean;
   /** A field of the form that was sent; "" without it. */
   field(name: string): string;
   form: ReadonlyMap<string, string>;
-  /** What browsers' passkeys can be asked for here. */
+  /** Passkey options for this browser. */
   offers: Offers;
   /** The same visit by the secret that the session goes by from now on. */
   proved(secret: string): Visit;
-  /** Asks an operation of the list for who is signed in. `once` is its Idempotency-Key. Never throws. */
+  /** Calls an operation of the list as the signed-in user. `once` is its Idempotency-Key. Never throws. */
   call<Op extends Operation>(operation: Op, input?: Input<Op>, once?: string | null): Promise<Answer<Op>>;
 }
 
-/** `recognise` throws where nobody is signed in. */
+/** `recognise` throws if no user is signed in. */
 export function makeCall(
   road: Road,
   operations: readonly Bound[],

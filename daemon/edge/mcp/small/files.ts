@@ -18,7 +18,7 @@ export interface FilePart {
   eof: boolean;
 }
 
-/** Where a path leads. */
+/** File operations at the target of a path. */
 export interface Files {
   read(path: string, offset: number, length: number): Promise<FilePart | Answer>;
   write(path: string, content: Content): Promise<Answer>;
@@ -95,14 +95,14 @@ function inGuest(call: ToolCall, place: Place): Files {
   };
 }
 
-/** A path as the rest of a URL, whose slash comes before it. */
+/** A path as the rest of a URL, without its leading slash. */
 const rest = (path: string) =>
   path
     .split("/")
     .filter((name) => name !== "" && name !== ".")
     .join("/");
 
-/** Nothing, where the part begins at the end of the file. */
+/** An empty part if the offset is the end of the file. */
 function endOf(reply: Reply, offset: number): FilePart | null {
   if (reply.kind !== "problem" || reply.problem.code !== "range_not_satisfiable") return null;
   const size_bytes = Number(reply.problem.details?.size_bytes);

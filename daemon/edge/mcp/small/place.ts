@@ -5,7 +5,7 @@ import type { Answer } from "../answer.ts";
 import type { Arguments, Reply, ToolCall } from "../call.ts";
 
 export const DEFAULT_AGENT = "main";
-/** The lifetimes that the SDKs give to a sandbox with a room of its own. */
+/** The SDKs' default lifetimes of a sandbox with its own room. */
 const TTL_SECONDS = 86_400;
 const IDLE_SECONDS = 900;
 const OWN_ROOM_CHARACTERS = 8;

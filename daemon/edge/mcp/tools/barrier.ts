@@ -1,4 +1,4 @@
-/** Owns barrier_arrive: an arrival, and the wait for the others, however many calls it takes. */
+/** barrier_arrive: an arrival, and the wait for the others, in as many calls as it takes. */
 import { barrierArrive, DEFAULT_BARRIER_WAIT_MS } from "../../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";

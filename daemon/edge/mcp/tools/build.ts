@@ -1,4 +1,4 @@
-/** Owns template_build: a build is begun by the operation of that name, which goes on when the tool's time is over, and is followed in pages. */
+/** template_build: starts a build with the operation of that name, which continues after the tool's time limit, and follows it in pages. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { templateBuildGet, templateBuildStream, templateCreate } from "../../../../shared/api/template-builds.ts";
 import { argumentsOf } from "../../../../shared/api/tool.ts";
@@ -35,7 +35,7 @@ export async function build(call: ToolCall, input: Input): Promise<Answer> {
   if (begun.kind === "problem") return answerOf(begun);
   const path = { template_id, build_id: String(begun.body.build_id) };
   const followed = await follow(call, path, -1, wait_ms);
-  // It goes on, whether or not its caller may look.
+  // The build continues, whether or not its caller may read it.
   const next = { tool: "template_build", arguments: { ...path, after: -1 } };
   if (!followed.ok) return { ok: true, result: { ...begun.body, told: [], next } };
   const { warnings } = begun.body;

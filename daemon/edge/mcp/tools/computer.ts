@@ -1,4 +1,4 @@
-/** Owns computer: its picture is shown as one, which models see, and not as text, which they would pay for. */
+/** computer: its picture is returned as an image, which models see, and not as text, which they would pay for. */
 import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 

@@ -32,7 +32,7 @@ interface Input extends Omit<InputOf<typeof sandboxExec>, "argv_json" | "env_jso
   idempotency_key?: string;
 }
 
-/** One that is known by its name. */
+/** An execution with a known ID. */
 type Named = Input & { exec_id: string };
 
 const COMMAND = argumentsOf(sandboxExec);
@@ -60,17 +60,17 @@ async function start(call: ToolCall, input: Named): Promise<Answer> {
   return await finished(call, input, reply.body);
 }
 
-/** Has outlasted its call: what there is so far. */
+/** The command has outlasted its call: returns the output so far. */
 async function underWay(call: ToolCall, input: Named): Promise<Answer> {
   const look = { ...input, background: true, eof: false };
   const answer = await goOn(call, look);
   if (answer.ok) return answer;
-  // The guest has yet to begin it.
+  // The guest has not started it yet.
   if (answer.problem.code === "execution_not_found") {
     return nothingYet(call, "running", input.exec_id, nextOf(input, START));
   }
   if (answer.problem.code !== "history_gone") return answer;
-  // Output beyond the history's size is gone: the kept part begins later.
+  // Output above the history's size is gone: the retained part starts later.
   const record = await call.ask(executionGet, pathOf(input));
   return record.kind === "done" ? await goOn(call, { ...look, after: Number(record.body.oldest_seq) - 1 }) : answer;
 }
@@ -82,11 +82,11 @@ async function begin(call: ToolCall, input: Named): Promise<Reply> {
   return await call.ask(sandboxExec, { ...command, max_output_bytes }, call.waitMs(input.wait_ms ?? MAX_TOOL_WAIT_MS));
 }
 
-/** Follows a run that there is, after reaching it with what came along. */
+/** Follows an existing execution, after delivering the call's signal and input. */
 async function goOn(call: ToolCall, input: Named): Promise<Answer> {
   const { signal, eof, after = 0, after_bytes = 0, background, wait_ms = MAX_TOOL_WAIT_MS } = input;
   const path = pathOf(input);
-  // Beside a command, standard input is what that began with.
+  // Together with a command, standard input was passed at its start.
   const data_b64 = isCommand(input) ? undefined : stdinOf(input);
   if (signal !== undefined) {
     const reached = await call.ask(executionSignal, { ...path, signal });
@@ -114,7 +114,7 @@ async function goOn(call: ToolCall, input: Named): Promise<Answer> {
 interface Seen extends Ends {
   kind: "seen";
   place: Place;
-  /** Where a part that is left out begins; null: a page leaves out nothing. */
+  /** Position of the part that is left out; null: a page leaves out nothing. */
   rest: Place | null;
   /** The page holds no more, although there is more. */
   full: boolean;

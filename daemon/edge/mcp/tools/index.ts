@@ -1,4 +1,4 @@
-/** Owns which tool does more than pass its arguments to its operation. */
+/** Tools that do more than pass their arguments to their operation. */
 import { type Answer, answerOf, MOST_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 import { SMALL } from "../small/index.ts";
@@ -38,7 +38,7 @@ const OWN_WAYS: Record<string, CarryOut> = {
   room_restore: once,
 };
 
-/** Whoever names no organization means its own. */
+/** The default is the caller's own organization. */
 const DEFAULTS: Arguments = { org_id: "self" };
 
 export async function carryOut(call: ToolCall): Promise<Answer> {

@@ -1,6 +1,6 @@
 /**
- * Owns what saves and copies sandboxes and rooms, which may take longer than a tool may: such a call has an idempotency key, the client's or one
- * of ours, by which the next one gets what the first has come to, and does nothing twice.
+ * Tools that save and copy sandboxes and rooms, which may take longer than a tool may: such a call has an idempotency key, the client's or
+ * a generated one, by which the next call gets the result of the first, and nothing is done twice.
  */
 import { randomUUID } from "node:crypto";
 import { sleep } from "../../../core/clock.ts";

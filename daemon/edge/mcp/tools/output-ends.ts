@@ -5,7 +5,7 @@ import type { Arguments, Refused, ToolCall } from "../call.ts";
 import { firstOf, HEAD_BYTES, lastOf, type Streams, TAIL_BYTES } from "../output-text.ts";
 import type { Place } from "./output-page.ts";
 
-/** A command that writes without end is left to write after so many bytes. */
+/** Output of an endless command is no longer read after this many bytes. */
 const MOST_READ_BYTES = 64 * 1024 * 1024;
 
 export interface OutputEnds {
@@ -13,9 +13,9 @@ export interface OutputEnds {
   head: Streams;
   tail: Streams;
   left_out_bytes: number;
-  /** Where the part that is left out begins. */
+  /** Position of the part that is left out. */
   rest: Place;
-  /** Where the output after this begins. */
+  /** Position of the next output. */
   place: Place;
   /** Nothing follows. */
   ended: boolean;

@@ -1,14 +1,11 @@
-/**
- * Owns reading an execution's output a page at a time: what fits, and the place where the next page begins. Pages that follow
- * each other have every byte once.
- */
+/** Reads an execution's output in pages: as much as fits, and the position of the next page. Consecutive pages contain every byte once. */
 import { executionStream } from "../../../../shared/api/executions.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
 import { Capture } from "../../../domain/executions/capture.ts";
 import type { Arguments, Refused, ToolCall } from "../call.ts";
 import { firstOf } from "../output-text.ts";
 
-/** A place in the output: after a piece, and after so many bytes of the next one. */
+/** A position in the output: after a piece, and after a number of bytes of the next one. */
 export interface Place {
   after: number;
   after_bytes: number;
@@ -18,7 +15,7 @@ export interface Page {
   kind: "page";
   stdout: Buffer;
   stderr: Buffer;
-  /** Where the next one begins. */
+  /** Position of the next page. */
   place: Place;
   /** It holds no more, although there is more. */
   full: boolean;
@@ -31,7 +28,7 @@ interface PageOptions extends Place {
   path: Arguments;
   /** Most bytes of each stream. */
   most: number;
-  /** How long it waits for what is still to come. */
+  /** How long to wait for future output. */
   waitMs: number;
 }
 
@@ -43,7 +40,7 @@ export async function readPage(call: ToolCall, options: PageOptions): Promise<Pa
   const pager = new Pager({ after, after_bytes }, most);
   const stream = reply.kind === "done" ? reply.done.events : undefined;
   if (!stream) return pager.page();
-  // What there is already comes from the guest as well, which may be slow to tell it.
+  // Existing output also comes from the guest, which may be slow to send it.
   const timer = startTimer(() => stream.cancel(), follow ? call.waitMs(waitMs) : call.leftMs);
   try {
     for await (const events of stream.events) {

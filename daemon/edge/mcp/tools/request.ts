@@ -1,4 +1,4 @@
-/** Owns agent_request: a request to one agent, and its reply, however many calls it takes until that is there. */
+/** agent_request: a request to one agent, and its reply, in as many calls as it takes. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { agentSend, DEFAULT_REPLY_WAIT_MS } from "../../../../shared/api/fabric.ts";
 import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";

@@ -1,4 +1,4 @@
-/** Owns agent_wait: an agent's inbox by long poll, or a barrier at which it stands. */
+/** agent_wait: an agent's inbox by long poll, or a barrier at which it has arrived. */
 import { type BarrierRecord, barrierGet } from "../../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { agentWait } from "../../../../shared/api/fabric.ts";
@@ -48,7 +48,7 @@ function fitting(inbox: Inbox): Inbox {
   return { ...inbox, items, next_after: items.at(-1)?.seq ?? inbox.next_after };
 }
 
-/** Without a generation it is the newest one that is meant, unless the agent has yet to arrive at the one after it. */
+/** Without a generation: the newest one, or the next if that has passed without the agent. */
 async function atBarrier(call: ToolCall, input: Input & { barrier_id: string }): Promise<Answer> {
   const { room_id, barrier_id, agent_id, wait_ms } = input;
   let { generation } = input;

@@ -1,4 +1,4 @@
-/** Owns a session that this host carries to the room's: its login there, and its channels, as if they were opened here. */
+/** A session that this host forwards to the room's host: its login there, and its channels, as if they were opened here. */
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
@@ -54,7 +54,7 @@ export class Carried implements Opening {
     return await this.#open("forward", fields, (channel) => take(channel.port));
   }
 
-  /** Of one whose host does not say. */
+  /** The default for hosts that send no reason. */
   whyLost(): string {
     return "the guest was lost";
   }
@@ -92,7 +92,7 @@ export class Carried implements Opening {
   }
 
   #sendText(text: string): void {
-    // Its end is told by what is read.
+    // A failure is detected by the reader.
     this.#socket.send(text).catch(() => {});
   }
 
@@ -104,7 +104,7 @@ export class Carried implements Opening {
         if (this.#isOver) break;
       }
     } catch {
-      // It broke, which is told below.
+      // The connection broke, which is reported below.
     }
     this.#end(`The host ${this.#host.host_id}, which has the room, does not answer any more.`);
     this.#socket.cut();

@@ -1,4 +1,4 @@
-/** Owns one channel of a session that this host carries to another: what was opened there, as if it were here. */
+/** The entry host's side of a forwarded channel: represents the remote command or port as a local one. */
 import type { CommandEnd, LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
 import { SessionOver } from "../opening.ts";
@@ -39,7 +39,7 @@ export class FarChannel {
     return this.#started.promise;
   }
 
-  /** Resolves once nothing more is said of it. */
+  /** Resolves after the last message about it. */
   get over(): Promise<void> {
     return this.#over.promise;
   }
@@ -86,7 +86,7 @@ export class FarChannel {
     }
   }
 
-  /** By no doing of who is at it. */
+  /** Ends it for a reason other than its user's action. */
   end(error: Error): void {
     this.#started.resolve(error.message);
     this.#ended.reject(error);
@@ -110,7 +110,7 @@ export class FarChannel {
   }
 }
 
-/** In the words of its own host. */
+/** With the reason from its own host. */
 function lost(why: string | undefined): Error {
   return why === undefined ? new Error("the guest was lost") : new SessionOver(why);
 }

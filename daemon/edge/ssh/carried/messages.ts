@@ -1,7 +1,7 @@
 /**
- * Owns what two hosts say to each other of a session that one carries to the other: JSON, and bytes of a channel's streams.
+ * Protocol between two hosts for a forwarded session: JSON messages, and bytes of a channel's streams.
  *
- *   entry: login ──▶ owner: welcome, or refused ──▶ entry: open ──▶ owner: opened, or refused ──▶ bytes both ways ──▶ owner: ended
+ *     entry: login ──▶ owner: welcome, or refused ──▶ entry: open ──▶ owner: opened, or refused ──▶ bytes both ways ──▶ owner: ended
  */
 
 import type { Problem } from "../../../../shared/api/errors.ts";
@@ -32,7 +32,7 @@ type End = OfChannel & { type: "end"; stream: Stream };
 export interface Login {
   type: "login";
   user: string;
-  /** What the client calls itself. */
+  /** The client's version text. */
   client: string;
   password?: string | undefined;
   /** In base64, but for the algorithm. */
@@ -54,7 +54,7 @@ export type FromOwner =
   | (OfChannel & { type: "opened"; has_errors: boolean })
   | (OfChannel & { type: "refused"; detail: string })
   | (OfChannel & { type: "ended"; end: CommandEnd })
-  /** Why, for the person at it; an older host does not say. */
+  /** The reason, for the user; absent from an older host. */
   | (OfChannel & { type: "lost"; why?: string })
   /** The session is, with a sentence for the person at it. */
   | { type: "over"; sentence: string }
@@ -71,14 +71,14 @@ export function frameOf(channel: number, stream: Stream, bytes: Uint8Array): Uin
   return frame;
 }
 
-/** Null: it is none. */
+/** Null: the frame is invalid. */
 export function readFrame(frame: Uint8Array): { channel: number; stream: number; bytes: Uint8Array } | null {
   if (frame.byteLength <= HEAD_BYTES) return null;
   const channel = Buffer.from(frame.buffer, frame.byteOffset, HEAD_BYTES).readUInt32BE(1);
   return { channel, stream: frame[0] ?? 0, bytes: frame.subarray(HEAD_BYTES) };
 }
 
-/** What another host says. Null: it is no message. */
+/** A message of another host. Null: it is invalid. */
 export function readMessage<T extends { type: string }>(text: string): T | null {
   try {
     const said: unknown = parseJson(text);

@@ -1,4 +1,4 @@
-/** Owns one channel of a session that another host carries here: what it opens in the guest, and its streams on the way there and back. */
+/** The owner's side of a forwarded channel: its command in the guest, and its streams in both directions. */
 
 import { MOST_SCREEN_ROWS_OR_COLS } from "../../../../shared/api/ssh.ts";
 import type { CommandEnd, LiveCommand } from "../../../host/guest-link/command.ts";
@@ -41,7 +41,7 @@ export class NearChannel {
     const refused = await this.#begin(what, fields);
     const command = this.#command;
     if (refused !== null || !command || this.#isGone) {
-      // What was begun and could not be recorded is refused all the same.
+      // A started command that could not be recorded is refused.
       command?.hangUp();
       return say({ type: "refused", channel: this.#id, detail: refused ?? "nothing was started" });
     }
@@ -83,7 +83,7 @@ export class NearChannel {
     if (isSize(rows) && isSize(cols)) this.#command?.resize(rows, cols);
   }
 
-  /** Nobody is at it any more. */
+  /** The client is gone. */
   hangUp(): void {
     if (this.#isGone) return;
     this.#close();
@@ -114,7 +114,7 @@ export class NearChannel {
     try {
       for await (const bytes of this.#input) {
         this.#deps.visit.countIn(bytes.byteLength);
-        // Who wants no more of it is not held up.
+        // A command that no longer reads its input is not blocked.
         await command.write(bytes).catch(() => {});
       }
     } finally {

@@ -1,9 +1,9 @@
 /**
- * Owns a session that another host carries here: whoever logs in proves to this host who they are, and each channel walks the road
- * here. The other host is believed in nothing but the client's address.
+ * A session that another host forwards here: the client authenticates to this host, and each channel passes the pipeline here. The other
+ * host is trusted only for the client's address.
  *
- *   connected ──login──▶ logged in ──key, sandbox or host has ended──▶ over
- *       └── no good, or late ──────┴── the other host has gone ────────▶ ┘
+ *     connected ──login──▶ logged in ──key, sandbox or host has ended──▶ over
+ *         └── invalid, or late ──────┴── the other host has gone ──────▶ ┘
  */
 import { constants } from "node:os";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
@@ -20,12 +20,12 @@ import { NearChannel } from "./near-channel.ts";
 import { isLoginOf } from "./proof.ts";
 
 const LOGIN_MS = 10_000;
-/** The other host says so often that it is there that after this it is not. */
+/** Timeout without a keep-alive message of the other host, which sends them often. */
 const SILENCE_MS = 15_000;
 const NORMAL = 1000;
 const BREACH = 1002;
 const MOST_CLIENT_LENGTH = 128;
-/** With those that were refused: each is one of a client's channels. */
+/** Includes refused channels: each is one of a client's channels. */
 const MOST_CHANNEL = 2 ** 32 - 1;
 
 export interface CarriedDeps extends VisitDeps {
@@ -74,7 +74,7 @@ export class CarriedSession implements Conversation {
     if (this.#gone.signal.aborted) return;
     const read = readFrame(frame);
     const channel = read && this.#channels.get(read.channel);
-    // Of one that has just ended some may still be on its way.
+    // Bytes for a channel that has just ended may still be in transit.
     if (read && channel && !channel.take(read.stream, read.bytes)) this.#end(BREACH, "more than the window");
   }
 
@@ -183,7 +183,7 @@ class Refused extends Error {
   }
 }
 
-/** Throws invalid_api_key, api_key_expired; it is on record then. */
+/** Throws invalid_api_key, api_key_expired; the failure is in the audit log then. */
 function credentialOf(
   { ssh }: VisitDeps,
   visit: Visit,

@@ -1,14 +1,14 @@
 /**
- * Owns what another host has to show of somebody who logs in by it: their password, or what their own key has signed for this very
- * user name. So no host lets anybody in because another one says who they are.
+ * Proof of identity that another host must forward for a login: the client's password, or a signature by the client's own key for this very
+ * user name. So no host admits a user because another host vouches for them.
  */
 import type { SignedLogin } from "../visit.ts";
 
-/** RFC 4252, section 7: what a client signs begins with the id of its connection and this number. */
+/** RFC 4252, section 7: the signed data starts with the ID of the connection and this number. */
 const USERAUTH_REQUEST = 50;
 const SESSION_ID_BYTES = [20, 32, 48, 64];
 
-/** Whether what was signed is a login of this user by this key, and nothing else. */
+/** Whether the signed data is a login of this user by this key, and nothing else. */
 export function isLoginOf(user: string, { algorithm, key, blob }: SignedLogin): boolean {
   const [session, rest] = stringOf(blob);
   if (session === null || rest[0] !== USERAUTH_REQUEST || !SESSION_ID_BYTES.includes(session.byteLength)) return false;

@@ -1,11 +1,11 @@
 /**
- * Owns how much of a stream is on its way between two hosts: no more than a window of it, until the other side says that bytes were
- * taken. So one channel that nobody reads holds up no other, nor what is said about it.
+ * Flow control of a stream between two hosts: at most one window of bytes in transit, until the peer grants credit for bytes read. So a
+ * channel that is not read delays no other channel, and no messages about it.
  */
 
 export const WINDOW_BYTES = 256 * 1024;
 const PIECE_BYTES = 32 * 1024;
-/** What a piece takes beside its bytes, which may be few. */
+/** Overhead that is counted for each piece, which may be a few bytes. */
 const BESIDE_BYTES = 128;
 
 const costOf = (bytes: Uint8Array) => bytes.byteLength + BESIDE_BYTES;
@@ -21,7 +21,7 @@ export class Outlet {
     this.#send = send;
   }
 
-  /** Resolves once they are on their way; false when nobody takes them any more. One at a time. */
+  /** Resolves when they are sent; false if they are no longer read. One call at a time. */
   async write(bytes: Uint8Array): Promise<boolean> {
     for (let at = 0; at < bytes.byteLength && !this.#isClosed; ) {
       if (this.#left <= BESIDE_BYTES) {
@@ -71,7 +71,7 @@ export class Inlet implements AsyncIterable<Uint8Array> {
     return true;
   }
 
-  /** Nothing more comes; an error is thrown once what came has been taken. */
+  /** End of the stream; an error is thrown after the received bytes were read. */
   end(error: unknown = null): void {
     this.#end ??= { error };
     this.#more?.resolve();

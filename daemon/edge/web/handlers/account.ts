@@ -1,4 +1,4 @@
-/** Owns what the pages of one's own account do: the profile, API keys, sessions. */
+/** Handlers of the account's pages: the profile, API keys, sessions. */
 import { accountUpdate, sessionEnd, sessionList } from "../../../../shared/api/account.ts";
 import { READ_SCOPES } from "../../../../shared/api/contract.ts";
 import { memberList } from "../../../../shared/api/members.ts";
@@ -31,7 +31,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
     return sessionsPage(await accountOf(visit), list.ok ? list.body.items : [], told);
   };
 
-  /** A letter goes to the address that somebody would like to use. */
+  /** Sends an e-mail to the address that the user would like to use. */
   const askAddress = async (visit: Visit, page: (told: Told) => Promise<Page>) => {
     const session_id = visit.caller?.session?.session_id;
     if (session_id === undefined) throw new ServiceError("session_ended");
@@ -95,7 +95,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
   };
 }
 
-/** What the form offers, and nothing else: what is not of it must not come to mean everything, or for ever. Throws validation_failed. */
+/** Only the choices that the form offers: an unknown value must not come to mean full access, or no expiry. Throws validation_failed. */
 function askedKey({ field }: Visit) {
   const [may, ends] = [field("may"), field("ends")];
   const errors = [

@@ -1,4 +1,4 @@
-/** Owns what the pages on applications do: letting one in, by its request or its code, and signing it out. */
+/** Handlers of the applications' pages: authorizing one, by its request or its code, and signing it out. */
 import { READ_SCOPES } from "../../../../shared/api/contract.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import { deviceDecide, grantCreate, grantEnd, grantList } from "../../../../shared/api/grants.ts";
@@ -22,7 +22,7 @@ import type { Visit } from "../visit.ts";
 import { AUTHORIZE, comingBack, DEVICE } from "./asked-place.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 
-/** More than any request has, and as much as a browser keeps for somebody who signs in first. */
+/** More than any request has, and as much as a browser stores during a sign-in. */
 const MOST_REQUEST_CHARACTERS = 2800;
 /** With the place that the consent page has named. */
 const MOST_NAMED_CHARACTERS = 4096;
@@ -48,7 +48,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
     return applicationsPage(await accountOf(visit), list.ok ? list.body.items : [], `${deps.url()}/mcp`, told);
   };
 
-  /** What was wrong of an application's request is told to it where it is known to be, else to the person. */
+  /** An error of an application's request is sent to the application if its redirect URI is known to be its own, else shown to the user. */
   const refuse = (visit: Visit, error: unknown): Outcome => {
     if (error instanceof SentBack) return { to: error.to };
     if (!(error instanceof Refusal)) throw error;
@@ -63,7 +63,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
   const consent = async (visit: Visit, request: string, problem: Problem | null): Promise<Outcome> => {
     const { client, redirect_uri, scopes } = await read(visit, request);
     const place = backAt(placeOf(redirect_uri), isLoopback(redirect_uri));
-    // The place that is shown is the one that is granted, also where the application's document says another by then.
+    // The place shown is the place granted, even if the application's document names another by then.
     const named = new URLSearchParams(request);
     named.set("redirect_uri", redirect_uri);
     const along = [["request", named.toString()]] as const;
@@ -77,7 +77,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
     if (!visit.isPost) return { page: codePage(account, code) };
     const found = await oauth.devices.look(code, lookups.of(visit.request.ip));
     if (!found) {
-      // Whoever guesses codes is held up as one who guesses passwords.
+      // Guessing of codes is limited like guessing of passwords.
       const refusal = await refusalOf(deps, visit, new ServiceError("device_not_found"));
       return { page: codePage(account, code, refusal.problem), retry_after_seconds: refusal.retry_after_seconds };
     }
@@ -102,7 +102,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
         return refuse(visit, new Refusal("invalid_request", "The application asks with more than is taken."));
       }
       try {
-        // What is wrong of it is told before anybody signs in for it.
+        // Errors of the request are reported before a sign-in for it.
         const asking = await read(visit, request);
         const decide = inside(deps, async (asked) => {
           if (!asked.isPost) return await consent(asked, request, null);
@@ -143,12 +143,12 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
   };
 }
 
-/** Asked for a proof, the page that is shown is the one that asks for it. */
+/** If a proof is required, only the page for it is shown. */
 const never = async (): Promise<never> => {
   throw new Error("a proof was asked for, and another page shown");
 };
 
-/** What the form offers, and nothing else. Throws validation_failed. */
+/** Only the choices that the form offers. Throws validation_failed. */
 function narrowing({ field }: Visit) {
   const [gives, lasts] = [field("gives"), field("lasts")];
   const errors = [

@@ -1,4 +1,4 @@
-/** Owns where somebody goes on who has signed in first, as their browser keeps it: places of this list, and no address that a link could name. */
+/** Destination after a sign-in, stored in the browser: only paths of this list, so that a link cannot name another address. */
 import { PLACES } from "../places.ts";
 import type { Outcome } from "./handler.ts";
 
@@ -15,19 +15,19 @@ const HUB = Object.entries(PLACES)
   .map(([path]) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/?#]+")}(?:\\?[^#]*)?$`));
 const KEPT = [/^\/(authorize|device)\?/, /^\/go\/[^/?#\\]{1,800}$/, ...HUB];
 
-/** Null for what was not kept by us. */
+/** Null if we have not stored it. */
 export function placeIn(cookie: string | null): string | null {
   const place = cookie === null ? "" : Buffer.from(cookie, "base64url").toString();
   return isKept(place) ? place : null;
 }
 
-/** Who is sent to sign in first comes back to this path, with its query where it has one. */
+/** After the sign-in that a handler requires, the visitor returns to this path, with its query if any. */
 export function comingBack(outcome: Outcome, place: string): Outcome {
   if (!("to" in outcome) || outcome.to !== "/signin" || !isKept(place)) return outcome;
   return { ...outcome, cookies: { ...outcome.cookies, asked: Buffer.from(place).toString("base64url") } };
 }
 
-/** Whether a browser that is sent there comes to just that path: not to another by its dots, nor to another origin. */
+/** Whether a browser that is sent there arrives at exactly that path: not at another by its dots, nor at another origin. */
 const isKept = (place: string): boolean =>
   place.length <= MOST_CHARACTERS &&
   /^[\x21-\x7e]+$/.test(place) &&

@@ -1,4 +1,4 @@
-/** Owns what the pages of plan, credits and usage do: what there is, the way to pay, and the key that comes of it. */
+/** Handlers of the pages for plan, credits and usage: overview, payment, and the resulting key. */
 import {
   billingCheckout,
   billingGet,

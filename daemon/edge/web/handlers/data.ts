@@ -1,4 +1,4 @@
-/** Owns what the page of one's own data does: shows all that is kept, and deletes the account. */
+/** Handler of the personal data page: shows all stored data, and deletes the account. */
 import { accountDelete, accountExport } from "../../../../shared/api/account.ts";
 import type { Told } from "../pages/account.ts";
 import { dataPage } from "../pages/data.ts";

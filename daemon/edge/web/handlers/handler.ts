@@ -1,4 +1,4 @@
-/** Owns what a page's handler is, and what those inside the account have in common. */
+/** Types of page handlers, and the common parts of the account's pages. */
 import { type AccountRecord, accountGet } from "../../../../shared/api/account.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
@@ -13,40 +13,40 @@ import { proofPage, type Told } from "../pages/account.ts";
 import { deadEnd } from "../pages/outside.ts";
 import type { Visit } from "../visit.ts";
 
-/** Where somebody comes who was let in. */
+/** Destination after a sign-in. */
 export const INSIDE = "/";
 
 export interface HandlerDeps {
   road: Road;
   users: Pick<Users, "signIn" | "signUp" | "addresses" | "redeem" | "passkeys" | "identities">;
   orgName(orgId: OrgId): string;
-  /** Where browsers find us, without a slash at its end. */
+  /** The service's URL for browsers, without a slash at its end. */
   url(): string;
   /** Whether the service has several hosts. */
   hasHosts(): boolean;
   log: Log;
 }
 
-/** What is to be kept by the browser from now on; null: forgotten. */
+/** Cookies that the browser stores from now on; null: deleted. */
 export type Cookies = Partial<Record<Cookie, string | null>>;
 
-/** What a page's handler comes to: a page, or where to go on. */
+/** Result of a page's handler: a page, or a redirect. */
 export type Outcome = (Shown | Redirected) & { cookies?: Cookies };
 interface Shown {
   page: Page;
   retry_after_seconds?: number | null;
-  /** What goes on is looked at again by itself. */
+  /** The page reloads itself while work is in progress. */
   look_again_seconds?: number;
 }
 interface Redirected {
   to: string;
-  /** What was done, for the page that follows. */
+  /** The result of the form, for the next page. */
   said?: string | null;
 }
 export type Handler = (visit: Visit) => Promise<Outcome>;
 export type Handlers = Record<string, Handler>;
 
-/** Who is not signed in signs in first. A password or passkey that came along with the form proves who it is, before the form is looked at. */
+/** Redirects anonymous visitors to the sign-in. A password or passkey sent with the form is verified before the form is processed. */
 export function inside(deps: HandlerDeps, handler: Handler): Handler {
   return async (visit) => {
     const session = visit.caller?.session;
@@ -56,7 +56,7 @@ export function inside(deps: HandlerDeps, handler: Handler): Handler {
     if (!isByPasskey && !form.has("proof")) return await handler(visit);
     let secret: string;
     try {
-      // The session has a count of its own.
+      // Attempts are counted per session.
       secret = isByPasskey
         ? await deps.users.passkeys.prove(session.session_id, field("proof_passkey"), asked)
         : await deps.users.signIn.prove(session.session_id, field("proof"), asked);
@@ -84,8 +84,8 @@ const askProof = async (visit: Visit, problem: Problem | null): Promise<Page> =>
   proofPage(await accountOf(visit), visit.request.url.pathname, visit.form, problem, visit.offers.toProve());
 
 /**
- * What came of a form: the page is asked for anew, so that loading it again sends nothing twice; where it was refused it says why,
- * and what wants a proof asks for that first.
+ * Result of a form: redirects to the page, so that a reload submits nothing twice; a refusal shows the page with the reason, and a missing
+ * proof is requested first.
  */
 export async function after(
   visit: Visit,
@@ -99,10 +99,10 @@ export async function after(
   return { page: { ...(await page({ problem, typed: visit.form })), status: problem.status } };
 }
 
-/** What comes of guessing passwords, links and codes, also those of an issuer, which would be asked each time. */
+/** Errors of guessed passwords, links and codes, also those of an issuer, which each attempt would query. */
 const GUESSED: readonly string[] = ["sign_in_failed", "link_not_found", "device_not_found", "upstream_failed"];
 
-/** Why somebody is not let in. What was wrong of them is counted by address, and on record, as a bad key is. */
+/** The reason why a sign-in is refused. Invalid credentials are counted per address and audited, like an invalid key. */
 export async function refusalOf({ road, log }: HandlerDeps, { request }: Visit, error: unknown) {
   const { request_id, ip } = request;
   const isBad = error instanceof ServiceError && GUESSED.includes(error.code);

@@ -1,4 +1,4 @@
-/** Owns the pages of the hub as the daemon serves them: the same for each path, and what is in it is fetched by the hub itself. */
+/** The hub's pages as the daemon serves them: the same for each path; the hub itself fetches the content. */
 import { randomBytes } from "node:crypto";
 import { hubPage } from "../pages/hub.ts";
 import { PLACES } from "../places.ts";

@@ -1,4 +1,4 @@
-/** Owns the way from an id to its page. */
+/** Redirect from an ID to its page. */
 import { locate } from "../../../../shared/api/locate.ts";
 import { deadEnd } from "../pages/outside.ts";
 import { comingBack } from "./asked-place.ts";

@@ -1,4 +1,4 @@
-/** Owns what the page of members does: roles, removals, invitations. */
+/** Handlers of the members' page: roles, removals, invitations. */
 import { applicationEnd, applicationList } from "../../../../shared/api/grants.ts";
 import {
   invitationCreate,

@@ -1,4 +1,4 @@
-/** Owns what the page of an organization's end does. */
+/** Handler of the page that deletes an organization. */
 import { orgDelete } from "../../../../shared/api/org-end.ts";
 import { roomList } from "../../../../shared/api/rooms.ts";
 import type { Told } from "../pages/account.ts";

@@ -1,4 +1,4 @@
-/** Owns the pages by which somebody is let in, and the way out. */
+/** Handlers of the pages for sign-in and sign-out. */
 import { sessionEnd } from "../../../../shared/api/account.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { UserId } from "../../../../shared/ids.ts";
@@ -22,13 +22,13 @@ export const wayOf = ({ field }: Visit): NewWay =>
     ? { password: field("password") }
     : { passkey: field("passkey"), user_id: field("user_id") as UserId };
 
-/** A passkey for who comes in by a link. Throws link_not_found. */
+/** Passkey options for an arrival by a link. Throws link_not_found. */
 export function arrivalOf({ users }: HandlerDeps, { offers }: Visit, token: string): Arrival {
   const person = users.redeem.comer(token);
   return { user_id: person.user_id, offer: offers.toArrive(person) };
 }
 
-/** Lets somebody in, or shows the page again with what was wrong. `isKnown`: others at the same address do not hold them up. */
+/** Signs a user in, or shows the page again with the error. `isKnown`: failures of others at the same address do not count. */
 export async function letIn(
   deps: HandlerDeps,
   visit: Visit,
@@ -79,7 +79,7 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
       return await letIn(deps, visit, attempt, page, signIn.isKnown(isByPasskey ? null : field("email"), asked));
     },
 
-    // What the issuer's page leads to shows a form, and only that does anything.
+    // The issuer redirects to a page with a form; only its submission has an effect.
     [RETURN_PATH]: async (visit) => {
       const { caller, asked, request } = visit;
       if (!visit.isPost) return { page: returnPage(request.url.searchParams) };

@@ -1,4 +1,4 @@
-/** Owns the pages of who signs up, who has lost the way in, and who shows that an address is theirs: what letters are for. */
+/** Handlers of the pages for sign-up, recovery and verification of an address, which send e-mails. */
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SignedIn } from "../../../domain/users/index.ts";
 import { AddressLimit } from "../../address-limit.ts";
@@ -10,15 +10,15 @@ import { type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from
 import { arrivalOf, letIn, wayOf } from "./outside.ts";
 
 export interface SignUpHandlerDeps extends HandlerDeps {
-  /** Most letters for requests of one network in an hour, and of all in a day; 0: no limit. */
+  /** Most e-mails for requests of one network per hour, and of all per day; 0: no limit. */
   letters: { perHour: number; perDay: number };
 }
 
-/** Of the letters of a day, so many may go to people of one network. */
+/** Share of a day's e-mails that may go to users of one network. */
 const SHARE_OF_NETWORK = 0.1;
 const HOURS = 24;
 
-/** Whether somebody is new here or not, this is what the browser is told. */
+/** The response is the same for a new and for an existing user. */
 const LETTER = "If the address is right, a letter is on its way. It has a link that is good once.";
 const FILED = "Whoever runs this service looks at it, and writes to you.";
 
@@ -40,7 +40,7 @@ export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
     });
   };
 
-  /** What comes of it is a page; where it is refused, the page again with why. */
+  /** Shows the result as a page; on refusal, the previous page with the reason. */
   const shown = async (
     visit: Visit,
     done: () => Promise<Page>,

@@ -1,4 +1,4 @@
-/** Owns what the page of ways to sign in does: passkeys, the password, and accounts elsewhere. */
+/** Handlers of the page for sign-in methods: passkeys, the password, and linked accounts. */
 import { identityBegin, identityList, identityRemove } from "../../../../shared/api/identities.ts";
 import { passkeyAdd, passkeyList, passkeyOptions, passkeyRemove } from "../../../../shared/api/passkeys.ts";
 import { ServiceError } from "../../../core/service-error.ts";

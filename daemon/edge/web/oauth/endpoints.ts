@@ -1,4 +1,4 @@
-/** Owns the authorization server's endpoints, which programs speak to: metadata, registration, tokens, codes for devices, and the end. */
+/** The authorization server's endpoints for programs: metadata, registration, tokens, device codes, and revocation. */
 
 import { parseJson } from "../../../core/json.ts";
 import type { Log } from "../../../core/log.ts";
@@ -20,7 +20,7 @@ import {
 } from "./metadata.ts";
 
 const MOST_BYTES = 16 * 1024;
-/** Of an address: nobody has to show who they are. */
+/** Per address: no authentication is needed. */
 const DEVICES_PER_HOUR = 60;
 
 /** The URL of the service with the requested loopback name; unchanged elsewhere. */
@@ -153,8 +153,8 @@ export function makeEndpoints({ oauth, road, lookups, url, clients, log }: Endpo
   };
 
   /**
-   * Who guesses is counted, and on record, as a bad key is; but not a page of another site, which would hold up whoever looks at it. What
-   * is guessed here has 256 bits.
+   * Guesses are counted and audited like an invalid key; but not those of a foreign page, which would block its visitors. The guessed
+   * secrets have 256 bits.
    */
   const refused = async (request: PageRequest, refusal: Refusal): Promise<Response> => {
     const { error, description } = refusal;
@@ -184,7 +184,7 @@ export function makeEndpoints({ oauth, road, lookups, url, clients, log }: Endpo
         const wait = retryAfterOf(error, problem);
         const headers: Record<string, string> = wait === null ? {} : { "Retry-After": String(Math.ceil(wait)) };
         const word = problem.status >= 500 || problem.status === 429 ? "temporarily_unavailable" : "invalid_request";
-        // What clients of the API read of it too.
+        // Includes the fields that clients of the API read.
         return json(problem.status, { error: word, error_description: problem.detail, ...problem }, headers);
       }
     },
@@ -231,7 +231,7 @@ async function readJson(request: PageRequest): Promise<Record<string, unknown>> 
     const value: unknown = parseJson(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new Refusal("invalid_client_metadata", "The body must be a JSON object.");
 }

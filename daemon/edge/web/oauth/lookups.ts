@@ -1,4 +1,4 @@
-/** Owns how often an address has documents of applications looked up, whichever way it asks. */
+/** Rate limit per address for fetching applications' documents, over all endpoints. */
 import { ServiceError } from "../../../core/service-error.ts";
 import { networkOf } from "../../../domain/egress/addresses.ts";
 import type { Asker } from "../../../domain/oauth/index.ts";

@@ -1,4 +1,4 @@
-/** Owns what the authorization server says of itself (RFC 8414), and of what it guards (RFC 9728). */
+/** Metadata of the authorization server (RFC 8414), and of its protected resource (RFC 9728). */
 import { GRANT_SCOPES } from "../../../../shared/api/grants.ts";
 
 export const AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server";
@@ -8,7 +8,7 @@ export const PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource/mcp";
 
 export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 
-/** `url` is what we are called, without a slash at its end: clients compare it letter by letter. */
+/** `url` is the service's URL, without a slash at its end: clients compare it character by character. */
 export function serverMetadata(
   url: string,
   { registration, documents }: { registration: boolean; documents: boolean },
@@ -45,10 +45,10 @@ export function resourceMetadata(url: string, asked: string = url) {
   };
 }
 
-/** What a client without a good token is told at /mcp. */
+/** Challenge at /mcp for a client without a valid token. */
 export const challengeOf = (url: string): string =>
   `Bearer resource_metadata="${url}${PROTECTED_RESOURCE}", scope="${GRANT_SCOPES.join(" ")}"`;
 
-/** What one is told whose token has too little: all that it needs, with what it has. */
+/** Challenge for a token with too few scopes: the union of the required and the existing scopes. */
 export const stepUpOf = (url: string, scopes: readonly string[]): string =>
   `Bearer error="insufficient_scope", scope="${scopes.join(" ")}", resource_metadata="${url}${PROTECTED_RESOURCE}"`;

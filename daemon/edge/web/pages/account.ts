@@ -1,4 +1,4 @@
-/** Owns the pages of one's own account: the profile, API keys, sessions. */
+/** Pages of the account: the profile, API keys, sessions. */
 import type { AccountRecord, SessionRecord } from "../../../../shared/api/account.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { KeyRecord } from "../../../../shared/api/orgs.ts";
@@ -9,12 +9,12 @@ import type { Offer } from "../offers.ts";
 import { PLACES } from "../places.ts";
 import { passkeyButton } from "./passkey-button.ts";
 
-/** Fields of forms by which somebody proves to be the person. */
+/** Form fields that prove the user's identity. */
 const PROOFS: readonly string[] = ["proof", "proof_passkey"];
 
 export interface Told {
   problem?: Problem | null;
-  /** What was done, in a sentence. */
+  /** The result of the form, in a sentence. */
   done?: string | null;
   /** The fields of a form that was refused: the page has them again. */
   typed?: ReadonlyMap<string, string>;
@@ -30,13 +30,13 @@ const whoOf = ({ name, org_id, organizations, role }: AccountRecord): Shown => (
 });
 
 interface ShownProfile {
-  /** Whether letters are sent. */
+  /** Whether the service sends e-mails. */
   hasMail: boolean;
   /** Null: it is not for this person to see. */
   usage: UsageReport | null;
 }
 
-/** What the organization has and has used, in short. */
+/** Summary of the organization's resources and usage. */
 function inShort({ plan, sandboxes, totals, credits }: UsageReport): Markup {
   const left =
     credits.remaining === null ? "no limit" : credits.remaining.toLocaleString("en", { maximumFractionDigits: 3 });
@@ -172,7 +172,7 @@ function browserOf(agent: string | null): string {
   return system ? `${said} on ${system}` : said;
 }
 
-/** What matters wants the password or a passkey again; what was asked for goes along. */
+/** Important actions require the password or passkey again; the original form is sent along. */
 export function proofPage(
   account: AccountRecord,
   path: string,

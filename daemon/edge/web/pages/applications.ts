@@ -1,4 +1,4 @@
-/** Owns the pages on applications: letting one in, by its request or by its code, and those that are in. */
+/** Pages of applications: authorizing one, by its request or by its code, and the list of authorized ones. */
 import type { AccountRecord } from "../../../../shared/api/account.ts";
 import { READ_SCOPES, type Scope } from "../../../../shared/api/contract.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
@@ -8,7 +8,7 @@ import { choice, field, hidden, moment, type Page, sure, tabs, trouble } from ".
 import { PLACES } from "../places.ts";
 import { type Told, whoOf } from "./account.ts";
 
-/** What a person chooses of what is asked for. */
+/** The user's choices to narrow a request. */
 export const GIVES: readonly (readonly [string, string])[] = [
   ["all", "All that it asks for"],
   ["read", "Reading only"],
@@ -44,12 +44,12 @@ const SAID: Record<Scope, string> = {
 const STRONG: readonly Scope[] = ["exec", "ports:write", "terminal", "keys:write", "org:admin"];
 
 export interface Consent {
-  /** As the application calls itself: anybody may call himself anything. */
+  /** The application's own name: any application may use any name. */
   name: string;
   scopes: readonly Scope[];
-  /** Where it will be told, or from where it asks. */
+  /** The redirect's destination, or the origin of the request. */
   place: Markup;
-  /** Where the form goes, and what goes along. */
+  /** The form's target, and its hidden fields. */
   action: string;
   along: readonly (readonly [string, string])[];
   problem?: Problem | null;
@@ -77,7 +77,7 @@ ${choice("lasts", "For how long", LASTS)}
   };
 }
 
-/** Where the answer goes, as people judge it. */
+/** The redirect's destination, as users judge it. */
 export const backAt = (place: string, isLoopback: boolean): Markup =>
   html`<p class="muted">The answer goes to</p><p class="place">${place}</p>${isLoopback ? html`<p class="muted">That is a program on the computer in front of you. Go on only if you have just started it yourself.</p>` : html`<p class="muted">Go on only if you know this place.</p>`}`;
 
@@ -103,7 +103,7 @@ export function decidedPage(account: AccountRecord, name: string, allowed: boole
   };
 }
 
-/** `url` is what clients of MCP are given. */
+/** `url` is the URL for MCP clients. */
 export function applicationsPage(
   account: AccountRecord,
   grants: readonly GrantRecord[],

@@ -1,4 +1,4 @@
-/** Owns the pages of what an organization has, has bought and uses: plan, credits with their ledger, usage in short, and what came of paying. */
+/** Pages of an organization's plan, credits with their ledger, usage summary, and the result of a payment. */
 import type { AccountRecord } from "../../../../shared/api/account.ts";
 import type { BillingRecord } from "../../../../shared/api/billing.ts";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
@@ -18,7 +18,7 @@ export interface Billing {
   bought: BillingRecord;
 }
 
-/** What the plan is by, and what an owner can do about it. */
+/** The source of the plan, and an owner's options. */
 function planOf({ role }: AccountRecord, bought: BillingRecord): Markup | string {
   const { provider, status, can_buy, cancels_at_end, plan_until, period_end } = bought;
   if (provider === "none") return "";
@@ -52,7 +52,7 @@ export interface Success {
   made: NewKey | null;
 }
 
-/** Who comes back from paying. */
+/** The page after returning from the payment. */
 export function successPage(account: AccountRecord, seen: Success, { problem = null }: Told = {}): Page {
   const { checkout_id, is_paid, plan, key_prefix, made } = seen;
   const take = html`<form method="post" action="/billing/success">${hidden([["session_id", checkout_id]])}<button class="button main">Show me my API key</button></form><p class="muted">It is shown once.</p>`;

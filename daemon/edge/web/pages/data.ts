@@ -1,10 +1,10 @@
-/** Owns the page of one's own data: what is kept, as JSON, and the end of the account. */
+/** Page of personal data: the stored data as JSON, and deletion of the account. */
 import type { AccountRecord } from "../../../../shared/api/account.ts";
 import { html } from "../../../core/markup.ts";
 import { field, hidden, type Page, tabs, trouble } from "../layout.ts";
 import { type Told, whoOf } from "./account.ts";
 
-/** `kept` null: it was not asked for. */
+/** `kept` null: it was not requested. */
 export function dataPage(account: AccountRecord, kept: string | null, { problem = null }: Told = {}): Page {
   const shown =
     kept === null

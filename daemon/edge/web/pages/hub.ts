@@ -1,4 +1,4 @@
-/** Owns the page that the hub runs in. */
+/** The page that the hub runs in. */
 import type { AccountRecord } from "../../../../shared/api/account.ts";
 import type { Boot } from "../../../../shared/hub/boot.ts";
 import { VERSION } from "../../../../shared/version.ts";

@@ -15,7 +15,7 @@ const SAYS: Record<(typeof ROLES)[number], string> = {
 
 export interface NewLink {
   url: string;
-  /** Whom a letter brings it to; null: nobody. */
+  /** Recipient of the e-mail with it; null: none is sent. */
   mailedTo: string | null;
 }
 

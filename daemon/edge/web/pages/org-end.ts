@@ -1,4 +1,4 @@
-/** Owns the page on which an owner ends the organization, and sees how far its end is. */
+/** Page on which an owner deletes the organization, and sees the progress. */
 import type { AccountRecord } from "../../../../shared/api/account.ts";
 import { html } from "../../../core/markup.ts";
 import { field, type Page, trouble } from "../layout.ts";

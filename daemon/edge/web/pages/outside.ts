@@ -1,4 +1,4 @@
-/** Owns the pages of who is not signed in: signing in, and the links that let somebody in once. */
+/** Pages for anonymous visitors: signing in, and single-use links. */
 import { PASSWORD_LENGTH } from "../../../../shared/api/account.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { UserId } from "../../../../shared/ids.ts";
@@ -12,7 +12,7 @@ export const LONG_ENOUGH = `${PASSWORD_LENGTH.minLength} characters or more.`;
 
 export type Form = ReadonlyMap<string, string>;
 
-/** Who comes back from an account elsewhere: the browser's script sends it on at once. */
+/** The page after returning from an identity provider: the browser's script submits it immediately. */
 export function returnPage(answer: URLSearchParams): Page {
   const along = ANSWERED.flatMap((name) => answer.getAll(name).map((value) => [name, value] as const));
   return {
@@ -20,10 +20,10 @@ export function returnPage(answer: URLSearchParams): Page {
     body: html`${BRAND}<h1>Signing in</h1><br><form method="post" action="/signin/return"${answer.has("state") ? new Markup(" data-go") : ""}>${hidden(along)}<button class="button main">Go on</button></form>`,
   };
 }
-/** What an issuer adds to the address that it sends browsers back to. */
+/** Parameters that an issuer adds to the redirect. */
 const ANSWERED = ["code", "state", "iss", "error", "error_description"];
 
-/** How who comes in by a link can have a passkey. */
+/** Passkey options for a user who arrives by a link. */
 export interface Arrival {
   user_id: UserId;
   offer: Offer | null;
@@ -37,11 +37,11 @@ export const orPasskey = ({ user_id, offer }: Arrival, path: string): Markup | s
 /** Ways in besides the password. */
 interface OtherWays {
   offer: Offer | null;
-  /** What accounts elsewhere are called; null: there are none. */
+  /** Name of the identity provider; null: none is configured. */
   elsewhere: string | null;
-  /** Whether a letter brings a new way in. */
+  /** Whether an e-mail can restore access. */
   mayRecover: boolean;
-  /** Whether somebody may sign up without being invited. */
+  /** Whether sign-up without an invitation is possible. */
   maySignUp: boolean;
 }
 
@@ -61,7 +61,7 @@ ${offer ? html`<form method="post" action="/signin">${hidden([["do", "passkey"]]
   };
 }
 
-/** Where a link with a token leads: the token is behind the #, and a browser's script puts it here. */
+/** Target of a link with a token: the token is behind the #, and the browser's script enters it here. */
 export function linkPage(form: Form, problem: Problem | null = null): Page {
   return {
     title: "Your link",
@@ -71,7 +71,7 @@ ${field("token", "What follows the # in your link", { value: form.get("token"), 
   };
 }
 
-/** Who is signed in comes by a letter's link. */
+/** For a signed-in user who opens an e-mail's link. */
 export function verifyPage(form: Form): Page {
   return {
     title: "Your address",
@@ -81,7 +81,7 @@ ${field("token", "What follows the # in your link", { value: form.get("token"), 
   };
 }
 
-/** Who sets the service up, or comes back by a link. */
+/** For the setup of the service, and for recovery by a link. */
 export function setupPage(kind: "setup" | "user", form: Form, arrival: Arrival, problem: Problem | null = null): Page {
   const isNew = kind === "setup";
   const title = isNew ? "Set up roomd" : "A new password";
@@ -104,9 +104,9 @@ ${field("password", "Password", { type: "password", autocomplete: "new-password"
 export interface Invited {
   org: string;
   role: string;
-  /** Who is signed in already, and may take it as that person. */
+  /** The signed-in user, who may accept it. */
   signedInAs: string | null;
-  /** Whether only one address may take it. Which is not said: whoever has the link reads this. */
+  /** Whether only one address may accept it. The address is not shown: anyone with the link reads this. */
   isForOne: boolean;
 }
 
@@ -130,7 +130,7 @@ ${field("password", "Password", { type: "password", autocomplete: "new-password"
   };
 }
 
-/** Where browsers would send a password so that others can read it. */
+/** Shown if browsers would send a password unencrypted. */
 export function plainPage(host: string): Page {
   return {
     title: "TLS is needed",

@@ -1,4 +1,4 @@
-/** Owns the button by which a page asks the browser for a passkey. */
+/** Button by which a page requests a passkey from the browser. */
 import { html, type Markup } from "../../../core/markup.ts";
 import type { Offer } from "../offers.ts";
 
@@ -6,14 +6,14 @@ interface PasskeyButton {
   /** Whether one is made, or used. */
   does: "make" | "use";
   label: string;
-  /** The form's field that gets what the browser answers. */
+  /** The form's field for the browser's response. */
   as?: string;
   /** The page at the service's name, if it differs from the requested one. */
   path?: string;
   isMain?: boolean;
 }
 
-/** Within a form. A browser that has passkeys shows the button; nothing where there can be none. */
+/** Within a form. A browser with passkeys shows the button; empty if passkeys are not available. */
 export function passkeyButton(offer: Offer | null, button: PasskeyButton): Markup | string {
   const { does, label, as = "passkey", path, isMain = false } = button;
   if (!offer) return "";

@@ -1,4 +1,4 @@
-/** Owns the page of prompts: how a client is connected, and what to ask it, filled in with names. Nothing is done here: all is to be copied. */
+/** Page of prompts: how to connect a client, and prompts with names filled in. It has no actions: everything is to be copied. */
 import type { AccountRecord } from "../../../../shared/api/account.ts";
 import { PROMPTS } from "../../../../shared/prompts/catalogue.ts";
 import { clientWays } from "../../../../shared/prompts/clients.ts";

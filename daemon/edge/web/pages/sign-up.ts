@@ -1,4 +1,4 @@
-/** Owns the pages of signing up, and of asking for a new way in. */
+/** Pages of sign-up and recovery. */
 import type { Problem } from "../../../../shared/api/errors.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { field, hidden, type Page, trouble } from "../layout.ts";
@@ -7,14 +7,14 @@ import { type Arrival, BRAND, type Form, LONG_ENOUGH, orPasskey } from "./outsid
 interface Open {
   /** Else only by a link. */
   isForAll: boolean;
-  /** Else whoever runs the service reads a note at once. */
+  /** Else the operator reads a note immediately. */
   sendsLetters: boolean;
 }
 
 const note = (form: Form): Markup =>
   html`${field("name", "Your name", { autocomplete: "name", value: form.get("name") })}${field("note", "What you would use it for", { value: form.get("note"), hint: "A sentence for whoever runs this service.", isOptional: true })}`;
 
-/** A token behind the # is sent by the browser's script at once. */
+/** A token behind the # is submitted by the browser's script immediately. */
 const byLink = (isFirst: boolean): Markup =>
   html`<form method="post" action="/signup" data-token>${hidden([["do", "look"]])}
 ${field("token", "What follows the # in your link", { isFirst })}<button class="button${isFirst ? " main" : ""}">Go on</button></form>`;
@@ -36,7 +36,7 @@ export function signUpClosedPage(): Page {
   };
 }
 
-/** What was asked for is under way. */
+/** Confirmation that the request is in progress. */
 export function askedPage(title: string, told: string): Page {
   return {
     title,
@@ -44,7 +44,7 @@ export function askedPage(title: string, told: string): Page {
   };
 }
 
-/** Whose address is verified tells whoever runs the service who it is. */
+/** After verification of the address, the user introduces themselves to the operator. */
 export function notePage(form: Form, email: string | null, problem: Problem | null = null): Page {
   const told =
     email === null
@@ -59,8 +59,8 @@ export function notePage(form: Form, email: string | null, problem: Problem | nu
   };
 }
 
-/** Who may come in says how the organization is called, and how they sign in from then on. */
-/** `isClaimed`: somebody here has the address without having shown that it is theirs. */
+/** An admitted user enters the organization's name and chooses how to sign in. */
+/** `isClaimed`: an account here has the address unverified. */
 export function welcomePage(
   form: Form,
   { email, isClaimed }: { email: string; isClaimed: boolean },

@@ -1,4 +1,4 @@
-/** Owns the page of a person's ways to sign in. */
+/** Page of a user's sign-in methods. */
 import { type AccountRecord, PASSWORD_LENGTH } from "../../../../shared/api/account.ts";
 import type { IdentityRecord } from "../../../../shared/api/identities.ts";
 import type { PasskeyRecord } from "../../../../shared/api/passkeys.ts";
@@ -12,10 +12,10 @@ const PATH = "/account/ways";
 
 export interface ShownWays {
   passkeys: readonly PasskeyRecord[];
-  /** To make another; null: it was not asked for. */
+  /** To create another; null: not requested. */
   offer: Offer | null;
   identities: readonly IdentityRecord[];
-  /** What accounts elsewhere are called; null: none are asked. */
+  /** Name of the identity provider; null: none is configured. */
   elsewhere: string | null;
 }
 
