@@ -1,11 +1,11 @@
 #!/usr/bin/env bun
-/** Owns the entry of the binary, which is daemon, client and operator tool, and each process that these start for themselves. */
+/** Entry point of the binary, which is daemon, client and operator tool, and of each worker process that these start. */
 import { makeProgram } from "./cli/program.ts";
 import { runCommandLine } from "./cli/run-command-line.ts";
 import { BACKUP_WORKER, BUILD_WORKER, FETCH_RELAY } from "./host/own-processes.ts";
 
 const [first, ...rest] = process.argv.slice(2);
-// What these need is loaded only there.
+// Loads the dependencies of each on demand.
 const own = new Map<string | undefined, () => Promise<number>>([
   [BUILD_WORKER, async () => await (await import("./cli/build-worker.ts")).runBuildWorker()],
   [BACKUP_WORKER, async () => await (await import("./cli/backup-worker.ts")).runBackupWorker()],

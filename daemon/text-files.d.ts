@@ -43,7 +43,7 @@ declare module "*/common-passwords.txt" {
   const text: string;
   export default text;
 }
-/** What runs in a browser. */
+/** Scripts that run in a browser. */
 declare module "*.browser.js" {
   const text: string;
   export default text;

@@ -4,7 +4,10 @@ import { CliError, EXIT } from "./cli-error.ts";
 
 const CMDLINE = "/proc/self/cmdline";
 
-/** Throws CliError for an argument that cannot be passed on. Where the kernel does not tell a process its own bytes, nothing is refused. */
+/**
+ * Throws CliError for an argument that cannot be passed on. If the kernel does not expose a process's own argument bytes, nothing is
+ * refused.
+ */
 export function requireText(args: readonly string[], cmdline = readCmdline): void {
   if (!args.some((arg) => arg.includes("\uFFFD"))) return;
   const bytes = cmdline();

@@ -1,4 +1,4 @@
-/** Options that the commands on the audit share: whose audit, and which records. */
+/** Options shared by the audit commands: room or organization, and the record filters. */
 import type { Command } from "commander";
 import { OUTCOMES, SOURCES } from "../../shared/api/audit.ts";
 import { CliError, EXIT } from "./cli-error.ts";

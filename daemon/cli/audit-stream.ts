@@ -1,4 +1,4 @@
-/** Owns `roomd audit export` and `roomd audit follow`: records a line each, all that there are, or as they come. */
+/** `roomd audit export` and `roomd audit follow`: one record per line, all stored records or new ones as they arrive. */
 import type { Command } from "commander";
 import * as audit from "../../shared/api/audit.ts";
 import { plainJson } from "../core/text.ts";
@@ -61,7 +61,7 @@ export function auditFollowCommand(): Command {
     });
 }
 
-/** Records as they come, of a room or of the organization; gone on with after the last when the service was away. */
+/** Records of a room or of the organization as they arrive; resumes after the last record if the service was unavailable. */
 export function followRecords({ room_id, after, follow }: Followed): AsyncGenerator<audit.AuditRecord> {
   const once = follow ? {} : { follow };
   const records =

@@ -1,4 +1,4 @@
-/** Owns `roomd audit verify`: the proof that the audit is whole, from the service or on the host itself. */
+/** `roomd audit verify`: proof that the audit is complete, by the service or on the host itself. */
 import type { Command } from "commander";
 import * as audit from "../../shared/api/audit.ts";
 import type { OutputOf } from "../../shared/api/contract.ts";

@@ -1,11 +1,11 @@
 /**
- * Owns what a backup is: one archive of all that must survive, made while the service runs. What is in it, in this order:
+ * The backup format: one archive of all data that must survive, made while the service runs. Contents, in this order:
  *
- *   backup.json, audit-heads   what it is; heads that were written down before, so that the copy of the audit has all of them
- *   roomd.db                   the database as it was at one moment
- *   audit                      closed days of the audit that it names; one to an object store has none, since they are there already
+ *   backup.json, audit-heads   its description; audit heads copied before the database, so that the copy of the audit has all of them
+ *   roomd.db                   the database at one moment
+ *   audit                      closed days of the audit that the database names; absent in an object store, which has them already
  *   the rest of data_dir       drives, kept drives, secrets; read after that moment, so that every room of the database is there
- *   backup-end.json            rooms that ended meanwhile; without it the archive was cut off
+ *   backup-end.json            rooms that ended during the backup; if it is missing, the archive is truncated
  */
 import {
   copyFileSync,
@@ -48,11 +48,11 @@ export interface BackupEnd {
 /** Entries of data_dir below which all is guests'. */
 export const guestsOwn = (paths: Paths) => [basename(paths.rooms), basename(paths.retired)];
 
-/** What to do where a part of data_dir is elsewhere. */
+/** Hint for a part of data_dir that is on another file system. */
 export const ONE_FILE_SYSTEM =
   "Where drives need a disk of their own, move all of data_dir there: they are renamed from one of its directories to another.";
 
-/** Throws CliError where there is nothing to back up. */
+/** Throws CliError if there is nothing to back up. */
 export function requireService(paths: Paths): void {
   if (!existsSync(paths.database)) {
     throw new CliError(`There is no service in ${paths.data}. Is data_dir right?`, EXIT.usage);
@@ -77,7 +77,7 @@ export const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false 
 export async function oneAtATime<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
   const unlock = lock(paths);
   try {
-    // What a backup that was cut off has left.
+    // Leftovers of an interrupted backup.
     rmSync(paths.backup, { recursive: true, force: true });
     mkdirSync(paths.backup, { mode: 0o700 });
     return await work();
@@ -107,12 +107,15 @@ interface CopiedDay {
 export interface Copied {
   facts: BackupFacts;
   days: CopiedDay[];
-  /** Names of those whose files are missing, or have another size. */
+  /** Names of the days with missing files, or files of another size. */
   missing: string[];
   purged: { name: string; sha256: string; removed_at: string }[];
 }
 
-/** Puts a copy of the database where the backup is put together, with further names of the files of closed days: they may be purged meanwhile. */
+/**
+ * Copies the database into the backup's staging directory and hard-links the files of closed days there: they may be purged during the
+ * backup.
+ */
 export async function copyService(paths: Paths, bounds: CopyBounds): Promise<Copied> {
   const facts: BackupFacts = { roomd: `${VERSION} (${COMMIT})`, made_at: now() };
   writeFact(paths, BACKUP_FACTS, facts);
@@ -138,13 +141,13 @@ const copyOf = (paths: Paths) => join(paths.backup, basename(paths.database));
 const writeFact = (paths: Paths, name: string, value: object) =>
   writeFileSync(join(paths.backup, name), `${JSON.stringify(value)}\n`, { mode: 0o600 });
 
-/** False where there is no such file of that size. */
+/** False if there is no such file of that size. */
 function linked(from: string, to: string, sizeBytes: number): boolean {
   if (statSync(from, { throwIfNoEntry: false })?.size !== sizeBytes) return false;
   try {
     linkSync(from, to);
   } catch (error) {
-    // It is on a file system of its own.
+    // The source is on another file system.
     if (errnoOf(error) !== "EXDEV") throw error;
     copyFileSync(from, to);
   }
@@ -153,7 +156,7 @@ function linked(from: string, to: string, sizeBytes: number): boolean {
 
 export type Made = { changed: boolean; missed: Missed; days_missing: string[] } & BackupFacts;
 
-/** Writes the archive of what was copied, and of the rest. */
+/** Writes the archive of the copied service data and of the rest of data_dir. */
 export async function backUp(
   paths: Paths,
   to: number,
@@ -171,17 +174,20 @@ export async function backUp(
   return { ...facts, ...written, days_missing: missing };
 }
 
-/** Drives of rooms first: one that is put away meanwhile is then among the kept ones, which are last, or at both places. */
+/** Drives of rooms first: a drive that is retired during the backup is then among the kept drives, which are last, or in both places. */
 function whatIsKept(paths: Paths): Part {
   const [rooms, retired] = [basename(paths.rooms), basename(paths.retired)];
-  // The first drive of all that is kept may be put away meanwhile.
+  // The first kept drive of all may be retired during the backup.
   mkdirSync(paths.retired, { recursive: true, mode: 0o700 });
   const found = readdirSync(paths.data).filter((name) => !isLeftOut(paths, name));
   const others = found.filter((name) => name !== rooms && name !== retired);
   return { directory: paths.data, names: [...found.filter((name) => name === rooms), ...others, retired] };
 }
 
-/** What is made again, belongs to a process, or is in the backup as a copy. Whatever else lies in data_dir is kept, whoever put it there. */
+/**
+ * Entries that can be rebuilt, belong to a process, or are in the backup as a copy. Everything else in data_dir is backed up, whatever its
+ * origin.
+ */
 function isLeftOut(paths: Paths, name: string): boolean {
   const made = [
     paths.templates,

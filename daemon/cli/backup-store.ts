@@ -1,4 +1,6 @@
-/** Owns backups to the object store of the configuration, as a person or the daemon asks for one: made, recorded, remembered; and their list. */
+/**
+ * Backups to the configured object store, on demand or scheduled: upload, audit records, the last result; and the list of stored backups.
+ */
 import type { Config } from "../core/config.ts";
 import { hostIdOf } from "../core/host-id.ts";
 import type { Paths } from "../core/paths.ts";
@@ -41,12 +43,12 @@ interface Asked {
 /** `days_sent`: closed days of the audit that were not in the store before. */
 type StoredBackup = Uploaded & Pick<Made, "changed" | "missed" | "days_missing"> & { days_sent: number };
 
-/** Throws CliError: what is wrong, and what to do. */
+/** Throws CliError with the reason and a hint. */
 export async function backupToStore(asked: Asked): Promise<StoredBackup> {
   const { config, paths, record, plan, onStage } = asked;
   requireService(paths);
   const to = urlOf(plan, "");
-  // Before the copy: what comes of the backup has it too.
+  // Recorded before the copy, so that the backup contains the record too.
   await record("backup.begun", { to });
   try {
     const stored = await oneAtATime(paths, async () => {
@@ -85,7 +87,7 @@ function remember(file: string, outcome: { stored: { name: string; size_bytes: n
   writeBackupState(file, afterwards(readBackupState(file) ?? { since: now, good: null, failed: null }, outcome, now));
 }
 
-/** As it is said to a person. */
+/** The error with a message for a person. */
 export function toldOf(error: unknown): unknown {
   const said = (detail: string, hint: string | null) => new CliError({ detail, errors: [], hint });
   if (error instanceof StoreError) return said(error.message, error.hint);
@@ -107,7 +109,7 @@ export function toldOf(error: unknown): unknown {
   return error;
 }
 
-/** Throws CliError where no object store is configured. */
+/** Throws CliError if no object store is configured. */
 export function requirePlan(config: Config): S3Plan {
   const plan = planBackups(config);
   if (plan) return plan;

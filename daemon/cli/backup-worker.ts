@@ -1,7 +1,6 @@
 /**
- * Owns what the process of an unasked backup does: it reads from its standard input how the service is configured, and says on its standard output
- * what became of the backup. Others come before it, on the processors and on the disk. Where that input ends, whoever has started it has, and so
- * does everything of this process's group.
+ * Process of a scheduled backup: reads the service's configuration from standard input and writes the result to standard output. It runs at
+ * low CPU and I/O priority. When its standard input closes, its parent has ended: it kills its whole process group.
  */
 import { constants, setPriority } from "node:os";
 import type { BackupSaid, BackupWork } from "../compose/backup-process.ts";

@@ -1,4 +1,4 @@
-/** Owns `roomd backup`: to a file, to a pipe, or to an object store. */
+/** `roomd backup`: to a file, to a pipe, or to an object store. */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Command, Option } from "commander";
@@ -14,12 +14,12 @@ import { type ConfigOption, ownConfiguration, withConfigOption, withOperator } f
 import { bytesText, counted, type JsonOption, printable, say, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
-/** In the place of a file: show those that are in the object store. */
+/** Given instead of a file: list the backups in the object store. */
 const LIST = "list";
 export const STANDARD_STREAM = "-";
 const OUTPUT = 1;
 
-/** Lines about what of the guests' is not there. */
+/** Lines about guests' paths that are not in the backup. */
 export function missedLines({ count, first }: Missed, what: string): string[] {
   if (count === 0) return [];
   const more = count > first.length ? [`  and ${count - first.length} more`] : [];
@@ -76,7 +76,7 @@ async function sendToStore(options: JsonOption & ConfigOption): Promise<void> {
 
 async function writeToFile(file: string, options: JsonOption & ConfigOption): Promise<void> {
   const { config, paths } = ownConfiguration(options);
-  // Before the copy: what comes of the backup has it too.
+  // Recorded before the copy, so that the backup contains the record too.
   requireService(paths);
   await withOperator(options, (operator) => operator.record("backup.begun", { file }));
   const { changed, missed, size_bytes, ...facts } = await withProgress("copying the database", (progress) =>

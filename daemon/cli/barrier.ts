@@ -1,4 +1,4 @@
-/** Owns `roomd barrier`: points that the agents of a room pass together. */
+/** `roomd barrier`: rendezvous points of the agents of a room. */
 import type { Command } from "commander";
 import { barrierArrive, barrierCancel, barrierGet, barrierList } from "../../shared/api/barriers.ts";
 import { call } from "./client.ts";

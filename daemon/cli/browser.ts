@@ -1,4 +1,4 @@
-/** Owns `roomd browser`: where Playwright and Puppeteer connect to a sandbox's browser. */
+/** `roomd browser`: the endpoint of a sandbox's browser for Playwright and Puppeteer. */
 import type { Command } from "commander";
 import { browserGet } from "../../shared/api/browser.ts";
 import { call } from "./client.ts";

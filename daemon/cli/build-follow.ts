@@ -1,4 +1,4 @@
-/** Owns a build of the service on this terminal: what it tells as it comes. */
+/** Shows the progress of a build of the service on this terminal. */
 import type { ErrorCode } from "../../shared/api/errors.ts";
 import { type BuildFailure, templateBuildStream } from "../../shared/api/template-builds.ts";
 import { CliError } from "./cli-error.ts";
@@ -6,7 +6,7 @@ import { events } from "./client.ts";
 import { printable, say } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
-/** Tells all that comes after this event. Throws CliError where the build has failed. */
+/** Prints all events after this one. Throws CliError if the build fails. */
 export async function followBuild(
   name: { template_id: string; build_id: string },
   after: number,

@@ -1,4 +1,4 @@
-/** Owns a build of a template of the host: begun here, followed to its end, and given up with nothing left by ctrl-c. */
+/** A template build on this host: started here, followed to its end, and aborted without leftovers by ctrl-c. */
 import { type ErrorCode, errorKind } from "../../shared/api/errors.ts";
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import { makeLog } from "../core/log.ts";
@@ -47,7 +47,7 @@ export async function buildOnHost(
   if (last && "ready" in last) return last.ready;
   if (!last) throw new CliError("The build was given up. Nothing of it is left.", EXIT.signal + SIGINT);
   const { failed, why } = last;
-  // Here is the operator, who may know what lies behind it.
+  // The reader is the operator, who may be able to use the underlying error.
   if (failed.code === INTERNAL) throw new CliError(why);
   throw new CliError({
     ...failed,

@@ -1,6 +1,6 @@
 /**
- * Owns what the process of a build does: it reads from its standard input what is to be built, and says on its standard output how far it is. Where
- * that input ends, whoever has started it has, and so does everything of this process's group.
+ * Process of a build: reads the build order from standard input and reports progress on standard output. When its standard input closes,
+ * its parent has ended: it kills its whole process group.
  */
 import { writeFileSync } from "node:fs";
 import type { BuildWork } from "../compose/build-process.ts";
@@ -54,7 +54,7 @@ export async function runBuildWorker(): Promise<number> {
 
 const MOST_PROGRESS_BYTES = 262_144;
 
-/** The lines of the build that has the lock, for who waits for its end; root's alone. */
+/** Output of the build that holds the lock, for processes that wait for its end; readable by root only. */
 class ProgressFile {
   readonly #path: string;
   #bytes = 0;
@@ -63,7 +63,7 @@ class ProgressFile {
     this.#path = path;
   }
 
-  /** The first line begins the file: before it another build may still have the lock. */
+  /** The first line truncates the file: before it, another build may still hold the lock. */
   add(line: string): void {
     const text = `${line}\n`;
     const flag = this.#bytes === 0 ? "w" : "a";
@@ -72,7 +72,7 @@ class ProgressFile {
     try {
       writeFileSync(this.#path, text, { flag, mode: 0o600 });
     } catch {
-      // A full disk ends the build by itself.
+      // If the disk is full, the build fails anyway.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Owns what of `roomd room` takes checkpoints and makes rooms of them. */
+/** Checkpoint commands of `roomd room`: take a checkpoint, and fork or restore a room from one. */
 import type { Command } from "commander";
 import {
   checkpointCreate,

@@ -8,14 +8,14 @@ import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 /** Exit statuses; `--help` lists them. */
 export const EXIT = { ok: 0, refused: 1, usage: 2, timeout: 124, roomd: 125, signal: 128 } as const;
 
-/** What of a problem a person needs; the whole is printed with --json. */
+/** Fields of a problem that a person needs; --json prints the whole problem. */
 export type Complaint = Pick<Problem, "detail" | "errors" | "hint"> & Partial<Problem>;
 
 export class CliError extends Error {
   override name = "CliError";
   readonly complaint: Complaint;
   readonly status: number;
-  /** Nobody answered, or the connection broke before there was an answer. */
+  /** No reply: the service did not answer, or the connection broke first. */
   unreachable = false;
 
   constructor(complaint: Complaint | string, status: number = EXIT.refused, options: ErrorOptions = {}) {
@@ -25,13 +25,13 @@ export class CliError extends Error {
     this.status = status;
   }
 
-  /** What --json prints: the service's own problem, or the same shape with a code of ours. */
+  /** Output of --json: the service's own problem, or the same shape with a code of the command line. */
   get problem(): object {
     const code = this.status === EXIT.usage ? "usage" : this.unreachable ? "unreachable" : "failed";
     return { code, ...this.complaint };
   }
 
-  /** Lines for a person: the sentence, every bad field, what lies behind it on this host, what a program printed last, what to do. */
+  /** Lines for a person: the detail, invalid fields, the cause on this host, a program's last output lines, the hint. */
   get lines(): string[] {
     const { detail, errors, hint, details } = this.complaint;
     const fields = errors
@@ -58,7 +58,7 @@ function lastLinesIn(details: object | undefined): string[] {
   return last_lines.slice(-MOST_LAST_LINES).map((line) => `  ${line}`);
 }
 
-/** Any error as one that can be printed. What is none of ours is a bug: its message is all there is to say. */
+/** Converts any error to a CliError for printing. An unknown type is a bug: its message is all there is to print. */
 export function toCliError(error: unknown): CliError {
   if (error instanceof CliError) return error;
   if (error instanceof ConfigError) return new CliError(error.message, EXIT.usage);
@@ -71,7 +71,7 @@ export function toCliError(error: unknown): CliError {
     const { title, hint, status } = errorKind(code);
     const { detail = `${title}.`, details = {}, errors = [] } = options;
     const complaint = { code, title, detail, details, errors, hint: options.hint ?? hint ?? null };
-    // What lies behind a refusal is no news; behind a failure it is what the operator looks for.
+    // The cause of a refusal is of no interest; the operator needs the cause of a failure.
     const isFailure = status >= 500 && error.cause !== undefined;
     return new CliError(complaint, EXIT.refused, isFailure ? { cause: error.cause } : {});
   }
@@ -83,7 +83,7 @@ function inOptions(problem: Problem): Problem {
   return problem.code === "not_empty" ? { ...problem, hint: "With -r it is deleted with everything in it." } : problem;
 }
 
-/** The same of what is followed, with what is said where the service is away for too long. */
+/** The same for a followed stream; `goesOn` is added to the message if the service was unavailable for too long. */
 export function lost(error: unknown, goesOn: string): CliError {
   const isAway = error instanceof ConnectionError && error.fault === "away";
   return isAway ? new CliError(`${AWAY} ${goesOn}`) : toCliError(error);
@@ -91,7 +91,7 @@ export function lost(error: unknown, goesOn: string): CliError {
 
 const AWAY = `The service has been unreachable for ${AWAY_MS / 1000} s.`;
 
-/** As a refusal of the same code would say it. */
+/** In the form of a refusal with the same code. */
 function endOf({ message: detail, code, retryable }: StreamError): Complaint {
   return { detail, code: code as ErrorCode, retryable, errors: [], hint: null };
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the command line's way to the service, which is the SDK: with this user's connection, a line that says what is waited for, and
- * every way to fail as a CliError. Nobody waits for a service that is not there: only what broke off in the middle is tried again.
+ * The command line's client of the service: the SDK with this user's connection, a progress line, and every failure as a CliError. A call
+ * to a service that is down fails immediately: only an interrupted call is retried.
  */
 import {
   Client,
@@ -21,16 +21,16 @@ import { findConnection, placeOf } from "./connection.ts";
 import { withProgress } from "./progress.ts";
 import type { Place } from "./token-endpoint.ts";
 
-/** An input whose optional fields may also be there as undefined, as unused options of a command are. */
+/** An input whose optional fields may also be undefined, as unused options of a command are. */
 type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K] };
 
-/** The service has its own deadlines, and what it reads or makes may take it long. */
+/** The service has its own deadlines, and its reads and builds may take long. */
 const PATIENT = { timeoutMs: Number.POSITIVE_INFINITY, silentMs: 600_000 };
 
-/** A service that is restarted is back after it; a person waits no longer for one that is not. */
+/** Longer than a restart of the service takes; a service that is down fails the command after it. */
 const RESTART_MS = 3000;
 
-/** What goes on once it has begun: a service that is restarted comes back. */
+/** For calls that continue work in progress: a restarted service comes back. */
 export const LASTING: Retry = { after: "any", forMs: 120_000 };
 
 /** Calls an operation with a JSON answer. Throws CliError. */
@@ -44,7 +44,7 @@ export function call<Op extends Operation>(
   ) as Promise<Reply<OutputOf<Op>>>;
 }
 
-/** A file, or whatever else is no JSON, as it comes. Throws CliError while it is asked for, and what the SDK does while it comes. */
+/** A file or another non-JSON response, as a stream. Throws CliError during the request, and the SDK's errors during the transfer. */
 export function download<Op extends Operation>(
   operation: Op,
   input: Loose<InputOf<Op>>,
@@ -55,7 +55,7 @@ export function download<Op extends Operation>(
   );
 }
 
-/** The events of a stream, gone on with where it is cut. Throws what the SDK does. */
+/** The events of a stream, resumed after a disconnect. Throws the SDK's errors. */
 export async function* events<Name extends StreamName>(
   operation: Operation & { name: Name },
   input: Loose<Input<Name>>,
@@ -64,7 +64,9 @@ export async function* events<Name extends StreamName>(
   yield* sdk(operation).events(operation.name, input as Input<Name>, options);
 }
 
-/** The SDK's client for this operation; each of its tries throws CliError where nobody has signed in, and the operation wants somebody. */
+/**
+ * The SDK's client for this operation; each attempt throws CliError if the operation requires credentials and the user is not signed in.
+ */
 export function sdk({ access, openToHost }: Operation): Client {
   const place = placeOf();
   const wantsKey = access !== "open" && openToHost !== true;
@@ -81,7 +83,7 @@ function makeClient({ url, ca }: Place, wantsKey: boolean): Client {
   return new Client({
     url,
     ...(ca === null ? {} : { ca }),
-    // A token of who has signed in is another after an hour, and who listens there another after a restart.
+    // The token of a signed-in user changes every hour, and the owner of the port may change when the service restarts.
     apiKey: async () => {
       const { key } = await findConnection();
       if (key === null && wantsKey) throw noKey();
@@ -107,7 +109,7 @@ async function asked<T>(operation: Operation, work: (client: Client) => Promise<
   }
 }
 
-/** What is said of a call of which its command has nothing better to say. */
+/** Default progress text for a call. */
 function waitFor({ summary }: Operation): string {
   return `waiting for the service: ${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }

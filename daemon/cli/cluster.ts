@@ -1,4 +1,4 @@
-/** Owns `roomd cluster`: hosts that are one service, by a PostgreSQL database. */
+/** `roomd cluster`: hosts that form one service through a PostgreSQL database. */
 import type { Command } from "commander";
 import { hostList } from "../../shared/api/hosts.ts";
 import type { RoomUid } from "../../shared/ids.ts";
@@ -155,7 +155,7 @@ function remove(): Command {
     });
 }
 
-/** Opens what this host is of several, does the work, closes it again. `stopped`: no daemon may be at work meanwhile. */
+/** Opens this host's cluster membership, runs `work`, closes it again. `stopped`: no daemon may run during it. */
 async function withMemberships<T>(
   options: Options,
   { stopped = false }: { stopped?: boolean },

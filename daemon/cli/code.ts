@@ -22,7 +22,7 @@ const WITH = [...EDITORS, "idea", "print"] as const;
 const EDITOR_MEMORY_MIB = 1024;
 const IDEA_MEMORY_MIB = 4096;
 const RESTING = new Set(["paused", "hibernated"]);
-/** Where the server of Visual Studio Code is downloaded from. */
+/** Hosts from which the server of Visual Studio Code is downloaded. */
 const SERVER_HOSTS = ["update.code.visualstudio.com", "vscode.download.prss.microsoft.com"];
 
 interface Options extends JsonOption {

@@ -1,4 +1,4 @@
-/** Owns the form that every command has: --json, --quiet, usage errors with status 2, and a help that ends with examples. */
+/** The common form of every command: --json, --quiet, usage errors with status 2, and a help that ends with examples. */
 import { Command, Option } from "commander";
 import { silence } from "./progress.ts";
 import { milliseconds } from "./values.ts";
@@ -32,7 +32,7 @@ export function command(usage: string, about: About): Command {
 
 const abouts = new WeakMap<Command, About>();
 
-/** What a command was made of. */
+/** The description that a command was made from. */
 export function aboutOf(command: Command): About {
   return abouts.get(command) ?? { summary: command.description(), examples: [] };
 }
@@ -46,7 +46,7 @@ export function commandGroup(usage: string, about: About): Command {
     .exitOverride()
     .helpCommand(false)
     .helpOption("-h, --help", "print this")
-    // What is wrong with a command line is told like any other refusal, with --json too.
+    // Usage errors are printed like any other refusal, with --json too.
     .configureOutput({ outputError: () => {} });
   for (const arg of args) made.argument(arg);
   abouts.set(made, about);

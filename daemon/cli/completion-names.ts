@@ -77,7 +77,7 @@ const NEW: Record<string, string> = {
   "template import": "template",
 };
 
-/** The arguments of a command with names that the service knows. */
+/** The arguments of a command for which the service can list names. */
 export function namedArguments(words: string, args: readonly Argument[]): Argument[] {
   return args.filter((each) => each.name() in SOURCES && NEW[words] !== each.name());
 }

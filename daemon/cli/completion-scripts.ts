@@ -1,7 +1,6 @@
 /**
- * Owns the scripts of `roomd completion`, one for each shell. All do the same: find the command by the words before the
- * cursor, then offer the values of the option just before it, the command's options, the commands below it, names that the service has,
- * or files.
+ * The scripts of `roomd completion`, one for each shell. All do the same: find the command from the words before the cursor, then offer the
+ * values of the preceding option, the command's options, its subcommands, names from the service, or files.
  */
 import { quoted } from "../../shared/shell.ts";
 import { NAMES_COMMAND } from "./completion-names.ts";
@@ -13,7 +12,7 @@ interface CompletedOption {
   flags: string[];
   about: string;
   takesValue: boolean;
-  /** The values that it can have, where these are a closed set. */
+  /** The allowed values, if they are a closed set. */
   choices: readonly string[];
 }
 
@@ -22,9 +21,9 @@ export interface CompletedCommand {
   words: string;
   commands: { word: string; about: string }[];
   options: CompletedOption[];
-  /** Words that its arguments can be, where these are a closed set. */
+  /** Allowed words for its arguments, if they are a closed set. */
   choices: readonly string[];
-  /** Its arguments that the service knows names for. */
+  /** Its arguments for which the service can list names. */
   named: readonly string[];
 }
 
@@ -36,7 +35,7 @@ const namesOf = (commands: readonly CompletedCommand[]) => commands.map(({ words
 const flagsOf = ({ options }: CompletedCommand) => options.flatMap(({ flags }) => flags);
 const offersOf = ({ commands, choices }: CompletedCommand) => [...commands.map(({ word }) => word), ...choices];
 
-/** Every option with a closed set of values: the patterns by which a `case` knows it, and the values. */
+/** Every option with a closed set of values: the patterns that match it in a `case`, and the values. */
 function* closedOptions(commands: readonly CompletedCommand[]): Generator<{ pattern: string; choices: string }> {
   for (const { words, options } of commands) {
     for (const { flags, choices } of options.filter((each) => each.choices.length > 0)) {
@@ -55,7 +54,7 @@ function openOptions(commands: readonly CompletedCommand[]): string {
   return open.join(" | ");
 }
 
-/** The commands with such arguments, as alternatives of a `case`: with local files beside the names, or without. */
+/** The commands with such arguments, as alternatives of a `case`: with local files in addition to the names, or without. */
 function namedCommands(commands: readonly CompletedCommand[], hasFiles: boolean): string {
   const found = commands.filter(({ named }) => named.length > 0 && named.some(isOfBoth) === hasFiles);
   return found.map(({ words }) => quoted(words)).join(" | ");

@@ -1,4 +1,4 @@
-/** Owns `roomd completion`: scripts by which shells complete command lines, made of the program's own commands. */
+/** `roomd completion`: scripts with which shells complete command lines, generated from the program's own commands. */
 import { Argument, type Command } from "commander";
 import { command } from "./command.ts";
 import { namedArguments } from "./completion-names.ts";

@@ -1,4 +1,4 @@
-/** Owns `roomd config`: the configuration in force and where each value comes from. */
+/** `roomd config`: the configuration in force and the source of each value. */
 import type { Command } from "commander";
 import { CONFIG_KEYS, type ConfigKey, exampleConfig, loadConfig, variableOf } from "../core/config.ts";
 import { command } from "./command.ts";

@@ -1,6 +1,6 @@
 /**
- * Where the service is and how to reach it: ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, else where this user has signed in, else this host's
- * configuration.
+ * The service's address and credentials: ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, else the service at which this user is signed in, else
+ * this host's configuration.
  */
 import { readFileSync } from "node:fs";
 import { CliError, EXIT } from "./cli-error.ts";
@@ -10,11 +10,11 @@ import { ownService } from "./own-host.ts";
 import type { Place } from "./token-endpoint.ts";
 
 export interface Connection extends Place {
-  /** An API key, or a token of who has signed in. */
+  /** An API key, or a token of a signed-in user. */
   key: string | null;
 }
 
-/** Throws CliError, also where the key would go to another user of this host. */
+/** Throws CliError, also if the key would be sent to another user of this host. */
 export async function findConnection(env: Record<string, string | undefined> = process.env): Promise<Connection> {
   const place = placeOf(env);
   const given = env.ROOMD_API_KEY?.trim() || null;
@@ -22,7 +22,7 @@ export async function findConnection(env: Record<string, string | undefined> = p
   return { ...place, key: given ?? (await tokenFor(place)) };
 }
 
-/** Where a service is that is named, or the one that is meant. Throws CliError. */
+/** The address of the given service, or of the current one. Throws CliError. */
 export function findPlace(url?: string, env: Record<string, string | undefined> = process.env): Place {
   const place = placeOf(url === undefined ? env : { ...env, ROOMD_URL: url });
   requireOwnHost(place.url);
@@ -31,7 +31,7 @@ export function findPlace(url?: string, env: Record<string, string | undefined> 
 
 const isSignedIn = (url: string): boolean => url in readCredentials().services;
 
-/** Over TLS the certificate tells who it is. A tunnel is the caller's own, a proxy's or container's port root's. */
+/** With TLS the certificate identifies the service. The caller's uid is accepted (a tunnel), and root's (a proxy's or container's port). */
 function requireOwnHost(url: string): void {
   const { protocol, hostname, port } = new URL(url);
   if (protocol !== "http:" || !isLoopback(hostname)) return;
@@ -45,7 +45,7 @@ function requireOwnHost(url: string): void {
   });
 }
 
-/** Where the service is that is meant, whoever it is that listens there. Throws CliError. */
+/** The address of the current service, whichever user listens there. Throws CliError. */
 export function placeOf(env: Record<string, string | undefined> = process.env): Place {
   const caFile = env.ROOMD_CA_CERT || null;
   const given = env.ROOMD_URL?.trim() || (env.ROOMD_API_KEY ? null : readCredentials().current);

@@ -1,6 +1,6 @@
 /**
- * Owns what `roomd login` leaves: for each service the tokens of this user, in a file that nobody else can read. A token that is about
- * to end is refreshed when it is asked for; of two commands that do so at once, both are answered the same.
+ * Tokens stored by `roomd login`: one set per service, in a file that only this user can read. A token that is about to expire is refreshed
+ * on use; two concurrent refreshes get the same answer.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -16,20 +16,20 @@ export interface Kept {
 }
 
 interface Credentials {
-  /** The service that is meant where none is named. */
+  /** URL of the default service. */
   current: string | null;
   /** By their URLs. */
   services: Record<string, Kept>;
 }
 
-/** One that ends sooner is refreshed first. */
+/** Minimum remaining lifetime: a token that expires sooner is refreshed first. */
 const LEAST_MS = 60_000;
 
 export function credentialsFile(env: Record<string, string | undefined> = process.env): string {
   return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config"), "roomd", "credentials.json");
 }
 
-/** Throws CliError where the file is there and cannot be understood. */
+/** Throws CliError if the file exists and cannot be parsed. */
 export function readCredentials(file = credentialsFile()): Credentials {
   let text: string;
   try {
@@ -41,7 +41,7 @@ export function readCredentials(file = credentialsFile()): Credentials {
     const { current, services } = JSON.parse(text) as Credentials;
     if (typeof services === "object" && services !== null) return { current: current ?? null, services };
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new CliError({
     detail: `${file} cannot be understood.`,
@@ -64,7 +64,7 @@ export function keepTokens(url: string, tokens: Tokens, isCurrent: boolean): voi
   write({ current: isCurrent ? url : current, services: { ...services, [url]: kept } });
 }
 
-/** Null where there were none. */
+/** Null if none were stored. */
 export function forgetTokens(url: string): Kept | null {
   const { current, services } = readCredentials();
   const { [url]: gone, ...others } = services;

@@ -1,4 +1,4 @@
-/** Owns `roomd credits`: what credits the organization was granted, and what it has spent. */
+/** `roomd credits`: credits granted to the organization, and the amount spent. */
 import type { Command } from "commander";
 import { creditList } from "../../shared/api/credits.ts";
 import { call } from "./client.ts";

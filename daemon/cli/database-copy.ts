@@ -1,8 +1,9 @@
 /**
- * A copy of the database while the service writes: the file, then its log, which is kept from restarting meanwhile; both become one file.
+ * A copy of the database while the service writes: the file, then its log, which is kept from restarting during the copy; both are merged
+ * into one file.
  *
- *   XFS, btrfs    both share their blocks: that takes no time and no space
- *   elsewhere     they are copied in pieces, if there is space, and as long as the log stays within its bound
+ *   XFS, btrfs    reflinks: no time and no space
+ *   elsewhere     copied in pieces, if there is space, and as long as the log stays within its bound
  */
 import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, rmSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
@@ -23,7 +24,7 @@ const MOST_FREE_SHARE = 1 / 8;
 
 export type CopyBounds = Pick<Config, "backup.log_mib" | "limits.disk_free_mib">;
 
-/** The copy is on disk. Throws CliError without space or when the log is too long; then nothing of it is left. */
+/** Resolves when the copy is on disk. Throws CliError without space or if the log is too long; then nothing of it remains. */
 export async function copyDatabase(file: string, to: string, bounds: CopyBounds): Promise<void> {
   const from = openSync(file, "r");
   try {

@@ -1,4 +1,4 @@
-/** Owns `roomd doctor`: whether this host can run sandboxes, and what to do when it cannot. */
+/** `roomd doctor`: checks whether this host can run sandboxes, with a remedy for each failed check. */
 import type { Command } from "commander";
 import type { HealthCheck } from "../../shared/api/service.ts";
 import { EXIT } from "./cli-error.ts";
@@ -24,7 +24,7 @@ export function doctorCommand(setStatus: (status: number) => void): Command {
   });
 }
 
-/** Each check with what to do. */
+/** One line per check, and its remedy. */
 export function checkLines(checks: readonly HealthCheck[]): string[] {
   return checks.flatMap(({ id, status, message, remedy }) => [
     `${paint(STYLES[status], status.padEnd(4))}  ${id.padEnd(16)}  ${message ?? ""}`.trimEnd(),

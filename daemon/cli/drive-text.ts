@@ -1,4 +1,4 @@
-/** Owns `roomd drive read` and `write`: a part of a file, and small texts, without a file on this machine. */
+/** `roomd drive read` and `write`: a part of a file, and small texts, without a file on this machine. */
 import type { Command } from "commander";
 import { fsRead, fsWrite } from "../../shared/api/drive.ts";
 import { plainJson } from "../core/text.ts";

@@ -1,4 +1,4 @@
-/** Owns `roomd drive put` and `get`: files of any size, streamed. */
+/** `roomd drive put` and `get`: files of any size, streamed. */
 import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Command } from "commander";

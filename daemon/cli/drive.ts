@@ -1,4 +1,4 @@
-/** Owns `roomd drive`: the room's shared drive. Moving files between it and this machine is in drive-transfer.ts. */
+/** `roomd drive`: the room's shared drive. Moving files between it and this machine is in drive-transfer.ts. */
 import type { Command } from "commander";
 import * as drive from "../../shared/api/drive.ts";
 import { CliError, EXIT } from "./cli-error.ts";

@@ -1,4 +1,4 @@
-/** Owns `roomd egress`: where a sandbox may connect to, seen and changed while it runs, and where it did. */
+/** `roomd egress`: the allowlist of a running sandbox, shown and changed, and its connections. */
 import type { Command } from "commander";
 import { egressGet, egressSet, type SandboxNetwork, sandboxNetwork } from "../../shared/api/egress.ts";
 import { call } from "./client.ts";

@@ -1,11 +1,14 @@
-/** Owns ending a daemon that runs on this host, by its lock: nobody needs to know how it was started. */
+/** Stops a daemon that runs on this host, found by its lock, however it was started. */
 import { existsSync } from "node:fs";
 import type { Paths } from "../core/paths.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 
 const LOOK_MS = 100;
 
-/** Resolves once it has ended, with whether there was one. `onFound` is called before it is told. Throws LockedError when it takes longer. */
+/**
+ * Resolves after it has ended, with whether there was one. `onFound` is called before the signal is sent. Throws LockedError after the
+ * deadline.
+ */
 export async function endDaemon(
   { daemon_lock }: Pick<Paths, "daemon_lock">,
   deadlineMs: number,

@@ -1,12 +1,12 @@
 /**
- * Owns the variables that make a Bun binary run other code than its own. Measured with Bun 1.4.5, compiled:
+ * Environment variables that make a Bun binary run other code than its own. Measured with Bun 1.4.5, compiled:
  *
- *   BUN_OPTIONS   its --preload runs before us          refused: what ran already cannot be undone
+ *   BUN_OPTIONS   its --preload runs before us          refused: its code has already run
  *   BUN_INSPECT   opens a debugger's port to anyone     refused
- *   BUN_BE_BUN=1  makes the binary the `bun` command    never gets here compiled; refused where roomd runs from source
- *   NODE_OPTIONS  does nothing to Bun                   taken away, so that no child of ours obeys it
+ *   BUN_BE_BUN=1  makes the binary the `bun` command    never gets here compiled; refused if roomd runs from source
+ *   NODE_OPTIONS  does nothing to Bun                   removed, so that no child process obeys it
  *
- * And what the runtime takes from there only.
+ * Also the settings that the runtime reads only from the environment.
  */
 import { CliError, EXIT } from "./cli-error.ts";
 
@@ -27,8 +27,8 @@ export function requireCleanEnvironment(env: Record<string, string | undefined> 
 }
 
 /**
- * The runtime looks whether there is something to collect every second while anything changes, which with thousands of waiters is most
- * of what an idle daemon does. A heap that grows is collected all the same.
+ * The runtime checks every second whether there is garbage to collect while anything changes, which with thousands of waiters is most of an
+ * idle daemon's CPU time. A growing heap is collected anyway.
  */
 const RUNTIME = { BUN_GC_TIMER_INTERVAL: "60000" };
 

@@ -8,9 +8,9 @@ const FATAL = ["SIGTERM", "SIGHUP"] as const;
 const END_MS = 10_000;
 
 export interface EndWithUs {
-  /** Whether the end has begun: results and errors of unfinished work mean nothing then. */
+  /** Whether the end has started: results and errors of unfinished work mean nothing then. */
   readonly hasBegun: boolean;
-  /** Resolves unless the end has begun. Then it never does, so that this process exits with the status of its own signal. */
+  /** Resolves unless the end has started. Then it never does, so that this process exits with the status of its own signal. */
   unlessBegun(): Promise<void>;
   /** Ends everything, and then this process; never resolves. */
   end(status: number): Promise<never>;

@@ -1,4 +1,4 @@
-/** Owns an execution's output on this terminal: written as it comes, with a word on what is missing of it. */
+/** An execution's output on this terminal, written as it arrives, with a note on missing parts. */
 import { type CommandEnd, Execution, type OutputPart } from "../../sdk/typescript/src/execution.ts";
 import { executionStream } from "../../shared/api/executions.ts";
 import { errnoOf } from "../core/service-error.ts";
@@ -19,15 +19,15 @@ export interface ExecutionName {
 interface Following {
   /** The last event that is known. */
   after: number;
-  /** Whether it is followed to its end, or what there is so far is written. */
+  /** True: follow to the end. False: write the output so far. */
   follow: boolean;
-  /** What is said of it while nothing comes. */
+  /** Progress text while there is no output. */
   about: string;
   /** Gives it up. */
   signal?: AbortSignal;
 }
 
-/** Writes all output from after this event on; resolves with how the command ended, null where it has not or was given up. */
+/** Writes all output after this event; resolves with the command's result, or null if it has not ended or was aborted. */
 export function followOutput(name: ExecutionName, following: Following): Promise<CommandEnd | null> {
   return withProgress(following.about, (progress) => writeOutput(name, following, progress));
 }

@@ -1,4 +1,4 @@
-/** Owns passing on what is piped in, to its end or until the command wants no more of it. */
+/** Forwards piped standard input, to its end or until the command stops reading it. */
 import { fstatSync } from "node:fs";
 import { ProblemError } from "../../sdk/typescript/src/errors.ts";
 import { Execution } from "../../sdk/typescript/src/execution.ts";
@@ -18,7 +18,7 @@ export function isPiped(): boolean {
   }
 }
 
-/** Resolves also when whoever follows the command is over. */
+/** Resolves also when the follower of the command has ended. */
 export async function passOnStdin(name: ExecutionName, over: AbortSignal): Promise<void> {
   const execution = new Execution(sdk(executionStdin), name, name.exec_id, 0);
   const options = { retry: LASTING, signal: over, timeoutMs: Number.POSITIVE_INFINITY };

@@ -1,4 +1,4 @@
-/** Owns `roomd exec`: one command in a sandbox, with its own streams and its own exit status. */
+/** `roomd exec`: one command in a sandbox, with its own streams and its own exit status. */
 import { constants } from "node:os";
 import type { Command } from "commander";
 import type { CommandEnd } from "../../sdk/typescript/src/execution.ts";
@@ -38,7 +38,7 @@ interface ExecOptions extends JsonOption {
   stdin: boolean;
 }
 
-/** Its name makes it safe to ask again when no answer came. */
+/** Its name makes a retry safe when no answer arrived. */
 export const BEGIN = { retry: { after: "any", forMs: 1500 } } as const;
 
 export function execCommand(setStatus: (status: number) => void): Command {
@@ -114,7 +114,7 @@ interface Follow {
   after: number;
   about: string;
   piped: boolean;
-  /** Ends the command if this process is ended; null if that is the caller's, or the command is left running. */
+  /** Ends the command if this process is ended; null if the caller does that, or the command is left running. */
   ending: EndWithUs | null;
 }
 
@@ -186,7 +186,7 @@ export function outOfMemory({ signal }: Pick<CommandEnd, "signal">): string {
     : "a process of the command was ended by SIGKILL: the sandbox ran out of memory";
 }
 
-/** The exit status that tells of this end; that of an interrupted program when it was left running. */
+/** The exit status for this result; that of an interrupted program if the command was left running. */
 export function statusOf(ended: Pick<CommandEnd, "timed_out" | "exit_code" | "signal"> | null): number {
   if (ended === null) return EXIT.signal + constants.signals.SIGINT;
   const { timed_out, exit_code, signal } = ended;

@@ -1,4 +1,4 @@
-/** Owns `roomd execution`: commands that run, or have run, in a sandbox. */
+/** `roomd execution`: running and finished commands of a sandbox. */
 import type { Command } from "commander";
 import { executionEnd, executionGet, executionList, executionSignal, SIGNALS } from "../../shared/api/executions.ts";
 import { call } from "./client.ts";

@@ -1,4 +1,4 @@
-/** Owns `roomd send` and `roomd wait`: taking part in a room from outside its sandboxes. */
+/** `roomd send` and `roomd wait`: takes part in a room from outside its sandboxes. */
 import type { Command } from "commander";
 import {
   agentSend,
@@ -97,7 +97,7 @@ export function waitCommand(): Command {
     });
 }
 
-/** Asked for again and again, since no call of the service waits so long. */
+/** Polls, since one call of the service is limited to `MAX_WAIT_MS`. */
 async function nextMessage(wanted: Parameters<typeof call<typeof agentWait>>[1], timeoutMs: number) {
   const end = performance.now() + timeoutMs;
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Owns `roomd hibernate`: the way to a host's shutdown where no systemd tells the service of it, or its operator wants to see what is
- * saved first. The service is told by a file and ends as it does at a shutdown; the next one resumes what was saved.
+ * `roomd hibernate`: saves the sandboxes before a shutdown of the host, if no systemd notifies the service, or if the operator wants to see
+ * the result first. A file signals the service, which then ends as at a shutdown; the next one resumes the saved sandboxes.
  */
 import { writeFileSync } from "node:fs";
 import type { Command } from "commander";

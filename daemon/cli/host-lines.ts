@@ -1,4 +1,4 @@
-/** Owns how the hosts of a service are told in a terminal: a table of 80 columns, and below it what to do about each. */
+/** The hosts of a service for a terminal: a table of 80 columns, and below it advice for each host. */
 import type { OutputOf } from "../../shared/api/contract.ts";
 import type { hostList } from "../../shared/api/hosts.ts";
 import { adviceFor, DIRECTORY_STALE_SECONDS, type ListedHost } from "../../shared/host-advice.ts";
@@ -10,7 +10,7 @@ import { durationText } from "./top-columns.ts";
 const HEADERS = ["HOST", "STATE", "SINCE", "ROOMS", "MEMORY", "DISK FREE", "VERSION"];
 const MIB = 1024 ** 2;
 
-/** `cols`: with so many columns the address has one too, if it fits; absent: it has. */
+/** `cols`: width of the terminal; the address gets a column if it fits, and always if `cols` is absent. */
 export function hostLines(
   { items, directory_age_seconds: age }: OutputOf<typeof hostList>,
   nowMs: number,

@@ -1,4 +1,4 @@
-/** Owns `roomd init`: the first organization, its key and the operator key, once. */
+/** `roomd init`: the first organization, its key and the operator key, once. */
 import type { Command } from "commander";
 import { PLANS, type Plan } from "../../shared/api/plans.ts";
 import { choice, command } from "./command.ts";
@@ -24,7 +24,7 @@ export function initCommand(): Command {
     .action(async (options: InitOptions) => {
       const { plan = "free" } = options;
       const { config } = readConfiguration(options);
-      // What is wrong with the configuration is said before anything is made.
+      // Configuration errors are reported before anything is made.
       const web = webUrl(config);
       const made = await withOperator(options, async (operator) => {
         const keys = await operator.init(plan);
@@ -38,7 +38,7 @@ export function initCommand(): Command {
     });
 }
 
-/** What it will be stopped at, and how that is changed. */
+/** The limits of the plan, and how to change them. */
 function planLines(plan: Plan, options: ConfigOption): string[] {
   const { config } = readConfiguration(options);
   const most = (what: "rooms" | "sandboxes" | "memory_mib" | "drive_gib") => config[`plans.${plan}.${what}_hard_cap`];

@@ -1,6 +1,6 @@
 /**
- * Who a command about keys acts as: the operator, on the service's own data, or the caller, over the API with their own key. The operator
- * is meant by --org or --config, and on the service's host by a user who may open its data, if there is one organization and ROOMD_URL
+ * Actor of the commands about keys: the operator, on the service's own data, or the caller, over the API with their own key. The operator
+ * acts if --org or --config is given, and on the service's host if the user may open its data, there is one organization and ROOMD_URL
  * names no other host.
  */
 import { existsSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** The options for a sandbox's idle action and for what wakes it. */
+/** Options for a sandbox's idle action and its wake reasons. */
 import { type Command, InvalidArgumentError } from "commander";
 import { ON_IDLE, type OnIdle, WAKE_REASONS, type WakeReason } from "../../shared/api/sandboxes.ts";
 import { choice } from "./command.ts";

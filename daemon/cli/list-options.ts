@@ -1,4 +1,4 @@
-/** Owns the options of commands that print lists page by page. */
+/** Options of commands that print lists page by page. */
 import type { Command } from "commander";
 import type { JsonOption } from "./output.ts";
 import { integer } from "./values.ts";

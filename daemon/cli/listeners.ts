@@ -1,6 +1,6 @@
 /**
- * Owns whom a port of this host's loopback belongs to. While the daemon is away any user of the host may listen where it did, and
- * would be handed the API key. Linux tells the owner of each listening socket in /proc/net/tcp (proc_pid_net(5)).
+ * Owners of listening ports on this host's loopback. While the daemon is down, any user of the host may listen on its port and would
+ * receive the API key. Linux lists the owner of each listening socket in /proc/net/tcp (proc_pid_net(5)).
  */
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
@@ -14,13 +14,13 @@ export interface Listener {
   uid: number;
 }
 
-/** Those users who listen where a client of this loopback address arrives, of all that listen. Pure. */
+/** The users among `listeners` whose sockets a client of this loopback address may reach. Pure. */
 export function ownersOf(listeners: readonly Listener[], hostname: string, port: number): number[] {
   const reached = addressesOf(hostname);
   return listeners.filter((each) => each.port === port && reached.includes(each.address)).map(({ uid }) => uid);
 }
 
-/** All listening TCP sockets of this network namespace; none where /proc does not tell. */
+/** All listening TCP sockets of this network namespace; empty if /proc is not readable. */
 export function listeners(): Listener[] {
   return ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => {
     try {
@@ -31,7 +31,7 @@ export function listeners(): Listener[] {
   });
 }
 
-/** What one of the kernel's tables says. Pure. */
+/** The listening sockets in one of the kernel's tables. Pure. */
 export function listening(table: string): Listener[] {
   return table.split("\n").flatMap((line) => {
     const [, local = "", , state, , , , uid] = line.trim().split(/\s+/);
@@ -43,7 +43,7 @@ export function listening(table: string): Listener[] {
 const ANY = ["00000000", "0".repeat(32)];
 const LOCAL_6 = `${"0".repeat(24)}01000000`;
 
-/** Where a listener may have bound itself to be reached there. */
+/** Bind addresses that a client of this hostname reaches. */
 function addressesOf(hostname: string): string[] {
   if (hostname === "::1") return [LOCAL_6, ...ANY.slice(1)];
   if (isIP(hostname) !== 4) return [...addressesOf("127.0.0.1"), ...addressesOf("::1")];

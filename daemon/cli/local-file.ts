@@ -1,9 +1,9 @@
-/** Owns a file of this host that a command reads. */
+/** A file of this host that a command reads. */
 import { openAsBlob, statSync } from "node:fs";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError } from "./cli-error.ts";
 
-/** Throws CliError where there is none; `instead` says what to do with what is no regular file. */
+/** Throws CliError if there is none; `instead` is the hint for a path that is no regular file. */
 export async function localFile(path: string, instead = ""): Promise<Blob> {
   let isFile: boolean;
   try {

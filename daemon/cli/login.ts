@@ -1,4 +1,4 @@
-/** Owns `roomd login` and `roomd logout`: signing this user in at a service, without a key. */
+/** `roomd login` and `roomd logout`: signs this user in at a service, without a key. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { peopleUrl } from "../core/people-url.ts";
@@ -49,7 +49,7 @@ function requireOwn(uri: string, { url }: Place): void {
   );
 }
 
-/** Asks again and again, as often as the service likes. Throws CliError. */
+/** Polls at the interval that the service sets. Throws CliError. */
 async function letIn(place: Place, { device_code, interval, expires_in }: Asked): Promise<void> {
   const form = { grant_type: DEVICE_GRANT, client_id: COMMAND_LINE_ID, device_code };
   const end = performance.now() + expires_in * 1000;
@@ -73,7 +73,7 @@ export function logoutCommand(): Command {
     const place = findPlace(url);
     const gone = forgetTokens(place.url);
     if (!gone) throw new CliError(`You are not signed in at ${place.url}.`);
-    // Also where the service does not hear of it: here nobody has the tokens any more.
+    // The tokens are removed here even if the service does not receive the revocation.
     await post(place, "/revoke", { token: gone.refresh_token });
     await showValue({ url: place.url }, options, () => [`signed out at ${place.url}`]);
   });

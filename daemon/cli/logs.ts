@@ -1,4 +1,4 @@
-/** Owns `roomd logs`: what a sandbox's console or agent wrote. */
+/** `roomd logs`: the log of a sandbox's console or agent. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { sandboxLogs } from "../../shared/api/sandboxes.ts";

@@ -138,7 +138,7 @@ export function psCommand(): Command {
 }
 
 const MAX_SHOWN_CHARACTERS = 60;
-/** Sandboxes whose commands are listed. */
+/** Maximum number of sandboxes to list commands of. */
 const MAX_SANDBOXES = 1000;
 
 async function allSandboxes(room_id: string | undefined) {

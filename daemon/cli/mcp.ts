@@ -1,6 +1,6 @@
 /**
- * Owns `roomd mcp`: MCP over standard input and output, for clients that start their servers. Each message goes to the
- * service's /mcp as it is, and the answers come back; what the tools are and do is the service's alone.
+ * `roomd mcp`: MCP over standard input and output, for clients that start their servers. Forwards each message to the service's /mcp
+ * unchanged, and the answers back; the tools are the service's alone.
  */
 import { randomUUID } from "node:crypto";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -52,10 +52,10 @@ export function mcpCommand(): Command {
 async function relay({ url, ca }: Connection, path: string): Promise<void> {
   const client = new StdioServerTransport(undefined, undefined, { maxBufferSize: MOST_MESSAGE_BYTES });
   const service = new StreamableHTTPClientTransport(new URL(`${url}${path}`), {
-    // The service tells clients of one key apart by it, where the protocol has no sessions.
+    // The service distinguishes clients of one key by it, if the protocol has no sessions.
     requestInit: { headers: { "Mcp-Session-Id": randomUUID() } },
     fetch: async (to, init) => {
-      // A token of who has signed in is another after an hour.
+      // The token of a signed-in user changes every hour.
       const headers = new Headers(init?.headers);
       headers.set("Authorization", `Bearer ${(await findConnection()).key}`);
       return await fetchFrom(ca, to, { ...init, headers });
@@ -104,7 +104,7 @@ function isCancelled(message: JSONRPCMessage): message is JSONRPCMessage & Cance
   return "method" in message && message.method === "notifications/cancelled" && message.params !== undefined;
 }
 
-/** What the service refused with, else what went wrong on the way to it. */
+/** The service's refusal, else the transport error. */
 function sentenceOf(error: unknown): string {
   const { text } = Object((error as { data?: unknown }).data) as { text?: unknown };
   try {

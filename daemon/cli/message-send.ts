@@ -1,4 +1,4 @@
-/** `roomd message send`: many messages at once, each a line of JSON. */
+/** `roomd message send`: many messages in one call, each a line of JSON. */
 import type { Command } from "commander";
 import { DEFAULT_MAX_BODY_BYTES } from "../../shared/api/contract.ts";
 import { MAX_BATCH, messageSendMany } from "../../shared/api/fabric.ts";
@@ -14,7 +14,7 @@ type Receipt = Awaited<ReturnType<typeof call<typeof messageSendMany>>>["value"]
 type Message = Parameters<typeof call<typeof messageSendMany>>[1]["messages"][number];
 
 const DEFAULT_NAME = "operator";
-/** What is around the messages of a call is little. */
+/** The rest of a request's body is small. */
 const MOST_BYTES = DEFAULT_MAX_BODY_BYTES - 1024;
 
 export function sendManyCommand(): Command {
@@ -47,7 +47,7 @@ export function sendManyCommand(): Command {
     });
 }
 
-/** Empty lines are left out. Throws CliError with the line that is none. */
+/** Skips empty lines. Throws CliError with the number of the invalid line. */
 function messagesOf(text: string): Message[] {
   return text.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [messageOf(line, index + 1)]));
 }
@@ -60,7 +60,7 @@ function messageOf(line: string, number: number): Message {
   throw new CliError(`Line ${number} is not a JSON object.`, EXIT.usage);
 }
 
-/** The calls before were carried out: who tries again must not send those messages twice. */
+/** The previous calls succeeded: a retry must not send their messages again. */
 function afterSome(error: unknown, sent: number): unknown {
   if (!(error instanceof CliError) || sent === 0) return error;
   const { hint } = error.complaint;

@@ -41,7 +41,7 @@ export interface ContentOptions {
   ttl?: number;
 }
 
-/** What a message can have besides its text. */
+/** Options of a message in addition to its text. */
 export function withContent(command: Command): Command {
   return command
     .option("--data", "the text is JSON")

@@ -1,4 +1,4 @@
-/** Owns the commands that move rooms between the hosts of one service. */
+/** Commands that move rooms between the hosts of one service. */
 import type { Command } from "commander";
 import type { OutputOf } from "../../shared/api/contract.ts";
 import { hostEvacuate } from "../../shared/api/hosts.ts";
@@ -67,7 +67,7 @@ type Room = NonNullable<OutputOf<typeof hostEvacuate>["room"]>;
 const lineOf = ({ room_id, org_id, to, problem }: Room): string =>
   to === null ? `${room_id} of ${org_id} stays: ${problem?.detail}` : `${room_id} of ${org_id} is on ${to}`;
 
-/** Has one room after another moved; those that could not be are left where they are. */
+/** Moves one room after another; a room that cannot be moved stays. */
 async function evacuated(
   given: { host: string; force: boolean | undefined },
   each: (room: Room, left: number) => Promise<void>,

@@ -1,4 +1,4 @@
-/** Owns `roomd open`: the address of the page of whatever has an id. */
+/** `roomd open`: the address of the page of any resource with an id. */
 import type { Command } from "commander";
 import { locate } from "../../shared/api/locate.ts";
 import { pathOfSure } from "../../shared/places.ts";
@@ -26,7 +26,7 @@ export function openCommand(): Command {
     });
 }
 
-/** What can be told by the id alone needs no key. */
+/** A page that follows from the id alone needs no key. */
 async function pathTo(id: string | undefined): Promise<string> {
   if (id === undefined) return "/";
   return pathOfSure(id) ?? (await call(locate, { id })).value.path;

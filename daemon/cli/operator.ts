@@ -1,4 +1,4 @@
-/** Owns how operator commands reach the service's own data: on the host, by its configuration. */
+/** Access of operator commands to the service's own data: on the host, by its configuration. */
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Command } from "commander";
@@ -34,7 +34,7 @@ export function readConfiguration(options: ConfigOption): { config: Config; path
   }
 }
 
-/** The same for work on the service's data. Throws CliError where this user may not open that. */
+/** The same for work on the service's data. Throws CliError if this user may not open it. */
 export function ownConfiguration(options: ConfigOption): { config: Config; paths: Paths } {
   const read = readConfiguration(options);
   let there = read.paths.data;

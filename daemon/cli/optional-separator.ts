@@ -4,7 +4,7 @@ import type { Command } from "commander";
 /** Commands that run another one, with how many words of theirs come before it. */
 const OPERANDS: Record<string, number> = { exec: 2, shell: 2, run: 0 };
 
-/** The same words, with a `--` where roomd's own end. Words that are no option of roomd's stay for it to refuse. */
+/** The same words, with a `--` after roomd's own. Words that are no option of roomd's stay before it, so that roomd refuses them. */
 export function withSeparator(program: Command, args: readonly string[]): readonly string[] {
   const [name = "", ...words] = args;
   const operands = Object.hasOwn(OPERANDS, name) ? OPERANDS[name] : undefined;

@@ -13,7 +13,7 @@ export function withOrgOption(command: Command): Command {
 }
 
 export async function orgOf(operator: Operator, { org }: OrgOption): Promise<OrgId> {
-  if (org !== undefined) return org as OrgId; // an unknown one is refused where it is used
+  if (org !== undefined) return org as OrgId; // an unknown one is refused on use
   const [only, ...others] = await operator.listOrgs();
   if (!only) throw new CliError("There is no organization yet: `roomd init` makes the first one.");
   if (others.length === 0) return only.org_id;

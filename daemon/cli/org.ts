@@ -1,4 +1,4 @@
-/** Owns `roomd org`: the organizations of the service. */
+/** `roomd org`: the organizations of the service. */
 import type { Command } from "commander";
 import { PLANS, type Plan } from "../../shared/api/plans.ts";
 import type { OrgId } from "../../shared/ids.ts";

@@ -1,5 +1,5 @@
 /**
- * Output: tables and fields for people, JSON for programs, progress for those who watch.
+ * Output: tables and fields for people, JSON for programs, progress for interactive users.
  * Results go to standard output, everything else to standard error. Colours only on a terminal, never with NO_COLOR.
  */
 import { styleText } from "node:util";
@@ -8,7 +8,7 @@ import type { CliError } from "./cli-error.ts";
 import { ago } from "./relative-time.ts";
 import { textWidth } from "./text-width.ts";
 
-/** What --json sets on every command. */
+/** The --json option of every command. */
 export interface JsonOption {
   json?: boolean | undefined;
 }
@@ -47,7 +47,7 @@ export function say(...lines: string[]): Promise<void> {
   return write(process.stderr, `${lines.join("\n")}\n`);
 }
 
-/** JSON of the service unchanged, or what `human` makes of it, and on standard error what it warns of. */
+/** Prints the service's JSON unchanged, or the lines of `human`, and its warnings on standard error. */
 export async function show<T>(reply: { value: T; text: string }, options: JsonOption, human: (value: T) => string[]) {
   if (options.json) return await print(plainJson(reply.text.trimEnd()));
   await print(...human(reply.value));
@@ -60,14 +60,14 @@ function warningsIn(value: unknown): string[] {
   return Array.isArray(warnings) ? warnings.filter((each) => typeof each === "string") : [];
 }
 
-/** The same for what the host's own commands found. */
+/** The same for results of the host's own commands. */
 export function showValue<T>(value: T, options: JsonOption, human: (value: T) => string[]): Promise<void> {
   return show({ value, text: JSON.stringify(value) }, options, human);
 }
 
 export function showError(error: CliError, json: boolean): Promise<void> {
   if (json) return say(plainJson(JSON.stringify(error.problem)));
-  // What a program of the host has said can have several.
+  // A host program's output in the error may have several lines.
   const [first = "", ...rest] = error.lines.flatMap((line) => line.split("\n")).map(printable);
   return say(`${paint("red", "roomd:", process.stderr)} ${first}`, ...rest);
 }
@@ -89,7 +89,7 @@ export function table(headers: readonly string[], rows: readonly (readonly Cell[
   return [line(headers, (text) => paint("bold", text)), ...cells.map((row) => line(row, paintState))];
 }
 
-/** One field a line; what lies deeper is named with dots. Warnings are told by show. */
+/** One field per line; nested names are joined with dots. `show` prints the warnings. */
 export function fieldLines(value: object): string[] {
   const entries = [...flatten(value, "")].filter(([name]) => name !== "warnings");
   const width = Math.max(0, ...entries.map(([name]) => name.length));
@@ -112,7 +112,7 @@ export function bytesText(bytes: number): string {
   return `${step === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[step]}`;
 }
 
-/** Control characters, and what turns text around, written out: names and logs come from guests and must not steer the reader's terminal. */
+/** Escapes control characters and bidirectional controls: names and logs come from guests and must not control the reader's terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
   return text.replace(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (c) => {
@@ -127,7 +127,7 @@ export function paint(style: Style, text: string, stream: Stream = process.stdou
 
 export type Cell = string | number | null;
 
-/** Columns of records, whose exact times matter. */
+/** Columns of records: exact times matter here. */
 const EXACT = new Set(["AT", "UNTIL"]);
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 

@@ -1,4 +1,4 @@
-/** The service of this host, by its configuration: where it listens and the certificate that it has made for itself. */
+/** The service of this host, by its configuration: its listen address and its self-signed certificate. */
 import { existsSync } from "node:fs";
 import { loadConfig } from "../core/config.ts";
 import { makePaths } from "../core/paths.ts";

@@ -1,4 +1,4 @@
-/** Owns `roomd port`: servers in a sandbox that are reached by URL. */
+/** `roomd port`: servers in a sandbox that are reached by URL. */
 import type { Command } from "commander";
 import type { OutputOf } from "../../shared/api/contract.ts";
 import { type PortRecord, portList, sandboxExposePort, sandboxUnexposePort } from "../../shared/api/ports.ts";

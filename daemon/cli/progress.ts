@@ -1,6 +1,6 @@
 /**
- * Owns the line that says what is being waited for, and for how long. It is seen on a terminal only, after a second, and is gone
- * when the wait is over. There is one at a time: what is waited for within another wait is that wait's business.
+ * The progress line: the current wait and its duration. Shown on a terminal only, after a second, and removed when the wait ends. There is
+ * one at a time: a nested wait has no line.
  */
 import { printable } from "./output.ts";
 
@@ -9,7 +9,7 @@ const EVERY_MS = 200;
 const CLEAR_LINE = "\r\u001b[K";
 
 export interface Progress {
-  /** What is being done now. */
+  /** The current step. */
   say(text: string): void;
   /** Something else is written there now: the line is gone, and comes back after another second, once `mayReturn`. */
   giveWay(mayReturn?: boolean): void;
@@ -20,7 +20,7 @@ const UNSEEN: Progress = { say: () => {}, giveWay: () => {} };
 let isSilent = false;
 let isShown = false;
 
-/** From now on no line is shown: programs read what is printed, or nobody wants it. */
+/** From now on no line is shown: a program reads the output, or --quiet was given. */
 export function silence(): void {
   isSilent = true;
 }
@@ -65,7 +65,7 @@ export async function withProgress<T>(text: string, work: (progress: Progress) =
   }
 }
 
-/** Runs what has the terminal to itself. */
+/** Runs work that uses the terminal exclusively. */
 export async function withoutProgress<T>(work: () => Promise<T>): Promise<T> {
   const before = isSilent;
   isSilent = true;

@@ -1,4 +1,4 @@
-/** Owns `roomd prompt` and `roomd skills`: the catalogue of prompts, to be copied or put where coding agents read it. */
+/** `roomd prompt` and `roomd skills`: the catalogue of prompts, to be copied or installed for coding agents. */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -10,7 +10,7 @@ import { CliError, EXIT } from "./cli-error.ts";
 import { choice, command, commandGroup } from "./command.ts";
 import { counted, type JsonOption, print, showValue, table } from "./output.ts";
 
-/** Where each agent looks for skills, below the home directory. */
+/** Skill directory of each agent, below the home directory. */
 const READERS = {
   agents: ".agents/skills",
   "claude-code": ".claude/skills",
@@ -117,7 +117,7 @@ function placesFor({ for: reader, dir }: PutOptions): string[] {
   return there.length > 0 ? there : [join(homedir(), READERS.agents)];
 }
 
-/** Throws where something else is there by that name. */
+/** Throws if something else exists under that name. */
 function requireOurs(directory: string): void {
   const file = join(directory, "SKILL.md");
   const isOurs = existsSync(file) && readFileSync(file, "utf8").startsWith(`---\nname: ${SKILL}\n`);

@@ -30,7 +30,7 @@ interface Row {
   text: string;
 }
 
-/** The lines of a record. `warnings` is left to `show`. */
+/** The lines of a record. `show` prints `warnings`. */
 export function recordLines(value: object): string[] {
   const { warnings: _, ...fields } = value as Record<string, unknown>;
   const entries = Object.entries(fields);
@@ -92,7 +92,7 @@ function labelOf(name: string): string {
   return printable(name.replace(UNIT, "").replace(/_at$/, "").replaceAll("_", " ").trim() || name);
 }
 
-/** Null for a value that has a section of its own. */
+/** Null for a value that gets a separate section. */
 function rowOf(name: string, value: unknown): Row | null {
   const text = textOf(name, value);
   return text === null ? null : { label: labelOf(name), text };

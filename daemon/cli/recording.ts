@@ -1,4 +1,4 @@
-/** Owns `roomd recording`: what a sandbox's screen showed over a while, and films of it. */
+/** `roomd recording`: recordings of a sandbox's screen, and films of them. */
 import type { Command } from "commander";
 import type { Download } from "../../sdk/typescript/src/client.ts";
 import {

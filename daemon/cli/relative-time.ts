@@ -1,4 +1,4 @@
-/** Times as people tell them: how long ago, or in how long. */
+/** Relative times for people: how long ago, or in how long. */
 
 const UNITS = [
   ["d", 86_400_000],
@@ -7,7 +7,7 @@ const UNITS = [
   ["s", 1000],
 ] as const;
 
-/** `3 min ago`, `in 2 h`, `now`; what is no time stays as it is, and null stays null. */
+/** `3 min ago`, `in 2 h`, `now`; an unparsable text stays as it is, and null stays null. */
 export function ago(at: string | null, now = Date.now()): string | null {
   const ms = now - Date.parse(at ?? "");
   if (at === null || Number.isNaN(ms)) return at;

@@ -1,6 +1,6 @@
 /**
- * Owns `roomd restore`: a backup becomes the service's data. It is unpacked beside, looked at, and put in place, the database last:
- * before that there is no service.
+ * `roomd restore`: a backup becomes the service's data. It is unpacked into a separate directory, checked, and moved into place, the
+ * database last: before that there is no service.
  */
 import {
   closeSync,
@@ -98,7 +98,7 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
 /** Of a closed day of the audit: the database of a backup is untrusted. */
 const DAY_FILE = /^\d{4}-\d\d-\d\d(-\d+)?\.db$/;
 
-/** What a restore tells of the backup, and of what was here before. */
+/** Result of a restore: the backup, and the guests of the previous service. */
 interface Restored extends BackupFacts {
   guests_ended: number;
   /** Names of rooms that ended while it was made. */
@@ -110,7 +110,7 @@ interface Restored extends BackupFacts {
   days_missing: string[];
 }
 
-/** Where a backup comes from, and how it is called in what is said. */
+/** Source of a backup, and its name in messages. */
 interface Source {
   name: string;
   /** Has `work` read it from an open file. */
@@ -147,7 +147,7 @@ function inStore(config: Config, name: string): Source {
   return {
     name,
     reading: async (work) => {
-      // What it is told once the last piece is known to be true.
+      // Error of the download. It replaces the reader's error: a damaged backup may show only when its last piece is verified.
       let broken: unknown = null;
       const source = async function* () {
         try {
@@ -214,7 +214,10 @@ async function restore(paths: Paths, source: Source, options: ConfigOption): Pro
   }
 }
 
-/** Fetches closed days that the database names and the archive lacks. Returns the names of those that cannot be had: the audit is broken without. */
+/**
+ * Fetches closed days that the database names and the archive lacks. Returns the names of days that cannot be fetched: without them the
+ * audit is broken.
+ */
 async function fetchDays(source: Source, unpacked: Paths): Promise<string[]> {
   const missing: string[] = [];
   if (isLink(unpacked.audit_days)) rmSync(unpacked.audit_days);
@@ -227,7 +230,7 @@ async function fetchDays(source: Source, unpacked: Paths): Promise<string[]> {
   return missing;
 }
 
-/** A daemon whose data_dir was moved away under it still has its runtime_dir. */
+/** A daemon still holds its runtime_dir after its data_dir was moved away. */
 function takeLocks(paths: Paths): () => void {
   const unlockData = takeLock(paths.data_lock, "data_dir");
   if (!existsSync(paths.guests)) return unlockData;
@@ -240,7 +243,7 @@ function takeLocks(paths: Paths): () => void {
   }
 }
 
-/** Guests that went on without a daemon have the drives of the service that was here: none may be taken for one of the backup's. */
+/** Guests that kept running without a daemon use the drives of the former service: none may be adopted as a guest of the backup's. */
 async function endGuests(paths: Paths): Promise<number> {
   const left = [...(await guestProcesses(paths.guests)).keys()];
   await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));
@@ -256,11 +259,11 @@ function readFacts<T>(unpacked: Paths, name: string): T | null {
   }
 }
 
-/** A database without an organization is what `roomd template build` leaves, and in nobody's way. */
+/** A database without an organization is a leftover of `roomd template build`, and no obstacle. */
 async function requireNothing(paths: Paths, options: ConfigOption): Promise<void> {
   const places = [paths.rooms, paths.retired];
   const isUsed = existsSync(paths.database) && (await withOperator(options, (on) => on.listOrgs())).length > 0;
-  // Before what is in them is looked at: a disk of their own has a lost+found.
+  // Before their contents are checked: a drive directory with its own file system has a lost+found.
   if (!isUsed) places.forEach(requirePlace);
   if (!isUsed && !places.some((at) => existsSync(at) && readdirSync(at).length > 0)) return;
   throw new CliError({
@@ -306,7 +309,7 @@ function putInPlace(paths: Paths, unpacked: Paths): void {
   for (const name of others) {
     const [from, to] = [join(unpacked.data, name), join(paths.data, name)];
     if (from.startsWith(unpacked.database)) continue;
-    // Of drives nothing is removed, whoever has put it there meanwhile.
+    // Drive data are never removed, whatever has been added to them since.
     if (guestsOwn(paths).includes(name) && existsSync(to)) rmdirSync(to);
     else rmSync(to, { recursive: true, force: true });
     renameSync(from, to);

@@ -1,4 +1,4 @@
-/** Owns `roomd room backup`, and what `roomd room restore` does with a file: rooms as files of the caller's. */
+/** `roomd room backup`, and the file form of `roomd room restore`: rooms as files of the caller's. */
 import type { Command } from "commander";
 import { roomBackup, roomFromBackup } from "../../shared/api/room-backups.ts";
 import { CliError, EXIT } from "./cli-error.ts";
@@ -96,7 +96,7 @@ function leftOutLines({ sandboxes = 0, snapshots = 0, checkpoints = 0, recording
   return all.length === 0 ? [] : [`not in it: ${all.join(", ")}`];
 }
 
-/** What the first line says; of one that is none, nothing. */
+/** Parses the first line; empty values for an invalid one. */
 function aboutOf(line: string): { room_id?: string; left_out: LeftOut } {
   try {
     const { about } = JSON.parse(line);

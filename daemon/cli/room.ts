@@ -1,4 +1,4 @@
-/** Owns `roomd room`: rooms as a client sees them. */
+/** `roomd room`: rooms as a client sees them. */
 import type { Command } from "commander";
 import { type RoomGlance, roomOverview } from "../../shared/api/room-overview.ts";
 import * as rooms from "../../shared/api/rooms.ts";
@@ -81,7 +81,7 @@ function list(): Command {
           ["ROOM", "STATE", "SANDBOXES", "DRIVE", "FILES", "CREATED", "EXPIRES"],
           items.map((room) => [
             room.room_id,
-            // What else it would say of the room is not known.
+            // The other fields of the room's state are unknown.
             room.status.reason === "host_unreachable" ? "host silent" : room.state,
             room.sandbox_count,
             bytesText(room.drive.used_bytes),

@@ -27,7 +27,7 @@ export async function runCommandLine(
   try {
     requireText(args);
     const words = withSeparator(program, withPlace(program, args));
-    // `roomd help room create` asks what `roomd room create --help` does.
+    // `roomd help room create` means `roomd room create --help`.
     const line = words[0] === "help" ? [...words.slice(1), "--help"] : words;
     await program.parseAsync(line.length === 0 ? ["--help"] : line, { from: "user" });
   } catch (error) {
@@ -48,7 +48,7 @@ async function failed(error: unknown, program: Command, args: readonly string[])
   return isExec ? EXIT.roomd : known.status;
 }
 
-/** Commander's error, with the subcommand that was probably meant, or an example where something is missing. */
+/** Commander's error, with the subcommand that was probably meant, or an example if something is missing. */
 function usageError({ message, code }: CommanderError, program: Command, args: readonly string[]): CliError {
   const [detail = "", ...similar] = message.replace(/^error: /, "").split("\n");
   const familiar = familiarHint(detail, args);

@@ -1,4 +1,4 @@
-/** `roomd run`: one command in a sandbox of its own, which is gone afterwards. */
+/** `roomd run`: one command in a temporary sandbox, which is removed afterwards. */
 import { constants } from "node:os";
 import type { Command } from "commander";
 import { DEFAULT_TIMEOUT_MS, executionStart } from "../../shared/api/executions.ts";

@@ -64,7 +64,7 @@ export function sandboxCreateCommand(): Command {
     });
 }
 
-/** Creates it as the options say, and waits as they say. Throws CliError. */
+/** Creates the sandbox, and waits, according to the options. Throws CliError. */
 export async function createSandbox(room_id: string, agent_id: string, options: CreateOptions) {
   return await call(sandboxes.sandboxCreate, {
     room_id,

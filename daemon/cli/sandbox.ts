@@ -1,4 +1,4 @@
-/** Owns `roomd sandbox`, save for create, which is in sandbox-create.ts. */
+/** `roomd sandbox`, except create, which is in sandbox-create.ts. */
 import type { Command } from "commander";
 import * as sandboxes from "../../shared/api/sandboxes.ts";
 import { call } from "./client.ts";

@@ -1,4 +1,4 @@
-/** Owns an answer's bytes as they are written to a file of the caller's: one that did not come whole is never left. */
+/** Writes a response's bytes to a file of the caller's; never leaves an incomplete file. */
 import { closeSync, fchmodSync, openSync, realpathSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import type { Download } from "../../sdk/typescript/src/client.ts";
 import { errnoOf } from "../core/service-error.ts";
@@ -8,9 +8,9 @@ import { bytesText } from "./output.ts";
 type Bytes = Pick<Download, "stream" | "size">;
 
 /**
- * Writes beside the target and renames at the end; returns how many bytes. `told` hears how many there are so far. A link stays, and
- * what is no regular file, such as a device or a pipe, is written to as it comes: it must not be replaced. `mode` is a new file's, less
- * the umask; one that is replaced keeps its own.
+ * Writes a temporary file in the target's directory and renames it at the end; returns the number of bytes. `told` receives the number so
+ * far. A link stays, and a target that is no regular file, such as a device or a pipe, is written directly: it must not be replaced. `mode`
+ * is a new file's, less the umask; a replaced file keeps its own.
  */
 export async function saveAnswer(
   answer: Bytes,

@@ -1,7 +1,7 @@
 /**
- * Owns what of a sandbox's terminal reaches the one in which it is only watched: text, colours, and where they stand. Left out is
- * whatever does something else there: the clipboard, titles, links, sounds, printing, the mouse and the keyboard, and every question
- * that a terminal answers as if it were typed.
+ * Filter for a sandbox's terminal output that is only watched: text, colours, and cursor positions pass. Everything with another effect on
+ * the watcher's terminal is dropped: the clipboard, titles, links, sounds, printing, the mouse and the keyboard, and every query that a
+ * terminal answers as if it were typed.
  *
  *   text ──ESC──▶ escape ─┬─ [ ──▶ csi ──its last character──▶ text
  *                         ├─ ] P X ^ _ ──▶ string ──BEL, ESC──▶ text, escape
@@ -12,7 +12,7 @@ type State = "text" | "escape" | "csi" | "string" | "charset" | "skipped";
 
 const ESC = "\x1b";
 const BEL = "\x07";
-/** What ends any sequence before its end. */
+/** Characters that abort any sequence (CAN, SUB). */
 const CUT = "\x18\x1a";
 const CONTROLS = "\b\t\n\v\f\r\x0e\x0f";
 const STRINGS = "]PX^_";
@@ -22,7 +22,7 @@ const ESCAPES = "78DEHM";
 const CHARSETS = "0AB";
 /** Cursor, erase, insert and delete, scroll, tabs, repeat, colours, scroll region. */
 const SEQUENCES = "@ABCDEFGHIJKLMPSTXZ`abdefgmrsu";
-/** Origin, wrap, cursor, alternate screen, updates at once. */
+/** Origin, wrap, cursor, alternate screen, synchronized updates. */
 const PRIVATE_MODES = ["6", "7", "25", "1049", "2026"];
 const INSERT_MODE = "4";
 const ERASE_SCROLLBACK = "3";
@@ -30,14 +30,14 @@ const MOST_CHARACTERS = 64;
 /** Colours by their parts have the most digits; a count of more would keep the terminal busy. */
 const PARAMETERS = /^(\??)((?:\d{0,4}[;:])*\d{0,4})$/;
 
-/** Puts back what a program that is still drawing has changed; colours and cursor are LocalTerminal's. */
+/** Restores the modes that a program still drawing has changed; colours and cursor are LocalTerminal's. */
 export const AS_BEFORE = `${ESC}7${ESC}[r${ESC}[4l${ESC}[?6l${ESC}[?7h${ESC}[?2026l${ESC}(B\x0f${ESC}8`;
 
 /** Of one terminal's bytes, in whatever pieces they come. */
 export class ScreenFilter {
   readonly #decoder = new TextDecoder();
   #state: State = "text";
-  /** What has come of a sequence whose end is to come. */
+  /** Start of a sequence that is still incomplete. */
   #begun = "";
 
   pass(bytes: Uint8Array): string {
@@ -76,7 +76,7 @@ export class ScreenFilter {
       return "";
     }
     if (" #%-./".includes(character)) return this.#become("skipped");
-    // A full reset would forget what is scrolled away here, too.
+    // A full reset would clear the scrollback here, too.
     if (character === "c") return this.#become("text", `${ESC}[0m${ESC}[r${ESC}[H${ESC}[2J`);
     return this.#become("text", ESCAPES.includes(character) ? ESC + character : "");
   }
@@ -84,7 +84,7 @@ export class ScreenFilter {
   #csi(character: string): string {
     if (character < " ") return isShown(character) ? character : "";
     if (character >= "@") return this.#become("text", sequence(this.#begun, character));
-    // So many are none that we know; more need not be kept to find that out.
+    // A sequence this long is unknown in any case; more need not be stored to find that out.
     if (this.#begun.length <= MOST_CHARACTERS) this.#begun += character;
     return "";
   }
@@ -101,7 +101,7 @@ function isShown(character: string): boolean {
   return code < 0x20 ? CONTROLS.includes(character) : code < 0x7f || code > 0x9f;
 }
 
-/** What is left of a control sequence. */
+/** The filtered control sequence; empty if nothing of it may pass. */
 function sequence(parameters: string, last: string): string {
   const [, mark = "", numbers = ""] = PARAMETERS.exec(parameters) ?? [undefined, "none"];
   if (parameters.length > MOST_CHARACTERS || mark === "none") return "";

@@ -1,4 +1,4 @@
-/** Owns `roomd screen` and `roomd computer`: pictures of a sandbox's screen, tickets to see it live, and its keyboard and mouse. */
+/** `roomd screen` and `roomd computer`: pictures of a sandbox's screen, tickets to see it live, and its keyboard and mouse. */
 import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import {

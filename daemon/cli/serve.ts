@@ -1,4 +1,4 @@
-/** Owns `roomd serve`: the daemon in the foreground, from its configuration to its graceful end. */
+/** `roomd serve`: the daemon in the foreground, from its configuration to its graceful end. */
 import { existsSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import type { Command } from "commander";
@@ -21,7 +21,7 @@ import { type JsonOption, print } from "./output.ts";
 import { forgetDatabase } from "./upgrade-database.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
-/** Logs everything, and at the next one what the configuration says again. SIGUSR1 is the runtime's own. */
+/** Switches the log to debug level, and back to the configured level at the next signal. SIGUSR1 is the runtime's own. */
 const LOG_SIGNAL = "SIGUSR2";
 
 export function serveCommand(): Command {
@@ -46,7 +46,7 @@ export function serveCommand(): Command {
     becomeConfigured();
     const { config, paths } = readConfiguration(options);
     planSsh(config);
-    planListen(config); // a wrong address or TLS setting is said before anything is opened
+    planListen(config); // reports a wrong address or TLS setting before anything is opened
     const ended = firstSignal();
     // Of a daemon that ended before it read it.
     rmSync(paths.hibernate_all, { force: true });
@@ -76,7 +76,7 @@ export function serveCommand(): Command {
       throw new CliError(`${key} = ${config[key]} is in use by another program: stop it or choose another.`);
     });
     const isReady = await Promise.race([daemon.ready.then(() => true), ended.then(() => false)]);
-    // What is accepted from here on is in this database alone: no upgrade that was interrupted takes it back.
+    // Calls accepted from now on are in this database alone: no interrupted upgrade may roll it back.
     if (isReady) forgetDatabase(paths);
     manager.ready();
     await print(options.json ? JSON.stringify({ url: daemon.url, ssh: daemon.ssh }) : readyLine(daemon));
@@ -89,7 +89,7 @@ export function serveCommand(): Command {
   });
 }
 
-/** Whether `roomd hibernate` has said so. */
+/** Whether `roomd hibernate` has requested it. */
 function isTold({ hibernate_all }: Paths): boolean {
   const told = existsSync(hibernate_all);
   rmSync(hibernate_all, { force: true });
@@ -106,13 +106,13 @@ async function isHostGoing(log: Log): Promise<boolean> {
 }
 
 /**
- * What nobody catches. A promise that nobody awaited is one request's or one guest's trouble, and not everyone's. What is thrown in
- * the middle of a handler leaves nobody knows what half done: then the service ends, and systemd starts it again; guests outlive it.
+ * Handlers of uncaught errors. An unhandled rejection concerns one request or one guest, and the service continues. An exception thrown in
+ * the middle of a handler leaves unknown state half changed: the service ends, and systemd restarts it; guests outlive it.
  */
 function outsideOfCalls(log: Log, paths: Paths): void {
   process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error: describeError(error) }));
   process.on("uncaughtException", (error) => {
-    // At once, since nothing is written after the end.
+    // Written synchronously, since nothing is written after the exit.
     const dying = makeLog("error", (line) => writeSync(process.stderr.fd, line));
     if (error instanceof DiskFailure) {
       dying.error("the disk has failed: the service ends", { error: describeError(error) });

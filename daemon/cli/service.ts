@@ -1,4 +1,4 @@
-/** Owns `roomd health`, `roomd limits` and `roomd whoami`: what a client can know of the service, and of its own key. */
+/** `roomd health`, `roomd limits` and `roomd whoami`: a client's view of the service, and of its own key. */
 import type { Command } from "commander";
 import { configGet, health, meGet } from "../../shared/api/service.ts";
 import { EXIT } from "./cli-error.ts";

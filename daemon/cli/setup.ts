@@ -1,6 +1,6 @@
 /**
- * Owns `roomd setup`: from an installed roomd to a room with a running sandbox. The order of the steps and their outcome are here, the
- * steps in setup/. What is there already is used again.
+ * `roomd setup`: from an installed roomd to a room with a running sandbox. The order of the steps and their outcome are here, the steps in
+ * setup/. Existing parts are reused.
  */
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
@@ -74,7 +74,7 @@ export function setupCommand(): Command {
     });
 }
 
-/** That guests are emulated, and how to change it; null where they are not. */
+/** Note that guests are emulated, and how to change it; null if they are not. */
 async function whySlow(): Promise<string | null> {
   const checks = await withOperator({}, (operator) => operator.doctor());
   const check = checks.find(({ id }) => id === "acceleration");
@@ -89,7 +89,7 @@ interface Made {
   setup: string | null;
 }
 
-/** What a browser and a shell need to go on. */
+/** Settings with which a browser and a shell continue. */
 export function exportLines({ url, api_key, ca_cert, setup, slow }: Made): string[] {
   const note = `The certificate is the service's own: clients also need a copy of ${ca_cert}, named by ROOMD_CA_CERT.`;
   const people =

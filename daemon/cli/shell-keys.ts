@@ -1,4 +1,4 @@
-/** Owns what is typed at `roomd shell`: bytes for the sandbox, but for the commands that a ~ at a line's beginning gives us. */
+/** Keys typed at `roomd shell`: bytes for the sandbox, except commands of the client, which start with ~ at the beginning of a line. */
 const TILDE = 0x7e;
 const LINE_ENDS: readonly number[] = [0x0d, 0x0a];
 const COMMANDS: Readonly<Record<number, "leave" | "help">> = { 46: "leave", 63: "help" };
@@ -13,7 +13,7 @@ export class KeyReader {
   #atLineStart = true;
   #afterTilde = false;
 
-  /** Reads what was typed up to the first command; what follows a command in the same piece is dropped. */
+  /** Reads the input up to the first command; the rest of the same chunk after a command is dropped. */
   read(typed: Uint8Array): Typed {
     const bytes: number[] = [];
     for (const byte of typed) {

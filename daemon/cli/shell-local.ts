@@ -1,6 +1,6 @@
 /**
- * Owns the terminal that `roomd shell` and `roomd top` have to themselves: raw while they last, and as it was before on every
- * way out, be it an exit, an error or a signal.
+ * The local terminal during `roomd shell` and `roomd top`: raw while they run, and restored on every exit path: normal exit, error or
+ * signal.
  */
 import { constants } from "node:os";
 import { makeRaw } from "../host/terminal-mode.ts";
@@ -8,7 +8,7 @@ import { EXIT } from "./cli-error.ts";
 
 const DEADLY = ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const;
 const ALTERNATE_SCREEN = { on: "\x1b[?1049h", off: "\x1b[?1049l" };
-/** Colours, cursor, keypad, mouse, paste: what a program that was cut off has not put back. */
+/** Colours, cursor, keypad, mouse, paste: modes that an interrupted program has not reset. */
 const AS_USUAL = "\x1b[0m\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l";
 const MOST_WAITING_BYTES = 256 * 1024;
 
@@ -18,14 +18,14 @@ export class LocalTerminal {
   #isAlternate = false;
   #waiting = 0;
 
-  /** Rows and columns as they are now, within what the interface takes. */
+  /** The current rows and columns, within the interface's limits. */
   get size(): { rows: number; cols: number } {
     const [cols, rows] = process.stdout.getWindowSize();
     const within = (value: number, usual: number) => Math.min(Math.max(value || usual, 1), 1000);
     return { rows: within(rows, 24), cols: within(cols, 80) };
   }
 
-  /** From now on every key is for whoever opened it. */
+  /** From now on `onKeys` receives every key. */
   open(onKeys: (typed: Uint8Array) => void, onResize: () => void): void {
     process.on("exit", () => this.close());
     for (const signal of DEADLY) {
@@ -49,7 +49,7 @@ export class LocalTerminal {
     this.#restore = null;
   }
 
-  /** What is on the screen was left by a program that goes on elsewhere, and does not put it back. */
+  /** The program that drew the screen keeps running elsewhere, and does not restore it. */
   cutOff(): void {
     this.#isCutOff = true;
   }
@@ -69,7 +69,7 @@ export class LocalTerminal {
     });
   }
 
-  /** A word of our own between what the sandbox shows. */
+  /** A message of the client between the sandbox's output. */
   note(text: string): void {
     process.stdout.write(`\r\nroomd: ${text}\r\n`);
   }

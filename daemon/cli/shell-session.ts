@@ -1,6 +1,6 @@
 /**
- * Owns the connection of `roomd shell` over time: it counts the bytes that were shown, and attaches again by that offset
- * whenever the connection breaks.
+ * The connection of `roomd shell` over time: counts the bytes that were shown, and re-attaches at that offset whenever the connection
+ * breaks.
  *
  *   attach ──▶ attached ──exit frame──▶ exited
  *     ▲           │ └──~.──▶ left
@@ -17,7 +17,7 @@ import { openSocket } from "./web.ts";
 
 /** WebSocket.OPEN, of any WebSocket. */
 const OPEN = 1;
-/** How long a terminal without a client goes on. */
+/** Lifetime of a terminal without a client. */
 const GIVE_UP_MS = 10 * 60_000;
 const RETRY_MS = { first: 100, most: 2_000 } as const;
 /** A break that is shorter is not worth a word. */
@@ -161,7 +161,7 @@ export class ShellSession {
     return this.#socket?.readyState === OPEN;
   }
 
-  /** Throws what no waiting can cure: the terminal, the sandbox or the key is gone. */
+  /** Throws permanent errors: the terminal, the sandbox or the key is gone. */
   async #requireAlive(): Promise<void> {
     try {
       await call(terminalGet, this.#place);

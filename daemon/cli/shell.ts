@@ -1,4 +1,4 @@
-/** Owns `roomd shell`: a terminal in a sandbox on the terminal that it is typed in. */
+/** `roomd shell`: a terminal in a sandbox, on the local terminal. */
 import { constants } from "node:os";
 import type { Command } from "commander";
 import { terminalCreate } from "../../shared/api/terminals.ts";

@@ -1,4 +1,4 @@
-/** Owns `roomd signup`: who may sign up, with an organization of their own. */
+/** `roomd signup`: the people who may sign up, with an organization of their own. */
 import type { Command } from "commander";
 import { command, commandGroup } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
@@ -70,7 +70,7 @@ function refuse(): Command {
 
 type Operator = Parameters<Parameters<typeof withOperator>[1]>[0];
 
-/** Of who may come in now. */
+/** Shows the link of a person who may now sign up. */
 async function showLink(options: Options, make: (operator: Operator) => ReturnType<Operator["approveSignUp"]>) {
   const { config } = readConfiguration(options);
   const web = webUrl(config);

@@ -1,4 +1,4 @@
-/** Owns `roomd snapshot`, and what of `roomd sandbox` takes snapshots and makes sandboxes of them. */
+/** `roomd snapshot`, and the snapshot commands of `roomd sandbox`: take a snapshot, create a sandbox from one. */
 import type { Command } from "commander";
 import {
   SNAPSHOT_MODES,
@@ -61,7 +61,7 @@ function list(): Command {
     });
 }
 
-/** Each below the one that it came from, as far as that is among them. */
+/** Each snapshot below its parent, if the parent is among `items`. */
 function treeOf(items: readonly SnapshotRecord[]): { depth: number; each: SnapshotRecord }[] {
   const known = new Set(items.map(({ snapshot_id }) => snapshot_id));
   const below = (parent: string | null, depth: number): { depth: number; each: SnapshotRecord }[] =>

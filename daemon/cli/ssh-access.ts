@@ -1,4 +1,4 @@
-/** Owns `roomd ssh-access`: short-lived passwords by which somebody without a key logs in to one sandbox. */
+/** `roomd ssh-access`: short-lived passwords with which a person without a key logs in to one sandbox. */
 import type { Command } from "commander";
 import { sshAccessCreate, sshAccessDelete, sshAccessList } from "../../shared/api/ssh.ts";
 import { call } from "./client.ts";

@@ -1,4 +1,4 @@
-/** `roomd ssh-config`: entries by which ssh, scp, rsync and editors know sandboxes by a name. */
+/** `roomd ssh-config`: entries with which ssh, scp, rsync and editors resolve sandboxes by a name. */
 import type { Command } from "commander";
 import { orgSandboxList, type SandboxState, sandboxGet, sandboxList } from "../../shared/api/sandboxes.ts";
 import { configGet } from "../../shared/api/service.ts";

@@ -14,7 +14,7 @@ import { seconds } from "./values.ts";
 
 type Options = JsonOption & ConfigOption & OrgOption;
 
-/** `words` is what stands between `roomd` and its verbs. */
+/** `words` are the command words between `roomd` and the verbs. */
 export function sshKeyCommand(words: string): Command {
   return commandGroup("ssh-key", {
     summary: "public keys that log in to sandboxes by ssh",

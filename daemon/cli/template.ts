@@ -1,4 +1,4 @@
-/** Owns `roomd template`: templates are built on the host and used by every room on it. */
+/** `roomd template`: templates are built on the host and used by every room on it. */
 import { openSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
@@ -86,7 +86,7 @@ function build(): Command {
 
 const OF_DOCKERFILE = ["context", "buildArg", "egress", "memory", "disk", "start", "ready", "description"] as const;
 
-/** A recipe says itself what it is made of. */
+/** A recipe specifies its own options. */
 function recipeIn(options: BuildOptions): string | undefined {
   const [said] = OF_DOCKERFILE.filter((name) => options[name] !== undefined);
   if (said === undefined) return read(options.recipe);
@@ -136,7 +136,7 @@ interface ImageOptions {
   verbose?: boolean;
 }
 
-/** Options of what is made of an image; `of` says when they count. */
+/** Options of a template made from an image; `of` is a note on when they apply. */
 function withImageOptions(command: Command, of: string): Command {
   return command
     .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
@@ -152,7 +152,7 @@ function withImageOptions(command: Command, of: string): Command {
     .option("--verbose", "print every step on standard error, even if it is not a terminal");
 }
 
-/** `root` is what it is made of, as recipes say it, and `from` where that came from. */
+/** `root` is the base in the recipe's format, and `from` its origin. */
 function recipeOf(id: string, from: string, options: ImageOptions, root: Record<string, unknown>): string {
   const { description = from, memory = 512, disk = 8192, start, ready } = options;
   return stringify({
@@ -287,7 +287,7 @@ function cancel(): Command {
 
 const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file, "utf8"));
 
-/** What is in a file is named from the directory that one stands in. */
+/** A path of an image file is relative to the current directory. */
 function absolute(image: string): string {
   const [, transport, path] = /^(oci|docker-archive):([^/].*)$/.exec(image) ?? [];
   return path === undefined ? image : `${transport}:${resolve(path)}`;
@@ -319,10 +319,10 @@ function refresh(): Command {
 
 type RefreshOptions = Pick<BuildOptions, "secret" | "registryAuth" | "verbose"> & JsonOption & ConfigOption;
 
-/** As what is fetched. */
+/** The same limit as for a downloaded image. */
 const MOST_SAVED_BYTES = 8 * 1024 ** 3;
 
-/** What `docker save` writes, in a file that has no name and so is gone with this process. */
+/** Output of `docker save`, in an unlinked file, which disappears with this process. */
 async function savedInput(): Promise<string> {
   const file = `/var/tmp/roomd-import-${crypto.randomUUID()}.tar`;
   const descriptor = openSync(file, "wx+", 0o600);

@@ -1,6 +1,6 @@
 /**
- * Owns `roomd terminal watch`: what a terminal shows, on this one, with what is harmful left out. Where the connection breaks it goes
- * on from the last byte that was shown.
+ * `roomd terminal watch`: shows a terminal's output on this one, with harmful sequences removed. After a disconnect it resumes at the last
+ * byte that was shown.
  */
 import { terminalWatch } from "../../shared/api/terminals.ts";
 import { plainJson } from "../core/text.ts";
@@ -21,14 +21,14 @@ export interface WatchedName {
 
 type Told = Record<string, unknown>;
 
-/** Where it is shown. */
+/** Output target. */
 interface Screen {
   take(event: Told): Promise<void>;
   /** Puts everything back. */
   close(): Promise<void>;
 }
 
-/** Resolves when the terminal has ended, or whoever watches has left. */
+/** Resolves when the terminal has ended, or the watcher has left. */
 export async function watchTerminal(name: WatchedName, json: boolean): Promise<void> {
   const left = new AbortController();
   const screen = json ? asLines() : process.stdin.isTTY && process.stdout.isTTY ? onTerminal(left) : asText();
@@ -43,7 +43,7 @@ export async function watchTerminal(name: WatchedName, json: boolean): Promise<v
   await say(end === null ? "roomd: left; the terminal goes on" : `roomd: the terminal has ended ${how}`);
 }
 
-/** The event of its end, or null when whoever watches has left. */
+/** The exit event, or null if the watcher has left. */
 async function follow(name: WatchedName, screen: Screen, signal: AbortSignal): Promise<Told | null> {
   try {
     for await (const event of events(terminalWatch, { ...name }, { signal })) {

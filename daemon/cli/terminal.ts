@@ -1,4 +1,4 @@
-/** Owns `roomd terminal`: the terminals of a sandbox; `roomd shell` opens them and goes back to them. */
+/** `roomd terminal`: the terminals of a sandbox; `roomd shell` opens and re-attaches them. */
 import type { Command } from "commander";
 import { terminalClose, terminalCreate, terminalGet, terminalList, terminalToken } from "../../shared/api/terminals.ts";
 import { pathOf } from "../../shared/places.ts";

@@ -1,4 +1,4 @@
-/** Owns `roomd timeline`: what happened in a room, and what goes on, a line each. */
+/** `roomd timeline`: past and current events of a room, one per line. */
 import type { Command } from "commander";
 import { roomTimeline } from "../../shared/api/overview.ts";
 import { TIMELINE_TYPES, type TimelineItem } from "../../shared/timeline/item.ts";
@@ -72,7 +72,7 @@ async function followed(asked: Asked, { json }: JsonOption): Promise<void> {
   const tell = async (item: TimelineItem) => await print(json ? JSON.stringify(item) : lineOf(item));
   const room_id = asked.room_id;
   const types = asked.types?.split(",");
-  // What comes while the page is read comes again, and is known by its seq.
+  // Events that arrive while the page is read arrive twice, and are recognized by their seq.
   const { items: newest } = (await call(roomTimeline, { room_id, limit: 1 })).value;
   const { items } = (await call(roomTimeline, asked)).value;
   for (const item of items.toReversed()) await tell(item);

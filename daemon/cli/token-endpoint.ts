@@ -1,9 +1,9 @@
-/** Owns how the command line speaks to the authorization server: as an application without a browser (RFC 8628). */
+/** The command line's requests to the authorization server: as an application without a browser (RFC 8628). */
 import { unreachable } from "../../sdk/typescript/src/transport.ts";
 import { CliError } from "./cli-error.ts";
 import { fetchFrom } from "./web.ts";
 
-/** How the service knows the command line. */
+/** Client id of the command line. */
 export const COMMAND_LINE_ID = "roomd";
 
 export interface Place {
@@ -32,7 +32,7 @@ export type Answer<T> = { ok: true; body: T } | { ok: false; error: string; desc
 
 const ANSWER_MS = 30_000;
 
-/** Throws ConnectionError where nobody answers, CliError where it is none of ours. */
+/** Throws ConnectionError if there is no answer, CliError if the answer is not roomd's. */
 export async function post<T = Tokens>(
   { url, ca }: Place,
   path: string,

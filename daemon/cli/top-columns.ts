@@ -1,4 +1,4 @@
-/** Owns the columns of `roomd top`: what each shows, in which order it sorts, and which of them fit into how many characters. */
+/** The columns of `roomd top`: content, sort order, and the selection that fits a width. */
 import type { TopRates } from "./top-rates.ts";
 
 export type TopRow = TopRates["items"][number];
@@ -11,7 +11,7 @@ interface Column {
   sort?: Sort;
   /** Of names, which may be cut. */
   isName?: true;
-  /** The lowest are left out first. */
+  /** The lowest are omitted first. */
   worth: number;
   cell(row: TopRow, nowMs: number): string;
 }
@@ -41,7 +41,7 @@ const KEYS: Record<Exclude<Sort, "agent">, (row: TopRow) => number | null> = {
     rates.sent_bytes_per_second === null ? null : rates.sent_bytes_per_second + (rates.received_bytes_per_second ?? 0),
 };
 
-/** The largest first; what is alike by name, so that nothing jumps. */
+/** The largest first; equal values by name, so that rows do not jump. */
 export function sorted(rows: readonly TopRow[], by: Sort): TopRow[] {
   const name = ({ room_id, agent_id, sandbox_id }: TopRow) => `${room_id}\n${agent_id}\n${sandbox_id}`;
   const key = by === "agent" ? () => 0 : KEYS[by];
@@ -60,7 +60,7 @@ export interface TableCell {
   text: string;
 }
 
-/** The lines of a table within so many characters: first the headers, that which it is sorted by with a mark. */
+/** The lines of a table within `cols` characters: first the headers, with a mark at the sort column. */
 export function tableOf(rows: readonly TopRow[], by: Sort, cols: number, nowMs: number): TableCell[][] {
   const full = COLUMNS.map((column) => {
     const header = column.sort === by ? `${column.header}▾` : column.header;
@@ -75,7 +75,7 @@ export function tableOf(rows: readonly TopRow[], by: Sort, cols: number, nowMs: 
     const worst = Math.min(...shown.map(({ worth }) => worth));
     shown = shown.filter(({ worth }) => worth !== worst);
   }
-  // Names share what is left, each as far as it needs it.
+  // Names share the remaining width, each as far as it needs it.
   let spare = Math.max(0, room());
   const widths = new Map(shown.map(({ header, least }) => [header, Math.min(least, cols)]));
   const names = shown.filter(({ isName }) => isName);
@@ -96,7 +96,7 @@ export function tableOf(rows: readonly TopRow[], by: Sort, cols: number, nowMs: 
   return lines;
 }
 
-/** What the names after this one could use. */
+/** The extra width that the names after this one could use. */
 function restOf(names: readonly { natural: number; least: number }[], at: number): number {
   return names.slice(at + 1).reduce((sum, { natural, least }) => sum + natural - least, 0);
 }

@@ -1,4 +1,4 @@
-/** Owns what the keys of `roomd top` do to what is shown. */
+/** Keys of `roomd top` and their effects on the view. */
 import type { Sort } from "./top-columns.ts";
 import { roomFor, rowsOf, type TopView } from "./top-screen.ts";
 
@@ -28,7 +28,7 @@ const MOVES: Record<string, (page: number, rows: number) => number> = {
   G: (_, rows) => rows,
 };
 
-/** Whether it goes on. */
+/** False if `roomd top` is to end. */
 export function pressed(view: TopView, typed: string, size: { rows: number; cols: number }): boolean {
   for (const key of typed.match(KEY) ?? []) {
     if (key === CTRL_C) return false;

@@ -1,4 +1,4 @@
-/** Owns what is between two answers about what is used: shares of processors, and bytes and requests in a second. */
+/** Rates between two usage responses: shares of processors, and bytes and requests per second. */
 import type { Top, TopItem } from "../../shared/api/top.ts";
 
 /** Null: not known yet, or not any more. */
@@ -62,7 +62,7 @@ export function ratesOf(before: Top | null, now: Top): TopRates {
 type PerSecond = (was: number | null | undefined, is: number | null) => number | null;
 type Owners = NonNullable<Top["host"]>["loop"]["owners"];
 
-/** Those that used any of it, the largest share first. */
+/** The owners with any share, the largest first. */
 function loopOwners(before: Owners, now: Owners, perSecond: PerSecond) {
   const known = new Map(before.map(({ owner, busy_seconds }) => [owner, busy_seconds]));
   return now

@@ -1,4 +1,4 @@
-/** Owns what `roomd top` shows: lines for a screen of this size, none longer than it is wide. */
+/** The screen of `roomd top`: lines for a screen of this size, none longer than it is wide. */
 import { paint } from "./output.ts";
 import {
   cut,
@@ -17,11 +17,11 @@ export interface TopView {
   sort: Sort;
   /** How many rows are above the screen. */
   scroll: number;
-  /** Only rows whose room or agent has this in it. */
+  /** Only rows with this text in the room or agent. */
   filter: string;
   /** Whether the filter is being typed. */
   isTyping: boolean;
-  /** What there is to say, such as that the service does not answer. */
+  /** A message, for example that the service does not answer. */
   notice: string | null;
 }
 
@@ -37,7 +37,7 @@ const BAR = 10;
 const SEPARATOR = "   ";
 const HIGH = { yellow: 70, red: 90 } as const;
 
-/** Rows that are left for sandboxes on a screen of this size. */
+/** Number of rows for sandboxes on a screen of this size. */
 export function roomFor(view: TopView, rows: number, cols: number): number {
   // The header of the table, and the line of keys.
   return Math.max(1, rows - headerOf(view.rates, cols).length - 2);
@@ -60,7 +60,7 @@ export function screenOf(view: TopView, rows: number, cols: number): string[] {
   return [...filled, ...empty].slice(0, Math.max(0, rows - 1)).concat(footerOf(view, where, cols));
 }
 
-/** All of it, once, for who has no terminal. */
+/** The whole content, once, for output that is no terminal. */
 export function pageOf(rates: TopRates, sort: Sort): string[] {
   const view: TopView = { rates, sort, scroll: 0, filter: "", isTyping: false, notice: null };
   const cols = process.stdout.columns || 200;
@@ -90,7 +90,7 @@ function paintHigh(text: string, percent: number): string {
   return percent >= HIGH.yellow ? paint("yellow", text) : text;
 }
 
-/** One part of the header: plain, to know how wide it is, and as it is shown. */
+/** One part of the header: plain, to measure its width, and as shown. */
 interface Part {
   plain: string;
   shown: string;

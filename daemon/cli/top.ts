@@ -1,4 +1,4 @@
-/** Owns `roomd top`: what sandboxes use just now, live on a terminal, or once. One request each time, however many sandboxes there are. */
+/** `roomd top`: current use of sandboxes, live on a terminal, or once. One request each time, however many sandboxes there are. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { type Top, topGet } from "../../shared/api/top.ts";
@@ -68,7 +68,7 @@ async function lookTwice(look: () => Promise<Top>, everyMs: number): Promise<Top
   return ratesOf(before, await look());
 }
 
-/** The API's answer, and beside its counts what they come to. */
+/** The API's answer, with rates added to its counters. */
 function toJson({ items, host, ...rest }: TopRates): object {
   return {
     ...rest,
@@ -98,7 +98,7 @@ class LiveTop {
     this.#view = { rates: null, sort, scroll: 0, filter: "", isTyping: false, notice: null };
   }
 
-  /** Resolves when it is left. Throws what trying again does not cure; the terminal is then as it was. */
+  /** Resolves when the user quits. Throws permanent errors; the terminal is then restored. */
   async run(): Promise<void> {
     this.#terminal.open(
       (typed) => this.#type(Buffer.from(typed).toString()),
@@ -165,7 +165,7 @@ class LiveTop {
 /** A screen that is behind shows the next picture. */
 const noWait = () => {};
 
-/** Nobody answered, or not now. */
+/** No answer, or a retryable error. */
 function isPassing(error: unknown): boolean {
   return error instanceof CliError && (error.unreachable || error.complaint.retryable === true);
 }

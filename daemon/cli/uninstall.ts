@@ -1,6 +1,6 @@
 /**
- * Owns `roomd uninstall`: the service and every sandbox end, what was installed goes, and with --purge the data too. Of a package apt
- * takes the files, and asks this for the rest.
+ * `roomd uninstall`: ends the service and every sandbox, removes the installed files, and with --purge the data too. Files of a package are
+ * removed by apt, which calls this for the rest.
  */
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -28,7 +28,7 @@ import { counted, type JsonOption, say, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { variablesOf } from "./setup/daemon.ts";
 
-/** What packaging/install-host has put on the host. */
+/** Files that packaging/install-host has installed on the host. */
 const OF_INSTALL_HOST = ["/etc/apt/sources.list.d/roomd.sources", "/etc/apt/preferences.d/roomd", INSTALLED];
 const USUAL = ["/var/lib/roomd", "/run/roomd"];
 const STOP_DEADLINE_MS = 60_000;
@@ -71,7 +71,7 @@ export function uninstallCommand(): Command {
     });
 }
 
-/** What is installed is the host's; a daemon that variables configure is another one. */
+/** The installed files are the host's; a daemon that variables configure is a different one. */
 export function requireHostsOwn(): void {
   const [name] = Object.keys(variablesOf(loadConfig()));
   if (name === undefined) return;
@@ -82,7 +82,7 @@ export function requireHostsOwn(): void {
   });
 }
 
-/** A checkout does not remove what apt has installed. */
+/** A checkout does not remove a package that apt has installed. */
 function requireNoPackage(): void {
   if (dirname(process.execPath) === PACKAGED || !existsSync(`${PACKAGED}/roomd`)) return;
   throw new CliError({
@@ -102,7 +102,7 @@ async function plan(paths: Paths, { purge }: UninstallOptions): Promise<string> 
 async function takeDown(paths: Paths): Promise<number> {
   return await withProgress("ending the service and its sandboxes", async () => {
     if (hasSystemd()) await serviceDo("disable", "--now").catch(() => {});
-    // One that was started in the background has no service manager to stop it.
+    // A daemon that was started in the background has no service manager to stop it.
     await endDaemon(paths, STOP_DEADLINE_MS);
     for (const placeOf of [paths.trial, paths.film, paths.saving]) await sweepGuests(placeOf);
     if (!existsSync(paths.guests)) return 0;
@@ -135,7 +135,7 @@ function removeIfEmpty(directory: string): void {
   if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory);
 }
 
-/** The package's purge comes when no binary is there any more to ask for the configuration. */
+/** When the package is purged, no binary is left that could read the configuration. */
 function listForPurge(paths: Paths): void {
   const elsewhere = [paths.data, paths.runtime].some((directory) => !USUAL.includes(directory));
   rmSync(PURGE_LIST, { force: true });

@@ -1,6 +1,6 @@
 /**
- * Owns the copy of the database by which an upgrade can go back. It is good until a service is ready on the present one: what is accepted
- * from then on is in that one alone. So the service itself does away with it, whatever became of the upgrade.
+ * The copy of the database with which an upgrade can roll back. It is valid until a service is ready on the current database: calls
+ * accepted after that are in the current one alone. So the service itself deletes the copy, whatever the outcome of the upgrade.
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -17,7 +17,7 @@ const copyIn = (directory: string, { database }: Places) => join(directory, base
 /** If this roomd would change it. Throws errors of copyDatabase, as without space. */
 export async function keepDatabase(paths: Places, bounds: CopyBounds): Promise<void> {
   const { database, before_upgrade } = paths;
-  // What an interrupted upgrade has left is older, and the one to keep: no service was ready since.
+  // The copy of an interrupted upgrade is older, and the one to keep: no service was ready since.
   if (existsSync(copyIn(before_upgrade, paths)) || !wouldMigrate(database)) return;
   const unfinished = `${before_upgrade}.new`;
   for (const former of [unfinished, before_upgrade]) rmSync(former, { recursive: true, force: true });

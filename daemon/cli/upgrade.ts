@@ -1,9 +1,9 @@
 /**
- * Owns `roomd upgrade`, which the package runs once its new binary is in place: the service is started again with it, and goes back to the
- * binary of before, and to the database of before, where it does not answer. Guests run on meanwhile.
+ * `roomd upgrade`, which the package runs after its new binary is in place: restarts the service with it, and rolls back to the previous
+ * binary and database if it does not answer. Guests keep running.
  *
- *   stop ─ copy the database, where the new one would change it ─ start ─┬─ ready, and answers: what was kept for the way back goes
- *                                                                        └─ fails: stop ─ put it back ─ start the former ─ say so
+ *   stop ─ copy the database, if the new binary would migrate it ─ start ─┬─ ready, and answers: the copies for the rollback are deleted
+ *                                                                         └─ fails: stop ─ restore ─ start the previous ─ report it
  */
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -63,13 +63,13 @@ async function upgrade(config: Config, paths: Paths): Promise<void> {
       hint: `Its last lines:\n${log}\n${outcome}`,
     });
   }
-  // It has told systemd that it is ready, and may have accepted calls: from here on there is no way back to the database of before.
+  // The service has notified systemd that it is ready, and may have accepted calls: from now on the database cannot be rolled back.
   forgetDatabase(paths);
   await untilAnswered(planListen(config).url);
   rmSync(PREVIOUS, { recursive: true, force: true });
 }
 
-/** Null once it is ready, as it tells systemd. */
+/** Null after it is ready, as it notifies systemd. */
 async function whyNotStarted(config: Config, paths: Paths): Promise<string | null> {
   try {
     await keepDatabase(paths, config);
@@ -95,7 +95,7 @@ async function untilAnswered(url: string): Promise<void> {
   }
 }
 
-/** What became of it, in sentences. */
+/** The outcome, in sentences. */
 async function goBack(paths: Paths): Promise<string> {
   const binary = join(PREVIOUS, "roomd");
   if (!existsSync(binary))

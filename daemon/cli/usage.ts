@@ -1,4 +1,4 @@
-/** Owns `roomd usage`: what the organization has used. */
+/** `roomd usage`: the organization's usage. */
 import { type Command, InvalidArgumentError } from "commander";
 import { GROUPINGS, type Grouping, type UsageReport, type UsageTotals, usage } from "../../shared/api/usage.ts";
 import { call } from "./client.ts";
@@ -42,7 +42,7 @@ const COLUMNS: readonly (readonly [string, (totals: UsageTotals) => string | num
 
 const hours = (seconds: number) => (seconds / 3600).toFixed(3);
 
-/** Present allocations beside their caps, then the usage of the period. */
+/** Current allocations with their caps, then the usage of the period. */
 function wholeLines(report: UsageReport): string[] {
   const { org_id, plan, entitled, period, totals, credits, can_create, as_of } = report;
   const { rooms, sandboxes, memory_mib, disk_gib, template_mib, drive, guest_cids } = report;

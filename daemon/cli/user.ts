@@ -1,4 +1,4 @@
-/** Owns `roomd user`: the people who sign in to the web. */
+/** `roomd user`: the people who sign in to the web. */
 import type { Command } from "commander";
 import { ROLES, type Role } from "../../shared/api/members.ts";
 import { type Config, ConfigError } from "../core/config.ts";
@@ -30,7 +30,7 @@ export function userCommand(): Command {
     .addCommand(forget());
 }
 
-/** Where the web is. Throws ConfigError: to be asked before anything is made. */
+/** URL of the web. Throws ConfigError: call it before anything is made. */
 export function webUrl(config: Config): string {
   try {
     return peopleUrl(planListen(config).url);
@@ -41,7 +41,7 @@ export function webUrl(config: Config): string {
 
 type Options = JsonOption & ConfigOption;
 
-/** A link is of no use where there are no pages. */
+/** A link is of no use if the web is off. */
 export async function sayWhetherOff(config: Config, { json }: JsonOption): Promise<void> {
   if (json || config["web.enabled"]) return;
   await say("The web is off: set web.enabled = true and restart the service, so that the link leads somewhere.");

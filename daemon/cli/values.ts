@@ -1,4 +1,4 @@
-/** Parses the values of the command line. What cannot be parsed is a usage error. */
+/** Parses the values of the command line. An invalid value is a usage error. */
 import { InvalidArgumentError } from "commander";
 import { DURATION_FORM, parseDuration } from "../../shared/duration.ts";
 
@@ -23,7 +23,7 @@ export function mebibytes(min: number): (text: string) => number {
   };
 }
 
-/** So many whole numbers with commas between, as a place is written. */
+/** `count` whole numbers separated by commas, as for a screen position. */
 export function numbers(count: number): (text: string) => number[] {
   return (text) => {
     const words = text.split(",");
@@ -122,7 +122,7 @@ export function sandboxPlace(text: string): SandboxPlace {
   return { room_id, sandbox, path };
 }
 
-/** What `roomd ls` and `roomd rm` are about: a room, an agent in it, a path on the room's drive or on the agent's own disk. */
+/** Target of `roomd ls` and `roomd rm`: a room, an agent in it, a path on the room's drive or on the agent's own disk. */
 export interface Target {
   room_id: string;
   agent: string | null;

@@ -1,4 +1,4 @@
-/** Owns `roomd waits`: who waits for whom in a room, those first who wait for each other in a circle. */
+/** `roomd waits`: which agents of a room wait for which, cycles of waits first. */
 import type { Command } from "commander";
 import { roomWaits } from "../../shared/api/overview.ts";
 import { call } from "./client.ts";

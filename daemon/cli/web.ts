@@ -1,4 +1,4 @@
-/** Requests and WebSockets to a service whose certificate may be its own. client/web.ts has the same for Node. */
+/** Requests and WebSockets to a service with a possibly self-signed certificate. client/web.ts is the same for Node. */
 
 /** fetch() that waits as long as the service does. `ca` is a certificate to trust in place of the system's. */
 export function fetchFrom(ca: string | null, url: string | URL, init: RequestInit = {}): Promise<Response> {

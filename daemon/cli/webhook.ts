@@ -1,4 +1,4 @@
-/** Owns `roomd webhook`: URLs to which the organization's events are sent, and what became of them there. */
+/** `roomd webhook`: URLs to which the organization's events are sent, and the state of their deliveries. */
 import type { Command } from "commander";
 import {
   DEFAULT_ROTATION_SECONDS,
@@ -196,7 +196,7 @@ function redeliver(): Command {
   });
 }
 
-/** Where the receiver does not take it the status is that of a refusal. */
+/** Exits with the status of a refusal if the receiver rejects the event. */
 function test(setStatus: (status: number) => void): Command {
   return command("test <webhook>", {
     summary: "send a test event, and say what the receiver answered; exit status 1 where it did not take it",

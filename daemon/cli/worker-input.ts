@@ -1,4 +1,4 @@
-/** Owns what the daemon says to a process of its own: one line of JSON, and by the end of that input that it has ended. */
+/** Input of a worker process from the daemon: one line of JSON; its end means that the daemon has ended. */
 
 /** The first line; `over` is called at the end. */
 export function workOf<Work>(input: NodeJS.ReadStream, over: () => void): Promise<Work> {

@@ -1,16 +1,16 @@
 /**
- * Owns what `cluster.url` means: `postgres://user:password@host:port/database`, with `host=/directory` for a socket, and
- * `sslmode` and `sslrootcert` as libpq has them. Several servers are separated by commas, `host:port,host:port`: whichever of them is the
- * primary is asked. Without `sslmode` a server that is not on this host must prove its name.
+ * Parser of `cluster.url`: `postgres://user:password@host:port/database`, with `host=/directory` for a socket, and `sslmode` and
+ * `sslrootcert` as in libpq. Several servers are separated by commas, `host:port,host:port`: queries go to the primary among them. Without
+ * `sslmode` a server that is not on this host must prove its name.
  */
 import { readFileSync } from "node:fs";
 
 const PORT = 5432;
 const MODES = ["disable", "require", "verify-full"] as const;
 const PARAMETERS = ["host", "sslmode", "sslrootcert", "target_session_attrs"];
-/** Both mean what is asked of every server: that it may be written to. */
+/** Both values are valid and have no effect: every server must be writable anyway. */
 const WANTED = ["primary", "read-write"];
-/** Of servers: a connection may be begun to all of them at once. */
+/** Limit of servers: all of them may be connected to concurrently. */
 const MOST_SERVERS = 8;
 
 export interface Address {
@@ -24,7 +24,7 @@ export interface Address {
   tls: { proven: boolean; authority: string | null } | null;
 }
 
-/** In the order of the URL. Throws, in words for who wrote it, where it is no such URL. */
+/** In the order of the URL. Throws a message for the author of an invalid URL. */
 export function readAddresses(text: string): Address[] {
   const [, before = "", servers = "", after = ""] = /^([^/]*\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
   const each = servers.split(",");

@@ -1,4 +1,4 @@
-/** Owns the Directory of a host by itself: its own tables are what is true, and one transaction checks and changes them. */
+/** The Directory of a standalone host: its own tables are authoritative, and one transaction checks and changes them. */
 import type { Database } from "../db/transact.ts";
 import { noSuchHost } from "./choose.ts";
 import type { Directory } from "./directory.ts";

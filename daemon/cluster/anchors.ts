@@ -1,7 +1,7 @@
 /**
- * Owns the anchors of audit chains: where the chains of each host ended, again and again, in a table of the database that hosts share which
- * takes new rows and nothing else. Whoever rewrites a host's own data cannot rewrite what was said of it before. A host that was removed
- * and joins anew is another incarnation, with chains of its own.
+ * The anchors of audit chains: heads of each host's chains, added periodically to an insert-only table of the database that hosts share. An
+ * attacker who rewrites a host's own data cannot rewrite its earlier anchors. A host that was removed and joins again is another
+ * incarnation, with its own chains.
  */
 import type { Anchor, AnchorStore } from "../core/anchor-store.ts";
 import type { Connections, Run } from "./connections.ts";
@@ -72,5 +72,5 @@ export function makeAnchors({ connections, member, holder }: AnchorDeps): Anchor
   };
 }
 
-/** The chain of what belongs to no organization. */
+/** The chain of records that belong to no organization. */
 const NONE = "";

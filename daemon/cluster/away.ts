@@ -1,4 +1,4 @@
-/** What is said when the directory cannot be asked: one class for every cause, so that callers need to know no driver. */
+/** The error for an unavailable directory: one class for every cause, so that callers are independent of the driver. */
 
 export type AwayReason =
   /** No connection, or it was lost. */
@@ -7,7 +7,7 @@ export type AwayReason =
   | "timeout"
   /** The server ended the session, or is starting or stopping. */
   | "terminated"
-  /** The server takes no writes: a standby, or one that was a primary until now. */
+  /** The server is read-only: a standby, or a former primary. */
   | "read_only"
   /** The server is older than any that this was made for. */
   | "too_old"
@@ -17,7 +17,7 @@ export type AwayReason =
 export class DirectoryAway extends Error {
   override name = "DirectoryAway";
   readonly reason: AwayReason;
-  /** COMMIT was sent and no answer came: what was asked for may have been done. */
+  /** COMMIT was sent and not answered: the change may have been committed. */
   readonly ambiguous: boolean;
 
   constructor(reason: AwayReason, detail: string, { ambiguous = false, cause }: AwayOptions = {}) {
@@ -32,7 +32,7 @@ interface AwayOptions {
   cause?: unknown;
 }
 
-/** What the server itself says of an error (SQLSTATE, table 57014 and others of its manual's appendix A). */
+/** Reasons by SQLSTATE (appendix A of PostgreSQL's manual: 57014 and others). */
 const REASONS: readonly (readonly [RegExp, AwayReason])[] = [
   [/^(57P0[123]|25P03|57P05|08|58)/, "terminated"],
   [/^(57014|55P03)/, "timeout"],
@@ -45,13 +45,13 @@ interface ServerSaid {
   severity: string;
 }
 
-/** What an error of the server carries; null for any other, such as one of the socket. */
+/** SQLSTATE and severity of a server error; null for any other, such as a socket error. */
 export function serverSaid(error: unknown): ServerSaid | null {
   const { code, severity } = (error ?? {}) as Partial<ServerSaid>;
   return typeof severity === "string" && typeof code === "string" ? { code, severity } : null;
 }
 
-/** The same error as DirectoryAway; an answer of the server about the statement itself stays what it is. */
+/** The same error as DirectoryAway; the server's error about the statement itself is returned unchanged. */
 export function asAway(error: unknown): unknown {
   if (error instanceof DirectoryAway) return error;
   const said = serverSaid(error);

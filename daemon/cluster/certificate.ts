@@ -1,6 +1,6 @@
 /**
- * Owns what a host shows to the others: a key of its own and a certificate, made once and kept in data_dir/cluster. The others
- * know it by exactly this certificate, so it is never made anew by itself.
+ * The certificate that a host presents to its peers: its own key and a certificate, made once and stored in data_dir/cluster. Peers pin
+ * exactly this certificate, so it is never renewed automatically.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
@@ -13,15 +13,15 @@ import { newPrivateKey, selfSigned } from "../core/self-signed.ts";
 
 const VALID_DAYS = 3652;
 
-/** The host's own, made where there is none. Two that ask at once get the same. Throws ConfigError when the files are no pair. */
+/** The host's own certificate, made if absent. Concurrent calls get the same one. Throws ConfigError if the files are no pair. */
 export async function loadHostCertificate(directory: string, now = wallMs()): Promise<Certificate> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const [certFile, keyFile] = [join(directory, "cert.pem"), join(directory, "key.pem")];
-  // The key comes first: whatever certificate is kept beside it then is one of this key.
+  // The key comes first: any certificate stored after it is one of this key.
   const key = await kept(keyFile, newPrivateKey);
   await kept(certFile, () =>
     selfSigned(key, {
-      // A name of its own: certificates of several hosts are looked for by it.
+      // A unique name: a verifier with certificates of several hosts looks them up by it.
       commonName: `roomd host ${randomBytes(8).toString("hex")}`,
       names: [hostname()],
       usages: ["serverAuth", "clientAuth"],

@@ -1,7 +1,7 @@
 /**
- * The host of a new room: of two that are drawn from those that may have it, the one that has promised less of its memory. Loads are as old as
- * the last beat of each host, so the rooms that were placed on it since count as promises of their organization's usual size; and because
- * hosts do not know of each other's choices, none takes the least loaded host of all.
+ * The host of a new room: of two random candidates, the one that has promised less of its memory. Loads are as old as the last beat of each
+ * host, so the rooms that were placed on it since count as promises of their organization's usual size; and because hosts do not know of
+ * each other's choices, none takes the least loaded host of all.
  */
 import { ServiceError } from "../core/service-error.ts";
 import type { Host, WantedPlace } from "./directory.ts";
@@ -24,7 +24,9 @@ export class HostChoice {
     this.#chance = chance;
   }
 
-  /** `usualMib`: what sandboxes of such a room are usually promised. Throws validation_failed, insufficient_capacity, host_unreachable. */
+  /**
+   * `usualMib`: memory usually promised to the sandboxes of such a room. Throws validation_failed, insufficient_capacity, host_unreachable.
+   */
   choose(candidates: readonly Candidate[], wanted: WantedPlace, usualMib: number): Host {
     const open = openHosts(candidates, wanted).map((candidate) => ({
       ...candidate,

@@ -1,6 +1,6 @@
 /**
- * Owns how far this host's clock is from that of the database that hosts share. Hosts are told to run by the database's; everything else that
- * ends at a time, also what another host has made, ends by their own.
+ * The offset between this host's clock and the clock of the shared database. Leases use the database's clock; every other expiry, also of
+ * things that another host has made, uses the host's own.
  */
 
 import { wallMs } from "../core/clock.ts";
@@ -9,13 +9,13 @@ import type { Run } from "./connections.ts";
 /** The database's clock is that of the beginning of the transaction, in milliseconds since 1970. */
 export const DATABASE_MS = "(extract(epoch FROM now()) * 1000)::float8";
 
-/** By how much the host's clock is ahead, at least: the database looked at its own at some moment in between. Negative: behind. */
+/** Lower bound of the host clock's lead: the database read its own clock at some moment in between. Negative: behind. */
 export function aheadMs({ before, after }: { before: number; after: number }, database: number): number {
   if (database < before) return before - database;
   return Math.min(0, after - database);
 }
 
-/** Of a transaction that begins now. */
+/** Measured by a transaction that starts now. */
 export async function askAheadMs(
   transaction: <T>(work: (run: Run) => Promise<T>, deadlineMs: number) => Promise<T>,
   deadlineMs: number,

@@ -1,10 +1,10 @@
 /**
- * Owns the daemon's few connections to PostgreSQL: transactions with a deadline, and listening for hints. Leaves the protocol
- * to session.ts and what is asked to its callers. No connection outlives its first fault: it is closed and never used again.
+ * Connection pool for PostgreSQL: transactions with a deadline, and listening for hints. The protocol is in session.ts; the statements are
+ * the callers'. No connection outlives its first fault: it is closed and never reused.
  *
  *   open ──▶ idle ──▶ in a transaction ──COMMIT or ROLLBACK was answered──▶ idle
  *     │                      │
- *     └──────────┬───────────┘ deadline, loss, an answer that says the session is over
+ *     └──────────┬───────────┘ deadline, loss, an answer that the session is over
  *                ▼
  *             closed
  */
@@ -15,12 +15,12 @@ import { asAway, DirectoryAway, serverSaid } from "./away.ts";
 import { Servers } from "./servers.ts";
 import { type Answer, type OpenSession, openSession, type Session } from "./session.ts";
 
-/** The oldest server whose statements and settings are all that this needs. */
+/** The oldest server version that supports all statements and settings used here. */
 const OLDEST_VERSION = 140_000;
 const MOST_CONNECTIONS = 4;
-/** How often a connection that only listens is asked whether it is there; so long its answer may take. */
+/** Interval of the heartbeat on a connection that only listens, and the timeout of its reply. */
 const HEARTBEAT_MS = 5000;
-/** A session whose client is gone without a word ends by itself, and with it the locks that it holds. */
+/** The session of a vanished client ends on its own, and releases its locks. */
 const GONE_CLIENT = "SET tcp_user_timeout = 20000; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;";
 /** A role, a database or a pooler may have set less, so that acknowledged changes could be lost. A stricter setting stays. */
 const DURABLE = `SELECT set_config('synchronous_commit', 'on', true)
@@ -49,7 +49,7 @@ export interface ConnectionsOptions {
 interface Connecting {
   deadline: Deadline;
   onHint: (() => void) | undefined;
-  /** Another server was found meanwhile. */
+  /** Aborted if another server was found first. */
   late: AbortSignal;
 }
 
@@ -71,7 +71,7 @@ export class Connections {
   readonly #open: OpenSession;
   readonly #idle: Session[] = [];
   readonly #all = new Set<Session>();
-  /** Who waits for one of the places, the longest first. */
+  /** Callers that wait for a slot, the longest wait first. */
   readonly #waiting = new Set<() => void>();
   readonly #listening = new Set<Listening>();
   #places: number;
@@ -91,8 +91,8 @@ export class Connections {
   }
 
   /**
-   * Does `work` in one transaction. Resolves once the server has said that it is committed. Rejects within `deadlineMs` with
-   * DirectoryAway, or with what `work` or the server said of a statement; then nothing of it was done, unless it is ambiguous.
+   * Does `work` in one transaction. Resolves after the server has confirmed the commit. Rejects within `deadlineMs` with DirectoryAway, or
+   * with the error of `work` or of a statement; then nothing was changed, unless the error is ambiguous.
    */
   async transaction<T>(work: (run: Run) => Promise<T>, deadlineMs: number): Promise<T> {
     const deadline = new Deadline(deadlineMs);
@@ -110,9 +110,8 @@ export class Connections {
   }
 
   /**
-   * Calls `onHint` when the channel is notified, and whenever listening began: anything may have been missed before.
-   * `onChange` hears that it is listened to, or no longer; a connection that died without a word is noticed by a heartbeat.
-   * Neither may throw.
+   * Calls `onHint` on a notification of the channel, and whenever listening started: a hint may have been missed before. `onChange` is
+   * called when listening has started or ended; a heartbeat detects a connection that died silently. Neither may throw.
    */
   listen(channel: string, onHint: () => void, onChange: (isListening: boolean) => void = () => {}): Listening {
     const stop = new AbortController();
@@ -139,7 +138,7 @@ export class Connections {
     return this.#settings;
   }
 
-  /** Closes all connections; what is being asked fails. */
+  /** Closes all connections; pending queries fail. */
   close(): void {
     this.#isClosed = true;
     for (const each of this.#listening) each.stop();
@@ -163,7 +162,7 @@ export class Connections {
       onHint();
       await this.#untilOver(session);
     } catch {
-      // It is opened anew, as after any other end.
+      // Reconnects, as after any other end.
     }
     signal.removeEventListener("abort", discard);
     discard();
@@ -171,7 +170,7 @@ export class Connections {
     return isListening;
   }
 
-  /** Resolves when the connection is over; one that does not answer is, too. */
+  /** Resolves when the connection is over, or does not answer. */
   async #untilOver(session: Session): Promise<void> {
     const beat = async () => {
       using deadline = new Deadline(this.#heartbeatMs);
@@ -182,13 +181,13 @@ export class Connections {
     end();
   }
 
-  /** A connection in a new transaction. One that lay idle may have died meanwhile, and nothing is lost by taking another. */
+  /** A connection in a new transaction. An idle one may have died in the pool: then another is used, without loss. */
   async #begin(deadline: Deadline): Promise<Session> {
     for (;;) {
       const idle = this.#idle.pop();
       const session = idle ?? (await this.#connect(deadline));
       try {
-        // What the server still does for us when we have given up ends by itself, and holds no locks for long.
+        // After our timeout the server aborts the work too, so it holds no locks for long.
         const left = Math.max(1, Math.ceil(deadline.leftMs));
         const begin = `BEGIN; SET LOCAL statement_timeout = ${left}; SET LOCAL idle_in_transaction_session_timeout = ${left}; ${DURABLE}`;
         await deadline.bound(session, session.run(begin));
@@ -241,7 +240,7 @@ export class Connections {
       this.#servers.doubt();
       throw new DirectoryAway(away.reason, away.message, { ambiguous: true, cause: error });
     }
-    // So it answers where a statement had failed and that was not passed on.
+    // The server answers ROLLBACK if a statement had failed and `work` did not pass the error on.
     if (command !== "COMMIT") {
       session.discard();
       throw new Error("the transaction was rolled back: a statement of it had failed");
@@ -334,7 +333,7 @@ async function checkServer(session: Session): Promise<ServerSettings> {
   };
 }
 
-/** One moment for all that a call waits for. What is waited for is let go of then, whatever becomes of it. */
+/** One deadline for all waits of a call. When it passes, all of them are released, whatever their outcome. */
 class Deadline implements Disposable {
   readonly #at: number;
   readonly #passed = Promise.withResolvers<never>();
@@ -345,7 +344,7 @@ class Deadline implements Disposable {
   constructor(ms: number) {
     this.#ms = ms;
     this.#at = monotonicMs() + ms;
-    // Nobody may be waiting then.
+    // There may be no waiter then.
     this.#passed.promise.catch(() => {});
     this.#timer = startTimer(() => this.#pass(), ms);
   }
@@ -354,7 +353,7 @@ class Deadline implements Disposable {
     return this.#at - monotonicMs();
   }
 
-  /** What `promise` says in time; else the connection that owes it is closed. */
+  /** Awaits `promise` until the deadline; then closes the connection that it depends on. */
   async bound<T>(session: Session | null, promise: Promise<T>): Promise<T> {
     try {
       return await Promise.race([promise, this.#passed.promise]);

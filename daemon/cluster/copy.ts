@@ -1,7 +1,7 @@
 /**
- * This host's copy of the rows that hosts share. They are written in pieces, each in a commit of its own: rows that do not fit are set aside
- * (unfit.ts), and no failure concerns another write. A daemon and the operator's commands beside it have the same copy; the first to read
- * changes brings them.
+ * This host's copy of the rows that hosts share. They are written in pieces, each in a separate commit: rows that do not fit are
+ * quarantined (unfit.ts), and a failure concerns no other write. A daemon and concurrent operator commands share the copy; the first to
+ * read changes applies them.
  */
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";

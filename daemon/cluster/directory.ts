@@ -1,9 +1,9 @@
 /**
- * Owns the seam between one host and several. What is true for the service as a whole, unlike rooms and all that is in them, is changed by
- * a Directory: organizations, people, keys, and which host has which room. Reading is no part of it: each host reads its own tables,
- * where all of that is too.
+ * Interface between a host and the directory. A Directory changes the state of the service as a whole, unlike rooms and their contents:
+ * organizations, people, keys, and the placement of rooms. Reads are not part of it: each host reads its own tables, which contain all of
+ * that too.
  *
- *   alone.ts      a host by itself: its tables are what is true
+ *   alone.ts      a standalone host: its tables are authoritative
  *   postgres.ts   several: a PostgreSQL database is, and the tables of each are a copy
  */
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
@@ -11,7 +11,7 @@ import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import type { NamedCall } from "./done-calls.ts";
 
-/** Which room of whose, by its name. */
+/** A room with its organization and name. */
 export interface PlacedRoom {
   room_uid: RoomUid;
   org_id: OrgId;
@@ -20,12 +20,12 @@ export interface PlacedRoom {
   created_at: string;
 }
 
-/** One that this host has, and in which epoch. */
+/** A room of this host, and its epoch. */
 export interface HeldRoom extends PlacedRoom {
   epoch: number;
 }
 
-/** A room of this host, and what the directory has of it: the owner of the room, and the room of its name. */
+/** A room of this host, and the directory's records: the owner of the room, and the room with its name. */
 export interface MisplacedRoom extends HeldRoom {
   owner: Owner | null;
   named: { room_uid: RoomUid; host_id: string } | null;
@@ -37,7 +37,7 @@ export interface Host {
   state: HostState;
   /** For hosts, as host:port. */
   address: string;
-  /** What it shows there, as PEM. */
+  /** The certificate that it presents there, as PEM. */
   certificate: string;
   /** For clients. */
   url: string;
@@ -45,7 +45,7 @@ export interface Host {
   joined_at: string;
 }
 
-/** degraded: it runs, and its last sandboxes did not start; unreachable: it has said nothing for a while. */
+/** degraded: it runs, and its last sandboxes did not start; unreachable: its lease has expired. */
 export type HostState = "active" | "degraded" | "draining" | "unreachable" | "gone";
 
 /** Which host a new room wants. */
@@ -56,7 +56,7 @@ export interface WantedPlace {
   host_labels?: Record<string, string> | undefined;
 }
 
-/** What an organization has on a host. */
+/** Use of an organization on a host. */
 export interface OrgUse {
   rooms: number;
   sandboxes: number;
@@ -64,12 +64,12 @@ export interface OrgUse {
   disk_gib: number;
 }
 
-/** The same, with what it has used of its credits, in millionths of one. */
+/** The same, with the credits it has used, in millionths of one. */
 export interface HostUse extends OrgUse {
   used_micro: number;
 }
 
-/** Which host has a room. The epoch is counted up with every change of it, and whoever changes it must know the last. */
+/** Owner of a room. Every change increments the epoch, and must name the last one. */
 export interface Owner {
   host_id: string;
   epoch: number;
@@ -85,40 +85,40 @@ export interface Freed {
 
 export interface Directory {
   /**
-   * This host's database, by whose commits what is shared may be changed too. Where there are several hosts these reject with
-   * cluster_unavailable when the directory is away; what such a commit changes that is this host's alone stands in `locally` or `twice`.
+   * This host's database; its commits may also change shared rows. On a host of several such a commit rejects with cluster_unavailable if
+   * the directory is unavailable; its local changes belong in `locally` or `twice`.
    */
   readonly database: Database;
   /** Within a commit of that: the room is this host's from here on. Throws room_id_in_use. */
   place(queries: Queries, room: PlacedRoom): void;
   /**
-   * Where a new room is to be: null, here. Throws host_unreachable, or insufficient_capacity where no host is as it is wanted. Who has
-   * the name already is told again, or that it has it.
+   * Host of a new room: null for this one. Throws host_unreachable, or insufficient_capacity if no host matches. If the name is already
+   * placed on another host, returns that host; if here, null.
    */
   choose(wanted: WantedPlace): Host | null;
-  /** Where a room of this host is to go. Throws insufficient_capacity, host_unreachable. */
+  /** Destination for a room of this host. Throws insufficient_capacity, host_unreachable. */
   chooseOther(room: WantedPlace): Host;
   /** No room is placed on this host any more. Rejects with cluster_unavailable. */
   drain(): Promise<void>;
   /** Its name is free. Never rejects: it is tried until it is done. */
   release(roomUid: RoomUid): Promise<void>;
-  /** Which host has a room that is not here; null: none. Rejects with cluster_unavailable where that is not known. */
+  /** The host of a room that is not here; null: none. Rejects with cluster_unavailable if that is unknown. */
   elsewhere(orgId: OrgId, roomId: string): Promise<Host | null>;
   /** The other hosts that are members. */
   others(): Host[];
   /** An organization's rooms that another host has, as far as is known here. */
   placedOn(orgId: OrgId, hostId: string): PlacedRoom[];
-  /** Within a commit of that: what an organization has here, and on all hosts together. */
+  /** Within a commit of `database`: an organization's use here, and on all hosts together. */
   withOthers(queries: Queries, orgId: OrgId, here: OrgUse): OrgUse;
-  /** What it has used of its credits on other hosts, in millionths of one, as they said last. */
+  /** Its credits used on other hosts, in millionths of one, by their last reports. */
   usedElsewhere(queries: Queries, orgId: OrgId): number;
-  /** Whether this host is a member of its service, as far as it knows. */
+  /** Whether this host is a member of its service, by its last information. */
   isMember(): boolean;
   /** Whether this host has read the directory since it started. */
   hasFollowed(): boolean;
   /** Whether the directory has placed a room of this host elsewhere, or its name is another room's. */
   isOthers(room: Pick<PlacedRoom, "room_uid" | "org_id" | "room_id">): boolean;
-  /** Another host as this one knows it; null: there is none of this name. */
+  /** Another host by this one's copy; null: there is none of this name. */
   host(hostId: string): Host | null;
   /** The owner of a room in this host's copy; null: none. Outside of transactions. */
   owner(roomUid: RoomUid): Owner | null;
@@ -126,13 +126,16 @@ export interface Directory {
   trueOwner(roomUid: RoomUid): Promise<Owner | null>;
   /** The change that freed the place of a room that no host has; null: that is not known any more. Rejects with cluster_unavailable. */
   freedBy(roomUid: RoomUid): Promise<Freed | null>;
-  /** Has another host own a room that this one owned in an epoch. Rejects with invalid_state where it does not any more, and then nothing has changed. */
+  /**
+   * Makes another host the owner of a room that this one owned in `epoch`. Rejects with invalid_state if it no longer does, and then
+   * nothing has changed.
+   */
   claim(roomUid: RoomUid, epoch: number, to: string): Promise<Owner>;
-  /** From here on nobody can claim a room by an epoch that another host owns it in; where that is another by now nothing changes. */
+  /** From now on no host can claim a room by this epoch, in which another host owns it; if the epoch has changed, nothing happens. */
   refuse(roomUid: RoomUid, epoch: number): Promise<void>;
   /**
-   * Within a commit of that: which host has done this call before, `here` for this one; null: nobody, and it is noted that this one
-   * does, where the commit changes what is shared.
+   * Within a commit of `database`: the host that carried out this call earlier, `here` for this one; null: none, and the call is noted as
+   * this host's if the commit changes shared rows.
    */
   doneBy(queries: Queries, call: NamedCall): Host | "here" | null;
   /** Calls `listener` when something that is shared was changed by another host. */

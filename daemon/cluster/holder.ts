@@ -1,11 +1,11 @@
 /**
  * Identity of a host's daemon. Copied data remain those of one host: of the daemons with them, one is a member.
  *
- *   starting   takes the lease if its daemon has said nothing for the time of a lease, or has ended for certain: the data lie at the same
+ *   starting   takes the lease if its daemon has not beaten for the time of a lease, or has certainly ended: the data are at the same
  *              place, which one daemon can hold
- *   member     each beat swaps the random value of the previous one: a copy of this process, or one that was set back with its memory, has
- *              another one
- *   out        another daemon has beaten since: this one is a member no more, until it is started again
+ *   member     each beat swaps the random value of the previous one: a copy of this process, or one that was rolled back with its
+ *              memory, has another one
+ *   out        another daemon has beaten since: this one is no longer a member, until it is restarted
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -20,14 +20,14 @@ export interface Member {
   anchored_as?: string;
 }
 
-/** A daemon as it is told from others with the same data. */
+/** Identity that distinguishes a daemon from others with the same data. */
 export interface Holder {
   readonly run: string;
-  /** Where its data lie. */
+  /** Location of its data: boot, device and inode. */
   readonly place: string;
   /** Its last beat that was acknowledged; null: it starts. */
   acknowledged: { number: number; id: string } | null;
-  /** The value of a beat that is under way, or whose end is not known: it may be the directory's. */
+  /** The value of a beat in progress, or of one with an unknown outcome: the directory may have it. */
   attempted: string | null;
   /** Another daemon has beaten since. */
   isOut: boolean;
@@ -42,7 +42,7 @@ export function newHolder(memberFile: string): Holder {
 /** Of a lease, with the holder as $3 and $4. */
 export const MAY_TAKE = "(run = $3 OR place = $4 OR lease_until <= now())";
 
-/** Whether a daemon is the one that is a member, which one that starts may become. Within a transaction. */
+/** Whether a daemon is the current member, or may become it when it starts. Within a transaction. */
 export async function holds(ask: Run, member: Member, holder: Holder): Promise<boolean> {
   const { host_id, incarnation } = member;
   const { run, place, acknowledged, isOut } = holder;

@@ -1,6 +1,6 @@
 /**
- * Owns the token by which another host joins: shown once, good once, for an hour. What hosts must have in common, such as the key by which
- * tokens of ports are made, lies in the directory sealed by it: whoever can read the database alone has nothing of it.
+ * The token with which another host joins: shown once, usable once, for an hour. Secrets that hosts share, such as the key that signs
+ * tokens of ports, are stored in the directory sealed with it: read access to the database alone does not reveal them.
  */
 import { hash, randomBytes } from "node:crypto";
 import { openText, sealingKey, sealText } from "../core/sealed-text.ts";
@@ -15,7 +15,7 @@ const LIFE_SECONDS = 3600;
 /** Files of data_dir by their names, in base64. */
 export type Secrets = Record<string, string>;
 
-/** Makes a token, and keeps what it opens in the directory. */
+/** Makes a token, and stores the secrets sealed with it in the directory. */
 export async function invite(run: Run, secrets: Secrets): Promise<{ token: string; expires_in_seconds: number }> {
   const token = PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
   await run("DELETE FROM roomd.invitations WHERE expires_at < now()");
@@ -26,7 +26,7 @@ export async function invite(run: Run, secrets: Secrets): Promise<{ token: strin
   return { token, expires_in_seconds: LIFE_SECONDS };
 }
 
-/** Uses a token up, and says what it opens, which is nowhere from then on. Throws invalid_state where it is not good. */
+/** Consumes a token and returns its secrets, which are deleted from the directory. Throws invalid_state if the token is not valid. */
 export async function accept(run: Run, token: string): Promise<Secrets> {
   if (!TOKEN.test(token)) throw notGood("It is no such token.");
   const { rows } = await run(

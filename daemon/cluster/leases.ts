@@ -1,6 +1,6 @@
 /**
- * Owns what is known of whether hosts run: each says so again and again, by the database's clock, and hears of the others in the same
- * statement. What is known is kept while the database is away, and is as old as it is then.
+ * Leases of hosts: each host renews its own periodically, by the database's clock, and reads the others' in the same statement. The last
+ * result is kept while the database is unavailable, and ages.
  */
 import { randomUUID } from "node:crypto";
 import { monotonicMs, sleep, startInterval, stopTimer, wallMs } from "../core/clock.ts";
@@ -15,41 +15,42 @@ import { bringUp } from "./schema.ts";
 
 const BEAT_MS = 3_000;
 const LEASE_SECONDS = 20;
-/** How often one that would take another's place looks whether it may. */
+/** How often a daemon that waits to take over a lease checks whether it may. */
 const LOOK_MS = 500;
 /** Of one beat: a lease outlasts several that fail. */
 const ASK_MS = 5_000;
 
-/** What a host has to give, and has given. */
+/** Capacity of a host and its allocations. */
 export interface Load {
-  /** What guests were promised, and what they may be promised. */
+  /** Memory promised to guests, and the total that may be promised. */
   memory_mib: { promised: number; total: number };
   cpus: number;
   rooms: number;
   sandboxes: number;
-  /** Of the file system of its data_dir. An older one does not say. */
+  /** Of the file system of its data_dir. Absent from older versions. */
   disk?: { size_bytes: number; free_bytes: number };
-  /** Whether its last starts of sandboxes failed for reasons of its own. */
+  /** Whether its last starts of sandboxes failed for reasons of the host. */
   is_degraded: boolean;
   templates: readonly string[];
-  /** Where clients reach its SSH gateway; null: it has none. An older one does not say. */
+  /** Address of its SSH gateway for clients; null: it has none. Absent from older versions. */
   ssh?: { host: string; port: number } | null;
 }
 
 export interface Lease {
   host_id: string;
   version: string;
-  /** Whether it had said so lately when it was last asked. */
+  /** Whether its lease was valid at the last query. */
   is_alive: boolean;
-  /** Until when it had said that it runs, by the database's clock. */
+  /** Expiry of its lease, by the database's clock. */
   alive_until: string;
   load: Load;
 }
 
 /**
- * With the number of the last beat that was acknowledged as $8, null for a daemon that starts, and its value, and the one that was attempted
- * since, as $9. A number that is lower than the acknowledged one is of a directory that was set back. Numbers increase with the database's time: counted from
- * the previous one alone, a number of a directory that was set back could be one that another daemon has had before, in changes that were lost.
+ * With the number of the last beat that was acknowledged as $8, null for a daemon that starts, and its value, and the one attempted since,
+ * as $9. A number lower than the acknowledged one belongs to a directory that was rolled back. Numbers increase with the database's time:
+ * counted from the previous one alone, a number of a rolled-back directory could be one that another daemon has had before, in changes that
+ * were lost.
  */
 const IS_MINE = `CASE WHEN $8::bigint IS NULL THEN ${MAY_TAKE} ELSE beat < $8 OR (run = $3 AND beat_id = ANY($9::text[])) END`;
 
@@ -87,7 +88,7 @@ export interface LeaseDeps {
 export class Leases {
   readonly #deps: LeaseDeps;
   #known = new Map<string, Lease>();
-  /** When it was last asked, by the monotonic clock. */
+  /** Time of the last query, by the monotonic clock. */
   #askedAt = Number.NEGATIVE_INFINITY;
   #aheadMs: number | null = null;
   #isMember = true;
@@ -101,10 +102,10 @@ export class Leases {
     this.#deps = deps;
   }
 
-  /** Begins; resolves after the first. Throws ConfigError where another daemon with the same data says that it runs. */
+  /** Starts beating; resolves after the first beat. Throws ConfigError if another daemon with the same data holds the lease. */
   async start(load: () => Load): Promise<void> {
     await this.#beatOnce(load);
-    // It may have ended just now, with this data brought here: then it says no more.
+    // The other daemon may have ended recently, with these data moved here: then it does not renew its lease.
     const until = this.#othersUntil;
     while (this.#othersUntil !== null) {
       if (this.#othersUntil !== until) {
@@ -130,7 +131,7 @@ export class Leases {
     return monotonicMs() - this.#askedAt < LEASE_SECONDS * 1000;
   }
 
-  /** Whether the directory had this daemon as its host when it was last asked. */
+  /** Whether this daemon was the member at the last query. */
   get isMember(): boolean {
     return this.#isMember;
   }
@@ -176,7 +177,7 @@ export class Leases {
       const own = load();
       const before = wallMs();
       const { number = null, id } = holder.acknowledged ?? {};
-      // One whose COMMIT got no answer is attempted with the same value: the directory has it, or the previous one.
+      // A beat without an answer to its COMMIT is attempted again with the same value: the directory has it, or the previous one.
       holder.attempted ??= randomUUID();
       const { attempted } = holder;
       const mine = id === undefined ? [attempted] : [id, attempted];
@@ -200,15 +201,15 @@ export class Leases {
         log.error("this host is no member of its service any more", { host: member.host_id });
       this.#isMember = isMember;
       if (leases[0]) this.#note(leases[0], attempted);
-      // The hosts of another service are none of its own.
+      // The hosts of another service are irrelevant here.
       if (!isMember) return;
-      // The statement sees what was before it. One that has joined and never run has said nothing of itself.
+      // The statement sees the state before its update. A host that has joined and never run has no load yet.
       const known = leases.map((lease) => (lease.host_id === member.host_id ? { ...lease, load: own } : lease));
       const said = known.filter(({ load }) => load.memory_mib !== undefined);
       this.#known = new Map(said.map((lease) => [lease.host_id, lease]));
       this.#askedAt = askedAt;
     } catch (error) {
-      // It is not known any more, and nobody waits for a database: the next beat that is answered tells.
+      // Its state is unknown now, and nothing waits for a database: the next answered beat decides.
       this.#othersUntil = null;
       const level = error instanceof DirectoryAway ? "warn" : "error";
       log[level]("the directory of hosts was not asked", { error: describeError(error) });

@@ -1,4 +1,4 @@
-/** Owns what a host knows of itself as a member of a service of several: kept in data_dir once it has joined. */
+/** A host's record of its own cluster membership: stored in data_dir after it has joined. */
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ export function writeMembership(directory: string, membership: Membership): void
   replaceKept(memberFile(directory), `${JSON.stringify(membership, null, 2)}\n`, 0o600);
 }
 
-/** Makes the data of a backup another incarnation than those that were backed up; no change where it is no member's. */
+/** Makes the data of a backup another incarnation than the original; no change if the host is no member. */
 export function renewIncarnation(directory: string): boolean {
   const member = readMembership(directory);
   if (member === null) return false;
@@ -37,7 +37,7 @@ export function renewIncarnation(directory: string): boolean {
   return true;
 }
 
-/** What came of nothing. */
+/** Removes the record of a join that failed. */
 export function forgetMembership(directory: string): void {
   rmSync(memberFile(directory), { force: true });
 }

@@ -1,8 +1,8 @@
 /**
- * Owns how a host becomes a member and ceases to be one.
+ * Joining and leaving a cluster.
  *
- *   init     the first: the directory is made, and what this host has becomes what is shared
- *   join     a further one, which has nothing yet: by a token, it gets what hosts have in common
+ *   init     the first host: the directory is made, and this host's rows become the shared ones
+ *   join     a further host, still empty: with a token, it gets the secrets that hosts share
  *   drain    no rooms are placed on it; remove: it is gone, its rooms' names are free
  */
 import { randomUUID } from "node:crypto";
@@ -49,9 +49,9 @@ export interface MembershipDeps {
   url: string;
   database: LocalDatabase;
   log: Log;
-  /** Where what it knows of itself lies, in data_dir. */
+  /** Directory of its membership record, in data_dir. */
   directory: string;
-  /** Files that all hosts have alike, and making those that are not there. */
+  /** Files that are the same on all hosts; `makeSecrets` makes the missing ones. */
   secretFiles: readonly string[];
   makeSecrets(): void;
   /** How it is to be known. */
@@ -62,7 +62,7 @@ export interface MembershipDeps {
   rooms(queries: Queries): HeldRoom[];
   /** Sets the epoch of a room's row on this host. Within a commit. */
   setEpoch(queries: Queries, roomUid: RoomUid, epoch: number): void;
-  /** Keeps a record of what was done, on this host. Within a commit. */
+  /** Writes an audit record on this host. Within a commit. */
   record(queries: Queries, event: MembershipEvent, details: Record<string, unknown>): void;
   /** How one connection is opened. */
   open?: OpenSession;
@@ -92,12 +92,12 @@ export function makeMemberships(deps: MembershipDeps) {
   const joined = (within: Queries) => deps.record(within, "host.joined", { host: self.host_id, address: self.address });
   const become = (cluster_id: string): Membership => ({ cluster_id, host_id: self.host_id, incarnation: randomUUID() });
 
-  /** Before the directory has it: a member always knows that it is one. */
+  /** Before the directory has it: a member must always have the record. */
   const note = async (membership: Membership) => {
     writeMembership(deps.directory, membership);
     await faultPoint("member.noted");
   };
-  /** Whoever cannot know whether it is a member stays ready to be one. */
+  /** If the outcome of the join is unknown, the record stays. */
   const forgetUnlessUnknown = (error: unknown): never => {
     if (!(error instanceof DirectoryAway && error.ambiguous)) forgetMembership(deps.directory);
     throw error;
@@ -106,7 +106,7 @@ export function makeMemberships(deps: MembershipDeps) {
   const requireStranger = async () => {
     const member = readMembership(deps.directory);
     if (member === null) return;
-    // One that was cut off before the directory had it is none: it has brought nothing of any service either.
+    // A join that was interrupted before the directory had it is no membership: the host has not read any service's rows either.
     const isNew = pointOf(queries).seq === 0;
     if (isNew && !(await transaction((run) => isKnown(run, member)))) return;
     throw new ServiceError("invalid_state", {
@@ -114,7 +114,7 @@ export function makeMemberships(deps: MembershipDeps) {
       hint: "See `roomd cluster list`.",
     });
   };
-  /** Changes what is shared, as a member. */
+  /** Changes shared rows, as a member. */
   const change = async <T>(work: (within: Queries) => T, beside?: (run: Run) => Promise<unknown>): Promise<T> => {
     const member = readMembership(deps.directory);
     if (!member) {
@@ -143,7 +143,7 @@ export function makeMemberships(deps: MembershipDeps) {
   };
 
   return {
-    /** Throws invalid_state where it is a member, or the database has a service already. */
+    /** Throws invalid_state if it is a member, or the database has a service already. */
     init: async (): Promise<{ cluster_id: string; host_id: string }> => {
       await requireStranger();
       const row = await selfRow();
@@ -175,7 +175,7 @@ export function makeMemberships(deps: MembershipDeps) {
       return { cluster_id: membership.cluster_id, host_id: self.host_id };
     },
 
-    /** Throws invalid_state where the token is not good, or this host has organizations of its own. */
+    /** Throws invalid_state if the token is not valid, or this host has organizations of its own. */
     join: async (token: string): Promise<{ cluster_id: string; host_id: string }> => {
       await requireStranger();
       requireEmpty(queries);
@@ -209,15 +209,15 @@ export function makeMemberships(deps: MembershipDeps) {
     },
 
     invite: async () => {
-      // Whoever is no member any more is told before a token is made.
+      // Refuses a host that is no longer a member, before a token is made.
       await change((within) => deps.record(within, "host.invited", {}));
       deps.makeSecrets();
       return await transaction((run) => invite(run, readSecrets(deps.secretFiles)));
     },
 
     /**
-     * The data that were restored here are the host's from here on, and those that were backed up are not. Throws invalid_state where there is
-     * nothing to confirm, a daemon runs with those (unless by force), or others are the host's by now.
+     * Confirms restored data as the host's, and revokes the original data. Throws invalid_state if there is nothing to confirm, a daemon
+     * runs with the original data (unless `force`), or the host already belongs to another incarnation.
      */
     rejoin: async ({ force }: { force: boolean }): Promise<{ host_id: string }> => {
       const member = readMembership(deps.directory);
@@ -287,7 +287,7 @@ export function makeMemberships(deps: MembershipDeps) {
         deps.record(within, "host.removed", { host: hostId, rooms_lost: rooms.length });
         return { host_id: hostId, rooms_lost: rooms.map(({ room_id, org_id }) => ({ room_id, org_id })) };
       };
-      // At once: one that still runs would say again that it has its rooms.
+      // Immediately: a daemon that still runs would claim its rooms again.
       return change(work, (run) => run("DELETE FROM roomd.leases WHERE host_id = $1", [hostId]));
     },
 
@@ -316,7 +316,7 @@ export function makeMemberships(deps: MembershipDeps) {
   };
 }
 
-/** Whether the database has it as a member. What is being written of it meanwhile is waited for. */
+/** Whether the database has it as a member. Waits for a change in progress. */
 async function isKnown(run: Run, { cluster_id, host_id, incarnation }: Membership): Promise<boolean> {
   const { rows: made } = await run("SELECT to_regclass('roomd.leases') IS NOT NULL AS is_made");
   if (made[0]?.is_made !== true) return false;
@@ -340,7 +340,7 @@ async function requireFreeName(run: Run, hostId: string): Promise<void> {
   });
 }
 
-/** What is here already would be nobody's: two services are not put together. */
+/** Existing organizations would have no owner in the cluster: two services cannot be merged. */
 function requireEmpty(queries: Queries): void {
   const [{ count } = { count: 0 }] = queries.all<{ count: number }>(sql`SELECT count(*) AS count FROM orgs`);
   if (count === 0) return;

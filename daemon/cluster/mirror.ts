@@ -44,7 +44,7 @@ export interface Changes {
 /** The directory as this host's copy finds it. */
 export interface Head {
   to: Point;
-  /** Null: the directory does not know the point of the copy. */
+  /** Null: the directory does not have the point of the copy. */
   changes: Changes | null;
   /** Whether it lost the change of that point, rather than having forgotten it after some days. */
   isSetBack: boolean;
@@ -53,7 +53,7 @@ export interface Head {
 export type Reader = { cluster_id: string; host_id: string };
 
 const PAGE_ROWS = 500;
-/** Changes of a page, also those of which no row is left. */
+/** Changes of a page, including changes without remaining rows. */
 export const PAGE_CHANGES = 1_000;
 
 const NOTHING: Point = { seq: 0, change_id: "" };

@@ -1,7 +1,7 @@
 /**
- * Use of rooms that move. The change that gives a room to another host gives its use along, so that the sum over all hosts stays as it is: the
- * former host, which still has the rows of the room, does not count it from then on, and the next one, which has none yet, counts what its
- * placement says.
+ * Use of rooms that move. The change that gives a room to another host also transfers its use, so that the sum over all hosts is unchanged:
+ * the former host, which still has the rows of the room, does not count it from then on, and the next one, which has none yet, counts the
+ * use in its placement.
  */
 import type { OrgId } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";

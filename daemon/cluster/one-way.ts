@@ -1,6 +1,6 @@
 /**
- * What never goes back in what hosts share: ends, revocations and epochs. A directory that was set back has lost some of them; the copy of a host
- * that has them keeps them, and they are put into the directory again.
+ * Shared state that only advances: ends, revocations and epochs. A directory that was rolled back has lost some of it; the copy of a host
+ * that has it keeps it, and it is written to the directory again.
  */
 import { ROLES, type Role } from "../../shared/api/members.ts";
 import { parseJson } from "../core/json.ts";
@@ -26,7 +26,7 @@ const ONE_WAY: Readonly<Record<string, Kept>> = {
   links: onceSet("used_at"),
   oauth_grants: onceSet("code_used_at"),
   oauth_tokens: onceSet("rotated_at"),
-  // One that joined again under the same name has another moment.
+  // A host that joined again under the same name has another `joined_at`.
   hosts: (here, there) =>
     here.state === "gone" && there.state !== "gone" && here.joined_at === there.joined_at ? { state: "gone" } : null,
   placements: (here, there) =>
@@ -56,7 +56,7 @@ const rank = (role: unknown): number => (ROLES.includes(role as Role) ? ROLES.in
 
 const parsed = (row: string) => parseJson(Buffer.from(row)) as Row;
 
-/** Tables whose rows go with their host, as its removal deletes them (membership.ts). */
+/** Tables that lose a host's rows when it is removed (membership.ts). */
 const OF_HOSTS: readonly string[] = ["placements", "org_use"];
 
 /**

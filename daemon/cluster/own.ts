@@ -1,6 +1,6 @@
 /**
- * Owns what is said of this host to the others: how it is reached, which rooms it has, what organizations have on it. Rows of this host are
- * compared with what is so here, and set right: after a crash between two steps, after rooms have ended, after a new configuration.
+ * This host's rows in the shared directory: its addresses, rooms, and organizations' use. Compares them with the actual state here, and
+ * corrects them: after a crash between two steps, after rooms have ended, after a new configuration.
  */
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { now } from "../core/clock.ts";
@@ -20,7 +20,7 @@ import {
 } from "./placements.ts";
 import type { HostRow } from "./table.ts";
 
-/** What there is to say, once the host is put together. */
+/** Sources of the actual state, after the host is composed. */
 export interface Sources {
   certificate: string;
   load(): Load;
@@ -36,7 +36,7 @@ export interface Sources {
   arrived(queries: Queries, hostId: string): RoomUid[];
   /** Rooms that come from other hosts, and have no rows here yet. */
   arriving(): ReadonlySet<string>;
-  /** Rooms that may be another host's by now: where the directory knows of no host, they have ended there. */
+  /** Rooms that may already be another host's: if the directory has no host for them, they have ended there. */
   leaving(): ReadonlySet<string>;
 }
 
@@ -44,30 +44,30 @@ const NOTHING_ARRIVES: ReadonlySet<string> = new Set();
 
 export type Self = Pick<HostRow, "host_id" | "address" | "url" | "labels">;
 
-/** Changes to be made, within a transaction of what is shared; none where all that is said is so, and for a host that was removed. */
+/** Changes to be made, within a transaction of shared rows; none if all rows are correct, and for a removed host. */
 export function differences(queries: Queries, self: Self, sources: Sources): ((within: Queries) => void)[] {
   const { host_id } = self;
   const known = getHost(queries, host_id);
   if (known?.state === "gone") return [];
-  // One that ended just after it had joined has not said so.
+  // A host that ended directly after it had joined has not written its row.
   const before = known ?? { state: "active" as const, joined_at: now() };
   const row = { ...before, ...self, certificate: sources.certificate };
   const host = JSON.stringify(row) === JSON.stringify(known) ? [] : [(within: Queries) => putHost(within, row)];
   const ended = sources.placedWithoutRoom(queries, host_id);
-  // A room whose move to this host has just been claimed has no row here yet.
+  // A room with a recently claimed move to this host has no row here yet.
   const arriving = ended.length > 0 ? sources.arriving() : NOTHING_ARRIVES;
   const misplaced = sources.misplaced(queries, host_id);
   const leaving = misplaced.length > 0 ? sources.leaving() : NOTHING_ARRIVES;
   const present = misplaced.filter(({ room_uid }) => !leaving.has(room_uid));
   const unsaid = present.filter(({ owner, named }) => owner === null && named === null);
-  // The directory forgot that they came here: nobody who has one as it is now has it in an older epoch.
+  // The directory forgot that they came here: no host that has one of them in the current state has it in an older epoch.
   const forgotten = present.filter(({ owner, epoch }) => owner !== null && owner.epoch < epoch);
   const contested = present.filter(
     ({ owner, epoch }) => owner?.epoch === epoch && owner.host_id !== host_id && owner.contested_by !== host_id,
   );
   const said = new Map(usesOf(queries, host_id).map(({ org_id, host_id: _, ...use }) => [org_id, use]));
   const used = sources.allUsed(queries);
-  // Also of organizations of which nothing is said: from before this host was a member, or the directory lost it.
+  // Also organizations without a row: from before this host was a member, or lost by the directory.
   const orgs = new Set([...said.keys(), ...[...used].flatMap(([org_id, use]) => (hasAny(use) ? [org_id] : []))]);
   const outdated = [...orgs].filter((org_id) => !isSame(said.get(org_id) ?? NONE, used.get(org_id) ?? NONE));
   return [
@@ -98,12 +98,12 @@ export function differences(queries: Queries, self: Self, sources: Sources): ((w
 const hasAny = ({ rooms, sandboxes, disk_gib }: HostUse) => rooms > 0 || sandboxes > 0 || disk_gib > 0;
 const NONE: HostUse = { rooms: 0, sandboxes: 0, memory_mib: 0, disk_gib: 0, used_micro: 0 };
 
-/** A room here, and the one that has its name. */
+/** A room here, and the room that has its name in the directory. */
 export type LostName = Pick<PlacedRoom, "room_uid" | "org_id" | "room_id"> & {
   by: { room_uid: RoomUid; host_id: string };
 };
 
-/** Rooms here whose names are others' in the directory: it forgot that they were theirs. None on a host that was removed. */
+/** Rooms here that have lost their names to others in the directory: it forgot that they were theirs. None on a removed host. */
 export function lostNames(queries: Queries, hostId: string, sources: Sources): LostName[] {
   if (getHost(queries, hostId)?.state === "gone") return [];
   return sources.misplaced(queries, hostId).flatMap(({ room_uid, org_id, room_id, named }) => {
@@ -112,7 +112,7 @@ export function lostNames(queries: Queries, hostId: string, sources: Sources): L
   });
 }
 
-/** What is spent grows all the time: it is said again once it is a credit more. */
+/** Used credits grow all the time: the row is updated after each further credit. */
 const CREDIT_MICRO = 1_000_000;
 
 const isSame = (a: HostUse, b: HostUse) =>

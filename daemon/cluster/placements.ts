@@ -1,4 +1,4 @@
-/** Owns the SQL of what hosts share of rooms: which host has which, and what organizations have on each. */
+/** SQL of the shared rows about rooms: the host of each room, and organizations' use on each host. */
 import { and, eq, ne, sql, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
@@ -107,7 +107,7 @@ export function usesOf(queries: Queries, hostId: string) {
   return queries.select().from(orgUse).where(eq(orgUse.host_id, hostId)).all();
 }
 
-/** What an organization has on a host, as that said last. */
+/** An organization's use of a host, by that host's last report. */
 export function useOn(queries: Queries, orgId: OrgId, hostId: string): HostUse {
   const isIt = and(eq(orgUse.org_id, orgId), eq(orgUse.host_id, hostId));
   const found = queries.select().from(orgUse).where(isIt).get();
@@ -121,7 +121,7 @@ export function endMovedUse(queries: Queries, roomUid: RoomUid): void {
   queries.update(placements).set({ moved_use: null }).where(eq(placements.room_uid, roomUid)).run();
 }
 
-/** What an organization has used of its credits on all hosts, as they said last, in millionths of one. */
+/** An organization's credits used on all hosts, by their last reports, in millionths of one. */
 export function usedOnAll(queries: Queries, orgId: OrgId): number {
   const used = sum(orgUse.used_micro).mapWith(Number);
   return queries.select({ used }).from(orgUse).where(eq(orgUse.org_id, orgId)).get()?.used ?? 0;
@@ -142,7 +142,7 @@ export function hasPlacements(queries: Queries, orgId: OrgId): boolean {
   return queries.select().from(placements).where(eq(placements.org_id, orgId)).limit(1).get() !== undefined;
 }
 
-/** What an organization has on all hosts but one. */
+/** An organization's use of all hosts but one. */
 export function useBut(queries: Queries, orgId: OrgId, hostId: string): HostUse {
   const found = queries
     .select({

@@ -1,4 +1,4 @@
-/** Owns the Directory of several hosts: a PostgreSQL database is what is true, and this host's tables are a copy that follows it. */
+/** The Directory of several hosts: a PostgreSQL database is authoritative, and this host's tables are a copy that follows it. */
 import type { RoomUid } from "../../shared/ids.ts";
 import type { AnchorStore } from "../core/anchor-store.ts";
 import { startInterval, stopTimer } from "../core/clock.ts";
@@ -44,9 +44,9 @@ import { Since } from "./since.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 import { countUnfit, someUnfit } from "./unfit.ts";
 
-/** How soon news are seen of which no hint came, and what is said of this host is compared with what is so. */
+/** Poll interval for changes without a hint, and for the comparison of this host's rows with its state. */
 const LOOK_MS = 1_000;
-/** How often what is long gone is forgotten, by each host. */
+/** How often each host deletes expired rows. */
 const PRUNE_MS = 3_600_000;
 const ASK_MS = 5_000;
 const BRING_UP_MS = 5_000;
@@ -61,7 +61,7 @@ export interface PostgresDeps {
   /** How it is to be known. */
   self: Omit<Self, "host_id">;
   version: string;
-  /** What tells this daemon from another on a copy of its data. */
+  /** Distinguishes this daemon from another on a copy of its data. */
   holder: Holder;
   /** A change is true that this host left no record of. Within a commit. */
   recovered(queries: Queries, change: Recovered): void;
@@ -77,20 +77,20 @@ export interface PostgresDeps {
 }
 
 export interface Cluster extends Directory {
-  /** Begins to follow, and to say what is so here; resolves once both were tried. */
+  /** Starts following and reporting this host's state; resolves after both were attempted. */
   start(sources: Sources): Promise<void>;
   hosts(): Host[];
-  /** For how many seconds what is read here may be behind. */
+  /** Maximum age of the data read here, in seconds. */
   behindSeconds(): number;
   loadOf(hostId: string): Load | null;
   versionOf(hostId: string): string | null;
-  /** By how many milliseconds this host's clock is ahead of the database's, as it said last; null: it has not said yet. */
+  /** Lead of this host's clock over the database's in ms, by its last answer; null: no answer yet. */
   clockAheadMs(): number | null;
-  /** The same, asked now. Rejects where the database is away. */
+  /** The same, measured now. Rejects if the database is unavailable. */
   askClockAheadMs(): Promise<number>;
   /** Whether this host's data is a member, by a query of the directory. Rejects if the database is unavailable. */
   askIsMember(): Promise<boolean>;
-  /** How many servers there are, and the settings of the last one that was connected to; null: none was. */
+  /** Number of servers, and the settings of the last connected one; null: none yet. */
   serverSettings(): { servers: number; settings: ServerSettings | null };
   /** How many rows of the directory do not fit this host's tables, and some of them with the reason. */
   unfitRows(): { rows: number; named: string[] };
@@ -111,13 +111,13 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   const connections = new Connections({ addresses, ...(open && { open }) });
   const shared = new SharedRows(queries, SHARED_TABLES);
   const listeners: (() => void)[] = [];
-  /** Whether this host was removed, by the directory. Every call needs it, so it is looked up with the news. */
+  /** Whether this host was removed, by the directory. Every call needs it, so it is updated when changes arrive. */
   let isRemoved = false;
   const onNews = () => {
     isRemoved = hostOf(host_id)?.state === "gone";
     for (const listener of listeners) listener();
   };
-  /** An operator's command beside the daemon is none. */
+  /** False in an operator's command, which may run concurrently with the daemon. */
   let isDaemon = false;
   const rounds = new Rounds({
     ...{ database, shared, connections, member, tally, log, onNews, patienceMs: ROUND_MS },
@@ -127,7 +127,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
   });
   const leases = new Leases({ connections, member, holder, version, log });
   const since = new Since();
-  /** Rooms whose name is another's, which was told. */
+  /** Rooms that were reported because their name is another room's. */
   const nameless = new Set<RoomUid>();
   let looking: Timer | null = null;
   let pruning: Timer | null = null;
@@ -140,7 +140,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     const { state, ...host } = row;
     const lease = leases.of(row.host_id);
     if (state === "gone") return row;
-    // Where the database is away nobody knows who else is.
+    // If the database is unavailable, the other hosts' state is unknown.
     if (leases.isFresh && !lease?.is_alive) return { ...host, state: "unreachable" };
     return { ...host, state: state === "active" && lease?.load.is_degraded ? "degraded" : state };
   };
@@ -149,7 +149,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     return row ? toHost(row) : null;
   };
 
-  /** Where the database is away what is said of the others is no news. */
+  /** If the database is unavailable, the other hosts' state is stale. */
   const look = () => leases.isFresh && since.note(listHosts(queries).map(toHost));
 
   const choice = new HostChoice();
@@ -161,7 +161,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     return choice.choose(candidates, wanted, usualRoomMib(queries, wanted.org_id));
   };
 
-  /** Has what is said of this host be what is so. Never rejects: it is tried again. */
+  /** Reconciles this host's rows in the directory with its state. Never rejects; failures are retried. */
   const settle = async () => {
     if (!sources || !mayDiffer) return;
     mayDiffer = false;
@@ -255,7 +255,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
 
     owner: ownerOf,
 
-    // A round of its own waits for all that are under way, also for one whose end was never heard of.
+    // A separate round waits for all rounds in progress, also for one with an unknown outcome.
     trueOwner: (roomUid) => rounds.change((within) => ownerIn(within, roomUid), true),
 
     freedBy: async (roomUid) => {
@@ -287,7 +287,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
       database.onCommit(() => {
         mayDiffer = true;
       });
-      // Where it cannot be, whoever needs what is missing tries again.
+      // If this fails, the next caller that needs the missing part retries.
       const broughtUp = connections
         .transaction(bringUp, BRING_UP_MS)
         .catch((error: unknown) => log.warn("the directory not brought up to date", { error: describeError(error) }));
@@ -335,7 +335,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     host: found,
     loadOf: (hostId) => leases.of(hostId)?.load ?? null,
     versionOf: (hostId) => leases.of(hostId)?.version ?? null,
-    // Its last word says it, also of one that was silent before this host began.
+    // The expiry of its last lease, also for a host that was unresponsive before this one started.
     sinceOf: (host) => (host.state === "unreachable" ? leases.of(host.host_id)?.alive_until : null) ?? since.of(host),
 
     clockAheadMs: () => leases.aheadMs,

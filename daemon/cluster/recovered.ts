@@ -1,6 +1,6 @@
 /**
- * Owns what is told of a change that is true and was not recorded: this host ended between the directory's commit and its own, or never heard
- * whether the first was done. Who had asked for it is not known any more; what it changed is in the directory.
+ * Changes that were committed but not recorded here: this host ended between the directory's commit and its own, or never got the answer to
+ * the first. The actor is unknown; the changed rows are in the directory.
  */
 import type { SharedRows } from "../db/shared-rows.ts";
 import type { NumberedRow, Point } from "./mirror.ts";
@@ -14,7 +14,7 @@ export interface Recovered {
   orgs: Map<string | null, Record<string, string[]>>;
 }
 
-/** `rows` are those of the change: one that was changed again since belongs to that change. Called before they are brought. */
+/** `rows` are those of the change: a row that was changed again since belongs to that later change. Called before they are applied. */
 export function recoveredOf(shared: SharedRows, { seq }: Point, rows: readonly NumberedRow[]): Recovered {
   const orgs: Recovered["orgs"] = new Map();
   for (const row of rows) {
@@ -24,7 +24,7 @@ export function recoveredOf(shared: SharedRows, { seq }: Point, rows: readonly N
     orgs.set(org_id ?? null, tables);
     const keys = tables[row.tbl] ?? [];
     tables[row.tbl] = keys;
-    // Of what is nobody's organization's a key may say who it is about.
+    // A row without an organization may name a person in its key.
     if (org_id && keys.length < MOST_KEYS) keys.push((JSON.parse(row.key) as unknown[]).join(" "));
   }
   if (orgs.size === 0) orgs.set(null, {});

@@ -1,16 +1,16 @@
 /**
- * Owns how a change becomes true for all hosts. Changes are few, so they come one after another, in rounds that one host has at a time;
- * what waits on a host shares one.
+ * Rounds: the commit protocol for shared rows. Changes are few, so they are serialized, in rounds that one host runs at a time; changes
+ * that wait on a host share a round.
  *
- *   lock     the directory's counter, which is every round's: nothing is changed meanwhile
- *   catch up this host's copy is brought up to date, so that its tables say what is true
- *   try      each change runs on them, and is taken back: what it would write, or why it is refused (db/rehearsal.ts)
+ *   lock     the directory's counter, which every round locks: no concurrent changes
+ *   catch up this host's copy is brought up to date, so that its tables are current
+ *   try      each change runs on them, and is rolled back: the rows that it would write, or its refusal (db/rehearsal.ts)
  *   note     the calls of the changes that were not refused; if one was carried out before, they are retried (done-calls.ts)
- *   write    the rows, numbered, and the counter; COMMIT: from here on it is true
- *   bring    the rows come into this host's tables, with what of the change is this host's alone
+ *   write    the rows, numbered, and the counter; COMMIT: from here on the change is final
+ *   bring    the rows are applied to this host's tables, with the part of the change that is local to this host
  *
- * A host that dies between the last two finds the rows in the directory again, as every other host does; what of them it left no record
- * of it records then (recovered.ts).
+ * A host that dies between the last two finds the rows in the directory again, as every other host does; if it has no record of them, it
+ * writes one then (recovered.ts).
  */
 import { randomUUID } from "node:crypto";
 import { monotonicMs } from "../core/clock.ts";
@@ -96,7 +96,7 @@ interface Change {
   reject(error: unknown): void;
 }
 
-/** What a round has come to once it is true. */
+/** Result of a committed round. */
 interface Round {
   /** Point of the copy on which it was tried. */
   from: Point;
@@ -110,19 +110,19 @@ interface Round {
 export class Rounds {
   readonly #deps: RoundDeps;
   #waiting: Change[] = [];
-  /** The next time that it is asked what is new. */
+  /** Pending request for the next pull. */
   #asking: PromiseWithResolvers<void> | null = null;
   #running: Promise<void> | null = null;
   /** When the copy was last known to be whole, by the monotonic clock. */
   #wholeAt = Number.NEGATIVE_INFINITY;
-  /** How often that could not be asked, and why the last time. */
+  /** Number of failed pulls, and the last error. */
   #failures = 0;
   #failure: unknown = null;
-  /** The last change that was told of. */
+  /** The last change that was reported to `onNews`. */
   #told: string | null = null;
-  /** Of rounds whose end is not known. */
+  /** Rounds with an unknown outcome. */
   readonly #unknown = new Set<string>();
-  /** Whether nothing was read yet: what this host changed since its copy was whole, it did before it ended. */
+  /** Whether nothing was read yet: changes of this host since its copy was complete are from before its restart. */
   #isFirst = true;
   /** Of the round under way. */
   #calls: RoundCalls | null = null;
@@ -143,8 +143,8 @@ export class Rounds {
   }
 
   /**
-   * Makes it true, or rejects: as `work` throws, with cluster_unavailable, not_a_member, or disk_full. `beside` is done in the directory in the same
-   * transaction.
+   * Commits the change, or rejects: as `work` throws, with cluster_unavailable, not_a_member, or disk_full. `beside` runs in the directory
+   * in the same transaction.
    */
   change<T>(work: (queries: Queries) => T, vital: boolean, beside?: (run: Run) => Promise<unknown>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -158,7 +158,7 @@ export class Rounds {
     return this.#calls?.doneBy(call) ?? null;
   }
 
-  /** Brings what is new. Settles with the attempt. */
+  /** Applies new changes. Settles with the attempt. */
   async pull(): Promise<void> {
     this.#asking ??= Promise.withResolvers();
     const { promise } = this.#asking;
@@ -169,7 +169,7 @@ export class Rounds {
   /** Resolves once the copy is as the directory was at a moment from now on. Rejects with cluster_unavailable. */
   async follow(): Promise<void> {
     const askedAt = monotonicMs();
-    // A pull that is under way may have asked before.
+    // A pull in progress may have queried earlier.
     while (this.#wholeAt < askedAt) {
       const failures = this.#failures;
       await this.pull();
@@ -200,7 +200,7 @@ export class Rounds {
   }
 
   async #rounds(): Promise<void> {
-    // What comes in this turn shares the first.
+    // Changes of the same turn share the first round.
     await nextTurn();
     while (this.#waiting.length > 0 || this.#asking) {
       const asked = this.#asking;
@@ -310,7 +310,7 @@ export class Rounds {
     const change_id = randomUUID();
     const askedAt = monotonicMs();
     let found: Round | null = null;
-    /** Those that this round is about; the others are the next round. A transaction that is over has its callback continue. */
+    /** The changes of this round; the rest wait for the next round. The callback of a transaction that is over continues. */
     const split = () => {
       const batch = asked.slice(0, found?.tried.length);
       this.#waiting.unshift(...asked.slice(batch.length));
@@ -344,18 +344,18 @@ export class Rounds {
     await this.#finish(batch, found as unknown as Round);
   }
 
-  /** What the directory refuses of one change is no fault of the others. */
+  /** The directory's refusal of one change must not fail the others. */
   async #failed(batch: readonly Change[], error: unknown): Promise<void> {
     if (batch.length > 1 && !(error instanceof DirectoryAway || error instanceof ServiceError)) {
       for (const change of batch) await this.#round([change]);
       return;
     }
     for (const change of batch) change.reject(this.#unavailable(error));
-    // What is wrong with a change says nothing of the directory.
+    // An error of the change itself is no failure of the directory.
     if (error instanceof DirectoryAway || error instanceof ServiceError) this.#noteAway(error);
   }
 
-  /** Who came while the directory did not answer has waited for as long as one waits for it. */
+  /** Changes that arrived while the directory did not answer have waited for the whole timeout. */
   #noteAway(error: unknown): void {
     this.#failures++;
     this.#failure = error;
@@ -366,7 +366,7 @@ export class Rounds {
     this.#asking = null;
   }
 
-  /** From here on nobody else changes anything, until the transaction ends. */
+  /** From now on no other host changes anything, until the transaction ends. */
   async #lock(run: Run): Promise<void> {
     const { member, run: holder } = this.#deps;
     const { cluster_id, host_id, incarnation } = member;
@@ -384,7 +384,7 @@ export class Rounds {
 
   async #try(run: Run, batch: readonly Change[], change_id: string): Promise<Round> {
     const { database } = this.#deps;
-    // Another process with the same copy may bring some of it meanwhile.
+    // Another process with the same copy may apply some of it concurrently.
     for (;;) {
       const from = this.#copy.point;
       const { changes } = await this.#changesAfter(run, from);
@@ -425,7 +425,7 @@ export class Rounds {
     return { rows: [...rows.values()], tried };
   }
 
-  /** Whether a round whose end is not known has come true. Its lock is waited for, so the answer is the last word. */
+  /** Whether a round with an unknown outcome was committed. Waits for its lock, so the answer is final. */
   async #isTrue(error: unknown, change_id: string): Promise<boolean> {
     if (!(error instanceof DirectoryAway && error.ambiguous)) return false;
     try {
@@ -435,7 +435,7 @@ export class Rounds {
         return rows.length > 0;
       }, ROUND_MS);
     } catch {
-      // Whoever asked is told that nobody knows; should it turn out to be true, that is recorded.
+      // The caller is told that the outcome is unknown; if it turns out to be committed, that is recorded.
       this.#unknown.add(change_id);
       return false;
     }
@@ -504,7 +504,7 @@ export class Rounds {
     return isMember;
   }
 
-  /** The rows, and what of each change is this host's alone: all in one commit, where each can fail by itself. */
+  /** The rows, and the local part of each change: all in one commit, in which each can fail separately. */
   async #finish(batch: readonly Change[], { from, point, rows, isChange, tried }: Round): Promise<void> {
     const { database, log } = this.#deps;
     const bring = (queries: Queries) => {
@@ -534,7 +534,7 @@ export class Rounds {
     }
   }
 
-  /** Also of news that an operator's command beside this daemon has brought; the first time in any case. */
+  /** Also for changes that an operator's command has applied concurrently; the first time in any case. */
   #tell(): void {
     const { change_id } = pointOf(this.#deps.database.queries);
     if (this.#told === change_id) return;
@@ -545,7 +545,7 @@ export class Rounds {
   #unavailable(error: unknown): unknown {
     if (!(error instanceof DirectoryAway)) return error;
     const isUnknown = error.ambiguous ? " Whether it was done is not known." : "";
-    // Where the database is, and what it said, is the operator's to know: the log has it.
+    // The database's address and error message are for the operator only, in the log.
     return new ServiceError("cluster_unavailable", {
       detail: `The database that hosts share does not answer (${error.reason}).${isUnknown}`,
       cause: error,
@@ -560,7 +560,7 @@ function unfitChange(): ServiceError {
   });
 }
 
-/** Writes what a change comes to, and that it is the last one. Within the transaction that has the lock. */
+/** Writes the rows of a change, and the change as the last one. Within the transaction that has the lock. */
 export async function writeRows(
   run: Run,
   { seq, change_id }: Point,

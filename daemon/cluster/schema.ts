@@ -1,14 +1,13 @@
 /**
- * Owns what lies in the PostgreSQL database that hosts share: rows as JSON, numbered by the change that wrote them, so that every host's
- * copy can be brought up to date; which changes there were, and the calls that asked for them; who is a member, and until when it is known to
- * run; who may join.
- * It only ever expands: a member of an older version goes on.
+ * Schema of the PostgreSQL database that hosts share: rows as JSON, numbered by the change that wrote them, so that every host's copy can
+ * be updated; the list of changes, and the calls that requested them; the members and their leases; the invitations.
+ * Migrations only expand it: a member of an older version keeps working.
  */
 import type { Run } from "./connections.ts";
 import type { Freed } from "./directory.ts";
 
 export const VERSION = 1;
-/** What is sent to hosts that listen: there is something new, or may be. */
+/** Notification channel for hosts that listen: there are changes, or there may be. */
 export const CHANNEL = "roomd";
 
 const STATEMENTS = [
@@ -35,7 +34,7 @@ const STATEMENTS = [
    )`,
   "CREATE INDEX IF NOT EXISTS rows_by_seq ON roomd.rows (seq, tbl, key)",
   `CREATE INDEX IF NOT EXISTS rows_deleted ON roomd.rows (seq) WHERE "row" IS NULL`,
-  // Nobody but the first has a room's name, whatever a host believes.
+  // A room's name is unique, whatever the state of a host's copy.
   `CREATE UNIQUE INDEX IF NOT EXISTS rows_room_names ON roomd.rows (("row" ->> 'org_id'), ("row" ->> 'room_id'))
      WHERE tbl = 'placements' AND "row" IS NOT NULL`,
   // Calls with an Idempotency-Key that changed rows, and the host with their replies.
@@ -98,15 +97,15 @@ const ADDED = [
   },
 ] as const;
 
-/** Makes what is not there yet. Within a transaction. */
+/** Makes the missing parts. Within a transaction. */
 export async function makeSchema(run: Run): Promise<void> {
   for (const statement of STATEMENTS) await run(statement);
   for (const { statements } of ADDED) for (const statement of statements) await run(statement);
 }
 
 /**
- * Makes what a later version than the database's own has added; members come one after another, and one that is older never notices.
- * Within a transaction.
+ * Adds the parts of later versions than the database's own; members upgrade one after another, and an older member is unaffected. Within a
+ * transaction.
  */
 export async function bringUp(run: Run): Promise<void> {
   for (const { is_missing, statements } of ADDED) {

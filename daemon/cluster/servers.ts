@@ -1,6 +1,6 @@
 /**
- * Owns which of the servers that `cluster.url` names is asked: the one that may be written to. The one that was it last is asked first;
- * should it not say so at once, all others are asked beside it, since one whose host is lost says nothing at all.
+ * Selection among the servers of `cluster.url`: the writable one. The last primary is tried first; if it does not answer quickly, all
+ * others are tried concurrently, since a server on a dead host does not answer at all.
  */
 import { sleep } from "../core/clock.ts";
 import type { Address } from "./address.ts";
@@ -10,7 +10,7 @@ import type { Session } from "./session.ts";
 /** Longer than a server takes to be connected to that is there. */
 const HEAD_START_MS = 300;
 
-/** A connection to that server, which has proved that it may be written to. It is given up as soon as it is `late`. */
+/** A connection to that server, which has proved to be writable. It is aborted as soon as it is `late`. */
 export type Open = (address: Address, late: AbortSignal) => Promise<Session>;
 
 export class Servers {
@@ -21,7 +21,7 @@ export class Servers {
     this.#addresses = addresses;
   }
 
-  /** The first connection to one that may be written to; the others are given up. Rejects with DirectoryAway. */
+  /** The first connection to a writable server; the others are aborted. Rejects with DirectoryAway. */
   async find(open: Open): Promise<Session> {
     const late = new AbortController();
     const last = this.#last;
@@ -49,13 +49,13 @@ export class Servers {
     }
   }
 
-  /** The one that was asked did not do as it should: it may be cut off from its standbys, or from us, and another the primary by now. */
+  /** The last server misbehaved: it may be partitioned from its standbys, or from us, and another one the primary by now. */
   doubt(): void {
     this.#last = null;
   }
 }
 
-/** Resolves once it has failed; rejects where nobody else is to be asked. */
+/** Resolves after it has failed; rejects if no other server is to be tried. */
 async function failed(asked: Promise<unknown>): Promise<void> {
   await asked.then(
     () => Promise.reject(new Error("it was found")),
@@ -63,7 +63,7 @@ async function failed(asked: Promise<unknown>): Promise<void> {
   );
 }
 
-/** What each has said. A standby is as it should be: what is wrong says another. */
+/** Combines the servers' errors. A standby is normal: the cause is another server's error. */
 function together(errors: readonly unknown[], count: number): unknown {
   const away = errors.map(asAway);
   if (count === 1) return away[0];

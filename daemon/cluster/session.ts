@@ -1,24 +1,24 @@
 /**
- * Owns one connection to PostgreSQL, by the package `pg`: from its first byte to its end, never a second time. The socket is
- * ours, so that it can be closed at once whatever state the driver is in. Leaves deadlines and transactions to connections.ts.
+ * One connection to PostgreSQL, by the package `pg`, never reconnected. The socket is ours, so that it can be closed immediately whatever
+ * state the driver is in. Deadlines and transactions are in connections.ts.
  */
 import { Socket } from "node:net";
 import type { Address } from "./address.ts";
 
 export interface Answer {
   rows: Record<string, unknown>[];
-  /** The tag of what was done: `COMMIT`, `ROLLBACK`, `INSERT`. */
+  /** The command tag: `COMMIT`, `ROLLBACK`, `INSERT`. */
   command: string;
 }
 
 export interface Session {
-  /** The answer to the last of the statements; there may be several where there are no values. */
+  /** The answer to the last of the statements; several are allowed without values. */
   run(text: string, values?: readonly unknown[]): Promise<Answer>;
-  /** Resolves when it is over, whoever ended it. */
+  /** Resolves when the connection has closed, by either side. */
   readonly over: Promise<void>;
   /** How often the server warned so far. */
   readonly warnings: number;
-  /** Closes the socket now; what is being asked fails. */
+  /** Closes the socket now; pending queries fail. */
   discard(): void;
 }
 
@@ -28,17 +28,17 @@ export interface SessionOptions {
   onNotification?: ((channel: string) => void) | undefined;
 }
 
-/** Begins to connect. `opened` rejects where it fails, and after `discard`. */
+/** Starts to connect. `opened` rejects if that fails, and after `discard`. */
 export type OpenSession = (options: SessionOptions) => Promise<{ session: Session; opened: Promise<void> }>;
 
-/** The driver is loaded by who needs it first: a daemon without a cluster never does. */
+/** The driver is loaded on first use: a daemon without a cluster never loads it. */
 export const openSession: OpenSession = async ({ address, onNotification }) => {
   const { default: pg } = await import("pg");
   const { tls, ...where } = address;
   const socket = new Socket();
   const client = new pg.Client({
     ...where,
-    // An empty one would be looked for in files of the user's.
+    // For an empty one the driver would search the user's files.
     password: () => address.password,
     ssl: tls === null ? false : { rejectUnauthorized: tls.proven, ...(tls.authority && { ca: tls.authority }) },
     stream: () => socket,
@@ -50,7 +50,7 @@ export const openSession: OpenSession = async ({ address, onNotification }) => {
     if (severity === "WARNING") warnings++;
   });
   client.on("notification", ({ channel }) => onNotification?.(channel));
-  // Who asks hears of it by the answer, who does not by `over`.
+  // A caller with a pending query gets the error as its answer, other callers by `over`.
   client.on("error", () => {});
   const over = new Promise<void>((resolve) => {
     socket.once("close", () => resolve());
@@ -58,7 +58,7 @@ export const openSession: OpenSession = async ({ address, onNotification }) => {
   let before: Promise<unknown> = Promise.resolve();
   const session: Session = {
     run: (text, values = []) => {
-      // The driver wants one at a time, and callers may ask for several at once.
+      // The driver accepts one query at a time, and callers may issue several concurrently.
       const answer = before.then(() => client.query<Record<string, unknown>>(text, [...values]));
       before = answer.catch(() => {});
       return answer.then(lastOf);

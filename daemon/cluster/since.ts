@@ -1,4 +1,4 @@
-/** Owns since when each host is in its state, as it was seen from here. What was so when this host began to look has no beginning. */
+/** Start of each host's current state, as observed from here. A state that existed when this host started to observe has no start. */
 import { now } from "../core/clock.ts";
 import type { Host, HostState } from "./directory.ts";
 
@@ -6,7 +6,7 @@ export class Since {
   readonly #seen = new Map<string, { state: HostState; since: string | null }>();
   #isFirst = true;
 
-  /** To be called again and again, with all hosts; what is not known is not to be told. */
+  /** Call it periodically, with all hosts, and only if their state is known. */
   note(hosts: readonly Pick<Host, "host_id" | "state">[]): void {
     const at = this.#isFirst ? null : now();
     this.#isFirst = false;
@@ -15,7 +15,7 @@ export class Since {
     }
   }
 
-  /** Null: since before this host looked, or it was not seen in this state yet. */
+  /** Null: since before this host observed it, or never observed in this state. */
   of({ host_id, state }: Pick<Host, "host_id" | "state">): string | null {
     const seen = this.#seen.get(host_id);
     return seen?.state === state ? seen.since : null;

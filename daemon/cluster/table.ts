@@ -1,4 +1,4 @@
-/** Owns the tables of what hosts share, as the queries see this host's copy, and which tables those are. */
+/** The tables of shared rows, as queries see this host's copy, and the list of those tables. */
 import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { type SharedTable, whole } from "../db/shared-rows.ts";
@@ -21,7 +21,7 @@ export const SHARED_TABLES: readonly SharedTable[] = [
     "oauth_tokens",
   ].map(granting),
   ...["billing_checkouts", "billing_customers", "billing_events", "webhooks"].map(whole),
-  // What is spent is a row of each host's.
+  // Each host has its own rows of spent credits.
   { name: "credit_ledger", but: { column: "kind", is: "spend" } },
 ];
 

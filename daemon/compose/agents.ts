@@ -1,4 +1,4 @@
-/** Owns what agents have to do with each other as it is put together: who they are, messages, barriers, and whom it wakes. */
+/** Composition of the agents' parts: names, messages, barriers, waits and wake-ups. */
 import type { RoomUid } from "../../shared/ids.ts";
 import { Bells } from "../core/bells.ts";
 import { RoomChanges } from "../core/room-changes.ts";
@@ -10,7 +10,7 @@ import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 
-/** What is made later. */
+/** Parts composed later. */
 interface Later {
   sandboxes(): Pick<Sandboxes, "agents" | "messageCame">;
 }
@@ -62,10 +62,10 @@ export function composeAgents({ config, log, database, reads, finder, tracing }:
       changes.changed(roomUid);
       if (!agents.isGone(roomUid, agentId)) return;
       barriers.agentGone(roomUid, agentId).catch(logUnbroken);
-      // Whoever waits for the agent, or as it, looks again and sees that it is gone.
+      // Wakes all waiters for the agent, or as it: they look again and find it gone.
       bells.ringAll(roomUid);
     },
-    /** What a room's end means to its agents. */
+    /** The effect of a room's end on its agents. */
     ofRoom: {
       endWaits: ({ room_id, room_uid }: { room_id: string; room_uid: RoomUid }) =>
         bells.end(room_uid, new ServiceError("room_destroying", { detail: `Room ${room_id} is being destroyed.` })),

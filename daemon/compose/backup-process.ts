@@ -1,10 +1,10 @@
-/** Owns the process in which the daemon makes a backup, so that it holds nobody up and ends whole with the daemon. */
+/** Worker process for the daemon's backups: it blocks no other work and ends with the daemon. */
 import type { Config } from "../core/config.ts";
 import type { Stored } from "../domain/backups/index.ts";
 import { BACKUP_WORKER } from "../host/own-processes.ts";
 import { startOwn } from "../host/process.ts";
 
-/** What such a process is told: one line of JSON. */
+/** Input of the process: one line of JSON. */
 export interface BackupWork {
   config: Config;
 }
@@ -12,7 +12,7 @@ export interface BackupWork {
 /** Its only words. */
 export type BackupSaid = { stored: Stored } | { failed: string };
 
-/** Resolves when nothing of it is left. */
+/** Resolves when nothing of the process remains. */
 export async function backUpApart(config: Config, signal: AbortSignal): Promise<BackupSaid> {
   if (signal.aborted) return { failed: "the service stops" };
   let said: BackupSaid | null = null;

@@ -1,6 +1,6 @@
 /**
- * Owns what all parts stand on: directories and their locks, the host's name, the disk, the database, what the host can do, its templates, how a
- * room is found, and how what no call asked for is recorded.
+ * Base of all parts: directories and their locks, the host's name, the disk, the database, the host's capabilities, its templates, the room
+ * finder, and the recorder of events without a call.
  */
 import { chmodSync, closeSync, existsSync, openSync, rmSync } from "node:fs";
 import type { OrgId } from "../../shared/ids.ts";
@@ -35,7 +35,7 @@ export interface ComposeOptions {
   config: Config;
   paths: Paths;
   log: Log;
-  /** Tells the service manager that the start takes longer; the next call comes within so much time. */
+  /** Notifies the service manager that the start takes longer; the next call comes within `ms`. */
   extendStart?: (ms: number) => void;
 }
 
@@ -74,12 +74,12 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     hostId,
     crashed: crash !== null,
     disk,
-    /** Makes some space on a full disk for what frees more. */
+    /** Frees some space on a full disk for work that frees more. */
     giveUpSpace: () => disk.giveUp(true),
     database,
     reads,
     aside,
-    /** Of several hosts; null: this one is by itself. */
+    /** Of several hosts; null: a standalone host. */
     cluster,
     betweenHosts,
     directory,
@@ -128,7 +128,7 @@ export function makeDirectories(paths: Paths): void {
 }
 
 interface Opening {
-  /** How a daemon makes space on a full disk. Without it the database is opened beside one. */
+  /** Frees space on a full disk, in a daemon. Absent: the database is opened concurrently with a daemon. */
   onFull?: (vital: boolean) => boolean;
   log?: Log;
   beforeChange?: () => void;
@@ -136,7 +136,7 @@ interface Opening {
 }
 
 export function openDatabase(paths: Paths, { onFull, log, beforeChange, extendStart }: Opening = {}): LocalDatabase {
-  // Its log and index get the same mode. The directory is one that others may cross.
+  // SQLite gives its log and index the same mode. Other users may traverse the directory.
   closeSync(openSync(paths.database, "a", 0o600));
   chmodSync(paths.database, 0o600);
   if (onFull) {
@@ -147,7 +147,7 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange, extendSt
   const connection = openConnection(paths.database, { alone: onFull !== undefined });
   if (onFull) rewriteLog(connection, paths.database);
   migrate(connection, { beforeChange, extendStart });
-  // Beside a daemon nobody is held up by a flush.
+  // An operator's command blocks no other work by flushing.
   if (!onFull) return makeDatabase(connection, () => false, makeOwnLogSync(paths.database));
   return makeDatabase(
     connection,

@@ -1,4 +1,4 @@
-/** Owns billing as it is put together. */
+/** Composition of billing. */
 import { type BillingPlan, makeBilling } from "../domain/billing/index.ts";
 import type { Plans } from "../domain/orgs/index.ts";
 import { requireOwner } from "../domain/users/index.ts";

@@ -1,4 +1,4 @@
-/** Owns the process in which a template is built, so that it holds nobody up, ends whole with whoever has started it, and leaves nothing. */
+/** Worker process for template builds: it blocks no other work, ends with its parent, and leaves nothing. */
 import type { Config } from "../core/config.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
@@ -8,13 +8,13 @@ import { sweepDeadTrials } from "../domain/templates/trials.ts";
 import { BUILD_WORKER } from "../host/own-processes.ts";
 import { startOwn } from "../host/process.ts";
 
-/** What such a process is told: one line of JSON. */
+/** Input of the process: one line of JSON. */
 export interface BuildWork {
   config: Config;
   order: BuildOrder;
 }
 
-/** Resolves when nothing of it is left; rejects where it ended without its last word, unless the signal was given. */
+/** Resolves when nothing of the process remains; rejects if it ended without a final message, unless the signal was given. */
 export async function buildApart(
   { config, paths, log }: { config: Config; paths: Paths; log: Log },
   order: BuildOrder,
@@ -39,7 +39,7 @@ export async function buildApart(
   } finally {
     signal.removeEventListener("abort", end);
     await worker.end();
-    // What one leaves that was killed.
+    // Leftovers of a killed build.
     await sweepDeadTrials(paths).catch((error: unknown) =>
       log.warn("remains of a template build not swept", { error: describeError(error) }),
     );

@@ -1,4 +1,4 @@
-/** Owns what makes this host one of several: what of the configuration says so, its directory, and what it tells the others. */
+/** Cluster mode of this host: its configuration, its directory, and its own entry for the peers. */
 import { isIP } from "node:net";
 import { VERSION } from "../../shared/version.ts";
 import { memberFile, readMembership } from "../cluster/member-file.ts";
@@ -23,11 +23,11 @@ export interface ClusterPlan {
   /** Of the PostgreSQL database. */
   url: string;
   listen: { hostname: string; port: number };
-  /** What the other hosts are told. */
+  /** This host's entry for the other hosts. */
   self: Pick<HostRow, "address" | "url" | "labels">;
 }
 
-/** Null: this host is by itself. Throws ConfigError. */
+/** Null: a standalone host. Throws ConfigError. */
 export function planCluster(config: Config): ClusterPlan | null {
   if (config["cluster.url"] === "") return null;
   const url = urlWithPassword(config);
@@ -87,7 +87,7 @@ interface Opened {
   tally: Tally;
 }
 
-/** Throws ConfigError where the data are a restored backup of a member, which no operator has confirmed. */
+/** Throws ConfigError if the data are a restored backup of a member, which no operator has confirmed. */
 export function requireConfirmed({ cluster }: Pick<Paths, "cluster">): void {
   if (readMembership(cluster)?.was === undefined) return;
   throw new ConfigError(
@@ -95,7 +95,7 @@ export function requireConfirmed({ cluster }: Pick<Paths, "cluster">): void {
   );
 }
 
-/** The directory of a host that is a member; null for one by itself. Throws ConfigError where it has not joined. */
+/** The directory of a host that is a member; null for a standalone one. Throws ConfigError if it has not joined. */
 export async function openCluster(
   { config, paths, log, database, tally }: Opened,
   hostId: string,
@@ -116,7 +116,7 @@ export async function openCluster(
   if (member.host_id !== hostId) {
     throw new ConfigError(`this host joined as ${member.host_id}, and is called ${hostId} now: set host_id back`);
   }
-  // Its driver is loaded by those alone who are one of several.
+  // Its driver is loaded only on hosts of a cluster.
   const { makePostgres } = await import("../cluster/postgres.ts");
   const { newHolder } = await import("../cluster/holder.ts");
   const holder = newHolder(memberFile(paths.cluster));

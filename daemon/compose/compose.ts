@@ -1,7 +1,7 @@
 /**
- * Owns the daemon as a whole: its parts are made from the bottom up, take up what a daemon before this one left, and open the
- * doors; in the end all of that is undone. What a part is made of is a file beside this one. A part that needs one above it
- * asks by a function, which nobody calls before all are made.
+ * Composition root of the daemon: makes its parts bottom-up, adopts the state that the previous daemon left, and opens the transports; at
+ * the end all of that is undone. The composition of each part is a file in this folder. A part that needs a higher one gets it by a
+ * function, which is not called before all are made.
  */
 import { operations } from "../../shared/api/operations.ts";
 import type { OrgId } from "../../shared/ids.ts";
@@ -43,11 +43,11 @@ import { composeWebhooks } from "./webhooks.ts";
 
 export interface Daemon {
   url: string;
-  /** Where the SSH gateway is, as host:port; null without one. */
+  /** Address of the SSH gateway, as host:port; null without one. */
   ssh: string | null;
-  /** Resolves once it is ready: what the host's shutdown has put to sleep is back, or could not be, or takes too long. */
+  /** Resolves when the daemon is ready: sandboxes saved at the host's shutdown are resumed, or could not be, or take too long. */
   ready: Promise<void>;
-  /** Answers what is under way and stops. Guests go on, unless all are to `hibernate`, because the host is shut down. */
+  /** Completes calls in progress and stops. Guests keep running, unless all are to `hibernate`, because the host is shut down. */
   stop(options?: { hibernate: boolean }): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export interface Daemon {
 export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const { config } = options;
   const { log, counts: logged } = countLog(options.log);
-  // What is wrong with the configuration is said before anything is opened.
+  // Configuration errors are reported before anything is opened.
   const listen = planListen(config);
   const sshPlan = planSsh(config);
   const plans = plansOf(config);
@@ -210,7 +210,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   answering.resolve();
   orgs.credits.start(listOrgs(database.queries).map(({ org_id }) => org_id));
   agents.start();
-  // Those that ran before come before those that may be wanted.
+  // Sandboxes that ran before take precedence over pool machines.
   const ready = sandboxes.returned().then(() => {
     pool.refill();
     log.info("ready", { url: reached.url, acceleration: inspected.findings.acceleration.acceleration });
@@ -250,7 +250,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       sandboxes.endStreams();
       agents.stop();
       await doors.stop();
-      // Nobody calls any more, and whoever has been answered may rely on it.
+      // No calls arrive any more, and answered clients may rely on their results.
       if (hibernate) await sandboxes.hibernateAll(base.disk.spare_bytes);
       await stopMail();
       await orgs.orgs.stop();

@@ -1,4 +1,4 @@
-/** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
+/** The request pipeline and its transports, from opening to the end of the last client. */
 import type { InputOf, Operation } from "../../shared/api/contract.ts";
 import { hostEvacuate } from "../../shared/api/hosts.ts";
 import { roomFromBackup } from "../../shared/api/room-backups.ts";
@@ -66,7 +66,7 @@ interface Parts {
   chains: Chains;
 }
 
-/** Opens them all; `reached` is told where they are. */
+/** Opens all of them; sets their addresses in `reached`. */
 export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const { config, paths, log, aside, hostId: host } = base;
   const { operations, orgs, ports, ssh, listen, sshPlan } = parts;
@@ -142,13 +142,13 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
       ? null
       : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
   return {
-    /** Lets no more in by SSH, and ends what is there. */
+    /** Stops accepting SSH connections, and ends the existing ones. */
     stopSsh: async () => {
       watch?.close();
       ssh.sessions.stop();
       await sshDoor?.stop();
     },
-    /** Answers what is under way. */
+    /** Completes calls in progress. */
     stop: async () => {
       await Promise.all([mcp.stop(STOP_GRACE_MS), server.stop(STOP_GRACE_MS), members?.stop(STOP_GRACE_MS)]);
       others?.close();
@@ -171,7 +171,7 @@ function serveMembers({ config, cluster, hostId }: Base, server: HttpServer, own
   return members;
 }
 
-/** Throws cluster_unavailable where what this host knows of keys is older than the operator lets it be; 0: it never is. */
+/** Throws cluster_unavailable if this host's copy of the keys is older than the operator allows; 0: no limit. */
 function freshness(cluster: Base["cluster"], staleAfterSeconds: number): () => void {
   return () => {
     if (!cluster || staleAfterSeconds === 0 || cluster.behindSeconds() <= staleAfterSeconds) return;
@@ -218,7 +218,7 @@ function composeRoad(
         ...{ own: hostId, rules: gathered, directory: cluster, chains, log },
         slowReaderMs: config["events.slow_reader"] * 1000,
       }),
-    // One host by itself hands none on.
+    // A standalone host forwards no calls.
     roomCalls: cluster && roomCalls,
     requireMember: (operation) => {
       if (isChange(operation) && !directory.isMember()) throw new ServiceError("not_a_member");
@@ -241,7 +241,7 @@ function composeRoad(
       if (name !== hostEvacuate.name) return null;
       const { host } = input as InputOf<typeof hostEvacuate>;
       const found = host === hostId ? null : directory.host(host);
-      // The verb says that there is none.
+      // The verb reports that there is none.
       return found?.state === "gone" ? null : found;
     },
   });
@@ -265,7 +265,7 @@ function othersOf(
   };
 }
 
-/** Opens the SSH door and says how it is found. */
+/** Opens the SSH server and publishes its address. */
 async function openSshDoor(plan: SshPlan, paths: Paths, deps: Omit<ConnectionDeps, "limits">) {
   const hostKey = loadHostKey(paths.ssh_host_key);
   const listen = { ...plan, host_key: hostKey.privateKey };

@@ -1,4 +1,4 @@
-/** Owns the rooms' drives as they are put together: their quotas, by whom these are kept, and how full they are. */
+/** Composition of the rooms' drives: quotas, their enforcement, and fill levels. */
 import type { RoomUid } from "../../shared/ids.ts";
 import { makeDrive } from "../domain/drive/index.ts";
 import { DriveLevels } from "../domain/orgs/index.ts";
@@ -11,7 +11,7 @@ import { systemActor } from "./records.ts";
 
 export type Drives = ReturnType<typeof composeDrives>;
 
-/** What is made later. */
+/** Parts composed later. */
 interface Later {
   shares(): Sandboxes["shares"];
 }

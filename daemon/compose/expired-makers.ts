@@ -1,4 +1,4 @@
-/** Ends of made things whose maker's time is over: a key expires without a call that would end them. */
+/** Ends resources of expired makers: a key expires without a call that would end them. */
 import { loopTime, ownerOf, Pieces } from "../core/loop/index.ts";
 import type { Queries } from "../db/client.ts";
 import { listOrgs, type OrgChanges } from "../domain/orgs/index.ts";

@@ -1,4 +1,4 @@
-/** Owns forgetting rooms and sandboxes that have ended, with all rows that are about them: some in each commit. */
+/** Deletes ended rooms and sandboxes with all rows that refer to them, a few per commit. */
 import type { RoomUid } from "../../shared/ids.ts";
 import { loopTime, Pieces } from "../core/loop/index.ts";
 import type { Database } from "../db/transact.ts";
@@ -9,7 +9,7 @@ import { forgetRoom, roomsToForget } from "../domain/rooms/index.ts";
 import { endedLongAgo, endedWithRooms, forgetSandbox } from "../domain/sandboxes/index.ts";
 import { forgetAccesses } from "../domain/ssh/index.ts";
 
-/** Forgets sandboxes that nobody can ask for, and rooms that ended before a moment (RFC 3339) or are not among the newest. */
+/** Deletes sandboxes that no query can return any more, and rooms that ended before a moment (RFC 3339) or are not among the newest. */
 export async function forgetEnded(database: Database, before: string): Promise<void> {
   const { queries } = database;
   for (const find of [endedWithRooms, endedLongAgo]) {

@@ -1,6 +1,6 @@
 /**
- * Use of organizations on this host, as quotas count it. On a host of several, a room that moves counts on the host of its placement: on the
- * former one no longer, though its rows are there, and on the next one already, with the use that its placement says.
+ * Use of organizations on this host, as quotas count it. On a host of several, a room that moves counts on the host of its placement: on
+ * the former one no longer, though its rows are there, and on the next one already, with the use in its placement.
  */
 import type { OrgId } from "../../shared/ids.ts";
 import type { HostUse } from "../cluster/directory.ts";
@@ -11,7 +11,7 @@ import { comingUse, countRooms, countRoomsByOrg, givenRooms } from "../domain/ro
 import { heldInRoom, NO_SANDBOXES, orgSandboxes, sandboxesByOrg } from "../domain/sandboxes/index.ts";
 
 export interface Held {
-  /** Use of an organization, with what it has used of its credits. */
+  /** Use of an organization, including its used credits. */
   of(queries: Queries, orgId: OrgId): HostUse;
   /** The same of all organizations that have rooms or sandboxes here, or have used credits. */
   all(queries: Queries): Map<OrgId, HostUse>;

@@ -1,4 +1,4 @@
-/** Owns what is told of hosts: this one to the others, and all of them to whoever asks. */
+/** Host records: this host's for its peers, and all hosts' for API callers. */
 import { availableParallelism } from "node:os";
 import type { Static } from "@sinclair/typebox";
 import type { host } from "../../shared/api/hosts.ts";
@@ -19,7 +19,7 @@ import type { Held } from "./held.ts";
 
 type Measured = Pick<Sandboxes, "figures" | "capacity">;
 
-/** What this host has to give, and has given. */
+/** This host's capacity and allocations. */
 function loadOf({ database, templates, disk }: Base, sandboxes: Measured): Omit<Load, "ssh"> {
   const { memory_mib: promised, sandboxes: states, outcomes } = sandboxes.figures();
   const { size_bytes, free_bytes } = disk.state();
@@ -34,7 +34,7 @@ function loadOf({ database, templates, disk }: Base, sandboxes: Measured): Omit<
   };
 }
 
-/** Begins to follow what other hosts change, and tells them of this one; a host by itself has nobody to tell. */
+/** Starts following the other hosts' changes, and publishes this host's state; a standalone host does neither. */
 export async function followOthers(
   base: Base,
   sandboxes: Measured,
@@ -81,7 +81,7 @@ export function listedHosts(base: Base, sandboxes: Measured, url: () => string):
     return {
       ...{ host: host_id, is_self, state, since: cluster.sinceOf(each), url, labels, joined_at },
       version: is_self ? VERSION : cluster.versionOf(host_id),
-      // One that has joined and was not started yet has said nothing.
+      // A host that has joined and was not started yet has no load.
       capacity: is_self ? own() : said?.templates ? capacityOf(said) : null,
     };
   });

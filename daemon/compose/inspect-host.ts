@@ -1,6 +1,6 @@
 /**
- * Owns finding out what this host has for guests, and putting it together for those who start them: once per process, and
- * what it lacked again whenever somebody asks.
+ * Inspection of this host's capabilities for guests, and their composition for guest starts: once per process, and again on demand for
+ * missing ones.
  */
 import { dirname, join } from "node:path";
 import type { Config } from "../core/config.ts";
@@ -47,18 +47,18 @@ export interface InspectedHost {
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   programs: { qemu: string; qemu_img: string; skopeo: string; agent: string };
   readonly isolation: Isolation;
-  /** What the processes that serve drives let their guests do. */
+  /** Limits that the drive servers impose on their guests. */
   restraints: Restraints;
-  /** Throws not_ready, saying what is missing. */
+  /** Throws not_ready with the missing capabilities. */
   guestHost(): GuestHost;
-  /** Looks again at what guests cannot be without and was not there. Nothing when all was. */
+  /** Inspects again the required capabilities that were missing. Does nothing if none was. */
   lookAgain(): Promise<void>;
   /** Finds out the acceleration with a kernel that has just been built. */
   probe(kernel: string): Promise<Acceleration>;
   close(): void;
 }
 
-/** `probed` is what of the runtime is another one than it is. */
+/** `probed` replaces parts of the runtime. */
 export async function inspectHost(
   config: Config,
   paths: Paths,

@@ -1,4 +1,4 @@
-/** Owns how each kind of thing is found by its id alone: each noun looks among its own, and what it finds is its caller's organization's. */
+/** Lookup of each kind of resource by its id alone: each noun searches its own rows, and finds only those of the caller's organization. */
 import { type BuildId, NAME_PATTERN, type RoomUid, type UserId } from "../../shared/ids.ts";
 import type { Caller } from "../core/operation.ts";
 import { findAgent } from "../domain/agents/index.ts";

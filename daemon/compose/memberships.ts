@@ -1,4 +1,4 @@
-/** Owns how a host becomes a member of a service of several, and ceases to be one, as it is put together for the operator's commands. */
+/** Composition of cluster membership for the operator's commands: joining and leaving. */
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { HeldRoom } from "../cluster/directory.ts";
 import { now } from "../core/clock.ts";
@@ -15,7 +15,7 @@ import { LockedError, takeLock } from "../host/lock.ts";
 import { type ComposeOptions, makeDirectories, openDatabase } from "./base.ts";
 import { planCluster } from "./cluster.ts";
 
-/** What the others are told of this host's rooms. */
+/** This host's rooms, as published to the other hosts. */
 function placedRooms(queries: Queries): HeldRoom[] {
   return liveRooms(queries).map(({ room_uid, org_id, room_id, labels, created_at, epoch }) => ({
     ...{ room_uid, org_id, room_id, labels, created_at, epoch },
@@ -31,12 +31,12 @@ export async function openMemberships(options: ComposeOptions) {
   if (!plan) throw new ConfigError("cluster.url is empty: it says by which PostgreSQL database hosts are one service");
   makeDirectories(paths);
   const database = openDatabase(paths);
-  // Its driver is loaded by those alone who are one of several.
+  // Its driver is loaded only on hosts of a cluster.
   const { makeMemberships } = await import("../cluster/membership.ts");
   const memberships = makeMemberships({
     ...{ url: plan.url, database, log, directory: paths.cluster },
     self: { host_id: hostIdOf(config, paths.host_id), ...plan.self },
-    // Made by whoever reads them first.
+    // Made by the first reader.
     secretFiles: [paths.ssh_host_key, paths.port_key, paths.webhook_key],
     makeSecrets: () => {
       loadHostKey(paths.ssh_host_key);
@@ -57,7 +57,7 @@ export async function openMemberships(options: ComposeOptions) {
   };
 }
 
-/** For what changes this host itself, which no daemon may be at work on. */
+/** For changes of this host itself, which require that no daemon is running. */
 export function requireStopped(paths: Paths): () => void {
   // A host that joins may have nothing yet.
   makeDirectories(paths);

@@ -1,9 +1,9 @@
-/** Owns the authorization server as it is put together: applications that people sign in, and how they make themselves known. */
+/** Composition of the authorization server: applications that people sign in, and their client metadata. */
 import { makeOAuth } from "../domain/oauth/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 
-/** `url` is where clients reach the service. */
+/** `url`: the service's address for clients. */
 export function composeOAuth(
   { config, log, directory: { database } }: Base,
   { orgs, changes }: Orgs,

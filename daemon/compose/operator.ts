@@ -1,4 +1,4 @@
-/** Puts together what operators do on the host itself, beside a running daemon or without one. */
+/** Composition of operators' commands on the host itself, with a running daemon or without one. */
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { makeAlone } from "../cluster/alone.ts";
@@ -42,7 +42,7 @@ export async function openOperator(options: ComposeOptions) {
   makeDirectories(paths);
   const database = openDatabase(paths, { beforeChange: () => requireNoDaemon(paths) });
   let cluster: Cluster | null = null;
-  /** Opened by those alone who change what hosts share. */
+  /** Opened only by commands that change shared rows. */
   const openDirectory = onceOnly(async () => {
     const hostId = hostIdOf(config, paths.host_id);
     cluster = await openCluster({ config, paths, log, database, tally: new Tally() }, hostId);
@@ -61,7 +61,7 @@ export async function openOperator(options: ComposeOptions) {
     inspected ??= await inspectHost(config, paths, log);
     return inspected;
   };
-  /** Null: this host is by itself. */
+  /** Null: a standalone host. */
   const findAnchors = async () => {
     try {
       await openDirectory();
@@ -82,7 +82,7 @@ export async function openOperator(options: ComposeOptions) {
   };
   const findMembership = async () => {
     const is_member = await (cluster as Cluster | null)?.askIsMember().catch(() => null);
-    // Whether a daemon has read the directory is the daemon's to know.
+    // Whether a daemon has read the directory is known only to the daemon.
     return is_member === undefined ? null : { is_member, has_followed: true };
   };
   const findDirectory = () => {
@@ -242,7 +242,7 @@ function requireNoDaemon(paths: Paths): void {
   });
 }
 
-/** The daemon that has the data; null where there is none. */
+/** The daemon that holds the data; null if none does. */
 function holderOf(paths: Paths): LockedError["holder"] | null {
   try {
     takeLock(paths.data_lock, "data_dir")();

@@ -1,4 +1,4 @@
-/** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
+/** Composition of organizations: caller authentication, plan limits, usage, and credits. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import { hasPlacements } from "../cluster/placements.ts";
 import type { Config } from "../core/config.ts";
@@ -18,15 +18,15 @@ import { PERSONAL } from "./personal.ts";
 
 export type Orgs = ReturnType<typeof composeOrgs>;
 
-/** What is made later. */
+/** Parts composed later. */
 interface Later {
   /** Ends the organization's sandboxes that are not in standby. Never rejects. */
   endSandboxes(orgId: OrgId): Promise<void>;
-  /** What its drives take together. */
+  /** Total use of its drives. */
   driveUsed(orgId: OrgId): Promise<number>;
-  /** Ends all rooms of an organization. Rejects where one could not be ended. */
+  /** Ends all rooms of an organization. Rejects if one could not be ended. */
   endRooms(orgId: OrgId): Promise<void>;
-  /** Where the API and the web are. */
+  /** Address of the API and the web. */
   url(): string;
 }
 
@@ -71,7 +71,7 @@ export function composeOrgs(
       guest_cids: { in_use: orgCids(queries, orgId), total: GUEST_CIDS },
     }),
   });
-  // What others have ended ends here too.
+  // Revocations by other hosts take effect here too.
   directory.onChange(() => {
     orgs.holds.look();
     credits.lookSoon();

@@ -1,4 +1,4 @@
-/** Owns the list of all tables that say something of people: what an export shows and forgetting ends. */
+/** All tables with personal data: the basis of an export and of erasure. */
 import type { PersonalTable } from "../db/personal.ts";
 import { billingPersonal } from "../domain/billing/index.ts";
 import { mailPersonal } from "../domain/mail/index.ts";

@@ -1,4 +1,4 @@
-/** Owns how often keys, guests and clients of exposed ports may ask, from the configuration. */
+/** Rate limits of keys, guests and clients of exposed ports, from the configuration. */
 import type { Config } from "../core/config.ts";
 
 export type AllRates = ReturnType<typeof ratesOf>;

@@ -6,7 +6,7 @@ import type { Database } from "../db/transact.ts";
 
 const MOST_THREADS = 2;
 
-/** One core is left to the event loop; on a host with one core a thread shares it by the kernel's time slices. */
+/** One core remains for the event loop; on a host with one core a thread shares it by the kernel's time slices. */
 export function makeReaders(database: Database, file: string, log: Log): ReadPool {
   return new ReadPool(database, {
     file,

@@ -1,4 +1,4 @@
-/** Records events that no call asked for. */
+/** Recorder of events that no call has caused. */
 
 import { now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";

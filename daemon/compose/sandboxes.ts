@@ -1,4 +1,4 @@
-/** Owns sandboxes as they are put together, with what leaves them and the ways into them: terminals, screens, ports and SSH. */
+/** Composition of sandboxes, their output and the access to them: terminals, screens, ports and SSH. */
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
@@ -28,23 +28,23 @@ import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rates.ts";
 import { systemActor } from "./records.ts";
 
-/** What is known once the doors are open. */
+/** Values that are known after the transports are open. */
 export interface Reached {
   url: string;
   gateway: Gateway | null;
   guestDoor: ReturnType<typeof makeGuestDoor> | null;
   /** How the calls of guests branch with their room. */
   calls: CallsBranch | null;
-  /** How rooms are handed to other hosts; null: this host is by itself, or its doors are not open yet. */
+  /** Transfer of rooms to other hosts; null: a standalone host, or its transports are not open yet. */
   peers: PeerClient | null;
 }
 
 interface Parts extends Pick<Orgs, "orgs" | "hold" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
   /** An agent's sandbox has a new state, or is new. */
   agentChanged(roomUid: RoomUid, agentId: string): void;
-  /** A command has begun or ended. */
+  /** A command has started or ended. */
   commandsChanged(roomUid: RoomUid): void;
-  /** What an organization's drives and snapshots take on disk. */
+  /** Disk use of an organization's drives and snapshots. */
   driveUsed(orgId: OrgId): Promise<number>;
   portsDomain: string | null;
   reached: Reached;
@@ -175,8 +175,8 @@ const isPortMakerGood = (queries: Queries, { org_id, key_id: id }: PortMaker): b
 const isUsual = ({ template_id, vcpu_count }: Use) => template_id === DEFAULT_TEMPLATE && vcpu_count === 1;
 
 /**
- * Machines of `default` always; where memory is left one of everything else that was used lately, since it may be large, and of each as many
- * as were wanted together lately, with the memory that each of those had at least. What was not saved with so many processors is to be.
+ * Machines of `default` always; if memory remains, one of every other template used recently, since it may be large, and of each as many as
+ * recently ran concurrently, with the smallest memory among those. Snapshots missing for a processor count are requested.
  */
 async function worthLaunching({ config, templates }: Base, used: RecentUse, processors: Processors): Promise<Wanted[]> {
   const size = config["pool.size"];

@@ -1,4 +1,4 @@
-/** Owns what tells of the service as a whole, as it is put together: the audit, and health, limits and figures. */
+/** Composition of reports about the service as a whole: the audit, and health, limits and figures. */
 
 import { statSync } from "node:fs";
 import type { Bells } from "../core/bells.ts";
@@ -57,7 +57,7 @@ export function headsFile({ config, paths }: ComposeOptions): string {
   return config["audit.heads_file"] || paths.audit_heads;
 }
 
-/** A quick disk takes a fraction of a millisecond; one that is shared with busy guests seconds. */
+/** A fast disk takes a fraction of a millisecond; a disk shared with busy guests takes seconds. */
 const FLUSH_BOUNDS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** Of the database with its log. */
@@ -66,7 +66,7 @@ function sizeOf(database: string): number {
   return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
 }
 
-/** What a shutdown of the host would do, for the checks; null where it saves nobody. */
+/** The effect of a host shutdown, for the checks; null if it saves no sandboxes. */
 export function shutdownFindings(
   { config, paths, database }: Pick<Base, "config" | "paths" | "database">,
   spareBytes: number,
@@ -86,14 +86,14 @@ export function shutdownFindings(
 
 interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   plans: Plans;
-  /** Where the web is. */
+  /** Address of the web. */
   url(): string;
   gateway(): Gateway | null;
   rates: AllRates;
   requests: RequestCounts;
   sandboxes: Sandboxes;
   backups: Backups;
-  /** Chains of the audit that lack what was anchored; null: that is not known. */
+  /** Chains of the audit that lack an anchored record; null: unknown. */
   chainsLost(): number | null;
   webhooks: Pick<Webhooks, "has" | "figures">;
   drives: Drives;
@@ -125,7 +125,7 @@ export function composeService(base: Base, told: Told) {
     sandboxes: () => ({
       quarantined: listQuarantined(database.queries),
       awaited: sandboxes.awaited(),
-      // Whoever has a key sees the checks, and agents of other organizations have names that are none of theirs.
+      // Every key holder sees the checks, so they must not contain names of other organizations' agents.
       shutdown: shutdownFindings(base, disk.spare_bytes, ({ sandbox_id }) => sandbox_id, sandboxes.recordOf),
     }),
     backups: told.backups.figures,
@@ -143,7 +143,7 @@ export function composeService(base: Base, told: Told) {
         unfit: { rows: base.cluster.unfitRows().rows, named: [] },
       },
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
-    // Each sandbox is looked at, for whoever asks for health or figures.
+    // Scans all sandboxes, for every caller of health or figures.
     capacity: sparingly(sandboxes.capacity),
     measure: sandboxes.measure,
     findRoom: finder.find,

@@ -18,10 +18,10 @@ import { forgetEnded } from "./forget-ended.ts";
 
 /** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */
 const RESTORE_MS = 1000;
-/** A guest can make its processes say some megabytes a second. */
+/** A guest can make its processes log several megabytes per second. */
 const BOUND_MS = 1000;
 
-/** How soon what applications were granted, and nobody can come by, ends. */
+/** How often grants of applications that can no longer be used are removed. */
 const SWEEP_MS = 3_600_000;
 const MIB = 1024 ** 2;
 
@@ -54,7 +54,7 @@ export function startUpkeep(
   const stopReconciling = repeat(config["reconcile.interval"] * 1000, async () => {
     await inspected.lookAgain().catch(logged("host not looked at again"));
     for (const noun of [sandboxes, rooms]) await noun.reconcile().catch(logged("not reconciled"));
-    // What was used lately is another set after a while.
+    // The set of recently used templates changes over time.
     pool.refill();
     if (hasTrials(paths)) await sweepBuilds();
     // Others need the space more.

@@ -1,4 +1,4 @@
-/** Owns webhooks as they are put together. */
+/** Composition of webhooks. */
 import type { Chains } from "../domain/audit/index.ts";
 import { listOrgs } from "../domain/orgs/index.ts";
 import { isMakerGood } from "../domain/users/index.ts";

@@ -1,15 +1,15 @@
-/** Owns what an anchor of an audit chain is, between whoever has chains and where anchors are kept. */
+/** Anchors of audit chains: the interface between the chains and the store of the anchors. */
 
-/** Where a chain ended; org_id is null for that of what belongs to no organization. */
+/** The head of a chain; org_id is null for the chain of records that belong to no organization. */
 export interface Anchor {
   org_id: string | null;
   seq: number;
   hash: string;
 }
 
-/** Takes anchors and gives none up. All reject where it cannot be reached. */
+/** Insert-only. All calls reject if the store is unavailable. */
 export interface AnchorStore {
-  /** Rejects also where this host is no member any more. */
+  /** Rejects also if this host is no longer a member. */
   add(anchors: readonly Anchor[], deadlineMs: number): Promise<void>;
   /** The last of each of this host's chains. */
   last(): Promise<Anchor[]>;

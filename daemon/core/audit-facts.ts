@@ -1,4 +1,4 @@
-/** Owns what a verb adds to the record of a call. */
+/** Facts that a verb adds to the audit record of a call. */
 export interface AuditFacts {
   /** In place of the operation's event. */
   event?: string;

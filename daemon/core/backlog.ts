@@ -1,6 +1,6 @@
 /**
- * Owns what a client has sent and the guest has not taken yet, as what is typed at a terminal: one buffer and one writer, so that it
- * costs its bytes, in however small frames they came.
+ * Bytes that a client has sent and the guest has not read yet, such as terminal input: one buffer and one writer, so that memory is
+ * proportional to bytes, however small the frames were.
  */
 
 /** Taken off the count one after another. */

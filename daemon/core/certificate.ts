@@ -1,4 +1,4 @@
-/** Owns a certificate and its key as they are read from files. */
+/** Loading of a certificate and its key from files. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { ConfigError } from "./config.ts";

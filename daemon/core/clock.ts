@@ -29,8 +29,8 @@ export function fineWallMs(): number {
 }
 
 /**
- * Returns a function that tells the age of a moment of another thread's monotonic clock, whose zero is another. The age is never too large: it
- * is exact once a moment was seen without delay.
+ * Returns a function that computes the age of a timestamp from another thread's monotonic clock, which has another zero. The age is never
+ * too large: it is exact after one timestamp has arrived without delay.
  */
 export function agesOfThread(): (moment: number) => number {
   let apart = Number.POSITIVE_INFINITY;
@@ -74,7 +74,7 @@ export function startInterval(work: () => void, ms: number): Timer {
   return setInterval(charged(work), ms);
 }
 
-/** The same for that account itself, whose work is no owner's. */
+/** The same for that account itself, whose work is charged to no owner. */
 export function startUnchargedInterval(work: () => void, ms: number): Timer {
   return setInterval(work, ms);
 }

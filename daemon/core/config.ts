@@ -1,6 +1,6 @@
 /**
- * Owns the configuration: every key with its type, default and meaning, read once.
- * A value comes from the environment (ROOMD_ and the key in upper case with _ for .), else from the file, else from here.
+ * The configuration: every key with its type, default and meaning, read once.
+ * A value comes from the environment (ROOMD_ and the key in upper case with _ for .), else from the file, else from its default here.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { parse } from "smol-toml";
@@ -611,12 +611,12 @@ export class ConfigError extends Error {
 
 export interface LoadedConfig {
   config: Config;
-  /** Where each value came from: `default`, the file's path, or the variable's name. */
+  /** Origin of each value: `default`, the file's path, or the variable's name. */
   origins: Record<ConfigKey, string>;
   file: string | null;
 }
 
-/** Reads file and environment. Throws ConfigError that names the key, the value and what would be right. */
+/** Reads file and environment. Throws ConfigError that names the key, the value and the expected form. */
 export function loadConfig(
   options: { file?: string | undefined; env?: Record<string, string | undefined> } = {},
 ): LoadedConfig {

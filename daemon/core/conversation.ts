@@ -1,4 +1,4 @@
-/** Owns what a verb and a door know of a two-way conversation, such as one by WebSocket. */
+/** Interface of a verb and a transport for a two-way conversation, such as one by WebSocket. */
 import { ServiceError } from "./service-error.ts";
 
 /** The client, as the door shows it. */
@@ -10,18 +10,18 @@ export interface Talker {
   close(code: number, reason: string): void;
 }
 
-/** The verb's side. The door starts it once, then hands over what comes, and says when the client is gone. */
+/** The verb's side. The transport starts it once, then passes on incoming messages, and reports when the client has gone. */
 export interface Conversation {
   /** Most bytes of one message from the client; a larger one ends the conversation. */
   readonly mostBytes: number;
   start(client: Talker): void;
   hear(text: string): void;
   take(bytes: Uint8Array): void;
-  /** The client has gone, with a code and a reason where it gave them, or never came. */
+  /** The client has gone, with a code and a reason if it gave them, or never came. */
   left(code?: number, reason?: string): void;
 }
 
-/** Throws validation_failed where a request asks for no conversation. */
+/** Throws validation_failed if the request is no WebSocket handshake. */
 export function requireWebSocket({ websocket }: { websocket: boolean }): void {
   if (websocket) return;
   const message = "This needs a WebSocket handshake: Upgrade: websocket.";

@@ -1,4 +1,4 @@
-/** Owns cursors of lists: opaque to clients, with a tag by which an edited one is known. */
+/** Cursors of lists: opaque to clients, with a tag that detects edited ones. */
 import { createHash } from "node:crypto";
 import { ServiceError } from "./service-error.ts";
 
@@ -19,8 +19,8 @@ export function readCursor(kind: string, cursor: string | undefined): string | n
 }
 
 /**
- * A page of rows, of which one more than `limit` was asked for: the rows to show, and the cursor of the page after them.
- * `positionOf` says where a row stands in the list's order.
+ * A page of up to `limit` rows, from a query for `limit` + 1: the rows to show, and the cursor of the next page. `positionOf` returns a
+ * row's position in the list's order.
  */
 export function toPage<Row>(
   kind: string,

@@ -35,7 +35,7 @@ export function isDiskFailure(error: unknown): boolean {
   return anyCode(error, (code) => code.startsWith("SQLITE_IOERR") && !FULL.has(code));
 }
 
-/** Whether a quota, which SQLite reports as a failed write, leaves no space beside this file. */
+/** Whether a quota, which SQLite reports as a failed write, leaves no space in this file's directory. */
 export function isOverQuota(file: string): boolean {
   const probe = `${file}.space`;
   try {
@@ -51,7 +51,7 @@ export function isOverQuota(file: string): boolean {
   }
 }
 
-/** Runs a checkpoint, which leaves the log as it is where the disk is full or another process has a lock. */
+/** Runs a checkpoint, which leaves the log unchanged if the disk is full or another process holds a lock. */
 export function unlessFull(checkpoint: () => void, file: string | null = null): void {
   try {
     checkpoint();

@@ -1,4 +1,4 @@
-/** Owns how a stream that has begun says what went wrong: as its last event. */
+/** Error report of a stream that has started: its last event. */
 import { errorKind } from "../../shared/api/errors.ts";
 import type { StreamEvent } from "./operation.ts";
 import { ServiceError } from "./service-error.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns places of which each organization has a share, and each of its sandboxes a share of that. Who finds none free waits:
- * organizations take turns, and within each its sandboxes.
+ * Fair semaphore with nested shares: per organization, and per sandbox within it. A caller waits if no slot is free: organizations take
+ * turns, and within each its sandboxes.
  */
 
 import { startTimer, stopTimer } from "./clock.ts";
@@ -26,13 +26,13 @@ interface Share {
 
 interface Group {
   taken: number;
-  /** By sandbox; the one whose turn is next comes first. */
+  /** By sandbox; the next in turn comes first. */
   members: Map<string, Share>;
 }
 
 export class FairPlaces {
   readonly #shares: Shares;
-  /** By organization; the one whose turn is next comes first. */
+  /** By organization; the next in turn comes first. */
   readonly #groups = new Map<string, Group>();
   #taken = 0;
 
@@ -41,8 +41,8 @@ export class FairPlaces {
   }
 
   /**
-   * Resolves with what gives the place back, to be called once. Rejects with DeadlineError when there was none in time, or at
-   * once when too many of the sandbox's wait already, or when the signal is given.
+   * Resolves to a function that releases the slot, to be called once. Rejects with DeadlineError if no slot was free in time, immediately
+   * if too many of the sandbox's callers wait already, or when the signal is aborted.
    */
   take(asker: Asker, deadlineMs: number, signal?: AbortSignal): Promise<() => void> {
     const { org_id, sandbox_id } = asker;
@@ -85,7 +85,7 @@ export class FairPlaces {
     while (this.#taken < this.#shares.all && this.#enterNext());
   }
 
-  /** Whether there was somebody to whom the next place could go. */
+  /** Whether a waiter got the next slot. */
   #enterNext(): boolean {
     for (const [org_id, group] of this.#groups) {
       if (group.taken >= this.#shares.org) continue;

@@ -1,6 +1,6 @@
-/** Owns a queue in which owners take turns, whatever one of them has waiting; each has its own in the order in which they came. */
+/** Round-robin queue of owners, however many items one of them has; each owner's items are in order of arrival. */
 export class FairQueue<T> {
-  /** By owner; the one whose turn is next comes first. */
+  /** By owner; the next in turn comes first. */
   readonly #waiting = new Map<string, Set<T>>();
 
   get isEmpty(): boolean {
@@ -26,7 +26,7 @@ export class FairQueue<T> {
     const [owner, own] = next;
     const [item] = own;
     own.delete(item as T);
-    // Alone it stays where it is.
+    // The only owner stays in place.
     if (own.size > 0 && this.#waiting.size === 1) return item;
     this.#waiting.delete(owner);
     // The last in the row, should it have more.

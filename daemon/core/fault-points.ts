@@ -1,13 +1,13 @@
 /**
- * Owns the points at which a test can stop this process: between the steps of a create, around a commit, on the way of a
- * write to its name. Inert unless the environment names one point, and then only that one does anything:
+ * Points at which a test can stop this process: between the steps of a create, around a commit, between the write and the rename of a file.
+ * Inert unless the environment names one point, and then only that one is active:
  *
  *   ROOMD_FAULT_POINT=place.synced=kill      SIGKILL to itself, as a crash would end it there
  *   ROOMD_FAULT_POINT=run.plug.before=stall  waits there until SIGUSR2
  *   ROOMD_FAULT_POINT=commit.written=kill@7  the seventh time that the point is passed
- *   ROOMD_FAULT_POINT=place.written=throw    throws outside of every promise, as a socket's handler would, and goes on
+ *   ROOMD_FAULT_POINT=place.written=throw    throws outside of every promise, as a socket's handler would, and continues
  *
- * A point that is reached says so in one line on standard error first.
+ * A point that is reached first writes one line to standard error.
  */
 import { writeSync } from "node:fs";
 import { monotonicMs, startTimer } from "./clock.ts";
@@ -17,7 +17,7 @@ export const FAULT_VARIABLE = "ROOMD_FAULT_POINT";
 /** The steps of a guest's start, in their order: each has a point before and after it, and before and after its undo. */
 export const FAULT_STEPS = [
   ...["directories", "disk", "machine", "load", "devices", "plug", "resume", "agent"],
-  // Of one that is restored from what was saved of it.
+  // Of a guest that is restored from its saved state.
   ...["drive", "vsock", "spend"],
 ] as const;
 
@@ -26,62 +26,62 @@ const SYNCHRONOUS = ["commit.before", "commit.written", "commit.after", "audit.r
 
 const PLACES = [
   "call.claimed", // a call with an Idempotency-Key is known by it, and nothing of it is done
-  "call.worked", // … its verb has done its work, nobody has its answer
+  "call.worked", // … its verb has done its work, no client has its answer
   "message.staged", // some deliveries of a message with many recipients are written, the message is not
   "room.made", // its directory is there, its row is not
   "room.emptied", // its guests have ended, its drive is in place
-  "room.retired", // its drive is put away, its row says destroying
+  "room.retired", // its drive is retired, its row is `destroying`
   "sandbox.accepted", // its row is there, nothing of its guest is
-  "sandbox.adopting", // its guest is about to be taken over, which is noted
-  "sandbox.waking", // what wakes it has come, nothing of it is resumed
+  "sandbox.adopting", // its guest is about to be adopted, which is noted
+  "sandbox.waking", // its wake-up call has arrived, nothing of it is resumed
   "sandbox.ended", // its guest has ended, its directory is there
-  "sandbox.erased", // its directory is gone, its row says destroying
-  "hibernate.saved", // a guest's memory is on disk, nothing says so
-  "hibernate.kept", // … what says so is there too, its processes are
-  "snapshot.cut", // a snapshot's guest stands still, all of it is taken
-  "snapshot.whole", // … it goes on, the snapshot is whole on disk, its row is not there
-  "layers.merged", // a guest's disk lies over its base, the layers that were in between are there
+  "sandbox.erased", // its directory is gone, its row is `destroying`
+  "hibernate.saved", // a guest's memory is on disk, its completion mark is not
+  "hibernate.kept", // … the mark is there too, its processes still run
+  "snapshot.cut", // a snapshot's guest is paused, all of it is copied
+  "snapshot.whole", // … it runs again, the snapshot is complete on disk, its row is missing
+  "layers.merged", // a guest's disk is rebased on its base, the layers in between still exist
   "checkpoint.copied", // a room's drive is copied while its guests run
-  "checkpoint.cut", // … they stand still, the database's part is read, the drive is up to date
+  "checkpoint.cut", // … they are paused, the database's part is read, the drive is up to date
   "checkpoint.whole", // … they go on, all of it is on disk, its row is not there
   "fork.drive", // the drive of a room that is made of a checkpoint is there, its row is not
   "fork.rows", // … and its messages, barriers and agents
   "fork.made", // … its row is there, none of its sandboxes is
-  "restore.noted", // a room is to be turned back, its row says so, its next drive is there
+  "restore.noted", // a room is to be restored, its row is marked, its next drive is there
   "restore.ended", // … none of its sandboxes runs
-  "restore.turned", // … the drive is the other, the database has what it has come to have since
-  "restore.given", // … it has what it had, none of the sandboxes runs
-  "move.copied", // the drive of a room that is to move is copied while its guests run, nothing says so
-  "move.noted", // a room's row says that it moves, nothing of it has ended
+  "restore.turned", // … the drive is swapped, the database still has the newer state
+  "restore.given", // … it has the restored state, none of the sandboxes runs
+  "move.copied", // the drive of a room that is to move is copied while its guests run, nothing marks it
+  "move.noted", // a room's row marks it as moving, nothing of it has ended
   "move.saved", // … its sandboxes are on disk or have ended, nothing is packed
-  "move.packed", // … drive and state are packed, the other host knows nothing
+  "move.packed", // … drive and state are packed, the other host has nothing
   "move.sent", // … the other host has all of it, the room is still here
-  "move.claimed", // the room is the other host's, which does not know it yet
-  "move.handed", // … it does, what there was here is in its place
-  "move.retired", // … its drive is put away, its row says that it moves
-  "move.received", // all of a room that comes is on disk, nothing says so
-  "move.ready", // … what says so is there too, the other host has no answer
+  "move.claimed", // the room is the other host's, which has not noticed yet
+  "move.handed", // … it has, the room's former parts here are still in place
+  "move.retired", // … its drive is retired, its row is marked as moving
+  "move.received", // all of an incoming room is on disk, its completion mark is not
+  "move.ready", // … the mark is there too, the other host has no answer
   "move.placed", // the room is here by the directory, its drive is in its place, its row is not there
-  "move.arrived", // … its row is there, and what it came in
+  "move.arrived", // … its row is there, and its transfer files
   "backup.copied", // a room's drive is copied for its file while its guests run
-  "backup.packed", // … drive and state are packed, nobody has any of it
+  "backup.packed", // … drive and state are packed, no client has any of it
   "backup.read", // all of a room's file is on disk, nothing of its room is
   "backup.drive", // … the drive of that room is there, its row is not
   "backup.rows", // … and its messages, barriers and agents
-  "backup.made", // … its row is there, and what it came in
-  "start.begun", // the sandboxes of a room that is made or turned back run, its row says that they do not all
+  "backup.made", // … its row is there, and its transfer files
+  "start.begun", // the sandboxes of a made or restored room run, its row is not fully updated
   "day.copied", // a closed day of the audit is a file on disk, and is not recorded
-  "day.noted", // … what it has of each chain is recorded, the file is not
+  "day.noted", // … its part of each chain is recorded, the file is not
   "day.recorded", // … the file is, its records are in the database too
   "day.shortened", // … some of them are not any more
   "day.purged", // all of a day's records are purged, its file is not
   "day.removed", // … it is recorded that the file is removed, and it is there
-  "pool.rehearsing", // a machine that is nobody's has the devices of its rehearsal
+  "pool.rehearsing", // an unassigned pool machine has the devices of its rehearsal
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
   "vsock.renewed", // the same of its vsock device
   "member.noted", // a host has noted that it is a member, the directory has not committed it
-  "round.written", // what a change of what hosts share comes to is in their directory, which has not committed it
-  "round.true", // … it has: all hosts have it so but this one, which asked for it
+  "round.written", // the rows of a shared change are in the directory, which has not committed them
+  "round.true", // … it has: all hosts have the change except this one, which requested it
   "place.written", // the temporary file is whole and not synced
   "place.synced", // … synced and not renamed
   "place.renamed", // … renamed, its directory not synced
@@ -89,12 +89,12 @@ const PLACES = [
   "append.synced",
   "exec.before", // the request is not sent
   "exec.sent", // … sent, no answer read
-  "exec.done", // the result is here and told to nobody
+  "exec.done", // the result is here and reported to no client
 ] as const;
 
 type StepPoint<Name extends string> = `${"run" | "undo"}.${Name}.${"before" | "after"}`;
 
-/** Where a step that a test made up has points too, which nothing can name. */
+/** Type of points that includes those of a step made up by a test, which the variable cannot name. */
 export type FaultPoint = (typeof SYNCHRONOUS)[number] | (typeof PLACES)[number] | StepPoint<string>;
 
 /** Every point that can be named. */
@@ -110,7 +110,7 @@ interface Fault {
   point: string;
   /** `compute` and `sleep` block the event loop. */
   does: "kill" | "stall" | "throw" | "compute" | "sleep";
-  /** Passings of the point that do nothing, before the one that does. */
+  /** Number of passes without effect, before the effective one. */
   passes: number;
 }
 
@@ -130,7 +130,7 @@ const BLOCKED_MS = 500;
 
 const fault = readFault(process.env[FAULT_VARIABLE]);
 
-/** Does what the environment asks for at this point; nothing, and at once, in all other cases. */
+/** Performs the fault that the environment requests at this point; otherwise returns immediately. */
 export function faultPoint(name: FaultPoint): Promise<void> | undefined {
   if (fault === null) return undefined;
   return reach(fault, name);
@@ -150,7 +150,7 @@ function reach(wanted: Fault, name: FaultPoint): Promise<void> | undefined {
   while (wanted.does === "compute" && monotonicMs() < until);
   if (wanted.does === "sleep" || wanted.does === "compute") return undefined;
   return new Promise((resolve) => {
-    // Whoever hears of it may answer at once, and the signal ends a process that does not await it.
+    // A test that sees the line may signal immediately, and the signal ends a process without a handler.
     if (wanted.does === "stall") process.once("SIGUSR2", () => resolve());
     writeSync(2, `${JSON.stringify({ fault_point: name, does: wanted.does })}\n`);
     if (wanted.does === "kill") process.kill(process.pid, "SIGKILL");

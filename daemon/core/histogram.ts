@@ -1,4 +1,4 @@
-/** Owns how often something took how long: what came within each of a few bounds, which is what quantiles are estimated from. */
+/** Histogram with fixed bounds, from which quantiles are estimated. */
 export class Histogram {
   /** Upper bounds, the smallest first. */
   readonly bounds: readonly number[];
@@ -7,7 +7,7 @@ export class Histogram {
 
   constructor(bounds: readonly number[]) {
     this.bounds = bounds;
-    // The last is of what is beyond all bounds.
+    // The last bucket counts values above all bounds.
     this.#counts = [...bounds, Number.POSITIVE_INFINITY].map(() => 0);
   }
 

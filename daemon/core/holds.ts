@@ -1,10 +1,10 @@
 /**
- * Owns what ends with a key: calls under way, streams, terminals and SSH sessions hold on to the key or token by which they were
- * opened, and are cut as soon as it is no longer good, whatever door they came in by.
+ * Effects of revocation: calls in progress, streams, terminals and SSH sessions hold the key or token with which they were opened, and are
+ * closed as soon as it is revoked or expires, whatever their transport.
  */
 import { startInterval, stopTimer } from "./clock.ts";
 
-/** What another process has revoked, and what has expired, is noticed after this time. */
+/** Poll interval for revocations by other processes, and for expiry. */
 const LOOK_MS = 500;
 
 interface Held {
@@ -16,7 +16,7 @@ export class Holds {
   readonly #all = new Map<string, Held>();
   #timer: Timer | undefined;
 
-  /** `cut` is called, once, when what `id` names is no longer good; what is returned lets go. */
+  /** `cut` is called once, when the credential `id` is no longer valid; the returned function releases the hold. */
   hold(id: string, isCurrent: () => boolean, cut: () => void): () => void {
     const held = this.#all.get(id) ?? this.#begin(id, isCurrent);
     const grip = new Grip(held.grips, cut);
@@ -30,7 +30,7 @@ export class Holds {
     return held;
   }
 
-  /** Cuts what is held by keys that are no longer good: each is asked for once, however much holds on to it. */
+  /** Closes the holders of invalid keys: each key is checked once, however many holders it has. */
   look(): void {
     for (const [id, { isCurrent, grips }] of [...this.#all]) {
       if (grips.length > 0 && isCurrent()) continue;
@@ -39,7 +39,7 @@ export class Holds {
     }
   }
 
-  /** Nobody looks while nothing is held. */
+  /** The timer stops while nothing is held. */
   #tick(): void {
     this.look();
     if (this.#all.size > 0) return;
@@ -48,7 +48,7 @@ export class Holds {
   }
 }
 
-/** One that holds on. Nearly every call does for a moment: it knows its place in the list, and leaves it without a search. */
+/** One hold. Nearly every call has one for a moment: it stores its index in the list, and is removed without a search. */
 class Grip {
   readonly #all: Grip[];
   readonly #cut: () => void;

@@ -1,6 +1,6 @@
 /**
- * Owns this host's name: in room records, and in every answer. The operator gives it, or it is made up at the first start and kept
- * in data_dir. So backup and restore take it along with the rooms, and no two hosts have the same by chance.
+ * This host's name: in room records, and in every answer. The operator sets it, or it is generated at the first start and stored in
+ * data_dir. So backup and restore include it, and no two hosts have the same by chance.
  */
 import { randomBytes } from "node:crypto";
 import { type Config, ConfigError } from "./config.ts";
@@ -12,7 +12,7 @@ const LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
 /** 60 bits. */
 const LETTER_COUNT = 12;
 
-/** Throws ConfigError when the configured name, or the file, holds what no host is called. */
+/** Throws ConfigError if the configured name, or the file, contains no valid name. */
 export function hostIdOf({ host_id: given }: Pick<Config, "host_id">, file: string): string {
   if (given !== "") {
     if (PATTERN.test(given)) return given;

@@ -1,7 +1,4 @@
-/**
- * Owns writing small files that must survive a loss of power: each is there whole, as it was or as it is to be, and once it is
- * written it stays so.
- */
+/** Atomic writes of small files that must survive a loss of power: each has its old or its new content, and is durable after the write. */
 import { randomBytes, randomUUID } from "node:crypto";
 import {
   closeSync,
@@ -19,20 +16,20 @@ import { errnoOf } from "./service-error.ts";
 
 const KEY_BYTES = 32;
 
-/** What the file holds, after making it where there is none. Two that start at once agree on one. */
+/** The file's content; makes the file if absent. Concurrent starts agree on one. */
 export function readKept(file: string, make: () => string | Buffer): Buffer {
   if (!existsSync(file)) makeKept(file, make());
   return readFileSync(file);
 }
 
-/** A key of 256 bits that the file holds, made where there is none. Throws when the file is not one that was written here. */
+/** A key of 256 bits in the file, made if absent. Throws if the file was changed since it was written here. */
 export function keptKey(file: string): Buffer {
   const key = readKept(file, () => randomBytes(KEY_BYTES));
   if (key.byteLength === KEY_BYTES) return key;
   throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);
 }
 
-/** Writes the file anew, under its name only when it is whole. */
+/** Replaces the file atomically by rename. */
 export function replaceKept(file: string, content: string | Buffer, mode: number): void {
   renameSync(writeUnfinished(file, content, mode), file);
   syncDirectory(dirname(file));
@@ -50,7 +47,7 @@ function makeKept(file: string, content: string | Buffer): void {
   syncDirectory(dirname(file));
 }
 
-/** The bytes on disk, beside the file; returns where. Nothing is left of one that could not be written. */
+/** Writes and syncs a temporary file in the same directory; returns its path. A failed write leaves no file. */
 function writeUnfinished(file: string, content: string | Buffer, mode: number): string {
   const unfinished = `${file}.${randomUUID()}`;
   const opened = openSync(unfinished, "wx", mode);
@@ -66,7 +63,7 @@ function writeUnfinished(file: string, content: string | Buffer, mode: number): 
   }
 }
 
-/** Its entries are on disk then: what was made of the file may be given away. */
+/** Makes the directory's entries durable: after it the file's content may be passed on. */
 export function syncDirectory(directory: string): void {
   const opened = openSync(directory, "r");
   try {

@@ -1,8 +1,8 @@
-/** Owns how bytes that come in pieces become lines: of what programs print, here and in guests. */
+/** Splitter of byte chunks into lines: output of programs, here and in guests. */
 
 const MOST_CHARACTERS = 4096;
 
-/** A line ends with LF, CR or both; of one without an end the last MOST_CHARACTERS are kept, and empty ones are none. */
+/** A line ends with LF, CR or both; of a line without an end the last MOST_CHARACTERS are kept, and empty lines are skipped. */
 export class Lines {
   readonly #onLine: (line: string) => void;
   readonly #decoder = new TextDecoder();
@@ -21,7 +21,7 @@ export class Lines {
     }
   }
 
-  /** What has no end is a line too. */
+  /** Emits the rest without a line end as a line too. */
   end(): void {
     this.#add(this.#decoder.decode());
     this.#tell();

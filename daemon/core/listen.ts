@@ -1,4 +1,4 @@
-/** Owns how addresses to listen on are written: host:port, IPv6 in brackets. */
+/** Syntax of listen addresses: host:port, IPv6 in brackets. */
 import { isIP } from "node:net";
 import { ConfigError } from "./config.ts";
 

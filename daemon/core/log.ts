@@ -1,6 +1,6 @@
 /**
- * Owns the daemon's log on standard error: one JSON object a line, or where the journal of systemd reads it, a line for people with its
- * priority, which `journalctl -p` selects by. What guests and clients have named in it steers no terminal.
+ * The daemon's log on standard error: one JSON object per line, or, if the reader is the systemd journal, a line for people with its
+ * priority, which `journalctl -p` selects by. Names from guests and clients cannot control the reader's terminal.
  */
 import { fstatSync } from "node:fs";
 import { now } from "./clock.ts";
@@ -24,7 +24,7 @@ export interface Log {
   with(fields: LogFields): Log;
 }
 
-/** How much was logged, at the levels that somebody should look at. */
+/** Number of log entries at the levels that need attention. */
 export type LogCounts = Record<"warn" | "error", number>;
 
 /** The same log, with its warnings and errors counted, whether they are written or not. */
@@ -55,7 +55,7 @@ export const asJson: LogFormat = (level, message, fields) =>
 const PRIORITIES: Record<LogLevel, number> = { debug: 7, info: 6, warn: 4, error: 3 };
 const PLAIN_VALUE = /^[\w.:/@+-]+$/;
 
-/** For people, who see the time beside it; the number is taken off by the journal, as sd-daemon(3) says. */
+/** For people, who see the time in the journal; the journal strips the number (sd-daemon(3)). */
 export const forJournal: LogFormat = (level, message, fields) => {
   const said = Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : [` ${name}=${shown(value)}`],
@@ -72,7 +72,7 @@ function shown(value: unknown): string {
   return typeof value === "string" && !PLAIN_VALUE.test(text) ? JSON.stringify(text) : text;
 }
 
-/** What the reader of our standard error wants, as systemd.exec(5) tells by JOURNAL_STREAM. */
+/** The format for the reader of our standard error, detected by JOURNAL_STREAM (systemd.exec(5)). */
 export function formatOfStderr(environment: Record<string, string | undefined> = process.env): LogFormat {
   const { dev, ino } = fstatSync(process.stderr.fd);
   return environment.JOURNAL_STREAM === `${dev}:${ino}` ? forJournal : asJson;

@@ -1,7 +1,4 @@
-/**
- * Owns how late the event loop is: a timer that fires later than it should was held up by something else, and so was
- * whoever called.
- */
+/** Delay of the event loop: a timer that fires late was blocked by other work, and so were the callers. */
 
 import { monotonicMs, startInterval, stopTimer } from "./clock.ts";
 import { Histogram } from "./histogram.ts";

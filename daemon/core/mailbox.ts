@@ -1,4 +1,4 @@
-/** Owns the mailbox of a task: what is put in is done one after another, in order. */
+/** Mailbox of a task: runs its entries one after another, in order. */
 export class Mailbox {
   #tail: Promise<unknown> = Promise.resolve();
   #inside = 0;

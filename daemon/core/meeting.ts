@@ -1,8 +1,8 @@
 /**
- * Owns a point that several parties reach, wait at, and leave together: all go on once it is let go of, or hear why it came to nothing.
+ * Rendezvous of several parties: all arrive, wait, and continue together after the release, or get the reason why it was called off.
  *
- *   arrive, arrive, … ⇒ all ──release──▶ all go on
- *        └──callOff, or one that is given up──▶ whoever waits or still comes is told why
+ *   arrive, arrive, … ⇒ all ──release──▶ all continue
+ *        └──callOff, or an aborted party──▶ current and later parties get the reason
  */
 export class Meeting {
   readonly #all = Promise.withResolvers<void>();
@@ -12,7 +12,7 @@ export class Meeting {
   constructor(parties: number) {
     this.#missing = parties;
     if (parties === 0) this.#all.resolve();
-    // Whoever waits hears of it.
+    // Waiters handle the rejection; there may be none.
     this.#all.promise.catch(() => {});
     this.#over.promise.catch(() => {});
   }
@@ -22,7 +22,7 @@ export class Meeting {
     return this.#all.promise;
   }
 
-  /** Waits until all go on. Who is given up calls it off for all, with the reason that `why` tells. */
+  /** Waits until all continue. An aborted party calls it off for all, with the reason that `why` returns. */
   async arrive(signal: AbortSignal, why: () => unknown = () => signal.reason): Promise<void> {
     const giveUp = () => this.callOff(why());
     signal.addEventListener("abort", giveUp, { once: true });
@@ -39,7 +39,7 @@ export class Meeting {
     this.#over.resolve();
   }
 
-  /** The first reason is the one that is told. */
+  /** The first reason counts. */
   callOff(reason: unknown): void {
     this.#over.reject(reason);
     this.#all.reject(reason);

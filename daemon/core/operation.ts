@@ -1,9 +1,9 @@
 /**
- * Owns how a verb is bound to its operation: what it is given and what it may answer.
+ * Binding of a verb to its operation: its input and its possible answers.
  *
- * A verb is up to three functions, called in this order by the road (edge/run.ts):
- *   find   throws 404 before the body is looked at
- *   rules  names the fields that break a rule beyond their shape
+ * A verb is up to three functions, called in this order by the pipeline (edge/run.ts):
+ *   find   throws 404 before the body is read
+ *   rules  returns the fields that break a rule beyond their shape
  *   run    does the work
  */
 import type { Source } from "../../shared/api/audit.ts";
@@ -18,11 +18,11 @@ import type { Soon } from "./soon.ts";
 import { type CallTrace, untraced } from "./traces.ts";
 import { UnkeptWork, type Work } from "./work.ts";
 
-/** Whom a key stands for. */
+/** The identity that a key represents. */
 export interface Caller {
-  /** What stands behind it; a key if absent. */
+  /** Kind of the actor; a key if absent. */
   kind?: "sandbox" | "operator" | "user";
-  /** Of a person who is signed in. */
+  /** Of a signed-in person. */
   session?: SessionFacts;
   /** The key that made the sandbox that it is. */
   made_by?: string;
@@ -34,22 +34,25 @@ export interface Caller {
   room_ids: readonly string[] | null;
   agent_id: string | null;
   expires_at: string | null;
-  /** An application that a person has signed in: what it lacks it can ask the person for. */
+  /** An application that a person has signed in: it can request missing scopes from the person. */
   granted?: true;
-  /** The first of the keys that it was rotated from, where it was: all share one rate. */
+  /** The original of a rotated key: all keys of a rotation share one rate. */
   first_key_id?: KeyId | null;
 }
 
-/** What goes on by a session goes on as long as that looks at this organization, and its person has this role there. */
+/**
+ * Condition of a stream or connection opened by a session: it ends when the session views another organization, or its person has another
+ * role there.
+ */
 export interface HeldSession {
   session_id: SessionId;
   looks_at: OrgId;
   role: Role;
 }
 
-/** What a person's session adds to who they are; `key_id` is then the user_id. */
+/** A session's additions to the caller; `key_id` is then the user_id. */
 export interface SessionFacts extends HeldSession {
-  /** What keys that they make may be given: more than the session has itself. */
+  /** Scopes that keys made by them may have: more than the session itself has. */
   gives: readonly Scope[];
   /** Until when they need not prove again to be the person. */
   proved_until: string;
@@ -64,9 +67,9 @@ export interface Call {
   readonly signal: AbortSignal;
   /** Facts that the verb adds to the audit record of this call. */
   audit: AuditFacts;
-  /** What comes of it, as the verb says it. */
+  /** Effects of the call, reported by the verb. */
   work: Work;
-  /** Where it is in a trace. */
+  /** Its place in a trace. */
   readonly trace: CallTrace;
 }
 
@@ -75,27 +78,27 @@ export interface KeyCall extends Call {
   caller: Caller;
 }
 
-/** What keeps a caller from the organization as a whole; null when nothing does. */
+/** The restriction that bars a caller from the organization as a whole; null if there is none. */
 export function boundTo({ room_ids, agent_id }: Pick<Caller, "room_ids" | "agent_id">): "rooms" | "an agent" | null {
   return room_ids !== null ? "rooms" : agent_id !== null ? "an agent" : null;
 }
 
-/** Who a key is, also after it was rotated. */
+/** Identity of a key across rotations. */
 export function firstKeyOf({ first_key_id, key_id }: Pick<Caller, "first_key_id" | "key_id">): KeyId {
   return first_key_id ?? key_id;
 }
 
-/** As records name a caller; what a person is called is no record's. */
+/** Caller in the format of audit records; a person's name is never recorded. */
 export function actorOf({ kind, key_id, name }: Caller): { type: string; id: string; name: string } {
   return { type: kind ?? "key", id: key_id, name: kind === "user" ? "" : name };
 }
 
-/** The key whose use of the service a call is. */
+/** The key that the call's usage is charged to. */
 export function keyBehind({ made_by, key_id }: Caller): string {
   return made_by ?? key_id;
 }
 
-/** A call that is not made: what a caller would find. Nothing of it is recorded. */
+/** A call for checking a caller's access only. Nothing of it is recorded. */
 export function trialCall(caller: Caller): KeyCall {
   const { signal } = new AbortController();
   const trace = untraced();
@@ -126,29 +129,29 @@ export interface BytesReply {
   size_bytes: number;
   etag: string;
   modified_at: string;
-  /** Whether the caller asked for a part. */
+  /** Whether the caller requested a part. */
   partial: boolean;
 }
 
-/** An answer that goes on: values as they come, each a line of JSON or a server-sent event. */
+/** A streaming answer: values as they arrive, each a line of JSON or a server-sent event. */
 export interface EventsReply {
   /** Never throws; a slow reader makes it wait. */
   events: AsyncGenerator<readonly StreamEvent[]>;
   /** The same as lines of JSON in UTF-8, for answers in that form: of the two one is read. */
   lines?: AsyncGenerator<Uint8Array>;
-  /** Nobody reads it any more. */
+  /** The client has stopped reading. */
   cancel(): void;
-  /** Who leaves what was sent untaken for so long is cut off, and `cut` is called; absent: a slow reader is waited for. */
+  /** A client that leaves sent data unread for `ms` is disconnected, and `cut` is called; absent: waits for slow readers. */
   slow?: { ms: number; cut(): void };
 }
 
 export interface StreamEvent {
-  /** What Last-Event-ID names it by; null for what is not a place in the stream. */
+  /** The event's Last-Event-ID; null if it is no position in the stream. */
   id: number | string | null;
   data: object;
-  /** The data as JSON, where it is told to many. */
+  /** The data as JSON, if they are sent to many clients. */
   json?: string;
-  /** One more field of `data`, which is told in base64. */
+  /** One more field of `data`, which is sent in base64. */
   data_b64?: Uint8Array;
 }
 
@@ -180,7 +183,7 @@ export interface Done<Op extends Operation> {
   events?: EventsReply;
   /** The caller's copy is still current (If-None-Match). */
   unchanged?: { etag: string };
-  /** It is what another host has answered, as it is. */
+  /** Another host's response, forwarded unchanged. */
   answer?: Response;
 }
 
@@ -194,7 +197,7 @@ export interface Transfer extends Record<VerbHeader, string | null> {
   body: ReadableStream<Uint8Array> | null;
   /** Whether the caller wants a WebSocket. */
   websocket: boolean;
-  /** Whether the caller takes lines of JSON, where there is a choice. */
+  /** Whether the caller accepts lines of JSON, if there is a choice. */
   ndjson: boolean;
 }
 /** The token of a terminal is the door's to read. */
@@ -224,10 +227,10 @@ export interface RuleBreak extends FieldError {
 }
 
 export interface Verb<Op extends Operation, Target> {
-  /** Who calls with a token of the noun's own instead of a key. Throws invalid_api_key. */
+  /** Authenticates a caller with a token of the noun instead of a key. Throws invalid_api_key. */
   admit?(token: string, params: Record<string, string>): Caller;
   find?(call: CallOf<Op>, params: Record<string, string>): Soon<Target>;
-  /** `bad` is what the check of shapes found; a rule that names one of these fields again takes its place. */
+  /** `bad` is the result of the check of shapes; a rule that names one of these fields again replaces its entry. */
   rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): Soon<RuleBreak[]>;
   /** Calls that this one counts as for the caller's rate, besides itself; none if absent. Of checked input. */
   moreCalls?(input: InputOf<Op>, target: Target): number;
@@ -244,7 +247,7 @@ export interface Bound {
   run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Soon<Done<Operation>>;
 }
 
-/** Binds a verb to its operation. The road checks access and input first, which is what makes the casts here true. */
+/** Binds a verb to its operation. The pipeline checks access and input first, which makes the casts here valid. */
 export function bind<Op extends Operation, Target = undefined>(operation: Op, verb: Verb<NoInfer<Op>, Target>): Bound {
   return {
     operation,

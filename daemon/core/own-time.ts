@@ -1,13 +1,13 @@
 /**
- * Owns waiting for others by the time that this process has had itself. While it is held up they may have answered long ago, and nobody
- * has heard it: that counts as one piece of the time, and is heard in those that follow.
+ * A timeout that tolerates stalls of our own event loop: a blocked loop counts as one of ten ticks, so replies that arrived meanwhile are
+ * still processed.
  */
 import { startInterval, stopTimer } from "./clock.ts";
 
-/** In so many pieces it passes. */
+/** Number of ticks of a timeout. */
 const PIECES = 10;
 
-/** Calls `over` after so long, and returns what ends it. */
+/** Calls `over` after `ms`, and returns a function that cancels it. */
 export function afterOwnTime(ms: number, over: () => void): () => void {
   let left = PIECES;
   const timer = startInterval(() => {

@@ -1,42 +1,42 @@
 /**
- * Owns where everything lies on the host: every directory, file and socket of the service is named here and nowhere else.
+ * Paths on the host: every directory, file and socket of the service is named here and nowhere else.
  *
- *   data_dir     what must survive a restart of the host: database, templates, drives, overlays
- *   runtime_dir  what a restart of the host ends: sockets, process records
+ *   data_dir     state that must survive a restart of the host: database, templates, drives, overlays
+ *   runtime_dir  state that a restart of the host ends: sockets, process records
  */
 import { join } from "node:path";
 
 /** sun_path of sockaddr_un holds 108 bytes with its final NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
-/** In runtime_dir: what the daemon before this one ended by. The systemd unit writes it too. */
+/** In runtime_dir: the exit reason of the previous daemon. The systemd unit writes it too. */
 export const LAST_END_FILE = "last-end";
 
-/** Where the binaries and what belongs to them lie: those of the package, and those that `roomd setup` copies from a checkout. */
+/** Directories of the binaries and their files: of the package, and of a copy that `roomd setup` makes from a checkout. */
 export const PACKAGED = "/usr/lib/roomd";
 export const INSTALLED = "/usr/local/lib/roomd";
 export const INSTALLED_LINK = "/usr/local/bin/roomd";
 export const INSTALLED_UNIT = "/etc/systemd/system/roomd.service";
-/** Where what is changed of the unit lies. */
+/** Directory of the unit's drop-ins. */
 export const UNIT_CHANGES = `${INSTALLED_UNIT}.d`;
-/** Where the package keeps the binaries of before an upgrade until the new ones have answered. */
+/** Directory in which the package keeps the previous binaries during an upgrade, until the new ones have answered. */
 export const PREVIOUS = join(PACKAGED, "previous");
 /** The change of the unit by which those run. */
 export const PREVIOUS_UNIT_CHANGE = "/usr/share/roomd/previous-version.conf";
-/** Read by the package's purge: what of roomd lies elsewhere than in the usual directories, a path a line. */
+/** Read by the package's purge: paths of roomd outside of the usual directories, one per line. */
 export const PURGE_LIST = "/var/lib/roomd/purge";
 
-/** Beside the database, which names the files in it. */
+/** In the database's directory; the database names the files in it. */
 export const AUDIT_DAYS = "audit";
 
-/** In a sandbox's directory: what its disk lies over is named relative to it. */
+/** In a sandbox's directory: backing files of its disk are named relative to it. */
 export const BASE = "base";
 
 export interface SandboxPaths {
   /** Kept until the sandbox is destroyed: disk, saved memory and logs. */
   directory: string;
   overlay: string;
-  /** Directory of what it has of its template. */
+  /** Directory of its files from the template. */
   base: string;
   /** Memory and devices while it hibernates, and by which it is whole. */
   memory: string;
@@ -51,23 +51,23 @@ export interface SandboxPaths {
   qmp: string;
   qmp_spare: string;
   console: string;
-  /** Where vhost-device-vsock serves QEMU. */
+  /** Socket on which vhost-device-vsock serves QEMU. */
   vsock_device: string;
-  /** Where the host meets the guest; `_<port>` is added for the ports that the host listens on. */
+  /** Socket between host and guest; `_<port>` is added for the ports that the host listens on. */
   vsock: string;
   virtiofs: string;
-  /** The stand-in drive of a machine of the pool, while it rehearses. */
+  /** The stand-in drive of a pool machine during its rehearsal. */
   rehearsal: string;
   processes: string;
-  /** What of its kernel a machine is given that loads a snapshot, until it is there. */
+  /** Head of its kernel, given to a machine that loads a snapshot; removed after the machine has started. */
   kernel_head: string;
   vmm_log: string;
-  /** The root file system that its QEMU sees, and the table of what is mounted there. */
+  /** The root file system that its QEMU sees, and the table of its mounts. */
   own_root: string;
   own_mounts: string;
 }
 
-/** Where what was saved of a guest lies: its disk's layers, what they lie over, its memory, and what says that it is whole. */
+/** Parts of a saved guest: its disk's layers, their backing files, its memory, and the completion mark. */
 export type SavedPaths = Pick<SandboxPaths, "directory" | "base" | "memory" | "saved">;
 
 function savedPaths(directory: string): SavedPaths {
@@ -79,7 +79,7 @@ function savedPaths(directory: string): SavedPaths {
   };
 }
 
-/** Where a checkpoint's own files are: its drive, and what the database had of its room. */
+/** A checkpoint's own files: its drive, and the database rows of its room. */
 export interface CheckpointPaths {
   directory: string;
   drive: string;
@@ -95,14 +95,14 @@ export type Paths = ReturnType<typeof makePaths>;
 /** Throws when runtime_dir is too long for the sockets in it. */
 export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
   const { data_dir: data, runtime_dir: runtime } = dirs;
-  // Asked for again and again: put together of what is a path already, which costs a tenth of joining it.
+  // Called often: built from existing paths, a tenth of the cost of joining.
   const guestPaths = (kept: string, live: string, sandboxId: string): SandboxPaths => {
     const directory = `${kept}/${sandboxId}`;
     const sockets = `${live}/${sandboxId}`;
     const [vm, vsock, fs] = [`${sockets}/vm`, `${sockets}/vsock`, `${sockets}/fs`];
     return {
       ...savedPaths(directory),
-      // Of a name that no other has: layers of several may come to lie in one directory.
+      // A unique name: layers of several sandboxes may end up in one directory.
       overlay: `${directory}/disk-${sandboxId}.qcow2`,
       console_log: `${directory}/console`,
       runtime: sockets,
@@ -131,10 +131,10 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     /** Closed days of the audit. */
     audit_days: join(data, AUDIT_DAYS),
     tls: join(data, "tls"),
-    /** What this host knows of itself as one of several. */
+    /** This host's record of its cluster membership. */
     cluster: join(data, "cluster"),
     host_id: join(data, "host_id"),
-    /** What `roomd setup` keeps: the first keys, in lines NAME=VALUE. */
+    /** File of `roomd setup`: the first keys, in lines NAME=VALUE. */
     first_keys: join(data, "setup.env"),
     /** The log of a daemon that `roomd setup` has started in the background. */
     daemon_log: join(data, "daemon.log"),
@@ -146,32 +146,35 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     /** A directory for each owner. */
     kept_roots: join(data, "template-cache", "roots"),
     kept_roots_of: (owner: string | null) => join(data, "template-cache", "roots", owner ?? "host"),
-    /** Those that organizations had built, a directory for each organization. */
+    /** Templates built for organizations, a directory for each organization. */
     org_templates: join(data, "org-templates"),
     templates_of: (owner: string | null) =>
       owner === null ? join(data, "templates") : join(data, "org-templates", owner),
     /** `owner` is an organization; null: the host. */
     template: (templateId: string, owner: string | null = null) => join(paths.templates_of(owner), templateId),
     rooms: join(data, "rooms"),
-    /** The room's one shared directory; virtiofsd serves it and the drive calls stay beneath it. Nearly every call asks for it: join would take longer. */
+    /**
+     * The room's one shared directory; virtiofsd serves it and the drive calls stay beneath it. Nearly every call needs it: join would take
+     * longer.
+     */
     drive: (roomUid: string) => `${paths.rooms}/${roomUid}/drive`,
     room: (roomUid: string) => join(data, "rooms", roomUid),
-    /** What was taken of the room's sandboxes; it goes with the room. */
+    /** Snapshots of the room's sandboxes; deleted with the room. */
     snapshots: (roomUid: string) => join(data, "rooms", roomUid, "snapshots"),
     snapshot: (roomUid: string, snapshotId: string) => savedPaths(join(paths.snapshots(roomUid), snapshotId)),
-    /** What was taken of the room as a whole; it goes with the room. */
+    /** Checkpoints of the room; deleted with the room. */
     checkpoints: (roomUid: string) => join(data, "rooms", roomUid, "checkpoints"),
     checkpoint: (roomUid: string, checkpointId: string) =>
       checkpointPaths(join(paths.checkpoints(roomUid), checkpointId)),
     /** There as long as a room is being made of a checkpoint and has no row. */
     unborn: (roomUid: string) => join(data, "rooms", roomUid, "unborn"),
-    /** The drive that is to take the place of the room's, while that is turned back. */
+    /** The drive that replaces the room's during a restore. */
     turned_drive: (roomUid: string) => join(data, "rooms", roomUid, "turned"),
-    /** What the room has no more, under names of their own until it is erased. */
+    /** Former parts of the room, under unique names until they are erased. */
     former: (roomUid: string) => join(data, "rooms", roomUid, "former"),
     /** Further names of a drive's files, while it is made of a checkpoint. */
     drive_links: (roomUid: string) => join(data, "rooms", roomUid, "links"),
-    /** What is packed of it while it moves to another host. */
+    /** Its packed state while it moves to another host. */
     departing: (roomUid: string) => {
       const directory = join(data, "rooms", roomUid, "departing");
       return { directory, store: join(directory, "drive"), state: join(directory, "state.ndjson") };
@@ -186,7 +189,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
         ...{ drive: join(room, "drive"), links: join(room, "links") },
         /** A directory for each sandbox that goes along. */
         sandboxes: join(directory, "sandboxes"),
-        /** There once all of it is: what was said of the room. */
+        /** Written when the room is complete: the description of the room. */
         whole: join(directory, "room.json"),
       };
     },
@@ -202,7 +205,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
         scratch: { directory: scratch, drive: join(scratch, "drive"), links: join(scratch, "links") },
       };
     },
-    /** What screens of the room's sandboxes showed; it goes with the room. */
+    /** Recordings of the screens of the room's sandboxes; deleted with the room. */
     recordings: (roomUid: string) => join(data, "rooms", roomUid, "recordings"),
     retired: join(data, "retired"),
     retired_room: (roomUid: string) => join(data, "retired", roomUid),
@@ -226,19 +229,19 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     backup_lock: join(data, "backup.lock"),
     /** The database as it was, while it is not known whether a newer version works with it. */
     before_upgrade: join(data, "before-upgrade"),
-    /** Where a backup is put together, and where one is unpacked: nothing of the service is there. */
+    /** Working directory of a backup or a restore: it contains nothing of the service. */
     backup: join(data, "backup"),
-    /** What became of the last backup to an object store. */
+    /** Result of the last backup to an object store. */
     backup_state: join(data, "backup-s3.json"),
     last_end: join(runtime, LAST_END_FILE),
     /** There after an end for a disk failure, until the database is written again. A reboot removes it, and the kernel's pages with it. */
     disk_failed: join(runtime, "disk-failed"),
-    /** There while the daemon is told to save all sandboxes before it ends. */
+    /** Present while the daemon is requested to save all sandboxes before it ends. */
     hibernate_all: join(runtime, "hibernate-all"),
     probe: join(runtime, "probe.json"),
     verified_templates: join(runtime, "verified-templates.json"),
     sandbox: (sandboxId: string) => guestPaths(paths.sandboxes, paths.guests, sandboxId),
-    /** A guest that a template build starts beside a running daemon, which must not take it for a leftover of its own. */
+    /** A guest that a template build starts concurrently with a daemon, which must not treat it as a leftover of its own. */
     trial: (sandboxId: string) => guestPaths(paths.trials, paths.trial_guests, sandboxId),
     /** A guest that makes a film. */
     film: (sandboxId: string) => guestPaths(paths.films, paths.film_guests, sandboxId),
@@ -254,7 +257,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
   return paths;
 }
 
-/** Everything of the service in its two directories, whatever else lies there. */
+/** All paths of the service in its two directories, without foreign files. */
 export function everythingOf(paths: Paths): string[] {
   const files = Object.values(paths).filter((path) => typeof path === "string");
   const inside = files.filter((path) => path !== paths.data && path !== paths.runtime);

@@ -1,4 +1,4 @@
-/** Counted places: how many of something each name may have at once. When none is left the caller is refused. */
+/** Concurrency limit per name. When no slot is free the caller is refused. */
 import type { ServiceError } from "./service-error.ts";
 
 export class Places {
@@ -11,7 +11,7 @@ export class Places {
     this.#refusal = refusal;
   }
 
-  /** Takes so many; what is returned gives them back, once. Throws the refusal. */
+  /** Takes `count` slots; the returned function releases them, once. Throws the refusal. */
   take(name: string, count = 1): () => void {
     const before = this.#taken.get(name) ?? 0;
     if (before + count > this.#most) throw this.#refusal();

@@ -1,4 +1,4 @@
-/** Owns the published value: one writer, any number of readers, each waiting on a predicate with a deadline. */
+/** A published value: one writer, any number of readers, each waiting on a predicate with a deadline. */
 import { startTimer, stopTimer } from "./clock.ts";
 
 interface Waiter<T> {
@@ -60,7 +60,7 @@ export class Published<T> {
   }
 }
 
-/** Settles like `promise`, or rejects with DeadlineError after `deadlineMs`. The work itself goes on. */
+/** Settles like `promise`, or rejects with DeadlineError after `deadlineMs`. The work itself continues. */
 export async function within<T>(promise: Promise<T>, deadlineMs: number, what: string): Promise<T> {
   let timer: Timer | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -73,7 +73,7 @@ export async function within<T>(promise: Promise<T>, deadlineMs: number, what: s
   }
 }
 
-/** Settles like `work`, or rejects as soon as the signal is given. The work itself goes on. */
+/** Settles like `work`, or rejects as soon as the signal is given. The work itself continues. */
 export async function unlessGivenUp<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const givenUp = Promise.withResolvers<never>();
   const refuse = () => givenUp.reject(new DeadlineError("the wait was given up"));

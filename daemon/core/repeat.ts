@@ -1,10 +1,10 @@
-/** Repeats a task, never twice at once. What one time throws does not keep the next from coming. */
+/** Periodic tasks without concurrent runs. An error of one run does not prevent the next. */
 import { startInterval, startTimer, stopTimer } from "./clock.ts";
 
 /** However short the interval is. */
 const SHORTEST_MS = 250;
 
-/** Does it at once, and again so long after the end of each time; what is returned ends that. `work` must not reject. */
+/** Runs immediately, and again `intervalMs` after the end of each run; the returned function stops it. `work` must not reject. */
 export function repeat(intervalMs: number, work: () => Promise<void>): () => void {
   let timer: Timer | undefined;
   let stopped = false;
@@ -19,7 +19,7 @@ export function repeat(intervalMs: number, work: () => Promise<void>): () => voi
   };
 }
 
-/** Does what takes no time every so often; what is returned ends that. What it throws is heard, and nobody else's trouble. */
+/** Runs a short synchronous task at an interval; the returned function stops it. Its errors go to `onError` only. */
 export function every(intervalMs: number, work: () => void, onError: (error: unknown) => void): () => void {
   const timer = startInterval(() => {
     try {

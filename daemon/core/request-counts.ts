@@ -1,17 +1,17 @@
-/** Owns how many requests were answered, and how long that took: by door, operation and class of status, never by who asked. */
+/** Counts and durations of answered requests: by transport, operation and class of status, never by caller. */
 import type { Source } from "../../shared/api/audit.ts";
 import type { ErrorCode } from "../../shared/api/errors.ts";
 import { Histogram } from "./histogram.ts";
 
-/** From what is answered out of memory to the longest wait. */
+/** From an answer out of memory to the longest wait. */
 const BOUNDS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 
 export interface RequestCount {
   door: Source;
   operation: string;
-  /** How many were answered with 1xx, 2xx, …: the first is none's. */
+  /** Number of answers with 1xx, 2xx, …: the first is always 0. */
   classes: number[];
-  /** Until the answer begins, in seconds. */
+  /** Time to the start of the answer, in seconds. */
   durations: Histogram;
 }
 

@@ -1,14 +1,14 @@
 /**
- * Owns how many calls are under way about each room, by its name: who moves a room waits for those that found it before. A call whose
- * client has not sent all of it has done nothing yet: it is waited for a moment, and then told that the room moves.
+ * Calls in progress per room, by its name: the move of a room waits for the calls that found the room before. A call that its client has
+ * not sent completely has no effect yet: the move waits for it shortly, then the call fails with room_moving.
  */
 
 import { startTimer, stopTimer } from "./clock.ts";
 import { ServiceError } from "./service-error.ts";
 
-/** What a call may take longer than others, such as starting a sandbox, is waited for so long. */
+/** Time for calls that may take long, such as starting a sandbox. */
 const PATIENCE_MS = 60_000;
-/** For what a client still sends. */
+/** Time for requests that are still being sent. */
 const COMING_MS = 3_000;
 
 interface Room {
@@ -18,7 +18,7 @@ interface Room {
 
 /** A call about a room. */
 export interface RoomCall {
-  /** Does what waits for the client to send something; the signal is given where that is waited for no longer, with why. */
+  /** Runs the part of a call that waits for client data; the signal is aborted, with the reason, when the wait is over. */
   coming<T>(work: (over: AbortSignal) => Promise<T>): Promise<T>;
   /** It has had its answer. */
   leave(): void;
@@ -26,7 +26,7 @@ export interface RoomCall {
 
 interface UnderWay {
   count: number;
-  /** Of those that are still being sent. */
+  /** Of requests that are still being sent. */
   coming: Set<AbortController>;
 }
 
@@ -62,7 +62,7 @@ export class RoomCalls {
     };
   }
 
-  /** Resolves once there are no more than so many. Rejects with invalid_state where they go on for long. */
+  /** Resolves when at most `most` calls are in progress. Rejects with invalid_state if they take longer than `patienceMs`. */
   async untilDone(room: Room, most: number, patienceMs = PATIENCE_MS): Promise<void> {
     const key = keyOf(room);
     const done = Promise.withResolvers<void>();
@@ -73,7 +73,7 @@ export class RoomCalls {
       const moving = new ServiceError("room_moving", { detail: "The room moves, and the call had not come whole." });
       for (const over of this.#underWay.get(key)?.coming ?? []) over.abort(moving);
     };
-    // What comes later finds that the room moves.
+    // Later calls find that the room is moving.
     const cutting = startTimer(cut, Math.min(this.#comingMs, patienceMs));
     const timer = startTimer(() => done.reject(stillCalled(room, this.#count(key) - most)), patienceMs);
     this.#waiting.add(look);

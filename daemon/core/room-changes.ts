@@ -1,10 +1,10 @@
-/** Rooms whose current state clients follow: each client is woken after a possible change, so that no client polls. */
+/** Wake-ups for clients that follow a room's current state: each is woken after a possible change, so that no client polls. */
 import type { RoomUid } from "../../shared/ids.ts";
 import type { Bells, Wait } from "./bells.ts";
 import { startTimer } from "./clock.ts";
 
 const BELL = "now";
-/** Commits that tell no room, such as of requests that have expired, are looked for in all rooms after this time: each look takes a while. */
+/** Commits that name no room, such as of expired requests, are checked for in all rooms at this interval: each check takes a while. */
 const ELSEWHERE_MS = 2000;
 
 interface Followed {
@@ -30,7 +30,7 @@ export class RoomChanges {
     });
   }
 
-  /** Something of the room may have changed: a wait or a command has begun or ended, or an agent is gone. */
+  /** Something of the room may have changed: a wait or a command has started or ended, or an agent is gone. */
   changed(roomUid: RoomUid): void {
     const room = this.#rooms.get(roomUid);
     if (!room) return;
@@ -56,7 +56,7 @@ export class RoomChanges {
     this.#rooms.set(roomUid, room);
   }
 
-  /** Whether any client is left. */
+  /** Whether any client remains. */
   leave(roomUid: RoomUid): boolean {
     const room = this.#rooms.get(roomUid);
     if (room && --room.clients > 0) return true;

@@ -1,4 +1,4 @@
-/** A room as other nouns know it: enough to work in it, nothing of how it is stored. */
+/** A room as other nouns know it: enough to work in it, independent of its storage. */
 import type { RoomState } from "../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Caller } from "./operation.ts";
@@ -11,22 +11,22 @@ export interface RoomTarget {
   state: RoomState;
   drive_directory: string;
   drive_limit_bytes: number;
-  /** It is to be what it was at a checkpoint, and is not yet. */
+  /** A restore to a checkpoint is in progress. */
   is_turning: boolean;
   /** It goes to another host. */
   is_moving: boolean;
 }
 
-/** Finds a room of the caller's organization. Throws room_not_found, also for what another organization owns. */
+/** Finds a room of the caller's organization. Throws room_not_found, also for another organization's room. */
 export type FindRoom = (caller: Caller, roomId: string) => RoomTarget;
 
-/** Throws room_moving: nobody gets to a room of which it is not known which host has it next. */
+/** Throws room_moving: a room has no access while its next host is undecided. */
 export function requireHere(room: Pick<RoomTarget, "room_id" | "is_moving">): void {
   if (!room.is_moving) return;
   throw new ServiceError("room_moving", { detail: `Room ${room.room_id} is on its way to another host.` });
 }
 
-/** Throws room_destroying, and not_ready while it is turned back: what would be lost with it is not taken. */
+/** Throws room_destroying, and not_ready during a restore, which would discard the change. */
 export function requireActive(room: Pick<RoomTarget, "room_id" | "state" | "is_turning">): void {
   requireLive(room);
   if (!room.is_turning) return;

@@ -1,4 +1,4 @@
-/** Owns text that lies where others can read it: encrypted and authenticated by a key that does not lie there. */
+/** Authenticated encryption of text in readable places, with a key stored elsewhere. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 
 const CIPHER = "aes-256-gcm";
@@ -11,7 +11,7 @@ export function sealingKey(secret: string | Uint8Array, purpose: string): Buffer
   return Buffer.from(hkdfSync("sha256", secret, "", purpose, SEAL_KEY_BYTES));
 }
 
-/** In base64. What it is `about` is not in it, and must be said again to open it. */
+/** In base64. `about` is authenticated but not stored, and must be given again to open it. */
 export function sealText(key: Uint8Array, text: string, about = ""): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(about));
@@ -19,7 +19,7 @@ export function sealText(key: Uint8Array, text: string, about = ""): string {
   return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString("base64");
 }
 
-/** Throws where it was sealed by another key, about something else, or changed. */
+/** Throws if it was sealed with another key or another `about`, or changed. */
 export function openText(key: Uint8Array, sealed: string, about = ""): string {
   const bytes = Buffer.from(sealed, "base64");
   const [nonce, tag] = [bytes.subarray(0, NONCE_BYTES), bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)];

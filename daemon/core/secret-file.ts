@@ -1,4 +1,4 @@
-/** Owns secrets of the configuration, each in a file of its own, so that the configuration can be shown. */
+/** Secrets of the configuration, each in a separate file, so that the configuration can be shown. */
 import { readFileSync } from "node:fs";
 import { type Config, ConfigError, type ConfigKey } from "./config.ts";
 import { describeError } from "./service-error.ts";
@@ -6,7 +6,7 @@ import { describeError } from "./service-error.ts";
 type SecretKey = Extract<ConfigKey, `${string}_file`> &
   { [K in ConfigKey]: Config[K] extends string ? K : never }[ConfigKey];
 
-/** What the file holds that a key names; null where the key names none. Throws ConfigError, also where the file is empty. */
+/** Content of the file that a key names; null if the key is empty. Throws ConfigError, also if the file is empty. */
 export function secretIn(config: Config, key: SecretKey): string | null {
   const file = config[key];
   if (file === "") return null;

@@ -1,9 +1,9 @@
-/** Owns making certificates that vouch for themselves, and their keys. Who keeps one, and for how long, is elsewhere. */
+/** Generator of self-signed certificates and their keys. Their storage and lifetime are elsewhere. */
 import { createPrivateKey, createPublicKey, randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-/** Clocks of those who check it may be a little behind. */
+/** Clocks of verifiers may be a little behind. */
 const BACKDATE_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
@@ -11,7 +11,7 @@ export interface SelfSigned {
   commonName: string;
   /** Names and addresses that it is good for. */
   names: readonly string[];
-  /** For what it is shown: by a server, or by a client too. */
+  /** Extended key usages: of a server, and of a client too. */
   usages: readonly ("serverAuth" | "clientAuth")[];
   validDays: number;
   now: number;
@@ -28,7 +28,7 @@ export async function newPrivateKey(): Promise<string> {
 
 /** A certificate of the key, which newPrivateKey has made; both as PEM. */
 export async function selfSigned(key: string, wanted: SelfSigned): Promise<string> {
-  await import("reflect-metadata"); // the library asks for it when it is loaded
+  await import("reflect-metadata"); // required by the library when it is loaded
   const x509 = await import("@peculiar/x509");
   const keys = await pairOf(key);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({

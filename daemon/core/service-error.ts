@@ -1,4 +1,4 @@
-/** Owns the one error that verbs throw. It knows codes, not HTTP; errors.ts gives it status and words. */
+/** The one error that verbs throw. It has codes, independent of HTTP; errors.ts gives it status and text. */
 import type { ErrorCode, FieldError } from "../../shared/api/errors.ts";
 
 interface ServiceErrorOptions {
@@ -7,11 +7,11 @@ interface ServiceErrorOptions {
   details?: Record<string, unknown>;
   errors?: FieldError[];
   hint?: string | undefined;
-  /** It is the path that names what is wrong. */
+  /** The invalid field is in the path. */
   inPath?: boolean;
   /** False: the first attempt may have taken effect, so that a retry could repeat it, although the code is retryable in general. */
   retryable?: false;
-  /** When to come back, for what is worth trying again. */
+  /** Delay before a retry, for retryable errors. */
   retryAfterSeconds?: number;
   cause?: unknown;
 }
@@ -44,7 +44,7 @@ export function describeError(error: unknown): string {
   return parts.join(" ← ");
 }
 
-/** What callers may be told of an error that was not theirs: inner text never leaves the host. */
+/** Message for callers about an error that they did not cause: internal text never leaves the host. */
 export function saidOf(error: unknown): string {
   return error instanceof ServiceError ? error.message : "Something went wrong, and the service's log says what.";
 }

@@ -1,7 +1,7 @@
-/** Owns what may be there already: waiting for that costs a call more than having it, so nobody waits. */
+/** Values that may already be present: awaiting a present value would cost a call more than the value. */
 export type Soon<T> = T | Promise<T>;
 
-/** Goes on with a value at once where it is there. */
+/** Continues synchronously if the value is present. */
 export function onceThere<T, Next>(value: Soon<T>, next: (value: T) => Next): Soon<Next> {
   return value instanceof Promise ? value.then(next) : next(value);
 }

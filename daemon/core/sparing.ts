@@ -1,16 +1,16 @@
-/** Owns looking at what may take long to look at, and is asked for by whoever likes: so seldom that nobody is held up. */
+/** Cost-limited cache of an expensive check that any caller may request: so rare that it blocks no other work. */
 import { monotonicMs } from "./clock.ts";
 
-/** What is so short is looked at each time. */
+/** A shorter check is not cached. */
 const SHORT_MS = 5;
-/** So many looks in a row were longer, before any is spared: the first ones are, and any may be beside other work. */
+/** Number of consecutive slow checks before caching: the first ones are slow, and any may run alongside other work. */
 const LONG_IN_A_ROW = 3;
 /** Of the time, at most this part goes by with looking, while an answer is not too old by then. */
 const SHARE = 1 / 100;
 /** No answer is older, however long a look takes. */
 const OLDEST_MS = 5_000;
 
-/** Makes what says what `look` finds, and, where looks take long, what the last one found a while ago. */
+/** Returns a version of `look` that returns its last result, while calls are slow, until it has expired. */
 export function sparingly<T>(look: () => T): () => T {
   const took: number[] = [];
   let found: { value: T; until: number } | null = null;

@@ -1,6 +1,6 @@
 /**
- * Owns sequences of steps with undo: each step registers how it is undone before the next begins, is timed,
- * and on a failure everything done so far is undone in reverse.
+ * Sequences of steps with undo: each step registers its undo before the next starts, is timed, and on a failure all steps so far are undone
+ * in reverse.
  */
 
 import { monotonicMs } from "./clock.ts";
@@ -11,14 +11,14 @@ export interface Step<Context> {
   name: string;
   /** Does the step. May run twice. */
   run(context: Context): Promise<void>;
-  /** Undoes it, or what a half-done run left. May run twice, and when the step never ran. */
+  /** Undoes it, or the leftovers of a partial run. May run twice, and if the step never ran. */
   undo(context: Context): Promise<void>;
 }
 
 export class StepError extends Error {
   override name = "StepError";
   readonly step: string;
-  /** Steps of which something is left, because they could not be undone. */
+  /** Steps with leftovers, because they could not be undone. */
   readonly not_undone: readonly string[];
   constructor(step: string, cause: unknown, notUndone: readonly string[]) {
     super(`${step}: ${describeError(cause)}`, { cause });
@@ -29,8 +29,8 @@ export class StepError extends Error {
 
 /**
  * Runs the steps in order and returns the milliseconds of each as `{<name>_ms}`.
- * On a failure undoes the failed step and all before it, in reverse, and throws StepError. No step begins once `signal`
- * is aborted; what ends one that is under way is up to whoever aborts.
+ * On a failure undoes the failed step and all before it, in reverse, and throws StepError. No step starts after `signal` is aborted; ending
+ * a step in progress is up to the caller that aborts.
  */
 export async function runSteps<Context>(
   steps: readonly Step<Context>[],
@@ -54,10 +54,7 @@ export async function runSteps<Context>(
   return timings;
 }
 
-/**
- * Undoes the steps in reverse, and returns the names of those that could not be. Such a one is reported and does not keep
- * the others from it.
- */
+/** Undoes the steps in reverse, and returns the names of those that failed. A failure is reported and does not stop the others. */
 export async function undoSteps<Context>(
   steps: readonly Step<Context>[],
   context: Context,

@@ -1,4 +1,4 @@
-/** Owns how often something was done, how often it failed, and how long it took. */
+/** Statistics of an activity: successes, failures, and durations. */
 
 import { monotonicMs } from "./clock.ts";
 import { Histogram } from "./histogram.ts";

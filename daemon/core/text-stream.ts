@@ -1,7 +1,10 @@
-/** Owns a long text as an answer: each piece of it is made when it is asked for, in a turn of its own, and none is kept for who takes nothing. */
+/**
+ * A long text as a response: each piece is made on demand, in a separate turn of the event loop; nothing is buffered for a client that does
+ * not read.
+ */
 import { loopTime, Pieces } from "./loop/index.ts";
 
-/** `over` is called once nobody takes any more of it. */
+/** `over` is called when reading has ended. */
 export function textStream(
   pieces: AsyncIterator<string> | Iterator<string>,
   over: () => Promise<void> = async () => {},

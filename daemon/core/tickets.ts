@@ -1,6 +1,6 @@
 /**
- * Owns tickets: each opens one thing of a sandbox without an API key, as browsers do, for a short time. Only their hashes are kept, and
- * only in memory: a restart ends them all.
+ * Tickets: each opens one resource of a sandbox without an API key, as browsers need, for a short time. Only their hashes are stored, in
+ * memory: a restart ends them all.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { KeyId } from "../../shared/ids.ts";
@@ -9,10 +9,10 @@ import { type Caller, type KeyCall, trialCall } from "./operation.ts";
 
 const LIFE_MS = 10 * 60_000;
 const SECRET_BYTES = 32;
-/** More than a key needs at once; its oldest go first, and nobody else's. */
+/** More than a key needs concurrently; above it, only the key's own oldest tickets are evicted. */
 export const MOST_OF_A_KEY = 256;
 
-/** What a ticket opens. */
+/** The resource that a ticket opens. */
 interface Goal {
   sandbox_id: string;
 }
@@ -24,23 +24,23 @@ export interface Kept<G extends Goal> {
   until: number;
 }
 
-/** What tells whether a ticket is still good. */
+/** Dependencies of the check whether a ticket is still valid. */
 export interface TicketDeps {
   /** Whether a key that was good is so still. */
   isCurrentKey(keyId: KeyId): boolean;
   sandboxes: { find(call: KeyCall, params: Record<string, string>): { row: { sandbox_id: string } } };
 }
 
-/** Stands in tickets of a host that is one of several, and leads to it. */
+/** Mark in tickets of a host of several, which routes them to it. */
 export function ticketMark(hostId: string): string {
   return createHash("sha256").update(`ticket ${hostId}`).digest("base64url").slice(0, MARK_CHARACTERS);
 }
 
 const MARK_CHARACTERS = 8;
-/** How tickets begin: of a terminal, of a screen with its keyboard, and of one that is only looked at. */
+/** Prefixes of tickets: of a terminal, of a screen with its keyboard, and of a view-only screen. */
 export const TICKET_PREFIXES = ["ttk_", "sdt_", "svt_"] as const;
 type TicketPrefix = (typeof TICKET_PREFIXES)[number];
-/** What follows that, as a pattern; what looks as a ticket is kept from whom it does not concern. */
+/** Pattern of the part after the prefix; used to hide anything that looks like a ticket from unrelated readers. */
 export const AFTER_PREFIX = `(?:[\\w-]{${MARK_CHARACTERS}}\\.)?[\\w-]{${Math.ceil((SECRET_BYTES * 4) / 3)}}`;
 const MARKED = new RegExp(`^[a-z]+_([\\w-]{${MARK_CHARACTERS}})\\.`);
 
@@ -48,7 +48,7 @@ const MARKED = new RegExp(`^[a-z]+_([\\w-]{${MARK_CHARACTERS}})\\.`);
 export const markOf = (token: string): string | null => MARKED.exec(token)?.[1] ?? null;
 
 export class Tickets<G extends Goal> {
-  /** What follows the prefix. */
+  /** The part after the prefix. */
   readonly #mark: string;
   /** By their hashes, in the order in which they were made. */
   readonly #kept = new Map<string, Kept<G>>();
@@ -60,7 +60,7 @@ export class Tickets<G extends Goal> {
     this.#mark = mark === null ? "" : `${mark}.`;
   }
 
-  /** `prefix`: how it begins, by which people tell it from others. All its characters may stand in a WebSocket's subprotocol, and in a URL. */
+  /** `prefix`: the kind of ticket, recognizable to people. All characters are valid in a WebSocket's subprotocol, and in a URL. */
   make(prefix: TicketPrefix, caller: Caller, goal: G): { token: string; expires_at: string } {
     this.#sweep();
     const token = prefix + this.#mark + randomBytes(SECRET_BYTES).toString("base64url");
@@ -74,13 +74,13 @@ export class Tickets<G extends Goal> {
     return { token, expires_at: at(wallMs() + LIFE_MS) };
   }
 
-  /** Who made the ticket, and for what; null for one that is none. */
+  /** The ticket's maker and goal; null for an invalid one. */
   find(token: string): Kept<G> | null {
     const kept = this.#kept.get(hashOf(token));
     return kept && kept.until > monotonicMs() ? kept : null;
   }
 
-  /** The same, while its key is good and its sandbox the one that the path names, which may have had another's name before. */
+  /** The same, if its key is valid and the path names its sandbox; the name may have belonged to another sandbox before. */
   open(token: string, params: Record<string, string>, { isCurrentKey, sandboxes }: TicketDeps): Kept<G> | null {
     const kept = this.find(token);
     if (!kept || !isCurrentKey(kept.caller.key_id)) return null;

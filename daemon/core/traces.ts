@@ -1,19 +1,19 @@
 /**
- * Owns what of its work a call tells to traces: spans, each within the one because of which it was done. Where they go is
- * domain/traces; where they go nowhere, a call only hands on the place in the trace that it came with.
+ * Spans of a call's work, each within its parent span. The export is in domain/traces; without an export, a call only forwards the trace
+ * context that it arrived with.
  */
 import type { TraceContext } from "../../shared/traceparent.ts";
 
 export type Attributes = Record<string, string | number | boolean | null | undefined>;
 
-/** Who is on the other side of a span: a caller, nobody, or who had sent what is read. */
+/** The remote side of a span: a caller, none, or the producer of the received data. */
 export type SpanKind = "server" | "internal" | "consumer";
 
 export interface SpanBegin {
   name: string;
   /** Absent: internal. */
   kind?: SpanKind;
-  /** Where it is in time, where it began before now: milliseconds since 1970. */
+  /** Start time, if it is before now: milliseconds since 1970. */
   at?: number;
   attributes?: Attributes;
 }
@@ -23,45 +23,45 @@ export interface SpanEnd {
   attributes?: Attributes;
   /** How long it took; until now if absent, and never longer. */
   duration_ms?: number;
-  /** What kind of error it ended with. */
+  /** The kind of error that it ended with. */
   problem?: string | null;
-  /** Whether that is the fault of who did it; true if absent. */
+  /** Whether the error is the fault of the performer of the work; true if absent. */
   isFault?: boolean;
   /** Other places that have to do with it. */
   links?: readonly TraceContext[];
 }
 
 export interface Span {
-  /** What is done within it continues this; null where there is no trace. */
+  /** Parent context for work within the span; null without a trace. */
   readonly context: TraceContext | null;
-  /** Whether anybody is told of it. */
+  /** Whether the span is exported. */
   readonly isTold: boolean;
   /** Again is nothing. */
   end(end?: SpanEnd): void;
 }
 
 export interface Traces {
-  /** A span within another; without one nothing is told. */
+  /** Starts a span within `parent`; without a parent nothing is exported. */
   begin(parent: TraceContext | null, begin: SpanBegin): Span;
-  /** The first span of a trace; whether there is one is the configuration's to say. */
+  /** The root span of a trace; the configuration decides whether there is one. */
   root(begin: SpanBegin): Span;
 }
 
 export const NO_SPAN: Span = { context: null, isTold: false, end: () => {} };
 
-/** Nobody is told of it; what is done within it continues what it was begun in. */
+/** A span that is not exported: work within it continues the given context. */
 export const untold = (context: TraceContext | null): Span =>
   context === null ? NO_SPAN : { context, isTold: false, end: () => {} };
 
-/** Nobody takes spans: what is done continues what it came with. */
+/** No export: work continues the context that it arrived with. */
 export const NO_TRACES: Traces = { begin: untold, root: () => NO_SPAN };
 
-/** Within a trace, or as the first of one: what only reads, or is not sure to be done, begins none. */
+/** Within a trace, or as a root span: work that only reads, or may not be carried out, starts none. */
 export function beginOrRoot(traces: Traces, parent: TraceContext | null, mayBeRoot: boolean, begin: SpanBegin): Span {
   return parent === null && mayBeRoot ? traces.root(begin) : traces.begin(parent, begin);
 }
 
-/** Of one call: its span begins when something first asks for it, since what it continues may stand in its fields. */
+/** Trace of one call: its span is created on first use, since the parent may be in the call's fields. */
 export class CallTrace {
   readonly #traces: Traces;
   readonly #begin: SpanBegin;
@@ -76,7 +76,7 @@ export class CallTrace {
     this.#begin = begin;
   }
 
-  /** What is done for this call continues this. */
+  /** Parent context for work of this call. */
   get context(): TraceContext | null {
     return this.#own.context;
   }
@@ -85,19 +85,22 @@ export class CallTrace {
     return this.#own.isTold;
   }
 
-  /** It is carried out, and changes something: without a trace it begins one. */
+  /** The call is carried out, and changes something: without a trace it starts one. */
   starts(): void {
     this.#mayBeRoot = true;
   }
 
-  /** It is about something of that place: what its caller said is continued, else this. */
+  /** The call concerns something of that context: it is the parent if the caller gave none, else a link. */
   follow(place: TraceContext | null): void {
     if (place === null) return;
     if (this.#parent === null && this.#span === null) this.#parent = place;
     else this.link(place);
   }
 
-  /** It answers what was done there: that is continued. Within one trace, and where nobody is to be told of that, the caller's is. */
+  /**
+   * The call answers work of that context, which becomes the parent. Within one trace, or if that context is not sampled, the caller's
+   * remains the parent.
+   */
   answer(place: TraceContext | null): void {
     const given = this.#parent;
     const isNear = given !== null && (given.trace_id === place?.trace_id || (given.sampled && !place?.sampled));
@@ -113,7 +116,7 @@ export class CallTrace {
     this.#links.push(place);
   }
 
-  /** `end` is asked only where somebody is told. */
+  /** Calls `end` only if the span is exported. */
   end(end: () => SpanEnd): void {
     if (this.isTold) this.#own.end({ ...end(), ...(this.#links ? { links: this.#links } : {}) });
   }
@@ -121,11 +124,11 @@ export class CallTrace {
   get #own(): Span {
     if (this.#span) return this.#span;
     const span = beginOrRoot(this.#traces, this.#parent, this.#mayBeRoot, this.#begin);
-    // Before it is carried out nothing continues it: who asks then is told what there is.
+    // Until the call is carried out nothing continues it: until then `NO_SPAN` is not cached.
     if (span !== NO_SPAN || this.#mayBeRoot) this.#span = span;
     return span;
   }
 }
 
-/** Of what is no call of anybody. */
+/** For work that belongs to no call. */
 export const untraced = (): CallTrace => new CallTrace(NO_TRACES, null, { name: "" });

@@ -3,7 +3,7 @@
 /** Resolves in the next turn. */
 export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** What `ask` said in this turn; asked again in a later one. */
+/** Caches the result of the callback within a turn of the event loop; a later turn calls it again. */
 export function onceATurn<T>(ask: () => T): () => T {
   let said: { value: T } | null = null;
   return () => {

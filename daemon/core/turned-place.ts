@@ -1,6 +1,6 @@
 /**
- * A place that one owner has at a time, and that owners take in turn without a wait. A refusal reserves the next turn for its owner, behind
- * those refused before, as long as the owner keeps asking. So an owner that asks the fastest cannot have the place again and again.
+ * A slot that one owner holds at a time, without waiting. A refusal reserves a later turn for its owner, after owners refused earlier, as
+ * long as the owner keeps retrying. So the fastest retrier cannot take the slot repeatedly.
  */
 
 import { monotonicMs } from "./clock.ts";

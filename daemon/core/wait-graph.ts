@@ -1,22 +1,22 @@
 /**
- * Owns who waits for whom in a room: an agent that waits for a reply waits for whom it asked, one at a barrier for those who
- * are missing. A wait that would close a cycle would never end, and is refused with the cycle. Pure, in memory: a wait is a
- * request that is being answered, and ends with it.
+ * Wait-for graph of a room: an agent that waits for a reply waits for the recipient of its request, one at a barrier for the missing
+ * agents. A wait that would close a cycle would never end, and is refused with the cycle. Pure, in memory: a wait is a request in progress,
+ * and ends with it.
  */
 
 import { monotonicMs } from "./clock.ts";
 import { ServiceError } from "./service-error.ts";
 
 export interface AgentWait {
-  /** Who waits: one agent, or several who arrive somewhere together. */
+  /** The waiting agents: one, or several that arrive somewhere together. */
   agents: readonly string[];
-  /** Whom they wait for, as it is now. */
+  /** The agents they currently wait for. */
   on(): readonly string[];
-  /** Names what is waited for: waits for the same wait for the same agents. Null: for nobody in particular. */
+  /** Id of the awaited thing: waits for the same thing wait for the same agents. Null: for no particular agent. */
   about(): string | null;
   /** When it began. */
   since: string;
-  /** What presence shows of it. */
+  /** Its form in presence. */
   shown: { type: "reply" | "barrier" | "inbox"; id: string | null };
 }
 
@@ -36,7 +36,7 @@ export class WaitGraph {
   readonly #counts = { agents: new Map<string, number>(), messages: new Map<string, number>() };
   readonly #changed: (roomUid: string) => void;
 
-  /** `changed` is called after a wait has begun or ended. */
+  /** `changed` is called after a wait has started or ended. */
   constructor(changed: (roomUid: string) => void = () => {}) {
     this.#changed = changed;
   }
@@ -84,12 +84,12 @@ export class WaitGraph {
     return () => this.#count(roomUid, "messages", -1);
   }
 
-  /** What an agent waits for. */
+  /** The waits of an agent. */
   waitsOf(roomUid: string, agentId: string): AgentWait["shown"][] {
     return [...(this.#rooms.get(roomUid)?.get(agentId) ?? [])].map(({ shown }) => shown);
   }
 
-  /** All waits of a room, each with everyone who waits. */
+  /** All waits of a room, each with all its agents. */
   all(roomUid: string): AgentWait[] {
     const waits = [...(this.#rooms.get(roomUid)?.values() ?? [])].flatMap((each) => [...each]);
     return [...new Set(waits)];
@@ -123,12 +123,12 @@ export class WaitGraph {
     if (used >= cap) throw tooMany("The room", kind, used, cap);
   }
 
-  /** From one of the wait's agents round to itself, or null. Each agent, and what is waited for, is looked at once. */
+  /** A cycle through one of the wait's agents, or null. Visits each agent, and each awaited thing, once. */
   #cycle(roomUid: string, wait: AgentWait): string[] | null {
     const room = this.#rooms.get(roomUid);
     const own = new Set(wait.agents);
     const [first = ""] = wait.agents;
-    /** By whom each was come to. */
+    /** Predecessor of each visited agent. */
     const from = new Map<string, string>();
     const looked = new Set([wait.about()]);
     const open = wait.on().map((next) => ({ by: first, next }));

@@ -1,14 +1,14 @@
 /**
- * Owns how a noun branches with its room: what of its rows a checkpoint takes, and how they come into another room, or back into
- * their own. A state is plain JSON. It names its columns, so that a later roomd knows them again and gives new ones their defaults.
+ * A noun's part in branching a room: its rows in a checkpoint, and their insertion into another room, or back into their own. A state is
+ * plain JSON. It names its columns, so that a later roomd recognizes them and gives new ones their defaults.
  *
- *   take      reads, some rows in each step; all nouns of one moment, while nothing of the room runs
- *   stage     writes the rows of a room to come, some in each commit: a state of 512 MiB takes seconds
- *   put       in the commit that makes that room: the rest, and what memory has of it
- *   replace   turns the room itself back: what it has now goes
- *   requireSpace  before a replace that nothing may keep from coming to its end: whether there is space for it; replace itself asks no more
- *   wake      after the commit of put or replace: who waits looks again, and timers are set anew
- *   accept    holds what came from outside, where anybody may have written it, against what take could have returned
+ *   take      reads, some rows in each step; all nouns at one moment, while nothing of the room runs
+ *   stage     writes the rows of a future room, some in each commit: a state of 512 MiB takes seconds
+ *   put       in the commit that makes that room: the rest, and its state in memory
+ *   replace   rolls the room itself back: its current rows are deleted
+ *   requireSpace  before a replace, which must not fail: checks that there is space; replace itself does not check again
+ *   wake      after the commit of put or replace: waiters look again, and timers are set again
+ *   accept    validates untrusted input against the states that take could have returned
  *
  * put and replace may run twice, and be rolled back, as every write. The caller of stage removes the rows if the room is not made.
  */
@@ -21,39 +21,39 @@ import { ServiceError } from "../core/service-error.ts";
 import { type Queries, rawQuery, rawStatement, rawValues, type Values } from "./client.ts";
 import type { Database } from "./transact.ts";
 
-/** A room that is filled or turned back. */
+/** A room that is filled or rolled back. */
 export interface BranchedRoom {
   room_uid: RoomUid;
   org_id: OrgId;
-  /** How long its time stood still: a deadline that was running is so much later. */
+  /** How long its time was suspended: a running deadline is later by this. */
   pausedMs: number;
 }
 
 export interface Branch<State> {
-  /** Throws quota_exceeded where there is more than a checkpoint can have. */
+  /** Throws quota_exceeded if there is more than a checkpoint can have. */
   take(queries: Queries, roomUid: RoomUid): Steps<State>;
   /** Nothing reads the room yet. Rejects with the signal's reason. */
   stage(state: State, room: BranchedRoom, over: AbortSignal): Promise<void>;
   put(queries: Queries, state: State, room: BranchedRoom): void;
-  /** Rooms with staged rows that were not made: a daemon before this one was ended meanwhile. */
+  /** Rooms with staged rows that were not made: the previous daemon ended in between. */
   strays(queries: Queries): RoomUid[];
   replace(queries: Queries, state: State, room: BranchedRoom): void;
   /** Throws quota_exceeded. */
   requireSpace(queries: Queries, state: State, room: BranchedRoom): void;
   wake(room: BranchedRoom): Promise<void>;
-  /** Throws Foreign (foreign.ts), and quota_exceeded where that is known already. */
+  /** Throws Foreign (foreign.ts), and quota_exceeded if that is known already. */
   accept(given: unknown, origin: Origin): Promise<State>;
 }
 
-/** Of what came from outside. */
+/** Origin of untrusted state. */
 export interface Origin {
-  /** When it was taken, as its file says. */
+  /** Time of the checkpoint, according to the file. */
   takenAtMs: number;
-  /** Whose it is once it is put; null: nobody puts it yet. */
+  /** Organization that will own it; null: not yet known. */
   org_id: OrgId | null;
 }
 
-/** Rows of one owner, without the column that says whose they are. */
+/** Rows of one owner, without the owner column. */
 export interface Rows {
   columns: string[];
   rows: Values[];
@@ -61,7 +61,7 @@ export interface Rows {
 
 /** A state is in memory as a whole, and once more while it is written. */
 const MOST_BYTES = 512 * 1024 ** 2;
-/** What a row takes beside its texts, more or less. */
+/** Approximate size of a row in addition to its texts. */
 const ROW_BYTES = 64;
 /** Rows of a step: up to 4 MiB. */
 const ROWS_AT_ONCE = 64;
@@ -101,7 +101,7 @@ export function* takeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid
 
 const bytesOf = (value: Value): number => (value === null ? 0 : Buffer.byteLength(String(value)));
 
-/** Makes of a column's values what they are in this room. */
+/** Converters of a column's values for this room. */
 type Changes = Record<string, (value: Value) => Value>;
 
 export function putRows(

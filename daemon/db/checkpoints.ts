@@ -1,11 +1,11 @@
 /**
- * Checkpoints: the database's log is written into the database, so that the log can restart. By itself SQLite does that in the commit that
- * makes the log long enough, which blocks the event loop for tens of milliseconds, and ignores a failure. So a dedicated thread
- * does it while commits continue. For the last pages the next commit waits, and the event loop does not. The thread also restarts the log, since
+ * Checkpoints: the database's log is written into the database, so that the log can restart. By default SQLite does that in the commit that
+ * makes the log long enough, which blocks the event loop for tens of milliseconds, and ignores a failure. So a dedicated thread does it
+ * while commits continue. For the last pages the next commit waits, and the event loop does not. The thread also restarts the log, since
  * the first write to it syncs its header.
  *
- * A failure is the last checkpoint (log-sync.ts has the reason): pages that were written into the file may be lost, and are in the log alone, which
- * therefore must not restart. A full disk only leaves the log as it is.
+ * A failure is the last checkpoint (log-sync.ts has the reason): pages that were written into the file may be lost, and are in the log
+ * alone, which therefore must not restart. A full disk only leaves the log as it is.
  */
 import { DiskFailure, unlessFull } from "../core/disk-failure.ts";
 import type { Connection } from "./client.ts";
@@ -69,7 +69,7 @@ export function makeCheckpoints(
     lose(`its thread has ended: ${message}`);
   };
   thread.postMessage({ places, file });
-  /** Pages in the log at the last request, and at the last one that a commit waited for. */
+  /** Log size in pages at the last request, and at the last one that a commit waited for. */
   let requestedAt = 0;
   let waitedAt = 0;
   const request = (): number => {

@@ -1,4 +1,4 @@
-/** Owns the database connection: the only import of bun:sqlite. */
+/** The database connection: the only import of bun:sqlite. */
 import { constants, Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -27,20 +27,20 @@ export interface Connection {
 }
 
 const writesOf = new WeakMap<Queries, () => number>();
-/** Of this process, past what owns the table. */
+/** Writes of this process that bypass the owner of the table. */
 const writesBeside = new WeakMap<Queries, number>();
 
-/** Differs from an earlier turn's when somebody has written to the database who is not the owner of the table. */
+/** Differs from an earlier turn's value if the database was written to by other code than the owner of the table. */
 export function othersWrites(queries: Queries): number {
   return (writesOf.get(queries)?.() ?? 0) + (writesBeside.get(queries) ?? 0);
 }
 
-/** Rows are about to change, or have, past what owns their table: nobody may go on with what is remembered of them. */
+/** Rows are about to change, or have, past the owner of their table: invalidates all caches of them. */
 export function noteOthersWrites(queries: Queries): void {
   writesBeside.set(queries, (writesBeside.get(queries) ?? 0) + 1);
 }
 
-/** Makes of a connection what `prepare` makes of it, the first time that it is asked for: statements that run again and again. */
+/** Memoizes `prepare` per connection: for statements that run repeatedly. */
 export function preparedBy<Statements>(prepare: (queries: Queries) => Statements): (queries: Queries) => Statements {
   const prepared = new WeakMap<Queries, Statements>();
   return (queries) => {
@@ -55,15 +55,15 @@ const clients = new WeakMap<Queries, Database>();
 export type Values = (string | number | null)[];
 
 /**
- * Makes what runs a statement with its values as they are, in the order of its placeholders: for the few that nearly every request
- * comes to, or that run for many rows in one turn, of which the query builder's own way takes longer than SQLite's.
+ * Returns a function that runs a statement with raw values, in the order of its placeholders: for the few statements of nearly every
+ * request, or that run for many rows in one turn, for which the query builder takes longer than SQLite.
  */
 export function rawStatement(queries: Queries, sql: string): (values: Values) => void {
   const statement = clientOf(queries).query<unknown, Values>(sql);
   return (values) => void statement.run(...values);
 }
 
-/** Makes what adds a row to a table, which the builder's own way does no differently. */
+/** Returns a function that inserts a row into a table, with the same effect as the query builder's. */
 export function rawInsert<Table extends SQLiteTable>(
   queries: Queries,
   table: Table,
@@ -77,7 +77,7 @@ export function rawInsert<Table extends SQLiteTable>(
 /** As many rows go by one statement: fewer cost more each, more gain little. */
 const ROWS_TOGETHER = 16;
 
-/** Makes what adds rows to a table, each by its values as they are stored, in the order of `columns`. */
+/** Returns a function that inserts rows into a table, each by its values as they are stored, in the order of `columns`. */
 export function rawInserts(
   queries: Queries,
   table: SQLiteTable,
@@ -106,7 +106,7 @@ export function rawQuery<Row>(queries: Queries, sql: string): (values: Values) =
   return (values) => statement.all(...values);
 }
 
-/** The same where the columns are not known beforehand: a row is its values, in the order of the statement. */
+/** The same for columns that are not known in advance: a row is its values, in the order of the statement. */
 export function rawValues(queries: Queries, sql: string): (values: Values) => Values[] {
   const statement = clientOf(queries).query<unknown, Values>(sql);
   return (values) => statement.values(...values) as Values[];
@@ -133,15 +133,15 @@ function logOf(state: { get(): LogState | null }): ReturnType<Connection["log"]>
 export const LOG_BYTES = 32 * 1024 ** 2;
 
 /**
- * Opens the database file, or one in memory for `:memory:`. Commits survive a power cut. SQLite writes the log into the file by
- * itself at no commit, since it ignores a failure there. `alone` is whether `close` does, and throws if the disk fails: then the log is all
- * that there is, and the process must end without closing. Beside a daemon that is left to the daemon, and the log stays.
+ * Opens the database file, or one in memory for `:memory:`. Commits survive a power cut. SQLite never writes the log into the file at a
+ * commit, since it ignores a failure there. If `alone`, `close` does, and throws if the disk fails: then the log is the only copy, and the
+ * process must end without closing. Concurrently with a daemon the daemon does it, and the log stays.
  */
 export function openConnection(file: string, { alone = true } = {}): Connection {
   const database = new Database(file, { create: true, strict: true });
-  // First: what follows waits for another process's write too.
+  // First: the following statements wait for another process's write too.
   database.run("PRAGMA busy_timeout = 5000");
-  // So that the file can shrink (shrink.ts). Said again, it would be a write.
+  // So that the file can shrink (shrink.ts). Setting it again would be a write.
   const { auto_vacuum } = database.query("PRAGMA auto_vacuum").get() as { auto_vacuum: number };
   if (auto_vacuum === 0) database.run("PRAGMA auto_vacuum = INCREMENTAL");
   for (const pragma of [
@@ -150,7 +150,7 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
     `journal_size_limit = ${alone ? LOG_BYTES : -1}`,
     "synchronous = FULL",
     "foreign_keys = ON",
-    // Else what a savepoint may have to put back is written to a file, page by page, for every write of a commit.
+    // Otherwise the rollback data of a savepoint are written to a file, page by page, for every write of a commit.
     "temp_store = MEMORY",
     "wal_autocheckpoint = 0",
   ]) {
@@ -215,7 +215,7 @@ function statementsOf(database: Database): () => void {
 export function withExclusive(file: string, busyMs: number, work: (connection: ExclusiveConnection) => void): void {
   const database = new Database(file, { create: false, readwrite: true });
   database.run(`PRAGMA busy_timeout = ${busyMs}`);
-  // Before the first read: the index of the log is in memory then, and not the one that others have written.
+  // Before the first read: then the index of the log is in memory, and not the file that others have written.
   database.run("PRAGMA locking_mode = EXCLUSIVE");
   database.run("PRAGMA synchronous = FULL");
   database.run("PRAGMA wal_autocheckpoint = 0");
@@ -253,7 +253,7 @@ export function quickCheck(file: string): string {
   }
 }
 
-/** A connection that only reads, beside one of this process that writes. */
+/** A read-only connection, in addition to one of this process that writes. */
 export interface Reading {
   queries: Queries;
   /** Runs `work`, which must not await, in one transaction: all that it reads is of one moment. */
@@ -275,7 +275,7 @@ const UNCHANGING_CACHE_KIB = 512;
 /** Name of the database that rows are copied from, while such a file is made. */
 export const COPIED_FROM = "service";
 
-/** Makes such a file with rows of another database. Nothing of it is synced, and a process that ends meanwhile leaves a part of it. */
+/** Makes such a file with rows of another database. It is not synced, and a process that ends during it leaves a partial file. */
 export function createUnchanging(file: string, from: string): Unchanging & Pick<Connection, "execute"> {
   const { SQLITE_OPEN_READWRITE, SQLITE_OPEN_CREATE, SQLITE_OPEN_URI } = constants;
   const database = new Database(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI);

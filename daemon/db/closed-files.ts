@@ -1,4 +1,4 @@
-/** Databases in files that never change, beside a connection's own: opened when they are read, and closed again after a while. */
+/** Databases in files that never change, in addition to a connection's own: opened when they are read, and closed again after a while. */
 import { join } from "node:path";
 import { monotonicMs, startTimer } from "../core/clock.ts";
 import { causesOf, describeError, errnoOf } from "../core/service-error.ts";
@@ -6,7 +6,7 @@ import { directoryOf, openUnchanging, preparedBy, type Queries, type Unchanging 
 
 /** Open files of a connection. */
 const MAX_OPEN = 32;
-/** A file that was removed takes space for as long as it is open, and one that was replaced is not seen. */
+/** A removed file takes space for as long as it is open, and a replaced one is not seen. */
 const OPEN_MS = 30_000;
 
 /** A file that is missing, or is no database. */
@@ -22,7 +22,7 @@ export function isLost(error: unknown): boolean {
 /** Of one connection. */
 class ClosedFiles {
   readonly #directory: string;
-  /** The one that was used last is the last. */
+  /** In order of use, the most recent last. */
   readonly #open = new Map<string, Unchanging & { openedAtMs: number }>();
   #timer: Timer | null = null;
 

@@ -12,9 +12,9 @@ export interface HeldLog {
 }
 
 /**
- * Keeps the log from restarting, so that the file and after it the log can be copied while others write: whatever a checkpoint changes in
- * the file meanwhile is in the log, too. It takes a read mark of SQLite's and reads nothing. Writers do not wait for it, but the log grows.
- * A process may close a descriptor of the file only after the release: that releases its locks (POSIX, fcntl).
+ * Keeps the log from restarting, so that the file and after it the log can be copied during writes: any change that a checkpoint makes in
+ * the file is in the log, too. It holds a read mark of SQLite's and reads nothing. Writers do not wait for it, but the log grows. A process
+ * may close a descriptor of the file only after the release: that releases its locks (POSIX, fcntl).
  */
 export function holdLog(file: string): HeldLog {
   const [holder, watcher] = [openConnection(file, { alone: false }), openConnection(file, { alone: false })];
@@ -52,7 +52,7 @@ export class DamagedCopy extends Error {
   override name = "DamagedCopy";
 }
 
-/** Reads a database that others may write meanwhile, or a copy of one. */
+/** Reads a database that other processes may write concurrently, or a copy of one. */
 export function readDatabase<T>(file: string, work: (queries: Queries) => T): T {
   const connection = openConnection(file, { alone: false });
   try {
@@ -82,7 +82,7 @@ export async function changeCopy<T>(copy: string, work: (database: Database) => 
   return done;
 }
 
-/** Whether this roomd would change the schema of a database that nobody has open; one that is not there or is none it would not. */
+/** Whether this roomd would migrate a database that no process has open; false if it is absent or invalid. */
 export function wouldMigrate(file: string): boolean {
   if (!existsSync(file)) return false;
   const connection = openConnection(file, { alone: false });

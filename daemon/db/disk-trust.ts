@@ -1,10 +1,10 @@
 /**
- * Owns whether the event loop may wait for the disk: as long as no flush was slow, and after one that was, once the disk has been
- * quick again for a while. The while doubles each time that it was too short.
+ * Decision whether the event loop may wait for the disk: as long as no flush was slow, and after a slow one, once the disk has been quick
+ * again for a period. The period doubles each time that it was too short.
  */
 import { monotonicMs } from "../core/clock.ts";
 
-/** What a flush may take of the event loop's time, and what it waits at most. */
+/** Time of the event loop that a flush may take, and its maximum wait. */
 export const QUICK_MS = 2;
 /** How many flushes in a row must have been quick. */
 const ROW = 8;
@@ -22,7 +22,7 @@ export class DiskTrust {
     return this.#isTrusted;
   }
 
-  /** A flush took so long. */
+  /** Reports the duration of a flush. */
   took(ms: number): void {
     if (ms <= QUICK_MS) {
       this.#row++;

@@ -42,7 +42,7 @@ const MOST_ROWS = 500;
 /** Rows of a piece without a waiting caller. */
 const ROWS_ALONE = 10_000;
 
-/** Begins a fill. Within the transaction of its migration. */
+/** Starts a fill. Within the transaction of its migration. */
 export function beginFill({ execute }: Pick<Connection, "execute">, { name }: Fill): void {
   execute(`INSERT INTO fills (name) VALUES ('${name}')`);
 }

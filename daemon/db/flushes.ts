@@ -1,6 +1,6 @@
-/** Owns what the event loop and the thread that flushes the log tell each other: places in memory that both have. */
+/** Shared memory between the event loop and the thread that flushes the log. */
 export const FLUSHES = {
-  /** How many were asked for. */
+  /** Number of requested flushes. */
   asked: 0,
   /** Up to which one everything is on disk. */
   done: 1,

@@ -1,6 +1,6 @@
 /**
- * Owns rows that anybody may have written: a file from outside says what is in them. Each is held against what its noun could have
- * written itself, column by column, before it comes near a table; which room it is of, no row says.
+ * Validation of untrusted rows, such as of a file from outside. Each is checked column by column against the rows that its noun could have
+ * written itself, before it is inserted; the room is never taken from a row.
  */
 
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
@@ -12,14 +12,14 @@ import { loopTime, Pieces } from "../core/loop/index.ts";
 import type { Rows } from "./branch.ts";
 import type { Values } from "./client.ts";
 
-/** What came is none that a noun has written; `message` says what of it. */
+/** The input could not have been written by its noun; `message` has the reason. */
 export class Foreign extends Error {
   override name = "Foreign";
 }
 
 type Cell = Values[number];
 
-/** What may stand in a column. */
+/** Valid values of each column. */
 export type Cells = Readonly<Record<string, (cell: Cell) => boolean>>;
 
 export const isText = (pattern: RegExp) => (cell: Cell) => typeof cell === "string" && pattern.test(cell);
@@ -27,7 +27,7 @@ export const isOneOf = (names: readonly string[]) => (cell: Cell) => names.inclu
 export const isFlag = (cell: Cell) => cell === 0 || cell === 1;
 export const isCount = (least: number, most: number) => (cell: Cell) =>
   typeof cell === "number" && Number.isSafeInteger(cell) && cell >= least && cell <= most;
-/** Clocks of hosts differ, and some are set back: so much later than its file something may be. */
+/** Clocks of hosts differ, and some are set back: a timestamp may be this much later than its file. */
 export const CLOCKS_APART_MS = 3_600_000;
 export const isMomentBy = (latestMs: number) => (cell: Cell) => {
   if (typeof cell !== "string" || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(cell)) return false;
@@ -35,7 +35,7 @@ export const isMomentBy = (latestMs: number) => (cell: Cell) => {
   return at >= 0 && at <= latestMs;
 };
 export const orNull = (is: (cell: Cell) => boolean) => (cell: Cell) => cell === null || is(cell);
-/** Written as this program writes it: what it takes is counted by its text. */
+/** Accepts JSON in this program's own format: its size is counted by its text. */
 export const isJson = (schema: TSchema) => (cell: Cell) => {
   const value = jsonOf(cell);
   return value !== undefined && Value.Check(schema, value);
@@ -59,7 +59,9 @@ const rows = Type.Object(
 /** Columns of a row by their names. */
 export type Named = Record<string, Cell>;
 
-/** All columns of the table and no others, each as `cells` says; `each` sees every row besides, and may say what it is instead. Throws Foreign. */
+/**
+ * Requires all columns of the table and no others, each valid by `cells`; `each` also checks every row, and may replace it. Throws Foreign.
+ */
 export async function acceptRows(
   table: SQLiteTable,
   given: unknown,
@@ -90,13 +92,13 @@ export async function acceptRows(
   return given as Rows;
 }
 
-/** What of a state is no rows. Throws Foreign. */
+/** Validates the parts of a state that are not rows. Throws Foreign. */
 export function accept<S extends TSchema>(schema: S, given: unknown, what: string): Static<S> {
   if (Value.Check(schema, given)) return given as Static<S>;
   throw new Foreign(`what it says of its ${what} is none that a room can have`);
 }
 
-/** Throws Foreign where one comes twice. */
+/** Throws Foreign on a duplicate. */
 export function onlyOnce(what: string): (name: unknown) => void {
   const seen = new Set<unknown>();
   return (name) => {

@@ -1,7 +1,7 @@
 /**
- * Frames that the recovery of a log discards (https://sqlite.org/fileformat2.html#walformat). Recovery ends at the first damaged frame, without an
- * error, and whatever follows is lost. Frames behind that end with the salts of the log belong to it. One commit among them may be one that
- * was never acknowledged: a loss of power keeps any part of an unsynced write. Several are a sign of a damaged disk.
+ * Frames that the recovery of a log discards (https://sqlite.org/fileformat2.html#walformat). Recovery ends at the first damaged frame,
+ * without an error, and all later frames are lost. Frames behind that end with the salts of the log belong to it. One commit among them may
+ * be one that was never acknowledged: a loss of power keeps any part of an unsynced write. Several are a sign of a damaged disk.
  */
 import { fstatSync, readSync } from "node:fs";
 

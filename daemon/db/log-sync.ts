@@ -1,10 +1,10 @@
 /**
- * Owns flushing the database's log to disk, by a thread of its own: beside a guest that writes without end a flush takes a second, in
- * which the event loop would answer nobody. While the disk is quick the event loop waits for it, at most as long as a quick one takes:
- * to hear of it by an event costs every commit a quarter of a millisecond. Threads that others share would be held up by flushes.
+ * Flushing of the database's log to disk, by a dedicated thread: during continuous writes of a guest a flush takes a second, in which the
+ * event loop would answer no request. While the disk is quick the event loop waits for it, at most as long as a quick flush takes:
+ * notification by an event costs every commit a quarter of a millisecond. Flushes would block a shared thread pool.
  *
- * A flush that fails is the last one: the kernel may have dropped what it could not write, and a later flush would not tell
- * (fsync(2), "Dealing with error on fsync"). Nothing that comes after a gap in the log would be found after a loss of power.
+ * A flush that fails is the last one: the kernel may have dropped the pages it could not write, and a later flush would not report that
+ * (fsync(2), "Dealing with error on fsync"). Frames after a gap in the log would not be found after a loss of power.
  */
 import { closeSync, existsSync, fdatasyncSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
@@ -26,8 +26,8 @@ export interface LogSync {
 }
 
 /**
- * Of a database in WAL mode that has been written to, and stays open for as long as this is. `onLost` hears of the first failure and
- * ends the process: what is on disk only another one can tell.
+ * For a database in WAL mode that has been written to, and stays open for as long as this is. `onLost` is called at the first failure and
+ * ends the process: only another process can find out what is on disk.
  */
 export function makeLogSync(database: string, onLost: (error: DiskFailure) => void, trust = new DiskTrust()): LogSync {
   const log = openSync(`${database}-wal`, "r");
@@ -48,7 +48,7 @@ export function makeLogSync(database: string, onLost: (error: DiskFailure) => vo
   const settle = () => {
     for (let first = waiting[0]; first && isDone(first.asked); first = waiting[0]) {
       waiting.shift();
-      // What the thread has measured: a busy event loop hears of it late.
+      // Measured by the thread: a busy event loop is notified late.
       trust.took(Atomics.load(flushes, FLUSHES.took) / 1000);
       first.settle();
     }
@@ -69,7 +69,7 @@ export function makeLogSync(database: string, onLost: (error: DiskFailure) => vo
       if (isUrgent && waiting.length === 0 && !isLost && trust.isQuick()) {
         const startedAt = monotonicMs();
         Atomics.wait(flushes, FLUSHES.done, (asked - 1) | 0, QUICK_MS);
-        // As long as was waited, also where it is the thread that had no processor.
+        // The whole wait, even if the thread itself had no processor.
         trust.took(monotonicMs() - startedAt);
         if (isDone(asked)) return null;
       }
@@ -88,7 +88,7 @@ export function makeLogSync(database: string, onLost: (error: DiskFailure) => vo
   };
 }
 
-/** Synchronous form, for a command beside the daemon: it flushes after its transaction has released the lock. */
+/** Synchronous form, for a command concurrent with the daemon: it flushes after its transaction has released the lock. */
 export function makeOwnLogSync(database: string): LogSync {
   const log = openSync(`${database}-wal`, "r");
   syncDirectory(dirname(database));
@@ -151,12 +151,12 @@ function discardedOf(connection: Pick<Connection, "log">, database: string): Dis
 }
 
 /**
- * What is read of a log after a flush that failed may be in the kernel's memory alone, and counts as flushed. So what a daemon before
- * this one has left is written over itself, before anything is added. Of a connection in no transaction. Throws when it cannot be kept.
+ * After a failed flush, data read from a log may be in the kernel's memory alone, and count as flushed. So the log of the previous daemon
+ * is written over itself, before anything is appended. For a connection in no transaction. Throws if the log cannot be preserved.
  */
 export function rewriteLog(connection: Pick<Connection, "execute">, database: string): void {
   if (!existsSync(`${database}-wal`)) return;
-  // Nobody adds to it meanwhile, or begins it anew.
+  // Keeps other processes from appending to it or restarting it.
   connection.execute("BEGIN IMMEDIATE");
   const log = openSync(`${database}-wal`, "r+");
   try {
@@ -167,7 +167,7 @@ export function rewriteLog(connection: Pick<Connection, "execute">, database: st
     }
     fdatasyncSync(log);
   } catch (error) {
-    // Where even what is there takes space to write, a daemon that can delete is worth more.
+    // If even rewriting needs space, a daemon that can delete is worth more.
     if (!isOutOfSpace(error)) throw new DiskFailure("failed to write the database's log", { cause: error });
   } finally {
     connection.execute("ROLLBACK");

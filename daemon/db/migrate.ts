@@ -33,7 +33,7 @@ const INITIAL = [
 /** A step of the schema, in one transaction. The service answers only after it, so it rewrites no table (test/house/migrations.test.ts). */
 export interface Migration {
   sql: string;
-  /** Rewrites that it begins. */
+  /** Rewrites that it starts. */
   fills?: readonly Fill[];
   /** Names of earlier fills that are over before it. */
   after?: readonly string[];
@@ -69,7 +69,7 @@ export function whyUnknown(version: number, migrations = MIGRATIONS): string | n
 interface Migrating {
   /** May throw if another process must not find the database changed. */
   beforeChange?: (() => void) | undefined;
-  /** Called again and again while it takes long; the next call is due after so much time. */
+  /** Called periodically during a long migration; the next call is due within `ms`. */
   extendStart?: ((ms: number) => void) | undefined;
   migrations?: readonly Migration[];
 }

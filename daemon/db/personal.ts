@@ -1,6 +1,6 @@
 /**
- * Owns what a table says of people: which of its columns name one, what of it never leaves, and what becomes of it when the person is
- * forgotten. Each noun says so of its own tables; a house test finds those that do not.
+ * Personal data in a table: the columns that identify a person, the secret columns, and the effect of erasing the person. Each noun
+ * declares this for its own tables; a house test finds undeclared ones.
  */
 import { eq, getTableColumns, getTableName, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -13,24 +13,24 @@ export interface PersonalTable {
   ids: readonly SQLiteColumn[];
   /** Columns that have the person's address. */
   addresses?: readonly SQLiteColumn[];
-  /** Never shown: what lets in, and hashes of it. */
+  /** Never shown: credentials, and hashes of them. */
   secrets?: readonly string[];
-  /** Deleted with the person; or kept, since it is the organization's: the id in it then names nobody. */
+  /** Deleted with the person; or kept, since it is the organization's: then its id refers to no person. */
   end: "deleted" | "kept";
-  /** Where there are several hosts, each has rows of its own. */
+  /** On a cluster, each host has rows of its own. */
   isHere?: true;
 }
 
 export interface Person {
   user_id: string;
   email: string;
-  /** When the address was shown to be the person's own; null: what is another's may go by it. */
+  /** Time at which the address was verified; null: data under this address may be another person's. */
   verified_at: string | null;
 }
 
 export const nameOf = ({ table }: PersonalTable): string => getTableName(table);
 
-/** What is kept of a person in a table, without what lets in. */
+/** A person's rows in a table, without credentials. */
 export function rowsAbout(queries: Queries, personal: PersonalTable, person: Person): Record<string, unknown>[] {
   const { table, secrets = [] } = personal;
   const shown = Object.entries(getTableColumns(table)).filter(([name]) => !secrets.includes(name));

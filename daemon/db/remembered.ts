@@ -1,13 +1,13 @@
-/** Owns rows that nearly every request asks for, remembered until somebody may have changed them. */
+/** Cache of rows that nearly every request needs, invalidated by any possible change. */
 import { othersWrites, type Queries } from "./client.ts";
 
-/** Of one table and its look-up; what is not there is asked for again. */
+/** For one table and its lookup; missing rows are not cached. */
 const MOST_ROWS = 10_000;
 
 export class Remembered<Row> {
   readonly #known = new WeakMap<Queries, { others: number; rows: Map<string, Row> }>();
 
-  /** The row of this name: what `find` found, or finds now. Outside of transactions only: what is read there may be taken back. */
+  /** The row of this name: cached, or from `find`. Outside of transactions only: a row read there may be rolled back. */
   get(queries: Queries, name: string, find: () => Row | undefined): Row | undefined {
     const rows = this.#rowsOf(queries);
     const row = rows.get(name) ?? find();
@@ -15,7 +15,7 @@ export class Remembered<Row> {
     return row;
   }
 
-  /** Before this process changes the table. What other processes change shows by itself. */
+  /** Call before this process changes the table. Changes by other processes are detected automatically. */
   forget(queries: Queries): void {
     this.#known.delete(queries);
   }

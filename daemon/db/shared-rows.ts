@@ -1,10 +1,9 @@
 /**
- * Owns the rows of this host's tables that are a copy of what is true for several hosts: what a trial changes of them is gathered, what is
- * true is written into them, and nothing else may change them.
+ * This host's copies of shared rows: collects the changes of a dry run, applies committed rows, and refuses any other change.
  *
- *   closed      a change of such a row is an error: there is one way to change what is shared
+ *   closed      a change of such a row is an error: shared rows change only through the directory
  *   trying      changes are noted, by table and key (rehearsal.ts)
- *   bringing    rows are made what is said elsewhere
+ *   bringing    rows are set to the directory's state
  */
 
 import { isDiskFailure, isDiskFull } from "../core/disk-failure.ts";
@@ -25,7 +24,7 @@ export interface UnfitRow extends SharedRow {
   reason: string;
 }
 
-/** Whose rows are shared, all but some. */
+/** A table of shared rows, all but some. */
 export interface SharedTable {
   name: string;
   but?: { column: string; is: string };
@@ -54,7 +53,7 @@ interface Table {
 /** Rows that wait for others of the same call, such as a key for its organization, fit in one of the next passes. */
 const MOST_PASSES = 4;
 const EVENTS = ["INSERT", "UPDATE", "DELETE"] as const;
-/** What a trigger of ours says where a shared row is changed past its one way. */
+/** Message of a trigger if a shared row is changed past the directory. */
 const CLOSED = "a row that hosts share changes by the directory alone";
 
 export class SharedRows {
@@ -90,7 +89,10 @@ export class SharedRows {
     this.#written = () => written([])[0] as { all: number; shared: number };
   }
 
-  /** Begins to note what a work changes, within a trial; what is returned says what it was. Throws where it changed what is not shared. */
+  /**
+   * Starts noting the changes of a work, within a dry run; the returned function returns them. Throws if the work changed rows that are not
+   * shared.
+   */
   try(): () => SharedRow[] {
     this.#forgetChanged();
     this.#setMode(["trying"]);
@@ -99,7 +101,7 @@ export class SharedRows {
       const after = this.#written();
       this.#setMode(["closed"]);
       const changed = this.#changed();
-      // SQLite counts what triggers write too: each change of ours is counted by one, and its key noted once.
+      // SQLite also counts writes of triggers: each change of ours counts as one, and its key is noted once.
       const ours = (after.shared - before.shared) * 2 + changed.length;
       const mayWrite = trialOf(this.#queries)?.writesHere ?? false;
       if (!mayWrite && after.all - before.all > ours)
@@ -109,9 +111,9 @@ export class SharedRows {
   }
 
   /**
-   * Writes rows as they are given, each by itself, and returns the rows that their tables refuse: for a value that this version does not know, a name
-   * that another row has, an organization that is not here, or rows of this host that refer to a deleted one. The former version of a refused row
-   * stays, unless it grants access. Within a transaction; unknown tables and columns are left out.
+   * Writes the given rows, each separately, and returns the rows that their tables refuse: for a value that this version does not know, a
+   * name that another row has, an organization that is not here, or rows of this host that refer to a deleted one. The former version of a
+   * refused row stays, unless it grants access. Within a transaction; unknown tables and columns are skipped.
    */
   bring(rows: readonly SharedRow[]): UnfitRow[] {
     if (rows.length === 0) return [];
@@ -239,7 +241,7 @@ export class SharedRows {
     };
   }
 
-  /** Inserts a row, or updates it. A row of another version has the columns that both versions know. */
+  /** Inserts a row, or updates it. A row of another version has the columns that both versions have. */
   #insert({ name, columns, keys }: Table, row: string): void {
     const said = JSON.parse(row) as Record<string, unknown>;
     const both = columns.filter((column) => column in said);
@@ -259,7 +261,7 @@ function requireText(row: SharedRow): SharedRow {
   throw new ServiceError("validation_failed", { detail: "A name or another text has the character U+0000." });
 }
 
-/** Not OR IGNORE: in a trigger the statement that runs it decides what a conflict does. */
+/** Not OR IGNORE: in a trigger the statement that fires it decides the effect of a conflict. */
 const noteOf = (name: string, key: string) =>
   `INSERT INTO shared_changed SELECT '${name}', ${key} WHERE NOT EXISTS (SELECT 1 FROM shared_changed WHERE tbl = '${name}' AND key = ${key});`;
 

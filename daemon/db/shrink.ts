@@ -6,7 +6,7 @@ import { statSync } from "node:fs";
 import { rawQuery } from "./client.ts";
 import type { Database } from "./transact.ts";
 
-/** Free pages that stay for later writes: at least so many, and this share of the file. */
+/** Free pages that stay for later writes: the larger of this number and this share of the file. */
 const KEPT_PAGES = 512;
 const KEPT_SHARE = 1 / 32;
 /** Pages of one commit: a millisecond or two. */
@@ -15,8 +15,8 @@ const PAGES_AT_ONCE = 64;
 const INCREMENTAL = 2;
 
 /**
- * Shrinks the file while more than twice of what stays free is free. To be called again and again: what cannot be cut off just now is the
- * next time. Throws errors of commits.
+ * Shrinks the file while more than twice the reserve is free. Call it periodically: pages that cannot be truncated now are truncated at a
+ * later call. Throws errors of commits.
  */
 export async function shrink(database: Database): Promise<void> {
   const { queries } = database;
@@ -31,7 +31,7 @@ export async function shrink(database: Database): Promise<void> {
     const cut = rawQuery(queries, `PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`);
     while (free() > kept()) await database.commit(() => void cut([]));
   }
-  // Only what is written into the file itself makes it shorter; nobody waits for readers, or for the thread that may be writing just now.
+  // Only a write into the file itself makes it shorter; this does not wait for readers, or for the thread that may be writing.
   const [{ file } = { file: "" }] = rawQuery<{ file: string }>(queries, "PRAGMA database_list")([]);
   const isLonger = file !== "" && statSync(file).size > pages() * pragma("page_size")();
   if (isLonger) await database.checkpoint();

@@ -1,6 +1,6 @@
 /**
- * The thread that flushes the database's log, so that the event loop never waits long for the disk. It sleeps until more is asked
- * for, and says why it could not; how it is told and what it says is FLUSHES.
+ * The thread that flushes the database's log, so that the event loop never waits long for the disk. It sleeps until a flush is requested,
+ * and reports the reason of a failure; requests and results are in FLUSHES.
  */
 import { fdatasyncSync } from "node:fs";
 import { monotonicMs } from "../core/clock.ts";

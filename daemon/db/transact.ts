@@ -1,13 +1,13 @@
 /**
- * Transactions. Writes of one turn of the event loop share one commit, and those of the next turns while each brings more, so that a
- * flood of requests pays for one fsync together; each write still succeeds or fails alone, by its savepoint. Writes that arrive during a flush
- * are part of the next commit, and so are those that do not fit into the time of one: owners of the event loop's time take turns.
+ * Transactions. Writes of one turn of the event loop share one commit, and those of the next turns while each brings more, so that a flood
+ * of requests pays for one fsync together; each write still succeeds or fails alone, by its savepoint. Writes that arrive during a flush
+ * are part of the next commit, and so are writes that exceed the time of one: owners of the event loop's time take turns.
  *
- * A write may run twice, and may be rolled back after it ran. So whatever it changes in memory it gives a step to `undo` for:
+ * A write may run twice, and may be rolled back after it ran. So it registers a step with `undo` for every change in memory:
  *
  *   rolled back alone        its own steps run, the last first
  *   the whole rolled back    all steps of the commit run; then the writes may run again
- *   committed                the steps are forgotten
+ *   committed                the steps are discarded
  */
 import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
 import { DiskFailure, isDiskFailure, isDiskFull, isOverQuota } from "../core/disk-failure.ts";
@@ -47,11 +47,11 @@ interface Write {
 const NO_FOLLOWERS: readonly Write[] = [];
 
 export interface Database {
-  /** For reads: sees what is committed, never the middle of a write. */
+  /** For reads: sees committed data, never the middle of a write. */
   queries: Queries;
   /**
-   * Runs `work`, which must not await, and resolves once what it wrote is on disk. On a full disk it may run twice. What is
-   * vital is written by all of the disk's reserve: changes of state, and the records of what frees space.
+   * Runs `work`, which must not await, and resolves after its writes are on disk. On a full disk it may run twice. Vital writes may use the
+   * disk's whole reserve: changes of state, and the records of work that frees space.
    */
   commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
   /**
@@ -60,8 +60,8 @@ export interface Database {
    */
   commitWithin<T>(ms: number, work: (queries: Queries) => T, isOfReads?: boolean): Promise<T>;
   /**
-   * Finds out what works would come to, one after another, and takes back all that they did: `seen` is called after each that went well,
-   * before that. Works after `mostMs` are left out. Outside of a transaction.
+   * Runs works as dry runs, one after another, and rolls all of them back: `seen` is called after each successful one, before the rollback.
+   * Works after `mostMs` are left out. Outside of a transaction.
    */
   rehearse<T>(
     works: readonly ((queries: Queries) => T)[],
@@ -69,8 +69,8 @@ export interface Database {
     mostMs?: number,
   ): Rehearsed<T>[];
   /**
-   * Reads one moment in as many turns of the event loop as it takes: all that was written before the call, and nothing of what comes meanwhile.
-   * Resolves once what it has read is on disk.
+   * Reads one moment in as many turns of the event loop as needed: all writes from before the call, and none from after it. Resolves after
+   * the data read are on disk.
    */
   snapshot<T>(read: (queries: Queries) => Promise<T>): Promise<T>;
   /** Writes the log into the file, as far as readers and writers allow. Resolves once that was tried. */
@@ -79,21 +79,23 @@ export interface Database {
   unflushed(): Promise<void> | null;
   /** The same without the records of calls that only read: for data that has none of them. */
   unflushedChanges(): Promise<void> | null;
-  /** Calls `listener` after each commit, before whoever made it goes on, with how long it took to be on disk. */
+  /** Calls `listener` with the flush time after each commit, before its callers continue. */
   onCommit(listener: (flushMs: number) => void): void;
-  /** Calls `write` at the end of each commit, within it: for what is counted while writes run and written once for all of them. */
+  /**
+   * Calls `write` at the end of each commit, within it: for counters that are updated while writes run and written once for all of them.
+   */
   beforeCommit(write: (queries: Queries) => void): void;
   /**
-   * Within a transaction: `step` takes back what was just changed in memory, and runs should the transaction not be kept. Outside of
-   * one it is ignored: there is nothing to roll back. Memory that every transaction changes is best a TransactionMap.
+   * Within a transaction: `step` reverts a change in memory, and runs if the transaction is rolled back. Outside of one it is ignored:
+   * there is nothing to roll back. Memory that every transaction changes is best a TransactionMap.
    */
   undo(step: () => void): void;
   close(): Promise<void>;
 }
 
-/** The database of this host's file; one that hosts share is a Database alone. */
+/** The database of this host's file; a database that hosts share implements only Database. */
 export interface LocalDatabase extends Database {
-  /** Runs several works in this order in a commit of their own, where each still succeeds or fails alone. Never rejects. */
+  /** Runs several works in this order in a separate commit, where each still succeeds or fails alone. Never rejects. */
   commitTogether(
     works: readonly ((queries: Queries) => unknown)[],
     vital: boolean,
@@ -101,9 +103,9 @@ export interface LocalDatabase extends Database {
 }
 
 /**
- * `onFull` may make some space when the disk is full: where it could, the writes are tried again. With a `log` commits are flushed
- * by that; without, by SQLite, for which the event loop always waits. `checkpoints` write the log into the file; without them and `log` the
- * connection does. After a failure of the disk `onLost` ends the process, and no write settles any more; without it that write is rejected.
+ * `onFull` may free space when the disk is full: if it did, the writes are retried. With a `log` commits are flushed by that; without, by
+ * SQLite, for which the event loop always waits. `checkpoints` write the log into the file; without them and `log` the connection does.
+ * After a failure of the disk `onLost` ends the process, and no write settles any more; without it that write is rejected.
  */
 export function makeDatabase(
   connection: Connection,
@@ -116,7 +118,7 @@ export function makeDatabase(
   let waitingCount = 0;
   /** Committed before the others. */
   const early: Write[] = [];
-  /** Each with its followers in a commit of its own; commits of other writes come between. */
+  /** Each with its followers in a separate commit; commits of other writes come between. */
   const separate: Write[] = [];
   let wasSeparate = false;
   const isAnyWaiting = () => early.length > 0 || waitingCount > 0;
@@ -132,7 +134,7 @@ export function makeDatabase(
   let unflushedChanges: Promise<void> | null = null;
   if (log) connection.execute("PRAGMA synchronous = NORMAL");
 
-  /** False where another process is writing. SQLite would wait for it in the event loop. */
+  /** False if another process is writing. SQLite would block the event loop until that ends. */
   const begins = (): boolean => {
     if (log) connection.step("PRAGMA busy_timeout = 0");
     try {
@@ -206,7 +208,7 @@ export function makeDatabase(
         try {
           connection.execute("ROLLBACK");
         } catch {
-          // SQLite has rolled back by itself, as it does on a full disk.
+          // SQLite has already rolled back, as it does on a full disk.
         }
         memory.backTo(0);
         memory.close();
@@ -220,7 +222,7 @@ export function makeDatabase(
         return;
       }
       memory.close();
-      // Where that fails it never settles: who was told of a failure would undo what the database has.
+      // If this fails, the commit never settles: a caller that got an error would undo data that the database has.
       const writtenAt = monotonicMs();
       const isOfReads = batch.every((write) => write.isOfReads);
       let flushed: Promise<void> | null | undefined;
@@ -327,7 +329,7 @@ export function makeDatabase(
         }
         return tried;
       } finally {
-        // SQLite may have rolled back by itself, as it does on a full disk.
+        // SQLite may have already rolled back, as it does on a full disk.
         if (connection.isInTransaction()) connection.step("ROLLBACK");
         memory.backTo(0);
         memory.close();
@@ -387,7 +389,7 @@ async function settleAll(outcomes: readonly (() => void)[]): Promise<void> {
   }
 }
 
-/** How what the commit under way has changed in memory is taken back. */
+/** Undo steps for the changes in memory of the commit in progress. */
 class UndoLog {
   #steps: (() => void)[] = [];
   #isOpen = false;

@@ -1,4 +1,4 @@
-/** Owns maps in memory that transactions change: what a transaction that is not kept did to one is taken back by itself. */
+/** Maps in memory that transactions change: a rolled-back transaction's changes are undone automatically. */
 import type { Database } from "./transact.ts";
 
 export class TransactionMap<Key, Value> {
@@ -27,7 +27,7 @@ export class TransactionMap<Key, Value> {
     this.#takeOut(key);
   }
 
-  /** The one that was set longest ago. */
+  /** The key set the longest ago. */
   oldest(): Key | undefined {
     return this.#values.keys().next().value;
   }

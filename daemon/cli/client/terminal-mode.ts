@@ -2,8 +2,8 @@
 import { spawnSync } from "node:child_process";
 
 /**
- * Makes the terminal of standard input raw and returns what restores it. Node's own raw mode still writes a return before every new
- * line, which moves what full-screen programs draw.
+ * Makes the terminal of standard input raw and returns a function that restores it. Node's own raw mode still writes a return before every
+ * new line, which breaks the output of full-screen programs.
  */
 export function makeRaw(fd: number): () => void {
   if (process.platform === "win32") {

@@ -4,7 +4,7 @@ import { request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import WebSocketOfNode from "ws";
 
-/** Statuses whose answers have no body. */
+/** Statuses of responses without a body. */
 const EMPTY = [204, 205, 304];
 
 export async function fetchFrom(ca: string | null, url: string | URL, init: RequestInit = {}): Promise<Response> {

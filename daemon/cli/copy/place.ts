@@ -8,7 +8,7 @@ export interface CopyPlace {
   /** null: standard input or output. */
   tree: Tree | null;
   path: string;
-  /** The last name of the path; empty if the path ends in `.` or is the root: a copy takes only what is in it. */
+  /** The last name of the path; empty if the path ends in `.` or is the root: then only the directory's contents are copied. */
   name: string;
   /** Written as a directory, with a slash at the end. */
   isDirectory: boolean;

@@ -99,7 +99,7 @@ function entryOf(top: string, { path, path_b64, type, mode, target }: ListedEntr
   if (!path.startsWith(prefix) || below.split("/").some((name) => strange.test(name))) {
     throw new CliError(`The listing of ${top} has an entry that cannot be below it: ${path}`);
   }
-  // A name that is not UTF-8 cannot be asked for.
+  // A name that is not UTF-8 cannot be requested.
   return { path: below, type: path_b64 === undefined ? type : "other", mode: bits(mode), target };
 }
 

@@ -94,7 +94,7 @@ function counted(content: Content, told: (bytes: number) => void): Content {
   return { ...content, stream: parts() };
 }
 
-/** Throws the first failure once everything that was begun has ended: no draft is left behind. */
+/** Throws the first failure after all started work has ended, so that no draft remains. */
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = [...items].reverse();
   const failures: unknown[] = [];

@@ -29,7 +29,7 @@ export interface Tree {
   /** A path as the user writes it. */
   spell(path: string): string;
   join(directory: string, below: string): string;
-  /** Follows links where the tree can; null if there is no such entry. */
+  /** Follows links if the tree supports it; null if there is no such entry. */
   stat(path: string): Promise<Pick<TreeEntry, "type" | "mode"> | null>;
   /** Everything below a directory, each directory before its entries; links are not followed. */
   list(directory: string): AsyncIterable<TreeEntry>;
@@ -37,7 +37,7 @@ export interface Tree {
   /** Returns the file's size in bytes. */
   write(path: string, content: Content, options: WriteOptions): Promise<number>;
   mkdir(path: string, options: Omit<WriteOptions, "overwrite">): Promise<void>;
-  /** Absent where the tree cannot make symbolic links. */
+  /** Absent if the tree cannot make symbolic links. */
   link?(path: string, target: string): Promise<void>;
 }
 

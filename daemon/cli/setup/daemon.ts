@@ -1,6 +1,6 @@
 /**
- * Owns the daemon in setup: where its binary lies for good, and how it is started. As the service of systemd where that is process 1,
- * else in the background; and always so where variables configure a daemon of its own, of which a service would know nothing.
+ * The daemon in setup: the permanent place of its binary, and its start. As a systemd service if systemd is process 1, else in the
+ * background; also in the background if variables configure a separate daemon, since a service would not get them.
  */
 import {
   chmodSync,
@@ -33,7 +33,7 @@ const START_DEADLINE_MS = 60_000;
 const LOOK_MS = 100;
 const LOG_LINES = 20;
 
-/** What it came to. Throws CliError with the daemon's last lines. */
+/** Returns the outcome as text. Throws CliError with the daemon's last lines. */
 export async function provideDaemon(): Promise<string> {
   const loaded = loadConfig();
   const { url } = planListen(loaded.config);
@@ -65,7 +65,7 @@ export function variablesOf({ origins }: LoadedConfig): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, process.env[name] ?? ""]));
 }
 
-/** Puts the binaries where they stay when the checkout goes, and roomd into everybody's PATH. */
+/** Installs the binaries in a place that is independent of the checkout, and roomd into every user's PATH. */
 function installFrom(directory: string): string {
   if (existsSync(join(PACKAGED, "roomd"))) {
     throw new CliError({
@@ -123,7 +123,7 @@ function notStarted(detail: string, log: string): CliError {
   return new CliError({ detail, errors: [], hint });
 }
 
-/** What a daemon says of itself; null when none answers. */
+/** A daemon's health response; null if none answers. */
 export async function healthAt(url: string): Promise<OutputOf<typeof health> | null> {
   try {
     const answer = await fetch(`${url}/health`, {

@@ -1,4 +1,4 @@
-/** Owns the demo of setup: a room, a sandbox in it, a command, and its drive both ways. It is left for its reader to look at. */
+/** The demo of setup: a room, a sandbox in it, a command, and its drive both ways. It stays for the reader to explore. */
 import { createHash, randomBytes } from "node:crypto";
 import { fileGet, filePut } from "../../../shared/api/drive.ts";
 import { sandboxExec } from "../../../shared/api/executions.ts";
@@ -52,7 +52,7 @@ async function makeSandbox(): Promise<string> {
     throw error;
   });
   if (there?.value.state === "running") return `sandbox ${AGENT} is running`;
-  // What is left of a failed one goes first.
+  // Remove the leftovers of a failed demo first.
   if (there !== null) await call(sandboxDestroy, place);
   await createSandbox(ROOM, AGENT, { memory: MEMORY_MIB });
   const made = await untilItRuns(place);
@@ -83,7 +83,7 @@ async function driveBothWays(): Promise<string> {
   return "host to guest and guest to host, contents compared";
 }
 
-/** What it printed. Throws CliError when it fails. */
+/** Returns standard output. Throws CliError if the command fails. */
 async function inGuest(argv: string[]): Promise<string> {
   const { value } = await call(sandboxExec, { room_id: ROOM, sandbox: AGENT, argv });
   if (value.exit_code === 0) return value.stdout ?? "";
@@ -94,7 +94,7 @@ async function inGuest(argv: string[]): Promise<string> {
   });
 }
 
-/** The refusal's code where it is one of these, null where there was none. */
+/** The refusal's code if it is one of these, null if there was no refusal. */
 async function codeOf(work: Promise<unknown>, codes: readonly string[]): Promise<string | null> {
   try {
     await work;

@@ -1,4 +1,4 @@
-/** Owns the keys that setup works with: made once, and kept in a file that only root can read. */
+/** The keys that setup works with: made once, and stored in a file that only root can read. */
 import { existsSync, readFileSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { replaceKept } from "../../core/kept-file.ts";
@@ -9,7 +9,7 @@ import { type Operator, withOperator } from "../operator.ts";
 
 const KEY_LINE = /^ROOMD_API_KEY=(\S+)$/m;
 
-/** What it came to. The keys are shown once by the service, so they are written down before anything else can fail. */
+/** Returns the outcome as text. The service shows the keys once, so they are stored before anything else can fail. */
 export async function provideKeys(paths: Paths): Promise<string> {
   const { first_keys: file } = paths;
   const former = join(dirname(file), "quickstart.env");
@@ -28,12 +28,12 @@ export async function provideKeys(paths: Paths): Promise<string> {
   });
 }
 
-/** The organization's key; null where none is kept. */
+/** The organization's key; null if none is stored. */
 export function readKey({ first_keys: file }: Paths): string | null {
   return existsSync(file) ? (KEY_LINE.exec(readFileSync(file, "utf8"))?.[1] ?? null) : null;
 }
 
-/** Null where it was done before. */
+/** Null if it was done before. */
 async function initialize(operator: Operator) {
   try {
     return await operator.init();

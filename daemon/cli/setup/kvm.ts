@@ -1,4 +1,4 @@
-/** Access to KVM in setup: the users of guests' QEMU open it by its group, which udev gives it where QEMU's packages brought a rule. */
+/** Access to KVM in setup: the users of guests' QEMU open it by its group, which udev assigns if QEMU's packages installed a rule. */
 import { chmodSync, chownSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { kvmGroups } from "../../host/isolation/index.ts";
@@ -11,7 +11,7 @@ const FOR_GROUP = 0o660;
 
 interface Host {
   device: string;
-  /** Written only where udev is. */
+  /** Written only if udev is installed. */
   rule: string;
   /** Resolves to the number of the group, which is made if it is missing. */
   groupId(): Promise<number>;

@@ -1,4 +1,4 @@
-/** Owns the first step of setup: packages that the host lacks, by packaging/install-host, which is in the binary. */
+/** The first step of setup: packages that the host lacks, by packaging/install-host, which is in the binary. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,15 +7,15 @@ import installer from "../../../packaging/install-host" with { type: "text" };
 import { runWithProgress } from "../../host/process.ts";
 import { CliError } from "../cli-error.ts";
 
-/** Throws CliError with what the installer said. */
+/** Throws CliError with the installer's message. */
 export async function installPackages(note: (line: string) => void): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), "roomd-setup-"));
   try {
     const files = { "install-host": installer, "debian-mirror": debianMirror };
     for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text, { mode: 0o755 });
-    // By bash, since a temporary directory may hold nothing that is run; with what leads apt to its archive.
+    // By bash, since a temporary directory may be mounted noexec; with the proxy variables that apt needs.
     await runWithProgress(["env", ...proxies(), "bash", join(directory, "install-host")], (line) => {
-      // What is there already is told by `roomd doctor`.
+      // `roomd doctor` reports packages that are already installed.
       if (line.startsWith("installing ")) note(line);
     });
     return "everything is there";

@@ -4,7 +4,7 @@ import type { Paths } from "../../core/paths.ts";
 
 const LOOK_MS = 500;
 
-/** Resolves once the process that has the lock for builds has ended. Shows what that build says from now on, and what it has said. */
+/** Resolves after the process that holds the lock for builds has ended. Shows that build's output so far and from now on. */
 export async function untilBuildEnds(
   { build_lock, build_progress }: Pick<Paths, "build_lock" | "build_progress">,
   note: (line: string) => void,

@@ -1,10 +1,10 @@
-/** Owns how a long piece of work shows where it is: numbered steps, what each came to, and how long it took. */
+/** Progress display of long work: numbered steps, the outcome and duration of each. */
 import { print, printable, say } from "../output.ts";
 
-/** Runs one step; `note` adds a line below its title, and what it returns is its last. */
+/** Runs one step; `note` adds a line below its title, and its result is the last line. */
 export type Step = (title: string, work: (note: (line: string) => void) => Promise<string>) => Promise<void>;
 
-/** Steps on standard output, or on standard error where that is for programs. */
+/** Steps on standard output, or on standard error if that is reserved for programs. */
 export function numberedSteps(total: number, forPrograms: boolean): Step {
   const show = forPrograms ? say : print;
   let number = 0;

@@ -1,4 +1,4 @@
-/** Owns the template in setup: built where there is none. */
+/** The template in setup: built if it is missing. */
 import type { Paths } from "../../core/paths.ts";
 import { freeBytes } from "../../host/files/space.ts";
 import { crossedDirectory } from "../../host/isolation/directories.ts";
@@ -12,7 +12,7 @@ const TEMPLATE = "default";
 /** Image, its cache, and the snapshot. */
 const NEEDS_GIB = 4;
 
-/** What it came to. Throws CliError where there is no room for it, and what the build throws. */
+/** Returns the outcome as text. Throws CliError if there is not enough space, and the build's errors. */
 export async function provideTemplate(paths: Paths, note: (line: string) => void): Promise<string> {
   const { items, outdated } = await withOperator({}, ({ templates }) => templates.list());
   if (outdated.includes(TEMPLATE)) {

@@ -63,7 +63,7 @@ export function removeEntries(isRemoved: (user: string) => boolean, files = sshF
   return removed;
 }
 
-/** The line stands first: after a `Host` it would be part of that entry. */
+/** The line is the first: after a `Host` it would be part of that entry. */
 function include(files: SshFiles): void {
   const before = read(files.config);
   const line = includeLine(files);

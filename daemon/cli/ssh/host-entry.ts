@@ -40,7 +40,7 @@ const ADDRESS = /^(?:\[([\da-f:.]+)\]|([A-Za-z0-9](?:[A-Za-z0-9.-]{0,253}[A-Za-z
 const HOST_KEY = /^[a-z0-9@.-]{1,64} [A-Za-z0-9+/]{16,8192}={0,2}$/;
 const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{1,64}={0,2}$/;
 
-/** Throws CliError if the service has no gateway, or one that cannot be written to a configuration. */
+/** Throws CliError if the service has no gateway, or an address that cannot be written to a configuration. */
 export function checkedGateway(shown: ShownGateway | null | undefined): Gateway {
   if (!shown) {
     const hint = "The operator switches it on with ssh.listen in the configuration.";

@@ -20,7 +20,7 @@ export interface LoopTimeDeps {
   now(): number;
   /** Calls back in the next turn of the event loop. */
   defer(callback: () => void): void;
-  /** Calls back after so many milliseconds. */
+  /** Calls back after `ms`. */
   after(ms: number, callback: () => void): void;
   /** Processor time of this thread in milliseconds, for pieces that seem long. */
   cpu(): number;
@@ -56,7 +56,7 @@ const LONG_MS = 1;
 const LONG_REMEMBERED_MS = 1_000;
 /** Lead of an account that was idle. A larger one would let many accounts pass each other. */
 const CREDIT_MS = 1;
-/** No piece may take longer. An account has 5 % of the time for those that do, and 250 ms in advance: beyond, it pauses. */
+/** No piece may take longer. An account has 5 % of the time for longer pieces, and 250 ms in advance: above that, it pauses. */
 const OVERRUN_MS = 20;
 const OVERRUN_SHARE = 0.05;
 const OVERRUN_BURST_MS = 250;
@@ -67,7 +67,7 @@ const SMOOTHING = 1 / 8;
 const NETWORKS = accountOf("net:");
 /** Its own share of the first turn of a request with a known caller: a flood of such requests leaves time to other work. */
 const KNOWN_SHARE = 1 / 4;
-/** Idle accounts are dropped beyond this number: their tags have no effect. */
+/** Idle accounts above this number are dropped: their tags have no effect. */
 const MOST_ACCOUNTS = 1_024;
 /** Farthest that a tag runs ahead of the virtual time, by callbacks that could not be held back. */
 const MOST_LEAD_MS = 2_000;

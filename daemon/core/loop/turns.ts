@@ -12,7 +12,7 @@ export const STACKS_VARIABLE = "ROOMD_TEST_TURN_STACKS";
 
 /** Shorter turns are not recorded. */
 const LONG_MS = 5;
-/** Turns of over so much of the thread's time get a stack. */
+/** Turns with more processor time than this get a stack. */
 const STACK_MS = 10;
 const BEAT_MS = 5;
 const DROP_SAMPLES_MS = 1_000;
@@ -39,7 +39,7 @@ export function recordTurns(time: LoopTime, cpu: () => number, env: Record<strin
   const writer = Bun.file(file).writer();
   const beganAt = monotonicMs();
   const samples = env[STACKS_VARIABLE] ? startSampling() : null;
-  /** End of the last piece, or a later beat between pieces: what the thread has used since had no owner. */
+  /** End of the last piece, or a later beat between pieces: time that the thread has used since had no owner. */
   let mark = { at: beganAt, cpu: cpu() };
 
   const note = (turn: Pick<Piece, "label" | "owner" | "ms">, cpuMs: number) => {

@@ -1,6 +1,6 @@
 /**
- * Thread that watches the event loop: after 100 ms in one piece, and each second from then on, it logs the piece, and where in the kernel the
- * loop's thread is. It writes the log by itself, since the loop does not run meanwhile.
+ * Thread that watches the event loop: after 100 ms in one piece, and each second from then on, it logs the piece, and the position of the
+ * loop's thread in the kernel. It writes the log directly, since the loop is blocked.
  */
 import { readFileSync } from "node:fs";
 import { agesOfThread, monotonicMs, startInterval } from "../clock.ts";

@@ -9,7 +9,7 @@ const BEAT_MS = 50;
 const RESTART_MS = 1_000;
 const MOST_RESTARTS = 3;
 const RESTARTS_WITHIN_MS = 60_000;
-/** Names known to the thread; beyond, all are sent again. */
+/** Names known to the thread; above this number, all are sent again. */
 const MOST_NAMES = 10_000;
 
 /** To the thread. */

@@ -30,7 +30,7 @@ interface Job {
   wake(): void;
 }
 
-/** A task as the thread knows it: by name. */
+/** A task for the thread, which finds it by name. */
 export interface Order {
   task: string;
   input: unknown;

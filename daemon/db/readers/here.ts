@@ -1,4 +1,4 @@
-/** Reads that run on the event loop, in pieces: without reader threads, and in commands beside the daemon. */
+/** Reads that run on the event loop, in pieces: without reader threads, and in commands concurrent with the daemon. */
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import type { Queries } from "../client.ts";
 import { type Answer, nextPart, PART_CHARACTERS, type Part, type Read } from "./read.ts";

@@ -1,10 +1,10 @@
 /**
- * Reader threads of the database. Reads of any size run there, so that the event loop is left with sending their bytes.
+ * Reader threads of the database. Reads of any size run there; the event loop only sends their bytes.
  *
- *   verb ──read, input──▶ pool ──▶ thread: parts of some ms, fair by owner ──▶ part ──▶ flush under way is over ──▶ verb
+ *   verb ──read, input──▶ pool ──▶ thread: parts of some ms, fair by owner ──▶ part ──▶ flush in progress is over ──▶ verb
  *
- * A part starts after the call arrived, so it sees every acknowledged write; it may see a commit that is not flushed, and then waits for the
- * flush. Until the first thread is ready, and after three of them have ended within a minute, reads run on the event loop in pieces.
+ * A part starts after the call arrived, so it sees every acknowledged write; it may see a commit that is not flushed, and then waits for
+ * the flush. Until the first thread is ready, and after three of them have ended within a minute, reads run on the event loop in pieces.
  */
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -16,7 +16,7 @@ import { partsHere, type Reader } from "./here.ts";
 import type { Answer, Lines, Read } from "./read.ts";
 import type { ReadOrder, ReadPart } from "./serve.ts";
 
-/** Time for a thread that takes over the reads of one that has ended. */
+/** Time for a thread that takes the reads of one that has ended. */
 const REPLACED_MS = 5_000;
 const STALL_MS = 5_000;
 
@@ -124,7 +124,7 @@ export class ReadPool implements Reads {
     }
   }
 
-  /** Null: the read runs here. A read whose thread has ended may have ended it: it never runs here. */
+  /** Null: the read runs here. A read may have ended its own thread: a retry never runs here. */
   async #thread(attempt: number): Promise<ServiceThread | null> {
     if (attempt === 1) return this.#threads.thread;
     const thread = await this.#threads.threadWithin(REPLACED_MS);

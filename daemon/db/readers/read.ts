@@ -16,7 +16,7 @@ export interface Read<Input, Output, Rest = Input> {
    * steps.
    */
   run(queries: Queries, input: Input): Generator<Step<Rest>, void>;
-  /** Whether it shows records of calls, those that only read too. */
+  /** Whether it shows audit records of calls, including read-only calls. */
   isOfRecords: boolean;
   /** Type of the answer; never set. */
   readonly output?: Output;

@@ -1,5 +1,5 @@
 /**
- * Work of a reader thread: runs reads on a read-only connection of its own, in parts of at most some milliseconds, each in one transaction.
+ * Work of a reader thread: runs reads on a dedicated read-only connection, in parts of at most some milliseconds, each in one transaction.
  */
 import { monotonicMs } from "../../core/clock.ts";
 import { type Running, serveThread } from "../../core/threads/serve.ts";
