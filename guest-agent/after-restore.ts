@@ -1,9 +1,8 @@
 /**
- * Owns the hooks of whoever uses the sandbox: programs in a directory that root runs each time the guest was restored, one after
- * another in the order of their names, before the host has its answer. There is no network meanwhile: it comes with that answer.
+ * The sandbox user's restore hooks: programs in a directory that root runs in name order after each restore, before the host gets its
+ * `ready`. There is no network during the hooks: it comes with that reply.
  *
- * A hook that fails is logged, and so is one whose time is up; neither stops the restore. Where the answer to a resume is lost, they
- * run again.
+ * A hook that fails or times out is logged; neither stops the restore. If the reply to a resume is lost, the hooks run again.
  */
 import { mkdirSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -46,7 +45,7 @@ export class AfterRestore {
     const { output, timeMs, report } = this.#deps;
     const deadline = performance.now() + timeMs;
     const environment = { ...environmentOf(ROOT), ...env, ROOMD_RESTORED: how };
-    // A clock may fire a little before its time, and who was ended by it was the last.
+    // A timer may fire slightly early; a hook killed by the timeout is the last one either way.
     let isOver = false;
     for (const hook of this.#hooks()) {
       if (isOver || performance.now() >= deadline) {
@@ -87,7 +86,7 @@ function namesIn(directory: string): string[] {
   return statSync(directory, { throwIfNoEntry: false }) ? readdirSync(directory) : [];
 }
 
-/** A link is what it leads to. */
+/** Follows symbolic links. */
 function isExecutable(path: string): boolean {
   try {
     const file = statSync(path);

@@ -1,8 +1,8 @@
 /**
- * The boot ID of a sandbox: the kernel's own is in memory that is saved, so a fork would share it with its source. A file with another
- * one is mounted over it at boot, and is written for each sandbox.
+ * The boot ID of a sandbox. The kernel's boot ID is part of the saved memory, so a fork would share it with its source. At boot, a file
+ * with a separate ID is bind-mounted over it; it is rewritten for each sandbox.
  *
- * A second procfs stays mounted beside it: in a user namespace the kernel allows a new procfs only while one is fully visible
+ * A second procfs stays mounted as well: in a user namespace the kernel allows a new procfs only while one is fully visible
  * (fs/namespace.c, mnt_already_visible), which bubblewrap and rootless containers need.
  */
 import { constants, mkdirSync, openSync, writeSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Owns what a root expects to find before its first command: mounts, the loopback, limits. */
+/** Boot steps that a root file system expects before its first command: mounts, the loopback interface, limits. */
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { mountBootId } from "./boot-id.ts";
 import { makeDeviceNodes } from "./device-nodes.ts";
@@ -17,7 +17,7 @@ interface Mount {
 
 const { nosuid, nodev, noexec } = libc.MountFlag;
 
-/** In order; the initramfs has brought the first three, and what is mounted already is left alone. */
+/** In order. The initramfs has mounted the first three; existing mounts are left as they are. */
 const MOUNTS: readonly Mount[] = [
   { type: "proc", target: "/proc", flags: nosuid | nodev | noexec, data: null },
   { type: "sysfs", target: "/sys", flags: nosuid | nodev | noexec, data: null },
@@ -25,7 +25,7 @@ const MOUNTS: readonly Mount[] = [
   { type: "devpts", target: "/dev/pts", flags: nosuid | noexec, data: "gid=5,mode=620,ptmxmode=666" },
   { type: "tmpfs", target: "/dev/shm", flags: nosuid | nodev, data: "mode=1777" },
   { type: "tmpfs", target: "/run", flags: nosuid | nodev, data: "mode=755" },
-  // Every command is put into a group of its own, which without that option waits for a grace period.
+  // Every command is moved into its own cgroup; without this option each move waits for an RCU grace period.
   { type: "cgroup2", target: "/sys/fs/cgroup", flags: nosuid | nodev | noexec, data: "favordynmods" },
 ];
 
@@ -36,12 +36,12 @@ const DEVICE_LINKS = {
   "/dev/stderr": "/proc/self/fd/2",
 } as const;
 
-/** What a server needs, without the loops over every possible descriptor that a higher soft limit brings. */
+/** Enough for a server. A higher soft limit would make programs loop over every possible descriptor. */
 const OPEN_FILES = { soft: 65_536, hard: 524_288 } as const;
 
 /**
- * Per cent of free memory that may wait to be written to the disk, before it is begun and before writers are held. The usual
- * tenth of a small guest is less than one command's kept output, whose every byte would go to the disk before it is overwritten.
+ * Percent of free memory that may be dirty before background writeback starts (25) and before writers are throttled (40). In a small guest
+ * the kernel's default of 10 % is less than one command's stored output, so every byte would be written to disk before it is overwritten.
  */
 const UNWRITTEN = { dirty_ratio: 40, dirty_background_ratio: 25 } as const;
 
@@ -52,7 +52,7 @@ export function boot(): void {
     attempt(() => existsSync(link) || symlinkSync(target, link));
   }
   attempt(() => mkdirSync("/run/lock", { mode: 0o1777, recursive: true }));
-  // In a root without one it would find no modprobe of its own.
+  // Otherwise a root file system without modprobe would have no module loader.
   attempt(() => writeFileSync("/proc/sys/kernel/modprobe", LOAD_MODULE));
   makeDeviceNodes();
   mountBootId();

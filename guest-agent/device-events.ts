@@ -1,4 +1,4 @@
-/** Owns the wait for a device: the kernel tells of each one as it comes, so nobody has to ask all the time. */
+/** Waits for devices by kernel uevents, which avoids polling. */
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { adopt } from "./socket-link.ts";
@@ -6,11 +6,11 @@ import { adopt } from "./socket-link.ts";
 export class DeviceEvents {
   #waiting = Promise.withResolvers<void>();
 
-  /** Hears of devices from now on. */
+  /** Subscribes to device events. */
   async listen(): Promise<void> {
     await adopt(libc.deviceEventSocket(), {
       data: () => this.#wake(),
-      // The kernel ends a listener that fell behind; what it missed may be the one that is waited for.
+      // The kernel closes a listener that fell behind; the missed events may include the awaited device.
       close: () => {
         this.#wake();
         this.listen().catch((error) => log("device events", error));

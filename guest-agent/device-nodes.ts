@@ -1,6 +1,6 @@
 /**
- * Device nodes that udev provides on other systems: static nodes of modules that are loaded when they are opened, and the modes of
- * those that every user may open.
+ * Device nodes that udev provides on other systems: static nodes of modules that are loaded on first open, and the modes of nodes that
+ * every user may open.
  */
 import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { release } from "node:os";

@@ -1,16 +1,16 @@
 /**
- * Owns the standstill of the guest's own disk, while the host takes what is on it: nothing of it is in memory alone then, and nobody
- * writes. Process 1 writes to that disk too, and whoever does waits, and does nothing else: so a process beside us freezes it, and lets
- * it go at our word or when its time is up.
+ * Freezes the guest's own disk (fsfreeze) while the host copies it: all data is flushed, and no process writes. Process 1 writes to that
+ * disk too, and a blocked writer can do nothing else. So a child process freezes the disk, and thaws it when we write to its stdin or when
+ * its time is up.
  */
 import { FREEZE_MS } from "../shared/agent-protocol/messages.ts";
 import { BUSYBOX } from "../shared/agent-protocol/runtime.ts";
 import { log } from "./log.ts";
 import type { Reaper } from "./reap.ts";
 
-/** What it says once nobody writes. */
+/** Printed by the child once the disk is frozen. */
 const FROZEN = "frozen\n";
-/** Ends with 0 where the word came in time. */
+/** Exits with 0 if stdin was written in time. */
 const SCRIPT = `"$0" fsfreeze --freeze / && echo frozen && read -r -t ${FREEZE_MS / 1000} word; late=$?; "$0" fsfreeze --unfreeze /; exit $late`;
 
 interface Frozen {
@@ -26,7 +26,7 @@ export class DiskFreeze {
     this.#reaper = reaper;
   }
 
-  /** Resolves once nobody writes. Rejects where the kernel cannot; what was begun before is over. */
+  /** Resolves once the disk is frozen; an earlier freeze is ended first. Rejects if the kernel cannot freeze it. */
   async begin(): Promise<void> {
     await this.end();
     const child = Bun.spawn([BUSYBOX, "sh", "-c", SCRIPT, BUSYBOX], {
@@ -46,7 +46,7 @@ export class DiskFreeze {
     throw new Error(`the disk could not be brought to a standstill: exit ${await child.exited}`);
   }
 
-  /** Whether it has stood still until now; false where it had not been frozen. */
+  /** Thaws the disk. Returns whether it was frozen until now; false if it was not frozen. */
   async end(): Promise<boolean> {
     const frozen = this.#now;
     this.#now = null;

@@ -1,4 +1,4 @@
-/** Owns waiting for a socket whose reader is slow. */
+/** Waits for a socket with a slow reader (backpressure). */
 import type { Socket } from "node:net";
 
 /** Resolves when it takes more, or is closed. Leaves no listener behind: a long transfer waits thousands of times. */

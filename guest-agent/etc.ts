@@ -1,4 +1,4 @@
-/** Owns the files in /etc that each start writes. What a root has in their places, a link into /run or a directory, is replaced. */
+/** Files in /etc that are written at each start. A link into /run or a directory at their path is replaced. */
 import { lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,7 +1,7 @@
 /**
- * Owns which of the host's ports the agent dials. Daemons that share the kernel's vsock have one each: where nobody
- * listens the guest is refused, and a daemon that does not know it closes the connection or proves nothing. Behind a device of its own,
- * which gives no answer on a port without a listener, the first is the only one.
+ * Selects the host port that the agent dials. Daemons that share the kernel's vsock have one port each: on a port without a listener the
+ * connection is refused, and the daemon of another guest closes the connection or proves nothing. Behind a dedicated vsock device, which
+ * gives no answer on a port without a listener, only the first port exists.
  */
 import { HOST_PORT, HOST_PORTS } from "../shared/agent-protocol/messages.ts";
 

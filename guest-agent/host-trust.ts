@@ -1,14 +1,14 @@
 /**
- * Which host the agent trusts. The first welcome brings a secret; from then on a host is only who proves that it
- * has it. It is in memory alone, and templates are saved before any welcome: no clone shares it.
+ * Authenticates the host to the agent. The first welcome brings a secret; from then on a host must prove that it has it. The secret is in
+ * memory only, and templates are saved before any welcome: no clone shares it.
  *
- * The memory of a guest that was set up may be saved too, and be restored as another guest. Then the host, which proves itself by the
- * secret that was saved, brings another one:
+ * The memory of a guest that was set up may be saved too, and be restored as another guest. Then the host, which proves itself with the
+ * saved secret, brings a new one:
  *
- *   known ──restored, proven by known──▶ known and next ──proven by next──▶ next is known
+ *     known ──restored, proven by known──▶ known and next ──proven by next──▶ next is known
  *
- * In between either is a proof: the host takes the next one once it has had the guest's ready, which may be lost. Each secret has a nonce
- * of its own, and a host is told that of the secret by which it knows the guest. For the same reason the hello proves both.
+ * In between, both secrets are accepted: the host switches to the next one once it has the guest's ready, which may be lost. Each secret
+ * has its own nonce, and a host gets the nonce of the secret by which it knows the guest. For the same reason the hello proves both.
  */
 import { guestProof, hostProof, isToken, sameText } from "../shared/agent-protocol/host-proof.ts";
 import type { Hello, Restored } from "../shared/agent-protocol/messages.ts";
@@ -17,7 +17,7 @@ import { randomHex } from "./random.ts";
 const CHALLENGE_BYTES = 32;
 const NONCE_BYTES = 16;
 
-/** A secret, and the nonce that is told to who has it. */
+/** A secret, and the nonce that is disclosed to its holder. */
 class Acquaintance {
   readonly secret: string;
   #nonce: string | null = null;
@@ -26,14 +26,14 @@ class Acquaintance {
     this.secret = secret;
   }
 
-  /** Made when it is first asked for, which is after the welcome's entropy. */
+  /** Generated on first use, which is after the welcome's entropy. */
   get nonce(): string {
     this.#nonce ??= randomHex(NONCE_BYTES);
     return this.#nonce;
   }
 }
 
-/** As whom a host that was admitted knows the guest: from now on, and before where it was just restored. */
+/** The identities by which an admitted host knows the guest: from now on, and the previous one if the guest was just restored. */
 export interface Admitted {
   now: Pick<Acquaintance, "nonce">;
   before: Pick<Acquaintance, "nonce"> | null;
@@ -65,7 +65,7 @@ export class HostTrust {
     this.#known = by;
     const another = restoredIn(welcome)?.secret;
     if (another === undefined) return { now: by, before: null };
-    // Said again it is the same: the host may have had the first answer.
+    // A repeated secret is the same one: the host may have missed the first answer.
     if (this.#next?.secret !== another) this.#next = new Acquaintance(another);
     return { now: this.#next, before: by };
   }
@@ -75,7 +75,7 @@ function isProven({ secret }: Acquaintance, proof: unknown, port: number, challe
   return challenge !== undefined && typeof proof === "string" && sameText(proof, hostProof(secret, port, challenge));
 }
 
-/** What a welcome says of a restore; undefined when nothing. Throws where that is none. */
+/** The welcome's `restored`; undefined if absent. Throws if it is invalid. */
 export function restoredIn(welcome: unknown): Restored | undefined {
   const { restored } = Object(welcome) as { restored?: unknown };
   if (restored === undefined) return undefined;

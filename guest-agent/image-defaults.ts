@@ -1,4 +1,4 @@
-/** Owns what the image of this root says of its commands. A root that is of no image says nothing. */
+/** Defaults of commands from the image of this root file system. A root that is from no image has none. */
 import { mkdirSync, readFileSync } from "node:fs";
 import { IMAGE_DEFAULTS_FILE, type ImageDefaults } from "../shared/agent-protocol/messages.ts";
 import { RUNTIME } from "../shared/agent-protocol/runtime.ts";
@@ -11,7 +11,7 @@ function read(file: string): ImageDefaults {
   try {
     const said = JSON.parse(readFileSync(file, "utf8")) as ImageDefaults;
     const { PATH } = said.env;
-    // Where `room` is, which no image knows of.
+    // The directory of `room`, which no image includes.
     if (PATH !== undefined && !PATH.split(":").includes(ROOM_COMMAND_PLACE))
       said.env.PATH = `${PATH}:${ROOM_COMMAND_PLACE}`;
     return said;

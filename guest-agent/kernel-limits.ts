@@ -86,7 +86,7 @@ export function setFixedLimits(): void {
 
 let setFor = 0;
 
-/** Sets the limits for so much memory; without a number, for the memory that the kernel has. Does nothing if they are set for as much. */
+/** Sets the limits for this memory size, by default for the memory that the kernel has. Does nothing if they are set for as much. */
 export function setKernelLimits(memoryMib: number | undefined): void {
   const mib = memoryMib ?? memoryOfKernel();
   if (mib <= setFor) return;
@@ -113,7 +113,7 @@ function memoryOfKernel(): number {
   return Math.floor(Number(kib) / 1024);
 }
 
-/** Writes a value unless the present one is as high. A kernel that lacks it is left alone. */
+/** Writes a value unless the current one is as high. A missing sysctl is skipped. */
 function raise(path: string, value: string): void {
   attempt(() => {
     const file = `${SYSCTL}/${path}`;
@@ -128,7 +128,7 @@ export function isHigher(wanted: string, present: string): boolean {
 
 const lastNumber = (text: string) => Number(text.trim().split(/\s+/).at(-1));
 
-/** Raises it for this process, whose children inherit it, and for programs that the template started with the former limit. */
+/** Raises it for this process, whose children inherit it, and for programs that the template started with the previous limit. */
 function raiseProcesses(most: number): void {
   for (const kind of ["processes", "pending_signals"] as const) {
     const before = libc.resourceLimit(0, kind);

@@ -1,7 +1,7 @@
 /**
- * Owns every call to libc, and so the only use of bun:ffi: what a process 1 and the exec path need and Bun does not offer.
+ * All calls to libc, and so the only use of bun:ffi: functions that process 1 and the exec path need and Bun does not offer.
  *
- * Numbers are Linux' on x86-64. A call that fails throws SystemError with the errno, unless it says otherwise.
+ * Constants are for Linux on x86-64. A failed call throws SystemError with the errno, unless its comment differs.
  */
 import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { constants } from "node:os";
@@ -73,7 +73,7 @@ function check(call: string, result: number): number {
   throw new SystemError(call, lastErrno());
 }
 
-/** Of this thread, asked for once: another call before the read could set it anew. */
+/** Address of this thread's errno, resolved once: a call just before the read could overwrite errno. */
 const errnoLocation = libc.__errno_location();
 
 function lastErrno(): number {
@@ -137,10 +137,13 @@ export function setNonBlocking(fd: number): void {
   check("fcntl", libc.fcntl(fd, F_SETFL, check("fcntl", libc.fcntl(fd, F_GETFL, 0)) | O_NONBLOCK));
 }
 
-/** By which this process hears of pipes; one that nobody hears is ignored. */
+/** The signal for readable pipes; its default action is to be ignored. */
 export const READABLE_SIGNAL = "SIGURG";
 
-/** Whether this process gets READABLE_SIGNAL whenever something is written to a pipe, or nobody is left who could. It does not block then or afterwards. */
+/**
+ * Whether this process gets READABLE_SIGNAL whenever bytes are written to a pipe, or its last writer closes it. From then on the pipe does
+ * not block.
+ */
 export function signalWhenReadable(fd: number, is: boolean): void {
   const F_SETSIG = 10;
   if (is) {
@@ -150,11 +153,11 @@ export function signalWhenReadable(fd: number, is: boolean): void {
   check("fcntl F_SETFL", libc.fcntl(fd, F_SETFL, is ? O_NONBLOCK | O_ASYNC : O_NONBLOCK));
 }
 
-/** More places are not read to at once. */
+/** Maximum number of buffers per read. */
 const MOST_ROOMS = 8;
 const rooms = new Uint32Array(MOST_ROOMS * PART.words);
 
-/** Reads what there is of a pipe that does not block, as far as it fits into these places; 0 when there is nothing, now or for good. */
+/** Reads available bytes of a non-blocking pipe, as far as they fit into these buffers; 0 if there are none, temporarily or permanently. */
 export function readNow(fd: number, places: readonly Uint8Array[]): number {
   for (const [index, place] of places.entries()) setPart(rooms, index, ptr(place), place.byteLength);
   const count = Number(libc.readv(fd, rooms, places.length));
@@ -206,7 +209,7 @@ export function openPathAs(path: string, { uid, gid }: { uid: number; gid: numbe
 const POLLIN = 1;
 const POLLHUP = 16;
 
-/** What is true of a descriptor at once, of these and of what is never asked for. */
+/** Polls a descriptor without blocking. Returns the requested events and those that are always reported (POLLERR, POLLHUP). */
 function polled(fd: number, events: number): number {
   // struct pollfd: i32 fd, i16 events, i16 revents; the last is the upper half of the second word here.
   const entry = new Int32Array([fd, events]);
@@ -215,12 +218,12 @@ function polled(fd: number, events: number): number {
   return (entry[1] ?? 0) >> 16;
 }
 
-/** Whether there is something to be read at once. */
+/** Whether a read would return immediately. */
 export function isReadable(fd: number): boolean {
   return (polled(fd, POLLIN) & POLLIN) !== 0;
 }
 
-/** Whether a pipe has bytes for its reader, or has none and nobody left who could write any. */
+/** Whether a pipe has bytes for its reader, or is empty and has no writer left. */
 export function pipeState(fd: number): "bytes" | "open" | "ended" {
   const events = polled(fd, POLLIN);
   if ((events & POLLIN) !== 0) return "bytes";
@@ -258,7 +261,7 @@ export function openPseudoTerminal(): PseudoTerminal {
   }
 }
 
-/** The kernel tells the foreground group when it changes. Returns whether there was a terminal to set. */
+/** On a change the kernel notifies the foreground process group. Returns whether there was a terminal to set. */
 export function setWindowSize(master: number, rows: number, cols: number): boolean {
   const TIOCSWINSZ = 0x5414;
   return libc.ioctl(master, TIOCSWINSZ, new Uint16Array([rows, cols, 0, 0])) === 0;
@@ -286,7 +289,7 @@ const AF_VSOCK = 40;
 const VSOCK_ADDRESS_BYTES = 16;
 const SO_VM_SOCKETS_BUFFER_SIZE = 0;
 const SO_VM_SOCKETS_BUFFER_MAX_SIZE = 2;
-/** Received bytes that wait to be read. With the usual 256 KiB a guest without KVM is busy half of its time with telling what it has read. */
+/** Receive buffer size. With the default of 256 KiB a guest without KVM spends half of its time on reporting the bytes that it has read. */
 const VSOCK_BUFFER_BYTES = 1024 * 1024;
 const SOCK_STREAM_FLAGS = 1 | O_NONBLOCK | O_CLOEXEC;
 
@@ -303,7 +306,7 @@ export function socketPair(): [number, number] {
 export const MOST_FRAMES = 4;
 /** struct mmsghdr has 64 bytes, among them the address and number of its parts, and how many bytes of it were sent. */
 const PACKET = { words: 16, parts: 4, count: 6, sent: 14 } as const;
-/** A frame's three parts, in two packets: its header with what fits behind it, and the rest. */
+/** A frame's three parts, in two packets: its header with the bytes that fit behind it, and the rest. */
 const outgoing = (() => {
   const parts = new Uint32Array(3 * MOST_FRAMES * PART.words);
   const packets = new Uint32Array(2 * MOST_FRAMES * PACKET.words);
@@ -316,8 +319,8 @@ const outgoing = (() => {
 })();
 
 /**
- * Sends frames from where their headers and bytes lie, each in two packets of at most so many bytes, all full but the last. Returns how
- * many bytes there was room for, headers included; 0 also where it fails, which the socket's owner hears of.
+ * Sends frames from the memory of their headers and bytes, each in two packets of at most `most` bytes, all full but the last. Returns the
+ * number of bytes accepted, headers included; 0 also on failure, which the socket's owner is notified of.
  */
 export function sendFrames(
   fd: number,
@@ -348,7 +351,7 @@ export function sendFrames(
 }
 
 /**
- * Begins to connect from `ownPort` and never waits: `connecting` says when it is done. Throws EADDRINUSE if that port is taken; ENODEV
+ * Starts to connect from `ownPort` without waiting: `connecting` reports completion. Throws EADDRINUSE if that port is taken; ENODEV
  * immediately while there is no device.
  */
 export function beginVsockConnect(cid: number, port: number, ownPort: number): number {
@@ -394,7 +397,7 @@ export function connecting(fd: number): boolean {
   return false;
 }
 
-/** Where a connection that nftables redirected was going; null when it was not redirected. */
+/** Original destination of a connection that nftables redirected; null if it was not redirected. */
 export function originalDestination(fd: number): { address: Uint8Array; port: number } | null {
   const SOL_IP = 0;
   const SOL_IPV6 = 41;
@@ -419,7 +422,7 @@ export function resetOnClose(fd: number): void {
   libc.setsockopt(fd, SOL_SOCKET, SO_LINGER, new Int32Array([1, 0]), 8);
 }
 
-/** Hears of every device that comes, goes, or gets its driver: one datagram each. */
+/** Receives an event for every device that is added, removed, or bound to its driver: one datagram each. */
 export function deviceEventSocket(): number {
   const AF_NETLINK = 16;
   const SOCK_RAW_FLAGS = 3 | O_NONBLOCK | O_CLOEXEC;
@@ -461,7 +464,7 @@ export function unmount(target: string): void {
   check(`umount ${target}`, libc.umount2(text(target), 0));
 }
 
-/** Out of sight at once, and gone when the last who uses it has ended. */
+/** Detached immediately, and released when its last user has exited. */
 export function unmountLazily(target: string): void {
   const MNT_DETACH = 2;
   check(`umount ${target}`, libc.umount2(text(target), MNT_DETACH));
@@ -485,7 +488,7 @@ export function readClock(): bigint {
   return (time[0] ?? 0n) * NS_PER_SECOND + (time[1] ?? 0n);
 }
 
-/** Adds bytes to the kernel's pool at full credit, and makes it seed its generator anew from them at once. */
+/** Adds bytes to the kernel's pool at full credit, and makes it reseed its generator from them immediately. */
 export function addEntropy(bytes: Uint8Array): void {
   const RNDADDENTROPY = 0x40085203;
   const RNDRESEEDCRNG = 0x5207;
@@ -559,22 +562,25 @@ export function makeDeviceNode(path: string, kind: "block" | "character", major:
 
 // ---- children ----
 
-/** Whether processes that this thread begins have the usual priority, where its own is higher. Nobody comes before this thread by that. */
+/**
+ * Whether processes that this thread starts get the default priority, although its own is higher. The priority of this thread itself does
+ * not change.
+ */
 export function resetPriorityOfChildren(is: boolean): void {
   const SCHED_OTHER = 0;
   const SCHED_RESET_ON_FORK = 0x40000000;
   libc.sched_setscheduler(0, is ? SCHED_OTHER | SCHED_RESET_ON_FORK : SCHED_OTHER, new Int32Array(1));
 }
 
-/** A process to be begun, leader of a session of its own, with the usual signals and these descriptors alone. */
+/** A process to start: leader of its own session, with default signal handling and only these descriptors. */
 export interface Spawned {
-  /** As it is: it is looked for nowhere. */
+  /** Used as it is, without a search. */
   path: string;
   argv: readonly string[];
   env: Readonly<Record<string, string>>;
   cwd: string;
   stdio: readonly [number, number, number];
-  /** The directory of the control group that it begins in; null for that of the caller. */
+  /** Descriptor of the cgroup to start it in; null for the caller's. */
   cgroup: number | null;
 }
 
@@ -587,7 +593,7 @@ const SPAWN_ATTRIBUTE_BYTES = 512;
 const SPAWN_ACTIONS_BYTES = 128;
 const SIGNAL_SET_BYTES = 128;
 
-/** Of glibc 2.39, with which the agent lies in its guests; parts of it are tried with elder ones. */
+/** From glibc 2.39, with which the agent is shipped in guests; parts of it are tested with older ones. */
 const setSpawnCgroup = (() => {
   try {
     const { symbols } = dlopen("libc.so.6", { posix_spawnattr_setcgroup_np: { args: [pointer, i32], returns: i32 } });
@@ -605,8 +611,8 @@ const spawnAttributes = (() => {
 })();
 
 /**
- * Begins it and returns its pid, which is the caller's to wait for. It is in its group from its first instruction on, and nothing of this
- * process is copied for it. Throws SystemError, also where the program could not be run.
+ * Starts it and returns its pid, which the caller has to wait for. It is in its cgroup from its first instruction on, and nothing of this
+ * process is copied for it. Throws SystemError, also if the program could not be executed.
  */
 export function spawn({ path, argv, env, cwd, stdio, cgroup }: Spawned): number {
   if (cgroup !== null && !setSpawnCgroup) throw new SystemError("posix_spawnattr_setcgroup_np", constants.errno.ENOSYS);
@@ -633,7 +639,7 @@ export function spawn({ path, argv, env, cwd, stdio, cgroup }: Spawned): number 
 
 const USUAL_TEXT_BYTES = 16 * 1024;
 const usualTexts = Buffer.allocUnsafeSlow(USUAL_TEXT_BYTES);
-/** Where texts lie whose addresses a call is given: nothing else says that they are still needed. */
+/** Memory of strings whose addresses a call is given: no other reference keeps it alive. */
 let textsInUse = usualTexts;
 
 /** Addresses of C strings, and zeros for null. They hold until the next call. */
@@ -684,7 +690,7 @@ export function reapZombie(pid?: number): Zombie | null {
   return pid === undefined ? wait(P_ALL, 0, WEXITED | WNOHANG) : wait(P_PID, pid, WEXITED | WNOHANG);
 }
 
-/** Whether any process but the kernel's own is left: all of them descend from process 1. */
+/** Whether any process except the kernel's own remains: all of them descend from process 1. */
 export function hasChildren(): boolean {
   return libc.waitid(P_ALL, 0, new Int32Array(SIGINFO_BYTES / 4), WEXITED | WNOHANG | WNOWAIT) === 0;
 }
@@ -702,7 +708,7 @@ function wait(kind: number, pid: number, options: number): Zombie | null {
 
 // ---- changes of files ----
 
-/** A descriptor that tells of changes, of the places that `watchPlace` adds. It does not block. */
+/** A non-blocking descriptor for changes of the paths that `watchPlace` adds. */
 export function openInotify(): number {
   return check("inotify_init1", libc.inotify_init1(O_NONBLOCK | O_CLOEXEC));
 }
@@ -723,7 +729,7 @@ export function adviseMemory(from: bigint, to: bigint, advice: keyof typeof ADVI
 
 // ---- the end ----
 
-/** Writes the root disk only: to sync the drive as well would wait for ever for one whose host end has died. */
+/** Flushes the root file system only: syncing the drive too would block forever if its virtiofsd is dead. */
 export function syncRoot(): void {
   withFile("/", O_RDONLY, (fd) => check("syncfs", libc.syncfs(fd)));
 }

@@ -1,13 +1,13 @@
 /**
- * Owns the agent's side of the link: dial the host, say hello, carry out its welcome, serve its streams, dial again.
+ * The agent's side of the link: dial the host, send hello, carry out its welcome, serve its streams, redial.
  *
- *   dial ──connected──▶ hello ──welcome──▶ proven ──▶ set up ──ready──▶ streams
- *    ▲                    │                  │                            │
- *    └────────────────────┴─ no welcome ─────┴─ no proof ─────────────────┴─ the connection ends
+ *     dial ──connected──▶ hello ──welcome──▶ proven ──▶ set up ──ready──▶ streams
+ *      ▲                    │                  │                            │
+ *      └────────────────────┴─ no welcome ─────┴─ no proof ─────────────────┴─ the connection ends
  *
- * The guest dials, never the host: the quirk wedged_by_early_dial of its vsock device.
- * It dials from a reserved port, by which the host tells it from other processes of the guest (own-ports.ts).
- * Nothing is carried out, and no stream served, before the welcome of the connection has been proven (host-trust.ts).
+ * The guest dials, never the host: the quirk wedged_by_early_dial of its vsock device. It dials from a reserved port, by which the host
+ * distinguishes it from other processes of the guest (own-ports.ts). Before the welcome of the connection is proven (host-trust.ts),
+ * nothing is carried out and no stream is served.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { CONNECT_DEADLINE_MS } from "../shared/agent-protocol/device-quirks.ts";
@@ -29,20 +29,20 @@ import type { Setup } from "./setup.ts";
 import { linkOver } from "./socket-link.ts";
 
 const HOST_CID = 2;
-/** While there is no device; one that comes is announced, so it need not be asked for often. */
+/** While there is no device; a new device raises an event, so polling can be rare. */
 const DIAL_UNPLUGGED_MS = 2_000;
 /** How long an answer is waited for at most, until the host has been met. */
 const MOST_PATIENCE_MS = 8 * CONNECT_DEADLINE_MS;
 /** While the host refuses: soon, then more and more seldom. */
 const DIAL_REFUSED_MS = { first: 10, most: 200 } as const;
-/** Where a daemon listens an answer takes a few ms. */
+/** If a daemon listens, an answer takes a few ms. */
 const CONNECT_POLL_MS = { soon: 1, late: 25 } as const;
 const CONNECT_LATE_MS = 10;
 const MAX_HOST_STREAMS = 256;
-/** A host answers a hello in milliseconds; who listens and says nothing must not keep the guest from its host. */
+/** A host answers a hello in milliseconds; a silent listener must not keep the guest from its host. */
 const WELCOME_DEADLINE_MS = 10_000;
 
-/** What a link serves, and who uses it. */
+/** The handlers of a link, and their shared state. */
 export interface Served {
   trust: HostTrust;
   setup: Pick<Setup, "done" | "carryOut">;
@@ -50,7 +50,7 @@ export interface Served {
   line: HostLine;
 }
 
-/** Connects to a port of the host's. Rejects with SystemError where it is refused, and otherwise where there was no answer in this time. */
+/** Connects to a port of the host. Rejects with SystemError if it is refused, and otherwise if there is no answer within this time. */
 type Connect = (port: number, patienceMs: number) => Promise<number>;
 
 /** Never returns. A dial waits for a rehearsal that is under way. */
@@ -72,7 +72,7 @@ export async function keepLinked(
       welcomed: false,
     }));
     log(`link closed: ${reason}`);
-    // Where the device has gone with it, as after a rehearsal, nobody refused us.
+    // If the device is gone as well, as after a rehearsal, the connection was not refused.
     if (!welcomed && localCid() !== libc.NO_CID) ports.next();
     await sleep(DIAL_REFUSED_MS.first);
   }

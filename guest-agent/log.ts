@@ -1,10 +1,10 @@
-/** Owns the agent's lines on the console, which the host keeps: plain text, written at once. */
+/** The agent's log on the console, which the host stores: plain text, written synchronously. */
 import { writeSync } from "node:fs";
 import { inspect } from "node:util";
 
 const STDERR = 2;
 
-/** A line that the host looks for: on a line of its own, whatever the kernel was just printing. */
+/** A marker that the host parses: on a line by itself, whatever the kernel is printing. */
 export function announce(line: string): void {
   writeSync(STDERR, `\n${line}\n`);
 }
@@ -15,6 +15,6 @@ export function log(what: string, error?: unknown): void {
   try {
     writeSync(STDERR, `roomd-agent: ${what}${why}\n`);
   } catch {
-    // Without a console there is nobody to tell.
+    // Without a console the line is lost.
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The guest agent: process 1 of a sandbox. Owns the order of its life; each part is in the file of its name.
+ * The guest agent: process 1 of a sandbox. This file has the order of its life; each part is in the file of its name.
  *
- *   boot ─▶ warm up ─▶ (template: start what the recipe wants; the host saves the guest here) ─▶ dial the host, serve, dial again
- *                                                                     └─ told to on the console: warm up once more
+ *     boot ─▶ warm up ─▶ (template: start the recipe's programs; the host saves the guest here) ─▶ dial the host, serve, redial
+ *                                                                       └─ requested on the console: warm up once more
  */
 import { readFileSync } from "node:fs";
 import {

@@ -1,6 +1,6 @@
 /**
- * Source ports of the agent's connections to the host. Binding a reserved port takes CAP_NET_BIND_SERVICE, so the host knows by it that no
- * unprivileged process dialled. Each connection gets another one: the kernel keeps that of a closed connection for some seconds.
+ * Source ports of the agent's connections to the host. Binding a reserved port takes CAP_NET_BIND_SERVICE, so it proves to the host that no
+ * unprivileged process dialled. Each connection uses another one: the kernel holds the port of a closed connection for some seconds.
  */
 import { Errno, SystemError } from "./libc.ts";
 
@@ -10,7 +10,7 @@ const PORTS = { first: 512, count: 504 } as const;
 export class OwnPorts {
   #turn = 0;
 
-  /** Calls `begin` with the next port that is free. Throws what `begin` throws, EADDRINUSE only if all are taken. */
+  /** Calls `begin` with the next free port. Throws what `begin` throws, EADDRINUSE only if all are taken. */
   use<T>(begin: (port: number) => T): T {
     for (let tries = 1; ; tries++) {
       const port = PORTS.first + this.#turn;

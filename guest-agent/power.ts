@@ -1,11 +1,11 @@
-/** Owns the method `power_off`: everyone is ended, everything is written, the root says of itself that it is whole, the machine stops. */
+/** The method `power_off`: ends all processes, flushes all writes, marks the root file system clean, powers the machine off. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Stream } from "../shared/agent-protocol/link.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 
-/** For programs that save what they have when they are told to end. */
+/** For programs that save their state on SIGTERM. */
 const GRACE_MS = 500;
 /** For the answer to leave the guest before the guest is gone. */
 const ANSWER_MS = 20;
@@ -25,7 +25,10 @@ export async function powerOff(stream: Stream): Promise<void> {
   libc.powerOff();
 }
 
-/** We have files open ourselves, whatever is done about others: the kernel's way for emergencies asks nobody. It is done beside us. */
+/**
+ * The agent itself has files open, even after all other processes have ended: the kernel's emergency remount ignores open files. It runs
+ * asynchronously.
+ */
 async function makeReadOnly(): Promise<void> {
   try {
     writeFileSync("/proc/sysrq-trigger", "u");
@@ -41,6 +44,6 @@ function signalEveryone(signal: NodeJS.Signals): void {
   try {
     process.kill(EVERYONE, signal);
   } catch {
-    // Nobody is left.
+    // No process is left.
   }
 }

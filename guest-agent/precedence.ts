@@ -1,8 +1,8 @@
 /**
- * Owns who comes first on the processors: this process while it serves its host, however much the sandbox has to do. What it begins for
- * others comes as any other. The kernel keeps precedence by thread, and what a thread begins has its.
+ * CPU priority: this process has high priority while it serves its host, whatever the load of the sandbox. Processes that it starts get the
+ * default priority. The kernel keeps the priority per thread, and children inherit their thread's.
  *
- *   dials ── as others (the device's own work must not come after it) ──▶ welcomed ── first ──▶ dials
+ *     dials ── default (the device's own work must not come after it) ──▶ welcomed ── high ──▶ dials
  */
 import { setPriority } from "node:os";
 import { resetPriorityOfChildren } from "./libc.ts";
@@ -12,7 +12,7 @@ const AS_OTHERS = 0;
 
 let isFirst = false;
 
-/** From now on, until it is told otherwise. */
+/** Applies until the next call. */
 export function comeFirst(is: boolean): void {
   if (is === isFirst) return;
   try {
@@ -23,7 +23,7 @@ export function comeFirst(is: boolean): void {
   }
 }
 
-/** Begins a process that comes as any other. To come last ourselves meanwhile would let others go before it. */
+/** Starts a process with the default priority. Lowering our own priority for the spawn would let other processes run first. */
 export function asOthers<T>(spawn: () => T): T {
   if (!isFirst) return spawn();
   resetPriorityOfChildren(true);

@@ -1,4 +1,4 @@
-/** Owns random numbers straight from the kernel: this process' own generator is in the snapshot that clones start from. */
+/** Random numbers directly from the kernel: the state of this process' own generator is in the snapshot that clones start from. */
 import { openSync, readSync } from "node:fs";
 import * as libc from "./libc.ts";
 

@@ -1,8 +1,8 @@
 /**
- * Owns the ends of processes that nobody else waits for: commands, which are told of theirs, and orphans, whose parent process 1 becomes.
+ * Reaps processes that no other code waits for: commands, whose exit is reported to their execution, and orphans, which process 1 inherits.
  *
- * Bun waits for what it spawned by pid, so those must be left to it. The kernel shows one zombie at a time: when that is
- * one of Bun's, the sweep stops and goes on once Bun has taken it.
+ * Bun waits for its own children by pid, so those must be left to it. The kernel shows one zombie at a time: if that is one of Bun's, the
+ * sweep stops and continues once Bun has reaped it.
  */
 import * as libc from "./libc.ts";
 
@@ -25,7 +25,7 @@ export class Reaper {
     child.exited.then(forget, forget);
   }
 
-  /** Resolves with how a child ends that we have begun ourselves. To be called in the same turn as its spawn. */
+  /** Resolves with the exit of a child that we have started ourselves. To be called in the same turn as its spawn. */
   adopt(pid: number): Promise<libc.Zombie> {
     return new Promise((resolve) => this.#adopted.set(pid, resolve));
   }

@@ -1,8 +1,9 @@
 /**
- * Rehearsal of a clone that waits for its sandbox: at a line on the serial console it goes through being set up once,
- * so that its QEMU has translated what that runs. Then its host may plug devices for a moment, as a sandbox gets them.
+ * Rehearsal of a clone that waits for its sandbox: on a line on the serial console it runs the set-up once, so that its QEMU has translated
+ * that code. Then its host may plug devices for a moment, as a sandbox gets them.
  *
- * It forgets executions and clears the machine ID, so it must never run in a sandbox: it is called off before the agent first reaches a host.
+ * It forgets executions and clears the machine ID, so it must never run in a sandbox: it is cancelled before the agent first reaches a
+ * host.
  */
 import { DEVICES_WANTED_LINE, REHEARSED_LINE } from "../shared/agent-protocol/messages.ts";
 import * as libc from "./libc.ts";
@@ -11,7 +12,7 @@ import { announce } from "./log.ts";
 export class Rehearsal {
   readonly #warm: () => Promise<void>;
   readonly #useDrive: () => Promise<void>;
-  /** Open while a rehearsal may begin. */
+  /** Open while a rehearsal may start. */
   #console: number | null = null;
   /** Resolves when the agent may dial: the drive may still be tried. */
   over: Promise<void> = Promise.resolve();
@@ -40,7 +41,7 @@ export class Rehearsal {
     });
   }
 
-  /** No rehearsal begins any more. The handler of SIGIO stays: without one, Bun's default might end process 1. */
+  /** Prevents any further rehearsal. The SIGIO handler stays: without one, Bun's default might end process 1. */
   end(): void {
     if (this.#console !== null) libc.close(this.#console);
     this.#console = null;

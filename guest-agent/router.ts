@@ -1,4 +1,4 @@
-/** Owns the list of methods: which handler carries out what the host asks for. */
+/** Method table: the handler of each request of the host. */
 import type { Stream } from "../shared/agent-protocol/link.ts";
 import {
   type ClockResult,

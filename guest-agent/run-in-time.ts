@@ -1,4 +1,4 @@
-/** Owns running a program of the guest's that is to end by a deadline. What it prints goes to a log. */
+/** Runs a program of the guest with a deadline. Its output goes to a log. */
 import { closeSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Reaper } from "./reap.ts";
@@ -11,11 +11,11 @@ interface Run {
   /** By performance.now(). */
   deadline: number;
   reaper: Pick<Reaper, "spare">;
-  /** How it is begun. */
+  /** Spawns the process. */
   begin<T>(spawn: () => T): T;
 }
 
-/** Its exit code; null where its time was up: then all of its process group is ended. Else what it has begun in the background goes on. */
+/** Resolves to its exit code; null on timeout: then its whole process group is killed. Otherwise its background processes keep running. */
 export async function runInTime({ argv, env, log, deadline, reaper, begin }: Run): Promise<number | null> {
   const out = openSync(log, "a", 0o640);
   try {
@@ -34,11 +34,11 @@ export async function runInTime({ argv, env, log, deadline, reaper, begin }: Run
   }
 }
 
-/** A shell alone would leave behind what it waits for. */
+/** Killing only the shell would leave its children behind. */
 function killGroup(leader: number): void {
   try {
     process.kill(-leader, "SIGKILL");
   } catch {
-    // It has ended just now, and nothing of its group is left.
+    // It has just exited, and nothing of its group is left.
   }
 }

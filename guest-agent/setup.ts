@@ -1,10 +1,9 @@
 /**
- * Owns what a Welcome asks for, done by direct system calls before any command may run: a clone must not share its
- * twin's randomness, clock or names.
+ * Carries out a Welcome by direct system calls before any command may run: a clone must not share its twin's randomness, clock or names.
  *
- * A host that comes back sends its Welcome again: then only randomness and clock are renewed. Where the guest was restored from saved
- * memory, the Welcome says so: it mounts its drive again, and as another sandbox, or one that was rolled back, it also takes its names and
- * environment anew; then the sandbox's own hooks run. What ran when it was saved goes on.
+ * A host that reconnects sends its Welcome again: then only randomness and clock are renewed. After a restore from saved memory, which the
+ * Welcome states, the guest remounts its drive; as another sandbox, or one that was rolled back, it also renews its names and environment;
+ * then the sandbox's own hooks run. Programs that ran when it was saved keep running.
  */
 import type { Ready, Restored, Welcome } from "../shared/agent-protocol/messages.ts";
 import type { AfterRestore } from "./after-restore.ts";
@@ -23,7 +22,7 @@ import type { Start } from "./start.ts";
 
 const MIN_ENTROPY_BYTES = 64;
 
-/** What of the machine is set. */
+/** System calls that change the machine. */
 export type Machine = Pick<typeof libc, "addEntropy" | "setClock" | "setHostname"> & {
   writeEtc: typeof writeEtc;
   renewBootId: typeof renewBootId;
@@ -73,8 +72,8 @@ export class Setup {
   }
 
   /**
-   * One after another: a host that comes back may speak while its first welcome still waits for the drive.
-   * Never throws: what went wrong is in the answer, and the next welcome tries again.
+   * Serialized: a host that reconnects may send a welcome while its first one still waits for the drive. Never throws: errors are in the
+   * answer, and the next welcome retries.
    */
   carryOut(message: unknown, admitted: Admitted): Promise<Ready> {
     const turn = this.#turn.then(() => this.#carryOut(message, admitted));
@@ -121,7 +120,7 @@ export class Setup {
     this.#restoredBy = secret;
   }
 
-  /** Takes the place in its room that it is given. What it may not have any more is taken from it; what it never had does not come back. */
+  /** Takes its place in its room. Permissions that it no longer has are removed; permissions that it never had are not added. */
   async #become(welcome: Wanted, stage: Stage): Promise<void> {
     if (welcome.room !== true) await stage("room", () => this.#gateway.forbid());
     await stage("names", () => setNames(this.#machine, welcome));

@@ -1,25 +1,28 @@
 /**
- * Owns making a template small, since each of its clones has all of its memory: without what was needed once, to come up, and with zeros
- * where memory is free, since all but zeros is saved.
+ * Reduces a template's memory, since each of its clones has all of it: evicts pages that were needed only for the boot, and zeros free
+ * memory, since only non-zero pages are saved.
  *
- *   drop what the disk has too, the agent's own code as well ─▶ touch what is needed again ─▶ fill what is free with zeros
+ *     drop page cache, the agent's own code as well ─▶ touch pages that are needed again ─▶ fill free memory with zeros
  */
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 
 const PLACE = "/run/roomd-zeros";
-/** What this and others need meanwhile, at least; else four times what the kernel keeps free, which drops what was touched to have it. */
+/**
+ * Memory left free for this and other processes, at least; otherwise four times the kernel's minimum of free memory, below which it would
+ * evict touched pages.
+ */
 const LEFT_KIB = 12 * 1024;
 const KEPT_FREE = "/proc/sys/vm/min_free_kbytes";
 const ZEROS = new Uint8Array(1024 * 1024);
 
-/** `touch` does what clones do: what that runs is there afterwards, and what it does not run comes from the disk where it is needed. */
+/** `touch` does the work of clones: the pages that it uses are resident afterwards, and others are read from the disk on demand. */
 export async function makeMemorySmall(touch: () => Promise<void>): Promise<void> {
   libc.syncRoot();
   const code = ownCode();
   advise(code, "pageout");
-  // What lies beside a page that is touched is not brought along.
+  // Disables readahead around touched pages.
   advise(code, "random");
   try {
     writeFileSync("/proc/sys/vm/drop_caches", "3\n");
@@ -31,7 +34,7 @@ export async function makeMemorySmall(touch: () => Promise<void>): Promise<void>
   }
 }
 
-/** Where a mapping takes no advice it stays as it is. */
+/** A mapping that does not support the advice stays as it is. */
 function advise(code: readonly Mapping[], advice: Parameters<typeof libc.adviseMemory>[2]): void {
   for (const { from, to } of code) {
     try {
@@ -47,7 +50,7 @@ interface Mapping {
   to: bigint;
 }
 
-/** What of this program and its libraries is mapped as it is in their files. */
+/** Mappings of this program and its libraries that are unmodified file contents. */
 function ownCode(): Mapping[] {
   const lines = readFileSync("/proc/self/maps", "utf8").split("\n");
   return lines.flatMap((line) => {

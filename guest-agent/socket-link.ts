@@ -1,4 +1,4 @@
-/** Owns the way from a connected descriptor to a Link: Bun's socket, its events, and the order of what is written. */
+/** Connects a descriptor to a Link: Bun's socket, its events, and the order of writes. */
 import type { Socket, SocketHandler } from "bun";
 import { MAX_WRITE_BYTES } from "../shared/agent-protocol/device-quirks.ts";
 import { Link, type LinkOptions, type Transport } from "../shared/agent-protocol/link.ts";
@@ -18,19 +18,19 @@ export async function linkOver(fd: number, options: Omit<LinkOptions, "transport
   return link;
 }
 
-/** Bun takes a descriptor here; only its types do not say so. */
+/** Bun accepts a descriptor here; only its types lack it. */
 export async function adopt(fd: number, socket: SocketHandler<undefined>): Promise<void> {
   const options: Bun.FdSocketOptions = { fd, socket };
   await Bun.connect(options as Bun.FdSocketOptions & Bun.UnixSocketOptions);
 }
 
-/** Writes no more at once than a vsock device passes on (the quirk split_packets_lost). */
+/** Limits each write to the size that a vsock device passes on (the quirk split_packets_lost). */
 export class SocketTransport implements Transport {
   #socket: Pick<Socket<undefined>, "write" | "end"> | null = null;
   #queue: Uint8Array[] = [];
   #drained: PromiseWithResolvers<void> | null = null;
   readonly mostFrames = libc.MOST_FRAMES;
-  /** The socket's own descriptor, for what is sent past it; null where it is not known, and once it may be another's. */
+  /** The socket's descriptor, for sends that bypass it; null if unknown, and once the number may be reused. */
   #fd: number | null;
 
   constructor(fd: number | null = null) {
@@ -55,7 +55,7 @@ export class SocketTransport implements Transport {
     return libc.sendFrames(this.#fd, headers, headerBytes, bytes, MAX_WRITE_BYTES);
   }
 
-  /** Writes what waits; to be called when the socket takes more. */
+  /** Writes queued bytes; to be called when the socket is writable. */
   flush(): void {
     if (!this.#socket) return;
     for (let [head] = this.#queue; head; [head] = this.#queue) {
@@ -68,7 +68,7 @@ export class SocketTransport implements Transport {
     this.#settle();
   }
 
-  /** What waits is dropped, and who waits to write goes on. */
+  /** Drops queued bytes; waiting writers continue. */
   close(): void {
     this.#fd = null;
     this.#queue = [];

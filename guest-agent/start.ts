@@ -1,11 +1,12 @@
 /**
- * Owns what a recipe wants running in every sandbox: its script `start` runs once, or its image's entry point is begun, then its script `ready` is asked until it ends with 0.
+ * Programs that a recipe starts in every sandbox: its script `start` runs once, or its image's entry point is started, then its script
+ * `ready` is polled until it exits with 0.
  *
- * In a template that is before it is saved, so that clones find it running; it is saved at rest, and goes on in each of them once that is
- * set up: what it does when the clock jumps is in nobody's way before. Lest all go on with the same random numbers, its script
- * `before_save` may end what is at rest and is begun anew by the others, and its script `restored` runs in each clone before the first
- * command. A guest that boots by itself begins it before its first command. None has a connection to the host yet, so there is no network
- * to ask.
+ * In a template this happens before it is saved, so that clones find the programs running. It is saved with these programs frozen, and each
+ * clone thaws them once it is set up, so timers that fire on the clock jump do not delay the set-up. So that clones do not continue with
+ * the same random numbers, the script `before_save` may end frozen programs that a supervisor restarts, and the script `restored` runs in
+ * each clone before its first command. A guest that boots without a template starts the programs before its first command. None of these
+ * scripts has a connection to the host yet, so there is no network.
  */
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -25,20 +26,23 @@ import { SCRIPT_SHELL } from "./runtime.ts";
 
 const LOG = "/var/log/roomd-start.log";
 const ASK_AGAIN_MS = 1000;
-/** What is still there then stays, as far as anybody can say who has no `ready` to ask. */
+/** A program that is still running after this time counts as up, if there is no `ready` script. */
 const STAYS_MS = 2000;
 /** Of `restored`, for which a create waits, and of `before_save`. */
 const HOOK_MS = 20_000;
-/** What goes on has much to do at first; whoever asked for the sandbox has a command for it. Who waits for what goes on leaves it all. */
+/**
+ * Thawed programs are busy at first, while the caller's first command is waiting: they get the lowest CPU weight for 2 s. A command that
+ * waits for these programs uses no CPU and so leaves all of it to them.
+ */
 const LAST_FOR_MS = 2_000;
 
 type Hook = "before_save" | "restored";
 const HOOKS: ReadonlySet<string> = new Set<Hook>(["before_save", "restored"]);
-/** What is told of a failure; the host keeps a console's last 8 KiB. */
+/** Limits of a failure report; the host keeps a console's last 8 KiB. */
 const TOLD_LINES = 20;
 const TOLD_LINE_CHARS = 200;
 
-/** Why it is not up, in a sentence without its full stop, and what its programs printed last. */
+/** Why the programs are not up, as a sentence without its full stop, and the last lines of their output. */
 export class StartFailed extends Error {
   readonly lastLines: string[];
 
@@ -48,11 +52,11 @@ export class StartFailed extends Error {
   }
 }
 
-/** Where what would be started is still to be made. */
+/** For a guest in which the programs to start are still to be built. */
 export const NOTHING_TO_START: Pick<Start, "goOn"> = { goOn: async () => {} };
 
 interface StartDeps {
-  /** Where its scripts are. */
+  /** Directory of its scripts. */
   place: string;
   log: string;
   image: Pick<ImageDefaults, "start">;
@@ -65,7 +69,7 @@ export class Start {
   readonly #log: string;
   readonly #image: Pick<ImageDefaults, "start">;
   readonly #takeCgroup: StartDeps["takeCgroup"];
-  /** In which all of it is; null where nothing was begun, and without cgroups. */
+  /** The cgroup of all started programs; null if nothing was started, and without cgroups. */
   #cgroup: Cgroup | null = null;
   #up: Promise<void> | null = null;
 
@@ -85,21 +89,24 @@ export class Start {
     return existsSync(this.#script("start")) || this.#image.start !== null;
   }
 
-  /** Resolves once all of it is up, however often it is asked. Rejects with StartFailed; whoever asks then has it tried again. */
+  /** Resolves once all of it is up; repeated calls share one attempt. Rejects with StartFailed; the next call retries. */
   bringUp(): Promise<void> {
     this.#up ??= this.isWanted ? this.#tryToBringUp() : Promise.resolve();
     return this.#up;
   }
 
-  /** Nothing of it runs from then on, until it goes on. Rejects with StartFailed. */
+  /** Freezes all started programs until `goOn`. Rejects with StartFailed. */
   async rest(): Promise<void> {
     await this.#cgroup?.freeze();
     await this.#runHook("before_save");
-    // Not before: what was ended there still has to end.
+    // After the hook: programs that it ends need their CPU time to exit.
     this.#cgroup?.comeLast();
   }
 
-  /** Resolves once a sandbox has what its recipe wants running: it is begun, or told that it goes on in another machine than it was saved in. */
+  /**
+   * Resolves once a sandbox has its recipe's programs running: starts them, or thaws them and runs `restored`, if they were saved in
+   * another machine.
+   */
   async goOn(): Promise<void> {
     if (this.#up === null) return await this.bringUp();
     await this.#up;
@@ -133,7 +140,7 @@ export class Start {
     }
   }
 
-  /** Begins the image's entry point as the image says. One that is gone again at once, and not well, is not up. */
+  /** Starts the image's entry point as the image defines it. If it exits immediately with a failure, it is not up. */
   async #startImage(argv: string[]): Promise<void> {
     const user = userFor(null);
     if (user === null) throw this.#failed("the image's user is not there");
@@ -165,7 +172,7 @@ export class Start {
     return (await this.#exitCode(script, deadline)) === 0;
   }
 
-  /** Null where its time was up. */
+  /** Null on timeout. */
   #exitCode(script: string, deadline: number): Promise<number | null> {
     return runInTime({
       argv: [...SCRIPT_SHELL, this.#script(script)],
@@ -173,7 +180,7 @@ export class Start {
       log: this.#log,
       deadline,
       reaper: this.#reaper,
-      // A create waits for `restored`: it comes before what has just gone on. What is at rest would take in `before_save`.
+      // A create waits for `restored`, so it has priority over the thawed programs. `before_save` would be frozen in their cgroup.
       begin: (spawn) => (HOOKS.has(script) ? spawn() : this.#begin(spawn)),
     });
   }

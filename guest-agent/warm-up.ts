@@ -1,6 +1,6 @@
 /**
- * Owns what the agent does once before anyone asks, so that a template's clones find it done: the whole road from the
- * connection through set-up and commands has run, and what it runs is compiled and in memory.
+ * Work that the agent does once before any request, so that a template's clones find it done: the complete path from the connection through
+ * set-up and commands has run, and its code is compiled and in memory.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -32,7 +32,7 @@ import { Setup } from "./setup.ts";
 import { linkOver } from "./socket-link.ts";
 
 const MOUNT_POINT = "/run/roomd-warm-up";
-/** How long a drive may take to come, and how often it is looked for. */
+/** Timeout for a drive to appear, and poll interval. */
 const DRIVE_MS = { deadline: 5_000, look: 10 } as const;
 const COMMANDS: readonly string[][] = [["true"], ["/bin/sh", "-c", "cat; echo warm >&2"], ["no-such-program"]];
 
@@ -43,7 +43,7 @@ const SHELLS = 3;
 const OUTSIDE = { host: "198.51.100.1", port: 7 } as const;
 const MANY_BYTES = 8 * 1024 * 1024;
 
-/** What is rehearsed with. These are the real ones; the set-up is not, so that the guest's own is still to be done. */
+/** Real objects that the rehearsal uses. Set-up is not among them, so that the guest's own is still to be done. */
 export interface Cast {
   router: Router;
   line: HostLine;
@@ -71,7 +71,10 @@ export async function touchUp(cast: Cast): Promise<void> {
   Bun.gc(true);
 }
 
-/** Mounts the drive that is there for the rehearsal, and lets go of it. Nothing where none comes, or another does: that is a sandbox's. */
+/**
+ * Mounts the drive that is plugged for the rehearsal, and unmounts it. Does nothing if no drive appears, or another one: that is a
+ * sandbox's.
+ */
 export async function touchDrive(): Promise<void> {
   const giveUpAt = performance.now() + DRIVE_MS.deadline;
   for (let there = drivesThere(); !there.includes(REHEARSAL_TAG); there = drivesThere()) {
@@ -80,7 +83,7 @@ export async function touchDrive(): Promise<void> {
   }
   const drive = new Drive({ spare: () => {} });
   await drive.mount({ tag: REHEARSAL_TAG, mount_point: MOUNT_POINT });
-  // To let go of one that is dead would hold us for ever.
+  // Unmounting a dead drive would block forever.
   if (await drive.answers()) libc.unmount(MOUNT_POINT);
 }
 
@@ -148,7 +151,7 @@ async function runOnce(host: Link, argv: string[], stdin: boolean): Promise<void
   await fed;
 }
 
-/** A login shell in a terminal, in which somebody types that they leave. */
+/** A login shell in a terminal, in which `exit` is typed. */
 async function typeOnce(host: Link): Promise<void> {
   const terminal_id = randomUUID().replaceAll("-", "");
   const open: TerminalOpenRequest = {
@@ -165,7 +168,7 @@ async function typeOnce(host: Link): Promise<void> {
   await stream.finished;
 }
 
-/** A program's connection to the outside, which sends back what it is sent. */
+/** A program's connection to the outside, which echoes its bytes. */
 async function goOut(bytes: number): Promise<void> {
   const socket = connect({ ...OUTSIDE, allowHalfOpen: true });
   socket.end(Buffer.alloc(bytes));
@@ -186,7 +189,7 @@ async function feed(host: Link, exec_id: string): Promise<void> {
   const stream = host.open(input);
   await stream.write(Channel.stdin, new Uint8Array(1024));
   stream.endChannel(Channel.stdin);
-  // Who reads no standard input may have ended before it came.
+  // A command that reads no standard input may have exited before the input arrived.
   await stream.finished.catch(() => {});
 }
 

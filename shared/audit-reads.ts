@@ -1,6 +1,6 @@
 /**
- * Owns which records of the audit are of nothing but looking. The name of an event says it by its last word, and a test holds
- * every operation to that. What was refused or failed is told all the same, unless a page of the web asked.
+ * Classification of audit records of read-only calls. The last word of an event's name is the criterion, and a test checks every operation
+ * for it. Refused and failed reads are shown anyway, unless a page of the web made the call.
  */
 export const READING_WORDS = [
   "read",

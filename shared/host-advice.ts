@@ -1,4 +1,4 @@
-/** Owns what is to be done about a host of several, in sentences and lines of `roomd`: pages and terminals say the same. */
+/** Advice about a host in a cluster, as sentences and `roomd` command lines: the same text for pages and terminals. */
 import type { Static } from "@sinclair/typebox";
 import type { host } from "./api/hosts.ts";
 
@@ -6,16 +6,16 @@ export type ListedHost = Static<typeof host>;
 
 export interface Advice {
   text: string;
-  /** What to type, without `roomd` before it. */
+  /** The command lines, without the leading `roomd`. */
   lines: readonly (readonly string[])[];
-  /** Where: on the host itself, or on any. */
+  /** Where to run them: on the host itself, or on any. */
   where: "there" | "anywhere";
 }
 
-/** After so long nobody knows whether other hosts run. */
+/** After this time, the state of other hosts is unknown. */
 export const DIRECTORY_STALE_SECONDS = 20;
 
-/** What to do about a host, the most pressing first. `all` are the hosts of the service. */
+/** Advice about a host, the most urgent first. `all` are the hosts of the service. */
 export function adviceFor(host: ListedHost, all: readonly ListedHost[]): Advice[] {
   const { state, capacity } = host;
   if (state === "gone") return [];

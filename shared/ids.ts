@@ -1,6 +1,6 @@
 /**
- * Owns the identifiers: their brands, their patterns and how new ones are made.
- * A generated id is a prefix and a ULID, so ids of one kind sort by the time they were made.
+ * The identifiers: their brands, their patterns and their generation. A generated id is a prefix and a ULID, so ids of one kind sort by
+ * creation time.
  */
 import { incrementBase32, ulid } from "ulid";
 
@@ -62,7 +62,9 @@ interface Generated {
 const RANDOM_CHARACTERS = 16;
 const BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** Each later than the one before, also within a millisecond and when the clock is set back: then the last character counts on. */
+/**
+ * Each is greater than the previous one, even within a millisecond or when the clock is set back: then the last character is incremented.
+ */
 function monotonicUlids(): () => string {
   let [lastMs, front, last] = [0, "", 0];
   const bytes = new Uint8Array(RANDOM_CHARACTERS);
@@ -89,13 +91,13 @@ export function ulidFrom(atMs: number, digest: Uint8Array): string {
   return ulid(atMs, () => (digest[next++] ?? 0) / 256);
 }
 
-/** Names that callers choose: room_id, agent_id; also what stands for `{sandbox}` in a path, an agent_id or a sandbox_id. */
+/** Names that callers choose: room_id, agent_id; also the `{sandbox}` of a path, which is an agent_id or a sandbox_id. */
 export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
 
 /** agent_id: a name that cannot be taken for a sandbox_id. */
 export const AGENT_PATTERN = "^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
 
-/** What a room is known by for good; it names directories. */
+/** Permanent id of a room; it names directories. */
 export const ROOM_UID_PATTERN = "^rom_[0-9A-HJKMNP-TV-Z]{26}$";
 
 /** A request id that a client may bring along; anything else is replaced by our own. */

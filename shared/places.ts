@@ -1,4 +1,4 @@
-/** Owns where the page of a thing is: the table from what it is to its path, for the daemon and for the web's application. */
+/** Paths of the pages of resources: the table from type to path, for the daemon and for the hub. */
 
 export const PLACE_TYPES = [
   "room",
@@ -32,7 +32,7 @@ export const PLACE_TYPES = [
 ] as const;
 export type PlaceType = (typeof PLACE_TYPES)[number];
 
-/** A thing, by its id, with where it is. */
+/** A resource, with its id and location. */
 export interface Placed {
   type: PlaceType;
   id: string;
@@ -42,7 +42,7 @@ export interface Placed {
 
 const part = encodeURIComponent;
 
-/** Of what is in no room any more the list of rooms is what is left to see. */
+/** Without a room, the list of rooms is the closest page. */
 const ofRoom = ({ room_id }: Placed, tab = ""): string =>
   room_id === null ? "/rooms" : `/rooms/${part(room_id)}${tab}`;
 
@@ -82,12 +82,12 @@ const PATHS: Record<PlaceType, (placed: Placed) => string> = {
   webhook: ({ id }) => `/webhooks?webhook=${part(id)}`,
 };
 
-/** Where the page of a thing is, from the web's root on. */
+/** Path of a resource's page, from the web's root on. */
 export function pathOf(placed: Placed): string {
   return PATHS[placed.type](placed);
 }
 
-/** What an id alone says of its kind, where the page needs to know no more. */
+/** Id prefixes that determine the type, for pages that need nothing else. */
 const SURE: readonly (readonly [prefix: string, type: PlaceType])[] = [
   ["evt_", "audit"],
   ["req_", "request"],
@@ -95,7 +95,7 @@ const SURE: readonly (readonly [prefix: string, type: PlaceType])[] = [
   ["org_", "org"],
 ];
 
-/** The path of what can be told by its id alone; null where the service has to be asked. */
+/** The path if the id alone determines it; null if the service has to be queried. */
 export function pathOfSure(id: string): string | null {
   const type = SURE.find(([prefix]) => id.startsWith(prefix))?.[1];
   return type === undefined ? null : pathOf({ type, id, room_id: null, agent_id: null });

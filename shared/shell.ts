@@ -1,19 +1,19 @@
-/** Owns words as a shell takes them: in lines that people copy, in completion scripts, and in how a command is shown. */
+/** Quoting of shell words: in lines to copy, in completion scripts, and in displayed commands. */
 
 const PLAIN = /^[\w@%+=:,./-]+$/;
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}\u2800]/u;
 
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** As it is where that is one word to a shell, else quoted. */
+/** Unquoted if it is a single word to a shell, otherwise quoted. */
 export const shellWord = (word: string): string => (PLAIN.test(word) ? word : quoted(word));
 
-/** A line of words; null where one cannot be shown as it is: what one copies would not be what one sees. */
+/** A line of words; null if one cannot be displayed as it is: the copied text would differ from the visible one. */
 export function shellLine(words: readonly string[]): string | null {
   return words.some((word) => UNSEEN.test(word)) ? null : words.map(shellWord).join(" ");
 }
 
-/** A command as one would type it: what a shell runs is the shell's own words. */
+/** A command as a user would type it: for `sh -c`, only the script. */
 export function commandText(argv: readonly string[]): string {
   const [shell = "", flag, script] = argv;
   if (argv.length === 3 && /^(?:\/bin\/)?(?:ba)?sh$/.test(shell) && flag === "-c") return String(script);

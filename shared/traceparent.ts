@@ -1,20 +1,20 @@
 /**
- * Owns the text by which a trace goes on from one program to the next: `traceparent` of W3C Trace Context, level 1. It is read strictly
- * and written anew from what was read, so that nothing else of a stranger's text goes on.
+ * Text by which a trace is propagated between programs: `traceparent` of W3C Trace Context, level 1. It is parsed strictly and rewritten
+ * from the parsed fields, so that nothing else of an untrusted text is propagated.
  */
 
 /** The header of HTTP, the name in `_meta` of MCP, and the header of messages. */
 export const TRACEPARENT = "traceparent";
-/** The variable by which a command continues the trace of who began it. */
+/** The variable with which a command continues the trace of its caller. */
 export const TRACEPARENT_VARIABLE = "TRACEPARENT";
 
-/** A place in a trace: what is done from here on is done because of this span. */
+/** A position in a trace: this span is the parent of subsequent work. */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   trace_id: string;
   /** 16 hexadecimal digits. */
   span_id: string;
-  /** Whether who began the trace wants its spans to be kept. */
+  /** Whether the origin of the trace requests that its spans are recorded. */
   sampled: boolean;
 }
 
@@ -23,12 +23,12 @@ const FORM = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-
 /** Longer is nothing that a program has written. */
 const MOST_LENGTH = 256;
 
-/** Null for what is absent or of another form. */
+/** Null if absent or malformed. */
 export function readTraceparent(text: unknown): TraceContext | null {
   if (typeof text !== "string" || text.length > MOST_LENGTH) return null;
   const [, version, trace_id, span_id, flags, rest] = FORM.exec(text) ?? [];
   if (trace_id === undefined || span_id === undefined || flags === undefined) return null;
-  // What follows belongs to later versions.
+  // Additional fields belong to later versions.
   if (version === "00" && rest !== undefined) return null;
   return { trace_id, span_id, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }

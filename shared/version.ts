@@ -1,4 +1,4 @@
-/** Owns the one version number of daemon, CLI and guest agent. The build puts both values in. */
+/** The one version number of daemon, CLI and guest agent. The build inserts both values. */
 declare const ROOMD_VERSION: string | undefined;
 declare const ROOMD_COMMIT: string | undefined;
 

@@ -1,4 +1,4 @@
-/** The hub: an application that shows what is in an organization's rooms, and can change nothing. It begins here. */
+/** The hub: an application that shows an organization's rooms, and can change nothing. This is its entry point. */
 import { render } from "preact";
 import { App } from "./shell/app.tsx";
 import { startChoices } from "./shell/choices.ts";

@@ -1,10 +1,10 @@
 /**
- * Owns the guest's end of the room's drive: its mount, and whether it still answers.
+ * The guest's end of the room's drive: its mount, and whether it responds.
  *
- *   mounted ──the host's end dies──▶ lost ──another is plugged──▶ mounted
+ *     mounted ──virtiofsd dies──▶ lost ──another device is plugged──▶ mounted
  *
- * Whoever waits for an end that has died waits for ever, KILL or not: virtiofs ends no request but by its answer. They keep
- * the old mount, which is taken out of everyone else's sight.
+ * A process that waits for a dead virtiofsd is blocked forever, and not even SIGKILL ends it: virtiofs completes a request only with its
+ * reply. Such processes keep the old mount, which is detached from the mount namespace.
  */
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
@@ -19,16 +19,16 @@ const PLUG_DEADLINE_MS = 10_000;
 const PLUG_RETRY_MS = 3;
 const ANSWER_DEADLINE_MS = 3_000;
 
-/** A host that is overloaded takes seconds to begin a process. */
+/** An overloaded host takes seconds to start a process. */
 const DETACH_DEADLINE_MS = 20_000;
 const DETACH_LOOK_MS = 5;
-/** What is mounted in the place of a lost drive: empty, and read only. */
+/** Source of the tmpfs mounted in place of a lost drive: empty and read-only. */
 const PLACEHOLDER = "drive-lost";
 
 export class Drive {
   readonly #reaper: Pick<Reaper, "spare">;
   #mountPoint: string | null = null;
-  /** What is mounted; null when nothing is, or nothing that answers. */
+  /** Tag of the mounted share; null if none is mounted, or if it does not respond. */
   #tag: string | null = null;
   #asking: Promise<void> | null = null;
 
@@ -49,23 +49,23 @@ export class Drive {
     this.#tag = tag;
   }
 
-  /** The host's end has died: lets go of the mount, which must be touched by nobody any more. Again is nothing. */
+  /** virtiofsd has died: detaches the mount, which must not be accessed any more. Idempotent. */
   async lose(): Promise<void> {
     this.#tag = null;
-    // Who asked the dead one gets no answer any more.
+    // A pending check of the dead mount never completes.
     this.#asking = null;
     const mountPoint = this.#mountPoint;
     if (mountPoint === null) return;
     const lost = mountedAt(mountPoint);
     if (lost === PLACEHOLDER) return;
     if (lost !== null) await this.#detach(mountPoint);
-    // What is written there meanwhile must fail, and not end up on the guest's own disk beneath the drive.
+    // Writes must fail until the drive is back, and not end up on the guest's own disk beneath the mount point.
     libc.mount(PLACEHOLDER, mountPoint, "tmpfs", libc.MountFlag.readonly | libc.MountFlag.nodev, "mode=755,size=4k");
   }
 
   /**
-   * By a process of its own, which nobody waits for: the last to hold a mount says goodbye to the other end, and waits for
-   * ever when that is dead. `--no-canonicalize`, lest it looks at the place.
+   * In a separate process that is never awaited: the last holder of a mount sends a final request to the host, and blocks forever if
+   * virtiofsd is dead. `--no-canonicalize` keeps umount from accessing the path.
    */
   async #detach(mountPoint: string): Promise<void> {
     const argv = runtimeProgram("umount", "--lazy", "--no-canonicalize", "--internal-only", mountPoint);
@@ -79,14 +79,14 @@ export class Drive {
     }
   }
 
-  /** Whether a resolved path is on the drive, by its name alone: to look at the file would be to ask the drive. */
+  /** Whether a resolved path is on the drive, by its name only: a stat would access the drive. */
   holds(path: string): boolean {
     return this.#mountPoint !== null && `${path}/`.startsWith(`${this.#mountPoint}/`);
   }
 
   /**
-   * Whether the host's end is alive. When it is not, it holds for ever whoever touches the drive, and process 1 must not
-   * be that one: a thread of Bun's asks, and only one at a time.
+   * Whether virtiofsd responds. If it does not, any process that accesses the drive blocks forever, so process 1 must not do it: a thread
+   * of Bun's pool does the check, at most one at a time.
    */
   async answers(): Promise<boolean> {
     if (this.#mountPoint === null) return true;
@@ -117,7 +117,7 @@ async function plugged(tag: string): Promise<void> {
   }
 }
 
-/** The tags of what is plugged. Linux 6.9 and later list their devices there. */
+/** Tags of the plugged virtiofs devices. Linux 6.9 and later list them there. */
 export function drivesThere(): string[] {
   const folder = "/sys/fs/virtiofs";
   try {
@@ -127,7 +127,7 @@ export function drivesThere(): string[] {
   }
 }
 
-/** The source of what is mounted exactly there, the newest if it is several; null when nothing is. */
+/** Source of the mount exactly at this path, the newest if there are several; null if there is no mount. */
 function mountedAt(mountPoint: string): string | null {
   const mounts = readFileSync("/proc/self/mounts", "utf8").split("\n");
   const found = mounts.findLast((line) => line.split(" ")[1] === mountPoint);

@@ -1,6 +1,6 @@
 /**
- * Owns the connections of the guest's programs to the outside: each is taken here instead of where it was going, and carried to
- * the host as a stream, which decides. A program whose connection is refused is told why in the protocol that it speaks.
+ * Outgoing connections of the guest's programs: each is intercepted and forwarded to the host as a stream; the host decides. If the
+ * connection is refused, the program gets the reason in its own protocol.
  */
 import { createServer, type Socket } from "node:net";
 import { type Stream, StreamError } from "../../shared/agent-protocol/link.ts";
@@ -13,7 +13,7 @@ import type { Names } from "./names.ts";
 import { INTERCEPT_PORT, OWN_ADDRESS } from "./places.ts";
 import { explain } from "./refusal.ts";
 
-/** As nftables redirects the two families, and what containers send. */
+/** Redirect targets of nftables for the two address families, and the target for containers. */
 const PLACES = ["127.0.0.1", "::1", OWN_ADDRESS] as const;
 const BACKLOG = 1024;
 const MOST_WAITING_BYTES = 128 * 1024;
@@ -39,7 +39,7 @@ export class Connections {
     socket.on("error", () => {});
     const fd = descriptorOf(socket);
     const target = libc.originalDestination(fd);
-    // Not redirected: somebody speaks to this port itself.
+    // Not redirected: a program connected to this port itself.
     if (!target || target.port === INTERCEPT_PORT) {
       reset(socket, fd);
       return;
@@ -56,7 +56,7 @@ export class Connections {
   }
 }
 
-/** Moves bytes both ways until both have ended. What the program says first may be on its way before the host has decided. */
+/** Copies bytes in both directions until both have ended. The program's first bytes may be sent before the host has decided. */
 async function carry(socket: Socket, fd: number, stream: Stream): Promise<void> {
   socket.setNoDelay(true);
   const seen: Seen = { first: Promise.withResolvers(), answered: false };
@@ -75,13 +75,13 @@ async function carry(socket: Socket, fd: number, stream: Stream): Promise<void> 
 }
 
 interface Seen {
-  /** The first that the program said. */
+  /** The first bytes that the program sent. */
   first: PromiseWithResolvers<Uint8Array>;
   /** Whether anything came back. */
   answered: boolean;
 }
 
-/** From the program to the host, as fast as it takes it; what is on its way there is bounded. */
+/** From the program to the host, with backpressure; bytes in flight are bounded. */
 function takeIn(stream: Stream, socket: Socket, seen: Seen): void {
   let waiting = 0;
   let turn = Promise.resolve(true);
@@ -115,7 +115,7 @@ function reset(socket: Socket, fd: number): void {
   socket.destroy();
 }
 
-/** Bun has it here; its types do not say so. */
+/** Bun sets this; its types lack it. */
 function descriptorOf(socket: Socket): number {
   return (socket as Socket & { _handle: { fd: number } })._handle.fd;
 }

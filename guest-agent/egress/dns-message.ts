@@ -10,7 +10,7 @@ const POINTER_TO_QUESTION = 0xc00c;
 const TRUNCATED = 0x0200;
 const OPT = 41;
 const UDP_BYTES = { least: 512, most: 4096 } as const;
-/** Short, so that a program that keeps answers asks again soon. */
+/** Short, so that a program that caches answers queries again soon. */
 const TTL_SECONDS = 60;
 
 export interface Question {
@@ -25,7 +25,7 @@ export interface Question {
   udpBytes: number;
 }
 
-/** Reads a query of one question. Null for what is none: nothing to answer. */
+/** Reads a query with one question. Null if the message is not one: there is nothing to answer. */
 export function readQuestion(message: Uint8Array): Question | null {
   if (message.byteLength < HEADER_BYTES) return null;
   const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
@@ -42,7 +42,7 @@ export function readQuestion(message: Uint8Array): Question | null {
     if (length === 0) break;
     const label = message.subarray(offset, offset + length);
     if (label.byteLength < length) return null;
-    // What is not printable is in no host name.
+    // Host names contain only printable characters.
     if (label.some((byte) => byte <= 0x20 || byte >= 0x7f || byte === 0x2e)) return null;
     labels.push(String.fromCharCode(...label).toLowerCase());
     offset += length;
@@ -59,7 +59,7 @@ export function readQuestion(message: Uint8Array): Question | null {
   };
 }
 
-/** By an OPT record right behind the question, where clients put it. */
+/** From an OPT record directly after the question, where clients put it. */
 function udpBytesOf(view: DataView, at: number): number {
   const hasOpt = view.byteLength >= at + 5 && view.getUint8(at) === 0 && view.getUint16(at + 1) === OPT;
   return hasOpt ? Math.min(Math.max(view.getUint16(at + 3), UDP_BYTES.least), UDP_BYTES.most) : UDP_BYTES.least;

@@ -1,4 +1,4 @@
-/** Owns the guest's way out as a whole. It is made before the guest has a sandbox, so that a clone finds it made. */
+/** The guest's egress as a whole. It is set up before the guest has a sandbox, so that clones start with it. */
 import type { HostLine } from "../host-line.ts";
 import { log } from "../log.ts";
 import type { Reaper } from "../reap.ts";
@@ -17,7 +17,7 @@ export class Egress {
     this.#line = line;
   }
 
-  /** Makes it; a guest that lacks what it needs has no network, which its log says. */
+  /** Sets up egress. A guest that lacks a prerequisite has no network; the reason is logged. */
   make(): Promise<boolean> {
     this.#made = this.#make().then(
       () => true,
@@ -29,7 +29,7 @@ export class Egress {
     return this.#made;
   }
 
-  /** Resolves once the network is there: in a guest that boots by itself its making goes on beside the rest. */
+  /** Resolves once the network is set up: in a guest that boots without a template, this runs in parallel with the rest of the boot. */
   async settled(): Promise<void> {
     await this.#made;
   }

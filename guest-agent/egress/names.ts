@@ -1,11 +1,11 @@
 /**
- * Owns which address stands for which name inside this guest. The guest's programs get an address of this range for a name, so
- * that a connection says which name was meant; what the name's real addresses are only the host knows.
+ * Maps host names to placeholder addresses inside this guest. For a name, the guest's programs get an address of this range, so that a
+ * connection identifies the name that was resolved; only the host has the real addresses.
  */
 
 /** 198.18.0.0/15, set aside for tests between networks: never an address of the internet. */
 const FIRST = 198 * 2 ** 24 + 18 * 2 ** 16;
-/** Names that are remembered; the one that was asked for least lately goes first. */
+/** Names in the cache; the least recently used one is evicted first. */
 const MOST_NAMES = 65_536;
 
 export class Names {
@@ -13,7 +13,7 @@ export class Names {
   readonly #names = new Map<number, string>();
   #next = 1;
 
-  /** The address that stands for the name, as a number. */
+  /** The placeholder address of the name, as a number. */
   addressOf(name: string): number {
     const known = this.#addresses.get(name);
     if (known !== undefined) {
@@ -27,7 +27,7 @@ export class Names {
     return address;
   }
 
-  /** Null for an address that stands for no name. */
+  /** Null for an address without a name. */
   nameOf(address: Uint8Array): string | null {
     if (address.byteLength !== 4) return null;
     return this.#names.get(new DataView(address.buffer, address.byteOffset).getUint32(0)) ?? null;

@@ -1,6 +1,6 @@
 /**
- * Owns the guest's network, which is an illusion: an interface that leads nowhere, so that there is a route; rules that turn what
- * would leave by it to this agent, and refuse what the agent does not carry. Whoever takes the rules away has no network at all.
+ * The guest's emulated network: a dummy interface, so that a default route exists, and nftables rules that redirect outgoing traffic to
+ * this agent and reject the traffic that the agent does not carry. Without these rules the guest has no network at all.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,12 +12,12 @@ import { MODULES, runtimeProgram } from "../runtime.ts";
 import { INTERCEPT_PORT, OWN_ADDRESS, RESOLVER } from "./places.ts";
 
 const INTERFACE = "egress0";
-/** The second is of a range of its own (RFC 4193). */
+/** The second has a dedicated range (RFC 4193). */
 const ADDRESSES = [`${OWN_ADDRESS}/32`, "fd72:6f6f:6d64::2/128"] as const;
 
 /**
- * The kernel tracks each connection as soon as there is a rule that translates addresses. Connections of the loopback need none of it,
- * but for those that the rules redirect to the agent: its replies are translated by connection tracking.
+ * The kernel tracks each connection as soon as a NAT rule exists. Loopback connections do not need it, except those that the rules redirect
+ * to the agent: its replies are translated by connection tracking.
  */
 const LOCAL = "127.0.0.0/8";
 const RULES = `
@@ -71,7 +71,7 @@ const TRACKED = {
   "net/netfilter/nf_conntrack_tcp_timeout_time_wait": "30",
 } as const;
 
-/** Makes it, once per boot. Throws with what they say. */
+/** Sets the network up, once per boot. Throws with the stderr of a failed program. */
 export async function makeNetwork(reaper: Reaper): Promise<void> {
   const link = `link add ${INTERFACE} type dummy\nlink set ${INTERFACE} up\n`;
   const addresses = ADDRESSES.map((address) => `address add ${address} dev ${INTERFACE} noprefixroute\n`).join("");
@@ -79,10 +79,10 @@ export async function makeNetwork(reaper: Reaper): Promise<void> {
   for (const [name, value] of Object.entries(TRACKED)) {
     writeFileSync(join(name.startsWith("module/") ? "/sys" : "/proc/sys", name), value);
   }
-  // By itself it would bring an interface that nobody asked for.
+  // By default the module would create an unneeded interface.
   await run(reaper, runtimeProgram("modprobe", "-d", MODULES, "dummy", "numdummies=0"), "");
   await run(reaper, runtimeProgram("ip", "-batch", "-"), `${link}${addresses}${ROUTES}`);
-  // A query may be lost where hundreds come at once. For a name that takes the host longer all queries wait together.
+  // A query may be lost among hundreds of concurrent ones. While the host takes longer for a name, all its queries wait together.
   writeEtc("resolv.conf", `nameserver ${RESOLVER.address}\noptions timeout:3 attempts:4\n`);
 }
 

@@ -1,18 +1,18 @@
-/** Owns how a program is told that its connection was refused: in HTTP with the reason, in TLS by an alert, else by a reset. */
+/** Reports a refused connection to the program: in HTTP with the reason, in TLS with an alert, otherwise by a reset. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A program that is about to say something says it within that. */
+/** A client that speaks first sends its first bytes within this time. */
 const SAYS_FIRST_MS = 600;
-/** For it to read the answer, which it then closes itself; else the connection is reset, and with it what is not read yet. */
+/** Time for the program to read the answer and close the connection; then the connection is reset, which discards unread data. */
 const READS_MS = 5_000;
 const HANDSHAKE = 0x16;
 /** A fatal alert, access_denied (RFC 8446, 6.2). */
 const ACCESS_DENIED = Uint8Array.of(0x15, 3, 3, 0, 2, 2, 49);
 const HTTP_START = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE) /;
 
-/** Says so, if the program has said what it speaks. */
+/** Sends the refusal if the program's protocol is recognized from its first bytes. */
 export async function explain(socket: Socket, said: Promise<Uint8Array>, reason: string): Promise<void> {
   const first = await Promise.race([said, sleep(SAYS_FIRST_MS, null)]);
   const answer = first && answerTo(first, reason);

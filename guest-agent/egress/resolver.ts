@@ -1,6 +1,6 @@
 /**
- * The guest's resolver, which all programs in the guest query. The host decides whether a name exists, and learns no address of the
- * guest's making; the address in an answer only stands for the name (names.ts). SRV, TXT and MX are the host's answers.
+ * The guest's DNS resolver, which all programs in the guest query. The host decides whether a name exists, and never sees the guest's
+ * placeholder addresses; the address in an answer only stands for the name (names.ts). SRV, TXT and MX answers come from the host.
  */
 import { createSocket } from "node:dgram";
 import { createServer, type Socket } from "node:net";
@@ -17,7 +17,7 @@ import { type Question, RecordType, ResponseCode, readQuestion, writeAnswer, wri
 import type { Names } from "./names.ts";
 import { OWN_ADDRESS, RESOLVER } from "./places.ts";
 
-/** A resolver that takes longer is asked again by its clients anyway. */
+/** After that long, clients retry anyway. */
 const HOST_ANSWER_MS = 10_000;
 /** The host takes 400 look-ups a second, some of which wait for DNS. */
 const MOST_ASKED_AT_ONCE = 256;
@@ -86,7 +86,7 @@ export class Resolver {
       case "failed":
         return writeAnswer(question, ResponseCode.failed, null);
       case "address":
-        // Of other types there is nothing: no keys, and no IPv6, which the host tries by itself.
+        // Other types have no records: no keys, and no IPv6, which the host tries itself.
         return writeAnswer(
           question,
           ResponseCode.ok,
@@ -95,7 +95,7 @@ export class Resolver {
     }
   }
 
-  /** Null from a host that knows no records but addresses. */
+  /** Null from a host that supports only address records. */
   async #records(name: string, type: DnsRecord["type"]): Promise<EgressRecords | null> {
     try {
       return (await this.#within({ method: "egress_records", name, type })) as EgressRecords;
@@ -105,7 +105,7 @@ export class Resolver {
     }
   }
 
-  /** Asks the host, once for those who ask at the same time. */
+  /** Queries the host; concurrent queries for a name share one request (single-flight). */
   #ask(name: string): Promise<Answer> {
     const known = this.#asked.get(name);
     if (known) return known;

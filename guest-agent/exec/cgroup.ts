@@ -1,6 +1,6 @@
 /**
- * Owns the control group of one execution: all that it ever began is in it, also what has left its session and its parent.
- * Without cgroups there is none, and the process group has to do.
+ * The cgroup of one execution: it contains every process that the execution ever started, including those that left its session or parent.
+ * If there are no cgroups, the process group is used instead.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, readSync, rmdirSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -8,18 +8,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const ROOT = "/sys/fs/cgroup";
 const OURS = "roomd";
-/** Shares of the processors: of one that comes after all others, and of any. */
+/** CPU weights: of background work, and of everything else. */
 const WEIGHT = { least: "1", usual: "100" } as const;
-/** What the kernel takes for whoever writes it. */
+/** Pid 0: the kernel takes it as the writing process. */
 const SELF = "0";
 
 /** Nothing is in them: making and removing one costs more than keeping it. */
 const free: Cgroup[] = [];
 const MAX_FREE = 16;
-/** Those whose processes outlived their execution. */
+/** Released cgroups with processes that outlived their execution. */
 const left = new Set<Cgroup>();
 let made = 0;
-/** Who sleeps in the kernel is frozen when that wakes. */
+/** Timeout for freezing: a process that sleeps uninterruptibly in the kernel is frozen only when it wakes. */
 const FREEZE_MS = 5_000;
 const FREEZE_POLL_MS = 10;
 let homeProcs: number | null = null;
@@ -41,20 +41,20 @@ function share(): void {
   }
 }
 
-/** Limits the processes and threads of all executions together. Throws where the kernel has no such controller. */
+/** Limits the number of processes and threads of all executions together. Throws if the kernel has no pids controller. */
 export function limitTasks(most: number): void {
   mkdirSync(join(ROOT, OURS), { recursive: true });
   writeFileSync(join(ROOT, "cgroup.subtree_control"), "+pids");
   writeFileSync(join(ROOT, OURS, "pids.max"), String(most));
 }
 
-/** Where this process belongs. */
+/** The agent's own cgroup. */
 function home(): number {
   homeProcs ??= openSync(join(ROOT, "cgroup.procs"), "w");
   return homeProcs;
 }
 
-/** What a group says of itself is shorter. */
+/** Longer than any event file of a cgroup. */
 const said = Buffer.alloc(256);
 
 export class Cgroup {
@@ -74,7 +74,7 @@ export class Cgroup {
     this.#memoryEvents = openIfThere(join(directory, "memory.events"));
   }
 
-  /** One with nothing in it; null where there are no cgroups. */
+  /** An empty cgroup; null if there are no cgroups. */
   static take(): Cgroup | null {
     const known = free.pop();
     if (known) return known;
@@ -88,14 +88,14 @@ export class Cgroup {
     }
   }
 
-  /** Its directory, for who begins a process in it by one call. */
+  /** Descriptor of its directory, for a spawn directly into the cgroup. */
   get place(): number {
     return this.#place;
   }
 
   /**
-   * Begins a process of Bun's in it. This one is in it meanwhile: a process that is put there once it runs may have begun others before,
-   * which would be nobody's.
+   * Spawns a process of Bun's in it. The agent moves into the cgroup for the spawn: a process that is moved after its start may already
+   * have forked children, which would be in no execution's cgroup.
    */
   begin<T>(spawn: () => T): T {
     const back = home();
@@ -116,12 +116,12 @@ export class Cgroup {
       try {
         process.kill(pid, signal);
       } catch {
-        // It has ended meanwhile.
+        // The process has already exited.
       }
     }
   }
 
-  /** At once, whoever forks meanwhile included. */
+  /** Kills the whole cgroup atomically, including processes that are forked during the kill. */
   kill(): void {
     try {
       writeFileSync(join(this.#directory, "cgroup.kill"), "1");
@@ -156,16 +156,16 @@ export class Cgroup {
       for (let left = FREEZE_MS; left > 0 && !this.#says("frozen 1"); left -= FREEZE_POLL_MS)
         await sleep(FREEZE_POLL_MS);
     } catch {
-      // Then all of it goes on.
+      // Then all of it keeps running.
     }
   }
 
-  /** From now on it gets what the others leave of the processors. */
+  /** From now on it gets the lowest CPU weight. */
   comeLast(): void {
     this.#set("cpu.weight", WEIGHT.least);
   }
 
-  /** All of it goes on, and after so long as the others do. */
+  /** Thaws it; after `lastForMs` it gets the usual CPU weight. */
   thaw(lastForMs: number): void {
     this.#set("cgroup.freeze", "0");
     setTimeout(() => this.#set("cpu.weight", WEIGHT.usual), lastForMs);
@@ -179,12 +179,15 @@ export class Cgroup {
     }
   }
 
-  /** Throws where there is no such group any more. */
+  /** Reads an event. Throws if the cgroup no longer exists. */
   #says(event: string): boolean {
     return said.toString("latin1", 0, readSync(this.#events, said, 0, said.byteLength, 0)).includes(event);
   }
 
-  /** Gives it back, soon or once what is left in it has ended: who waits for the command's end comes first. */
+  /**
+   * Returns it to the pool, in the next turn of the event loop or once its leftover processes have exited: callers that wait for the
+   * command's exit come first.
+   */
   release(): void {
     setImmediate(Cgroup.#takeBack);
     left.add(this);

@@ -1,15 +1,15 @@
 /**
- * Owns how a command is brought to its end: by its time, or by who wants it ended.
+ * Ends a command, at its time limit or on request.
  *
- *   running ──time is up, end()──▶ TERM ──5 s──▶ KILL ──1 s──▶ lost: not even KILL ends who waits for a dead drive
+ *     running ──time is up, end()──▶ TERM ──5 s──▶ KILL ──1 s──▶ lost: not even KILL ends a process blocked on a dead drive
  *
- * It is about all that the command has begun, and goes on for what is left of that when the command itself has ended meanwhile.
+ * It applies to every process that the command started, and continues for the remaining ones if the command itself has exited meanwhile.
  */
 import type { Group } from "./group.ts";
 
 const KILL_AFTER_MS = 5_000;
 const LOST_AFTER_MS = 1_000;
-/** How soon it is noticed that nothing is left to be killed. */
+/** Poll interval for noticing that no process remains. */
 const LOOK_EVERY_MS = 100;
 
 export class Deadline {
@@ -40,7 +40,7 @@ export class Deadline {
     return this.#lost.promise;
   }
 
-  /** Ends it, or what it has left behind. Resolves when nothing is left, or could not be ended. */
+  /** Ends the command, or its leftover processes. Resolves when none remains, or when they could not be ended. */
   end(): Promise<void> {
     if (this.#over) return this.#over.promise;
     const over = Promise.withResolvers<void>();
@@ -54,7 +54,7 @@ export class Deadline {
     return over.promise;
   }
 
-  /** What it left behind goes on, unless it was to be ended. */
+  /** Leftover processes keep running, unless `end` was called. */
   commandEnded(): void {
     this.#commandEnded = true;
     this.#group.leaderEnded();

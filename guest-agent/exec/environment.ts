@@ -1,4 +1,4 @@
-/** Owns what an environment may hold, and the one that every command of a user starts from. */
+/** Validation of environments, and the default environment of a user's commands. */
 import { IMAGE } from "../image-defaults.ts";
 import type { User } from "./user.ts";
 
@@ -22,7 +22,7 @@ export function isEnvironment(value: unknown): value is Record<string, string> {
   return Object.entries(value).every(([name, text]) => name !== "" && !/[=\0]/.test(name) && isArgument(text));
 }
 
-/** What execve can pass on: text without NUL. */
+/** Valid for execve: text without NUL. */
 export function isArgument(value: unknown): value is string {
   return typeof value === "string" && !value.includes("\0");
 }

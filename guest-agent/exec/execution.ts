@@ -1,10 +1,10 @@
 /**
- * Owns one execution: a command, its state and its output, from its request until it is forgotten.
+ * One execution: a command, its state and its output, from its request until it is forgotten.
  *
- *   starting ─▶ running ─▶ ended, output complete ─▶ exited
- *       └─────▶ refused: there never was a command, and nothing is kept
+ *     starting ─▶ running ─▶ ended, output complete ─▶ exited
+ *         └─────▶ refused: there never was a command, and nothing is stored
  *
- * It belongs to the guest, not to who asked for it: whoever follows it may come and go.
+ * It belongs to the guest, not to the client that started it: followers may attach and detach.
  */
 import {
   Channel,
@@ -34,12 +34,12 @@ export interface ExecDeps {
   drive: Drive;
   /** The sandbox's own environment. */
   env(): Record<string, string>;
-  /** A control group for a command's processes, or null where there are none. */
+  /** A cgroup for a command's processes, or null if there are no cgroups. */
   takeCgroup(): Cgroup | null;
   makeJournal(): Journal;
 }
 
-/** The command cannot begin, in the protocol's words. */
+/** The command cannot be started; the code is the protocol's. */
 export class StartError extends Error {
   override name = "StartError";
   readonly code: StreamErrorCode;
@@ -54,14 +54,14 @@ const LASTS_AFTER_MS = 20;
 const SHOWN_WORDS = 64;
 const SHOWN_CHARACTERS = 1024;
 
-/** What is kept with it, beside the request. */
+/** Stored with it, in addition to the request. */
 interface Own {
   number: number;
   fingerprint: string;
   tag: string;
   /** The host made its name, for this run alone. */
   isGenerated: boolean;
-  /** Who began it wants to hear of its end, and of its output only if that is long in coming. */
+  /** The client needs the result, and the output only if the command takes longer. */
   isBrief: boolean;
 }
 
@@ -78,7 +78,7 @@ export class Execution {
   readonly #lasts = Promise.withResolvers<void>();
   /** A text that the host wants to have kept. */
   note = "";
-  /** Somebody has had its output to the end, and its state. */
+  /** A reader has received its whole output and its state. */
   wasTold = false;
   input = new Input(null);
   #deadline: Deadline | null = null;
@@ -114,7 +114,7 @@ export class Execution {
     const began = this.#begin(deps, request, own.isBrief);
     this.started = began.then(() => {});
     this.ended = began.then((running) => running.ended);
-    // Whoever wants to know asks; nobody has to.
+    // A caller that needs the outcome awaits it; unhandled rejections are suppressed.
     this.started.catch(() => {});
     this.ended.catch(() => {});
   }
@@ -139,7 +139,7 @@ export class Execution {
     return count;
   }
 
-  /** Resolves when it has run for longer than most do; never for one that has ended by then. */
+  /** Resolves when it has run longer than most commands do; never if it has ended by then. */
   get lasts(): Promise<void> {
     return this.#lasts.promise;
   }
@@ -148,7 +148,7 @@ export class Execution {
     return this.#state.state === "running";
   }
 
-  /** Whether who asked for it has its answer, and nobody has another name for it. */
+  /** Whether its caller has the answer, and no other client can refer to it. */
   get isAnswered(): boolean {
     return this.isGenerated && this.wasTold && !this.journal.isRead;
   }
@@ -207,7 +207,7 @@ export class Execution {
     };
     const look = setTimeout(follow, LASTS_AFTER_MS);
     if (!isBrief) follow();
-    // Null of one that could not be ended.
+    // Null if the command could not be ended.
     const ended = await Promise.race([exited, deadline.lost]);
     clearTimeout(look);
     this.#state.finished_at_ms = Date.now();
@@ -233,7 +233,7 @@ export class Execution {
     });
   }
 
-  /** A command that could not begin ends as it would in a shell: a line on stderr, and the shell's exit code. */
+  /** A command that could not be started ends as in a shell: a line on stderr, and the shell's exit code. */
   async #refuse(argv: string[], refusal: Refusal): Promise<void> {
     const line = new TextEncoder().encode(`roomd: ${argv[0]}: ${refusal.reason}\n`);
     this.#state.stderr_bytes = line.byteLength;

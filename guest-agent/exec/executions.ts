@@ -1,8 +1,8 @@
 /**
- * Owns the executions of this guest: which there are, that none is begun twice, and for how long they are kept.
+ * Registry of this guest's executions: lists them, starts each at most once, and bounds how long they are stored.
  *
- * Those that have ended are kept for a time, as kept.ts has it; of those that are forgotten the names stay, so that a late second
- * request with the same one is no second run.
+ * Ended executions are retained for a time (kept.ts). The names of forgotten ones stay, so that a late retry with the same name does not
+ * run the command again.
  */
 import { KEPT_NAMES } from "../../shared/agent-protocol/kept.ts";
 import { type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
@@ -10,13 +10,13 @@ import { type ExecDeps, Execution, StartError } from "./execution.ts";
 import { Kept } from "./kept.ts";
 import { Names } from "./names.ts";
 
-/** What the API promises per sandbox. */
+/** The limit that the API documents per sandbox. */
 const MAX_LIVE = 64;
-/** Of names that nobody chose, and so nobody gives again: enough to tell what has been from what never was. */
+/** Generated names, which no client repeats: enough to tell forgotten executions from ones that never existed. */
 const MAX_GENERATED_NAMES = 4096;
-/** Ends are told of together. */
+/** Ends are batched for this long. */
 const GATHER_MS = 1_000;
-/** Within what a guest may send in one frame, in its worst spelling. */
+/** Fits into the largest frame of a guest, even with worst-case JSON escaping. */
 const MAX_LIST_BYTES = 32 * 1024;
 
 /** How an execution is known again. */
@@ -41,7 +41,7 @@ export class Executions {
     this.#deps = deps;
   }
 
-  /** Begins it, or finds the one that was begun by the same request. Resolves once there is a command. Throws StartError. */
+  /** Starts it, or finds the execution that the same request has started. Resolves once there is a command. Throws StartError. */
   async start(request: ExecRequest, naming: Naming) {
     const known = this.#all.get(request.exec_id);
     if (known && known.fingerprint !== naming.fingerprint) {
@@ -55,7 +55,7 @@ export class Executions {
     return { execution, existing: known !== undefined };
   }
 
-  /** Begins it. Throws StartError when too many are running. */
+  /** Starts it. Throws StartError if too many are running. */
   begin(request: ExecRequest, naming: Naming): Execution {
     if (this.#live >= MAX_LIVE) {
       throw new StartError(StreamErrorCode.too_many_executions, `${MAX_LIVE} commands are running`);
@@ -83,7 +83,7 @@ export class Executions {
     return fitting([...this.#all.values()].filter(({ number }) => number > after).slice(0, limit));
   }
 
-  /** Those that have ended and are not settled, once there are any. `signal` ends the wait. */
+  /** Waits until there are ended executions that are not settled, and returns them. `signal` ends the wait. */
   async ended(settled: readonly string[], signal: Promise<unknown>): Promise<ExecState[]> {
     for (const execId of settled) {
       const execution = this.#all.get(execId);
@@ -111,7 +111,7 @@ export class Executions {
     execution.journal.forget();
   }
 
-  /** For a template at rest: no name, no timer, nothing of what was run to warm it. */
+  /** For a frozen template: removes names, timers, and everything else of the warm-up commands. */
   forgetAll(): void {
     for (const execution of [...this.#all.values()]) this.forget(execution);
     for (const names of Object.values(this.#forgotten)) names.clear();
@@ -120,7 +120,7 @@ export class Executions {
 
   #keep(execution: Execution): void {
     this.#live--;
-    // The one that does the work of `exec` is nobody's any more.
+    // An execution of the method `exec` may be forgotten already.
     if (this.#all.get(execution.exec_id) !== execution) return;
     this.#unsettled.add(execution);
     this.#change.resolve();

@@ -1,5 +1,5 @@
 /**
- * Owns the processes of one execution: its process group, to which signals go, and its control group, of which the end is made.
+ * The processes of one execution: its process group, to which signals are sent, and its cgroup, by which its end is detected and forced.
  */
 import { constants } from "node:os";
 import type { Cgroup } from "./cgroup.ts";
@@ -13,7 +13,7 @@ export class Group {
   #leaderEnded = false;
   #emptied = false;
 
-  /** `oomKillsBefore` is the control group's count before the command was begun. */
+  /** `oomKillsBefore` is the cgroup's count before the command was started. */
   constructor(pid: number, cgroup: Cgroup | null, oomKillsBefore = 0) {
     this.#pid = pid;
     this.#lent = cgroup;
@@ -26,7 +26,7 @@ export class Group {
     return signalGroup(this.#pid, signal);
   }
 
-  /** Asks all of it to end. */
+  /** Sends SIGTERM to all of its processes. */
   terminate(): void {
     if (!this.#isEmptied()) signalGroup(this.#pid, "SIGTERM");
     this.signalAll("SIGTERM");
@@ -42,7 +42,7 @@ export class Group {
     this.#cgroup?.kill();
   }
 
-  /** The number of its process group may become another's once nobody is left in it. */
+  /** Its process group id may be reused once the group is empty. */
   leaderEnded(): void {
     this.#leaderEnded = true;
   }
@@ -52,7 +52,7 @@ export class Group {
     return (this.#cgroup?.oomKills ?? 0) > this.#oomKillsBefore;
   }
 
-  /** Whether nothing of it is left. */
+  /** Whether none of its processes remains. */
   get isGone(): boolean {
     return this.#isEmptied() && (this.#cgroup?.isEmpty ?? true);
   }
@@ -72,7 +72,7 @@ export class Group {
   }
 }
 
-/** Whether anyone was there to take it; 0 only asks that. */
+/** Whether any process received it; 0 only checks that. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal);
@@ -81,21 +81,21 @@ export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean 
   }
 }
 
-/** What the host says within an exec stream; null is what this agent does not know. */
+/** Parses an event of the host on an exec stream; null if it is unknown to this agent. */
 export function signalOf(event: unknown): NodeJS.Signals | null {
   if (typeof event !== "object" || event === null) return null;
   const { type, signal } = event as Partial<Record<"type" | "signal", unknown>>;
   return type === "signal" && isSignal(signal) ? signal : null;
 }
 
-/** By number, the first name where there are two. */
+/** By number; the first name if there are two. */
 const NAMES = new Map(
   Object.entries(constants.signals)
     .reverse()
     .map(([name, number]) => [number, name]),
 );
 
-/** Bun tells names, the kernel numbers; those for real time have none. */
+/** Bun reports names, the kernel numbers; real-time signals have no names. */
 export function signalName(signal: NodeJS.Signals | number | null): string | null {
   return typeof signal === "number" ? (NAMES.get(signal) ?? `SIG${signal}`) : signal;
 }

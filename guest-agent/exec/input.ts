@@ -1,4 +1,4 @@
-/** Owns a command's standard input: a pipe that is filled as fast as the command reads, and how far it has been filled. */
+/** A command's standard input: a pipe that is filled as fast as the command reads, and the position up to which it has been filled. */
 import * as libc from "../libc.ts";
 
 export class Input {
@@ -17,12 +17,12 @@ export class Input {
       return;
     }
     libc.setNonBlocking(fd);
-    // Bun writes to its own duplicate, so nothing of ours is left to be closed under it.
+    // Bun writes to a duplicate of the descriptor, so ours can be closed.
     this.#sink = Bun.file(fd).writer();
     libc.close(fd);
   }
 
-  /** Bytes that the pipe has taken, or that nobody reads any more. */
+  /** Bytes that the pipe has accepted, or that were discarded since no process reads any more. */
   get received(): number {
     return this.#received;
   }
@@ -39,7 +39,7 @@ export class Input {
     return turn;
   }
 
-  /** Resolves once the pipe has taken them. Who closed its standard input, as it is free to, hears nothing more. */
+  /** Resolves once the pipe has accepted them. After the command has closed its standard input, as it is free to, bytes are discarded. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#sink && this.isOpen) {
       // Not by a race with one promise: that would keep something of every write.
@@ -57,7 +57,7 @@ export class Input {
     void Promise.try(() => this.#sink?.end()).catch(() => {});
   }
 
-  /** The command has ended: nobody has to read what is written. */
+  /** The command has ended: further bytes are discarded. */
   abandon(): void {
     this.#break();
     this.end();

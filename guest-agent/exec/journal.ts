@@ -1,13 +1,13 @@
 /**
- * Owns the output of one execution: the last 16 MiB of its pieces, for any number of readers at their own pace.
+ * The output of one execution: the last 16 MiB of its pieces, for any number of readers at their own pace.
  *
- *   command's pipes ─▶ ring in memory ─▶ ring file ─▶ overwritten
- *                        └── readers ───────┘
+ *     command's pipes ─▶ ring in memory ─▶ ring file ─▶ overwritten
+ *                          └── readers ───────┘
  *
- * The fastest reader sets the pace: once it has seen all there was, the command never gets further ahead of it than what is in
- * memory; before that, the command waits only before it would be overtaken. Slower ones are overtaken, and told, and so are those
- * who read aside, for whom nothing ever waits. With no other reader the oldest output is overwritten. What never fills a block stays in memory and costs no file. When the disk takes nothing,
- * output reaches those who read it all the same; only the past is not kept.
+ * The fastest reader sets the pace: once it has read all output so far, the command never gets further ahead of it than the ring in memory;
+ * before that, the command blocks only when it would overtake the reader. Slower readers are overtaken and get `HistoryGone`, as do readers
+ * with `aside`, for which nothing ever waits. Without other readers the oldest output is overwritten. Output that never fills a block stays
+ * in memory and costs no file. If the disk accepts no writes, readers still get the output; only the history is lost.
  */
 import { KEPT_OUTPUT_BYTES } from "../../shared/agent-protocol/kept.ts";
 import { Channel } from "../../shared/agent-protocol/messages.ts";
@@ -15,38 +15,38 @@ import { MAX_PIECE_BYTES, PIECE_HEADER_BYTES, pieceHeader, readHeader } from "..
 import { MemoryRing } from "./memory-ring.ts";
 import { RingFile } from "./ring-file.ts";
 
-/** What a command's end may add while a reader is a full ring behind: it cannot be told to wait any more. */
+/** Output that may be added at a command's end while a reader is a full ring behind: the command cannot be blocked any more. */
 const SLACK_BYTES = 4 * 1024 * 1024;
 const BLOCK_BYTES = 128 * 1024;
 /**
- * Of each pipe at once. A command that waits for its pipe goes on each time that it is read, and whoever is then in the processor's way
- * costs more than all of the bytes: so as much of standard output as its reader may be sent at once. Errors are few.
+ * Pieces read from a pipe in one call. A command blocked on its pipe is woken by each read, and the contention for the processor costs more
+ * than all of the bytes: so one call reads as much of stdout as may be sent to a reader in one call. stderr output is small.
  */
 const TAKEN_PIECES = { [Channel.stdout]: 4, [Channel.stderr]: 1 } as const;
-/** What two pipes add before either of them waits. */
+/** Bytes that two pipes add before either of them blocks. */
 const TAKEN_BYTES =
   (TAKEN_PIECES[Channel.stdout] + TAKEN_PIECES[Channel.stderr]) * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
-/** How far a command gets ahead of who follows it. */
+/** How far a command may get ahead of its follower. */
 const AHEAD_BYTES = 192 * 1024;
-/** Who follows finds all of it here; more than a block that is still to be written, and what two pipes add. */
+/** A follower finds all of its output here: more than a block that is still to be written, plus the bytes that two pipes add. */
 const MEMORY_BYTES = AHEAD_BYTES + TAKEN_BYTES;
 const FILE_BYTES = KEPT_OUTPUT_BYTES + SLACK_BYTES + BLOCK_BYTES + TAKEN_BYTES;
-/** An execution that has ended is kept for minutes, and there may be many: so much stays in memory. */
+/** An ended execution is retained for minutes, and there may be many: the limit of output that each keeps in memory. */
 const ENDED_BYTES = 4096;
 
 const NOTHING = Buffer.alloc(0);
 
 type OutputChannel = typeof Channel.stdout | typeof Channel.stderr;
 
-/** Puts what there is into these places, one after another; returns how much it was. */
+/** Fills these buffers in order with the available bytes; returns their number. */
 export type Read = (places: readonly Uint8Array[]) => number;
 
-/** A reader wants what is not kept any more. */
+/** A reader requested output that is no longer retained. */
 export class HistoryGone extends Error {
   override name = "HistoryGone";
 }
 
-/** Pieces that lie together, from an offset of all output ever: where a piece is looked for, and what is dropped at once. */
+/** Contiguous pieces, with the offset in the total output: the unit of searching for a piece and of dropping. */
 interface Block {
   offset: number;
   first_seq: number;
@@ -63,13 +63,13 @@ export class Journal {
   readonly #readers = new Set<Reader>();
   #file: ReturnType<JournalOptions["open"]> | null = null;
   #blocks: [Block, ...Block[]] = [{ offset: 0, first_seq: 1 }];
-  /** The newest bytes; null once they are all in the file, and nobody reads any more. */
+  /** The newest bytes; null once all of them are in the file and no reader is left. */
   #memory: MemoryRing | null = new MemoryRing(MEMORY_BYTES);
   /** Up to here it was written to the file. */
   #flushed = 0;
   #end = 0;
   #lastSeq = 0;
-  /** While the disk takes nothing: until everyone who has to read it has. */
+  /** While the disk accepts no writes: resolves once every reader that has to read the output has done so. */
   #unwritten: Promise<void> | null = null;
   #closed = false;
   #forgotten = false;
@@ -99,12 +99,12 @@ export class Journal {
     return this.#end;
   }
 
-  /** Whether somebody reads. */
+  /** Whether it has a reader. */
   get isRead(): boolean {
     return this.#readers.size > 0;
   }
 
-  /** What it takes once no more comes and nobody reads. */
+  /** Its size once no more output arrives and no reader is left. */
   get atRest(): { disk_bytes: number; memory_bytes: number } {
     const isSmall = this.#end <= ENDED_BYTES;
     return {
@@ -127,7 +127,7 @@ export class Journal {
     }
   }
 
-  /** Adds at most so many bytes. Resolves to how many it was, when more may follow: that is what holds a command. */
+  /** Adds at most `most` bytes. Resolves to the number added, when more may follow: this is what blocks a command. */
   async take(channel: OutputChannel, most: number, read: Read): Promise<number> {
     while (this.#mustHold()) await this.#read.promise;
     if (this.#unwritten) await this.#unwritten;
@@ -137,7 +137,7 @@ export class Journal {
     return taken;
   }
 
-  /** The command has ended: what is left in its pipes is not held back any more. */
+  /** The command has ended: the remaining bytes in its pipes are no longer held back. */
   commandEnded(): void {
     this.#commandEnded = true;
     this.#moved();
@@ -160,7 +160,10 @@ export class Journal {
     this.#moved();
   }
 
-  /** Reads from after this piece on; 0 reads from the first. For who reads aside nothing waits. Throws HistoryGone when it is not kept. */
+  /**
+   * Reads from the piece after this one; 0 reads from the first. Nothing waits for a reader with `aside`. Throws HistoryGone if the piece
+   * is no longer retained.
+   */
   async reader(after: number, aside = false): Promise<Reader> {
     if (this.#forgotten || after + 1 < this.oldestSeq) throw new HistoryGone("that output is not kept any more");
     const block = this.#blocks.findLast(({ first_seq }) => first_seq <= after + 1) ?? this.#blocks[0];
@@ -176,19 +179,22 @@ export class Journal {
     }
   }
 
-  /** For readers: bytes from `offset` on that are in memory, where they stay until more comes; none when there are none yet, null when they are in the file. */
+  /**
+   * For readers: bytes from `offset` on that are in memory, valid until more output is added; empty if there are none yet, null if they are
+   * in the file.
+   */
   inMemory(offset: number): Buffer | null {
     this.#requireKept(offset);
     if (offset === this.#end) return NOTHING;
     return this.#memory && offset >= this.#memoryBegin ? this.#memory.at(offset, this.#end - offset) : null;
   }
 
-  /** For readers: bytes from `offset` on that are in the file, at most so many, in what `room` gives. */
+  /** For readers: at most `most` bytes from `offset` on that are in the file, in the buffer that `room` returns. */
   async inFile(offset: number, most: number, room: (bytes: number) => Buffer): Promise<Buffer> {
     const bytes = room(Math.min(most, this.#memoryBegin - offset));
     if (!this.#file) throw new HistoryGone("that output is not kept any more");
     await this.#file.read(offset, bytes);
-    // What was overwritten meanwhile is not what was asked for.
+    // Bytes that were overwritten during the read are not the requested ones.
     this.#requireKept(offset);
     return bytes;
   }
@@ -226,7 +232,7 @@ export class Journal {
     return fastest;
   }
 
-  /** Whether all who read have still to read what is before this offset. */
+  /** Whether all readers have yet to read output before this offset. */
   #isAwaited(offset: number): boolean {
     const fastest = this.#fastest();
     return fastest !== undefined && fastest.offset < offset && !this.#forgotten;
@@ -255,7 +261,7 @@ export class Journal {
 
   #put(channel: OutputChannel, most: number, read: Read): number {
     const memory = this.#memory;
-    // Of what is forgotten nothing is kept; whoever writes it goes on.
+    // Output of a forgotten execution is discarded; its command keeps running.
     if (!memory) return read([Buffer.allocUnsafe(most)]);
     memory.makeRoom(this.#end, most + PIECE_HEADER_BYTES * Math.ceil(most / MAX_PIECE_BYTES));
     const places: Uint8Array[] = [];
@@ -280,7 +286,7 @@ export class Journal {
     if (this.#flushed === this.#end && this.#readers.size === 0) this.#memory = null;
   }
 
-  /** Writes what is not there yet to the file: into the page cache, so that it takes no longer than a copy. */
+  /** Writes unflushed output to the file: into the page cache, so it takes no longer than a copy. */
   async #flush(): Promise<void> {
     if (this.#unwritten) return await this.#unwritten;
     const end = this.#end;
@@ -301,7 +307,7 @@ export class Journal {
     }
   }
 
-  /** A disk that takes nothing: those who read still get it, and then it is gone. */
+  /** The disk accepts no writes: readers still get this output, then it is dropped. */
   async #outlive(end: number): Promise<void> {
     while (this.#isAwaited(end)) await this.#read.promise;
     while (this.#blocks[1] && this.#blocks[0].offset < end) this.#blocks.shift();
@@ -320,16 +326,16 @@ export class Journal {
   }
 }
 
-/** One who reads the journal, from a piece on. */
+/** A reader of the journal, from a given piece on. */
 export class Reader {
   readonly aside: boolean;
   readonly #journal: Journal;
   #offset: number;
-  /** What `next` has given last. */
+  /** Buffer of the last result of `next`. */
   #own: Buffer = NOTHING;
-  /** Where bytes of the file are read to. */
+  /** Buffer for bytes from the file. */
   #fromFile: Buffer = NOTHING;
-  /** Of these, what was not taken yet. */
+  /** The part of `#fromFile` that was not consumed yet. */
   #left: Buffer = NOTHING;
   #follows = false;
   #closed = false;
@@ -350,8 +356,8 @@ export class Reader {
   }
 
   /**
-   * The next bytes, at most so many, which stay as they are until it is asked for more; null at the end of all output, or, unless
-   * told to wait, at the end of what there is. Throws HistoryGone when the reader was overtaken.
+   * The next bytes, at most `most`, valid until the next call; null at the end of all output, or, unless `wait`, at the end of the
+   * available output. Throws HistoryGone if the reader was overtaken.
    */
   async next(most: number, wait: boolean): Promise<Buffer | null> {
     let own: Buffer | null = null;
@@ -365,8 +371,8 @@ export class Reader {
   }
 
   /**
-   * Gives `take` the next bytes, which are there only while it runs; it returns how many it took. Resolves to false at the end of all
-   * output, or, unless told to wait, at the end of what there is. Throws HistoryGone when the reader was overtaken.
+   * Passes the next bytes to `take`, which are valid only during the call; it returns the number that it consumed. Resolves to false at the
+   * end of all output, or, unless `wait`, at the end of the available output. Throws HistoryGone if the reader was overtaken.
    */
   async pass(wait: boolean, take: (bytes: Buffer) => number): Promise<boolean> {
     while (!this.#closed) {
@@ -398,12 +404,12 @@ export class Reader {
         at += length;
       }
       if (bytes.byteLength === 0) return;
-      // The last piece may reach beyond what was read.
+      // The last piece may extend past the bytes read so far.
       this.#move(at);
     }
   }
 
-  /** Whoever waits in `next` gets null. */
+  /** A pending `next` resolves to null. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -1,8 +1,8 @@
 /**
- * Owns the executions that have ended: how much of the guest they take together, and who is let go first.
+ * Retention of ended executions: bounds their total size in the guest, and chooses which are evicted first.
  *
- * Each is kept for its time while all of them fit. When they do not, those go first whose answer was given to who waited for it and
- * whose name nobody chose; then the oldest.
+ * Each is retained for its full time while all of them fit. Otherwise executions with a generated name and a delivered answer are evicted
+ * first; then the oldest.
  */
 import {
   KEPT_DISK_BYTES,
@@ -26,7 +26,7 @@ export class Kept {
   #memoryBytes = 0;
   #timer: Timer | undefined;
 
-  /** `letGo` is told of each that is kept no longer. */
+  /** `letGo` is called for each evicted execution. */
   constructor(letGo: (execution: Execution) => void) {
     this.#letGo = letGo;
   }
@@ -72,7 +72,7 @@ export class Kept {
     this.#timer = undefined;
   }
 
-  /** Lets go of those whose time is up, now and when it is. */
+  /** Evicts expired executions, now and when the next one expires. */
   #watch(): void {
     this.#rest();
     for (const [execution, { until }] of this.#all) {

@@ -1,6 +1,6 @@
 /**
- * Owns the newest bytes of an output in memory: a ring that is used again and again, since fresh memory costs a guest more than
- * what is done with it. It is as small as what it has to hold, until that is its full size.
+ * The newest bytes of an output in memory: a reused ring buffer, since fresh memory costs a guest more than the work done with it. It
+ * starts small and grows with its contents up to its full size.
  */
 const FIRST_BYTES = 4096;
 
@@ -12,12 +12,12 @@ export class MemoryRing {
     this.capacity = capacity;
   }
 
-  /** Has room for so many bytes after an offset where those before have ended, less than its capacity at once. */
+  /** Makes room for `bytes` bytes, fewer than its capacity, after an offset at which the previous ones end. */
   makeRoom(offset: number, bytes: number): void {
     this.#grow(offset, offset + bytes);
   }
 
-  /** Writes where there is room. */
+  /** Writes into room made before. */
   write(bytes: Uint8Array, offset: number): void {
     const at = offset % this.#bytes.byteLength;
     const first = bytes.subarray(0, this.#bytes.byteLength - at);
@@ -25,14 +25,14 @@ export class MemoryRing {
     this.#bytes.set(bytes.subarray(first.byteLength), 0);
   }
 
-  /** The places of so many bytes from an offset on, to be written there, or read. */
+  /** The buffers for `bytes` bytes from an offset on, to be written or read. */
   places(offset: number, bytes: number): Uint8Array[] {
     const first = this.at(offset, bytes);
     if (first.byteLength === bytes) return [first];
     return [first, this.#bytes.subarray(0, bytes - first.byteLength)];
   }
 
-  /** What lies together from an offset on, at most so much; changes when it is overwritten. */
+  /** Contiguous bytes from an offset on, at most `most`; they change when the ring overwrites them. */
   at(offset: number, most: number): Buffer {
     const at = offset % this.#bytes.byteLength;
     return this.#bytes.subarray(at, at + most);

@@ -1,4 +1,4 @@
-/** Owns what the host may ask about executions: one handler per method of messages.ts. Each ends its stream. */
+/** Handlers of the execution methods in messages.ts, one per method. Each ends its stream. */
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import {
   Channel,
@@ -94,7 +94,7 @@ interface SendOptions {
   aside?: boolean;
 }
 
-/** Sends output as fast as it is taken, and then the state. Who goes away is no reader any more. */
+/** Sends output with backpressure, then the state. A stream that closes ends the reader. */
 async function send(
   stream: Stream,
   execution: Execution,
@@ -125,7 +125,7 @@ async function send(
   }
 }
 
-/** Passes on what the command has not had yet. */
+/** Passes on the part that the command has not received yet. */
 async function take(stream: Stream, execution: Execution, offset: number | null, eof: boolean): Promise<void> {
   await execution.started;
   const { input } = execution;
@@ -146,7 +146,7 @@ async function take(stream: Stream, execution: Execution, offset: number | null,
   });
 }
 
-/** `existing` answers who asked for its begin. */
+/** `existing` answers a request that starts an execution. */
 function report(stream: Stream, execution: Execution, existing?: boolean): void {
   const told: ExecReport = { execution: execution.state, ...(existing !== undefined && { existing }) };
   stream.finish(told);

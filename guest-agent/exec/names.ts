@@ -1,4 +1,4 @@
-/** Names of executions that are no longer kept, so that none is run again or taken for one that never existed. */
+/** Names of executions that are no longer retained, so that none is run again or treated as never existing. */
 export class Names {
   readonly #most: number;
   readonly #all = new Set<string>();

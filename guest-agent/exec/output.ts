@@ -1,30 +1,29 @@
 /**
- * Owns one of a command's output pipes, from the command to its stream.
+ * One of a command's output pipes, from the command to its stream.
  *
- *   not looked at ──follow()──▶ read as it comes ──┐
- *         └──────────────finish()──────────────────┴─▶ complete ─▶ what others still write is dropped
+ *     unread ──follow()──▶ read as bytes arrive ──┐
+ *        └─────────finish()───────────────────────┴─▶ complete ─▶ later bytes of other writers are dropped
  *
- * Most commands end at once, and a reader that waits costs more than they do: theirs is read when they have ended.
- * It is read only as fast as `take` resolves, so a command that floods blocks on its own pipe. A command's end is not
- * its pipe's end: what it left running in the background may hold the pipe for days. So once the command has ended,
- * the output is complete as soon as the pipe is empty; what others write later is read and dropped, which keeps them
- * from dying of a broken pipe.
+ * Most commands exit quickly, and a waiting reader costs more than they do: their output is read after their exit. The pipe is read only as
+ * fast as `take` resolves, so a command that floods its output blocks on its own pipe. A command's exit is not the end of its pipe:
+ * background processes may hold the pipe open for days. So once the command has exited, the output is complete as soon as the pipe is
+ * empty; later writes are read and dropped, so that the writers do not die of SIGPIPE.
  */
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
 import type { Read } from "./journal.ts";
 import { waitUntilReadable } from "./readable.ts";
 
-/** More than the pipe can hold at a command's end: who still writes by then is someone else. */
+/** More than the pipe can hold at a command's exit: any further bytes come from other writers. */
 const MAX_LEFT_BYTES = 2 * 1024 * 1024;
-/** After so much others have their turn. */
+/** Bytes per turn, after which other work gets its turn. */
 const TURN_BYTES = 256 * 1024;
-/** Of what is dropped. */
+/** Buffer size for dropped bytes. */
 const DROPPED_BYTES = 64 * 1024;
-/** An empty pipe is left alone for so long first: each wait for it costs as much as reading many pieces. */
+/** Delay before an empty pipe is polled: each wait for it costs as much as reading many pieces. */
 const REST_MS = 1;
 
-/** Takes at most so many bytes. Resolves to how many it was, when more may follow. */
+/** Takes at most `most` bytes. Resolves to the number taken, when more may follow. */
 export type Take = (most: number, read: Read) => Promise<number>;
 
 export class Output {
@@ -78,7 +77,7 @@ export class Output {
     libc.close(this.#fd);
   }
 
-  /** Takes what the pipe has, a turn's worth at most. */
+  /** Reads from the pipe, at most one turn's worth. */
   async #some(): Promise<void> {
     if (!this.#isRead) libc.setNonBlocking(this.#fd);
     this.#isRead = true;
@@ -113,7 +112,7 @@ export class Output {
     clearTimeout(timer);
   }
 
-  /** What others write from now on keeps them from dying of a broken pipe, and is nobody's. */
+  /** From now on bytes are read only to spare their writers a SIGPIPE, and dropped. */
   #drop(): void {
     this.#dropping = true;
     this.#complete.resolve();

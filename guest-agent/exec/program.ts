@@ -6,7 +6,7 @@ import { SystemError } from "../libc.ts";
 
 export type Program = { path: string } | Refusal;
 
-/** Why a command could not begin; both go to whoever asked for it as if a shell had said so. */
+/** Why a command could not be started; exit code and reason are reported to the caller as a shell would report them. */
 export interface Refusal {
   exitCode: 126 | 127;
   reason: string;
@@ -22,11 +22,11 @@ export function findProgram(name: string, cwd: string, searchPath: string): Prog
     if ("path" in program) return program;
     if (program.exitCode === 126) refusal ??= program;
   }
-  // As execvp does: a folder of that name is passed over, a file that may not run is told of.
+  // As execvp does: a directory of that name is skipped, a file that is not executable is reported.
   return refusal && refusal.reason !== IS_A_DIRECTORY ? refusal : { exitCode: 127, reason: "not found" };
 }
 
-/** What a failed spawn means, when the search saw no reason for it. */
+/** Reason of a failed spawn that the search did not find. */
 export function refusalOf(error: unknown): Refusal {
   const code = error instanceof SystemError ? getSystemErrorName(-error.errno) : codeOf(error);
   return code === "ENOENT"

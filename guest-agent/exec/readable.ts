@@ -1,6 +1,6 @@
 /**
- * Owns waiting for pipes that are empty, without taking anything out of them: what reads them does that by itself, into its own
- * place. One signal serves them all; it says only that one of them has something, or has ended.
+ * Waits for empty pipes to become readable without reading from them: each reader reads into its own buffers. One signal serves all pipes;
+ * it only means that one of them is readable or closed.
  */
 import * as libc from "../libc.ts";
 
@@ -9,12 +9,12 @@ let listens = false;
 let looks = false;
 
 export interface Wait {
-  /** Resolves when the pipe has something to be read, or has ended, or nobody waits for it any more. */
+  /** Resolves when the pipe is readable or closed, or when the wait is stopped. */
   over: Promise<void>;
   stop(): void;
 }
 
-/** Whoever waits must not close the pipe before the wait is over. From now on reading it does not block. */
+/** The caller must not close the pipe before the wait is over. From now on reads of it do not block. */
 export function waitUntilReadable(fd: number): Wait {
   if (!listens) process.on(libc.READABLE_SIGNAL, lookSoon);
   listens = true;
@@ -27,12 +27,12 @@ export function waitUntilReadable(fd: number): Wait {
   };
   libc.signalWhenReadable(fd, true);
   waiting.set(fd, stop);
-  // What came before that is told of by nothing.
+  // Bytes written earlier raise no signal.
   if (libc.pipeState(fd) !== "open") stop();
   return { over, stop };
 }
 
-/** Each write to a pipe that is waited for is told of, and while this process is busy there may be thousands. */
+/** Each write to an awaited pipe raises the signal; while this process is busy there may be thousands. */
 function lookSoon(): void {
   if (!looks) setImmediate(look);
   looks = true;

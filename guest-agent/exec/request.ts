@@ -1,4 +1,4 @@
-/** Owns the check of requests about executions: whatever the host sent, what comes out has the shape it should have. */
+/** Validates execution requests of the host: the result has the declared shape. */
 import {
   type ExecRequest,
   type ExecStartRequest,

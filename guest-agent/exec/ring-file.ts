@@ -1,6 +1,6 @@
 /**
- * Owns a file of fixed size whose end is followed by its beginning. It has no name, so that nothing of it is left when the agent
- * ends. Writes go to the page cache at once; reads, which may have to wait for the disk, wait in threads of their own.
+ * A file of fixed size used as a ring buffer. It is unlinked, so that nothing remains when the agent exits. Writes go to the page cache
+ * synchronously; reads, which may wait for the disk, run on threads.
  */
 import { mkdirSync, read, writeSync } from "node:fs";
 import { promisify } from "node:util";
@@ -23,7 +23,7 @@ export class RingFile {
     this.#capacity = capacity;
   }
 
-  /** Writes all of `bytes` where `offset` of an endless file would be. */
+  /** Writes all of `bytes` at `offset` of a conceptually endless file. */
   write(bytes: Uint8Array, offset: number): void {
     for (let done = 0; done < bytes.byteLength; ) {
       const at = (offset + done) % this.#capacity;
@@ -50,7 +50,7 @@ export class RingFile {
     }
   }
 
-  /** Takes effect when nobody reads any more. */
+  /** Takes effect when no read is in progress. */
   close(): void {
     this.#closed = true;
     this.#closeUnused();

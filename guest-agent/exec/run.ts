@@ -1,6 +1,6 @@
 /**
- * Owns the method `exec`, by which a host runs a command that is nobody's afterwards: an execution that is followed at once, its
- * streams on channels of their own, and forgotten with its end.
+ * The method `exec`, which runs a command that is not retained: an execution that is followed from its start, its streams on separate
+ * channels, and forgotten when it ends.
  */
 import { randomUUID } from "node:crypto";
 import type { Stream } from "../../shared/agent-protocol/link.ts";

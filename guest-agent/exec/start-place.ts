@@ -5,13 +5,13 @@ import type { Drive } from "../drive/drive.ts";
 import { IMAGE } from "../image-defaults.ts";
 import type { User } from "./user.ts";
 
-/** Whether `cwd` and the places where `name` is looked for can be read: those on the drive need it to answer. */
+/** Whether `cwd` and the directories in which `name` is searched can be read: those on the drive need a responsive drive. */
 export async function canLook(drive: Drive, cwd: string, name: string, searchPath: string): Promise<boolean> {
   const places = [".", name, ...searchPath.split(":")].map((path) => resolve(cwd, path));
   return places.some((place) => drive.holds(place)) ? drive.answers() : true;
 }
 
-/** Where a command starts that is told nothing else; as login does, since not every user has a home. */
+/** Default working directory of a command, as for login, since not every user has a home. */
 export function usualPlace(user: User): string {
   return IMAGE.cwd ?? (isDirectory(user.home) ? user.home : "/");
 }

@@ -18,20 +18,23 @@ export const ROOT: User = {
   shell: existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh",
 };
 
-/** Whom a command runs as where nobody says it, by the image or as root; else as findUser, or with a colon as findImageUser. */
+/**
+ * The user of a command. Default: the image's user, or root. A name of the image, or with a colon, is resolved by `findImageUser`, others
+ * by `findUser`.
+ */
 export function userFor(wanted: string | null): User | null {
   const said = wanted ?? IMAGE.user;
   return said !== null && (wanted === null || said.includes(":")) ? findImageUser(said) : findUser(wanted);
 }
 
-/** By name or numeric id; null is root, who exists whatever the file says, and alone where it cannot be read. */
+/** By name or numeric id. Null is root, which exists whatever the file contains, and is the only user if it cannot be read. */
 export function findUser(wanted: string | null, passwd = "/etc/passwd"): User | null {
   if (wanted === null || wanted === "root" || wanted === "0") return ROOT;
   const users = readUsers(passwd);
   return users.find(({ name }) => name === wanted) ?? users.find(({ uid }) => String(uid) === wanted) ?? null;
 }
 
-/** The one that an image says, as `user` or `user:group`; numbers need be in no file. `user:` is `user`. */
+/** The user of an image, as `user` or `user:group`; numeric ids need not be in any file. `user:` is `user`. */
 export function findImageUser(said: string, { passwd = "/etc/passwd", group = "/etc/group" } = {}): User | null {
   const [name = "", groupName = ""] = said.split(":");
   const user = findUser(name, passwd) ?? unlisted(name);
@@ -51,7 +54,7 @@ function idOf(text: string): number | null {
   return /^\d{1,10}$/.test(text) && Number(text) < 2 ** 32 - 1 ? Number(text) : null;
 }
 
-/** Whether it is who the agent is. */
+/** Whether it is the agent's own user. */
 export function isOurself({ uid, lone }: User): boolean {
   return uid === 0 && !lone;
 }

@@ -43,7 +43,7 @@ export async function move(stream: Stream, request: object): Promise<void> {
   stream.finish(answer);
 }
 
-/** To another file system: a copy beside its place, renamed once it is whole. */
+/** To another file system: a temporary copy next to the target, renamed once it is complete. */
 async function moveAcross(from: Buffer, to: Buffer): Promise<void> {
   const [source, part] = [from.toString(), joined(parentOf(to), `.roomd-${randomBytes(12).toString("hex")}.part`)];
   try {

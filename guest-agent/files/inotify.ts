@@ -178,7 +178,7 @@ export class Inotify {
         push("deleted", place, isDirectory);
         isGone = true;
       } else if (mask & (MASK.modify | MASK.attrib)) {
-        // Each directory tells of itself, and the one above tells of it too.
+        // Each directory reports its own changes, and its parent reports them too.
         if (name === "" && place !== this.#root) continue;
         const key = path.toString("latin1");
         if (!modified.has(key)) push("modified", path, isDirectory);

@@ -11,7 +11,7 @@ import { entryIfThere } from "./entry.ts";
 import { errnoOf, FileError, isMissing } from "./file-error.ts";
 import { joined, parsePath } from "./path.ts";
 
-/** Entries that are looked at side by side. */
+/** Entries that are read concurrently. */
 const BATCH = 64;
 const LINES_BYTES = 32 * 1024;
 
@@ -75,7 +75,7 @@ async function* below(directory: Buffer, after: string[] | null, wanted: Wanted)
   }
 }
 
-/** From this name on, as latin1 text. Paths that are too long to be requested are left out. */
+/** Names from this one on, as latin1 text. Paths that are too long for a request are left out. */
 async function namesIn(directory: Buffer, from: string): Promise<string[]> {
   try {
     const all = await readdir(directory, { encoding: "buffer" });

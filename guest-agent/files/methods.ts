@@ -1,4 +1,4 @@
-/** The methods about files, each a file here. A path on a drive whose host end is dead is refused: it would block a thread for ever. */
+/** The file methods, one file each. A path on a drive with a dead virtiofsd is refused: it would block a thread forever. */
 import type { FileRequest } from "../../shared/agent-protocol/files.ts";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";

@@ -16,7 +16,7 @@ export function parsePath(value: unknown, field = "path"): Buffer {
   return path;
 }
 
-/** The path as text, and its bytes where they are not UTF-8. */
+/** The path as text, and its bytes if they are not UTF-8. */
 export function shownPath(path: Uint8Array): { path: string; path_b64?: string } {
   try {
     return { path: TO_TEXT.decode(path) };

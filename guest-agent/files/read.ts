@@ -19,7 +19,7 @@ const MOST_MADE_UP_BYTES = 4 * 1024 * 1024;
 
 export async function readFile(stream: Stream, request: object): Promise<void> {
   const path = parsePath((request as { path?: unknown }).path);
-  // Before it is opened: opening a device does something by itself.
+  // Before the open: opening a device has side effects.
   requireRegular((await entryAt(path, true)).type);
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
@@ -83,7 +83,7 @@ async function readWhole(file: FileHandle, size: number): Promise<Buffer> {
   }
 }
 
-/** The next part is read while one is sent. Whether all of it went: a file that was cut meanwhile has less. */
+/** Reads the next part while one is sent. Returns whether all bytes were sent: a file that was truncated during the read has fewer. */
 async function send(stream: Stream, file: FileHandle, { offset, length }: Part): Promise<boolean> {
   const buffers = [Buffer.allocUnsafeSlow(SENT_BYTES), Buffer.allocUnsafeSlow(SENT_BYTES)];
   const end = offset + length;

@@ -1,6 +1,6 @@
 /**
- * The method `file_write`: a file is replaced as a whole, by a temporary file, fsync and rename. A link in the last place is followed. What
- * cannot be replaced by a rename, as below /proc or where a file is mounted, is written in place.
+ * The method `file_write`: replaces a file atomically, by a temporary file, fsync and rename. A symbolic link as the last path component is
+ * followed. A file that a rename cannot replace, for example below /proc or a mount point, is written in place.
  */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
@@ -23,9 +23,9 @@ const FILE_MODE = 0o644;
 /** Of one write, when more follow: each is a turn of a thread. */
 const WRITE_BYTES = 256 * 1024;
 const BLOCK_BYTES = WRITE_BYTES + FILE_WINDOW_BYTES;
-/** Errors of creating a temporary file in a place where the file itself may still be writable. */
+/** Errors of creating a temporary file in a directory in which the file itself may still be writable. */
 const NO_TEMPORARY = ["EACCES", "EPERM", "EROFS", "ENOENT", "EINVAL", "EOPNOTSUPP"];
-/** The file is mounted there by itself, or lies on another file system than its directory. */
+/** The file is itself a mount point, or is on another file system than its directory. */
 const NO_RENAME = ["EBUSY", "EXDEV"];
 
 export async function writeFile(stream: Stream, request: object): Promise<void> {
@@ -82,7 +82,7 @@ function requireReplaceable(before: FileEntry | null, { overwrite, expect }: Wan
   if (before && !overwrite) throw new FileError("EEXIST");
 }
 
-/** Where the bytes are gathered; `path` is null where that is the file itself. */
+/** The file that collects the bytes; `path` is null if it is the target itself. */
 async function openPart(target: Buffer, before: FileEntry | null): Promise<{ file: FileHandle; path: Buffer | null }> {
   const path = joined(parentOf(target), temporaryName());
   const { O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
@@ -111,7 +111,7 @@ async function place(part: Buffer, target: Buffer, wanted: Wanted): Promise<bool
       await unlink(part);
     }
   } else {
-    // rename(2) would replace a file that another process created meanwhile.
+    // rename(2) would replace a file that another process created since the check.
     await link(part, target);
     await unlink(part);
   }

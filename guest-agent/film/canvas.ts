@@ -1,4 +1,4 @@
-/** Owns the picture that is drawn while a recording is played: 32 bits a pixel, red first, of one size from beginning to end. */
+/** The picture that is drawn while a recording is played: 32 bits per pixel, red first, of constant size. */
 export interface Rectangle {
   x: number;
   y: number;
@@ -25,7 +25,7 @@ export class Canvas {
     this.#pixels.fill(0);
   }
 
-  /** What is beyond the edges is not drawn. */
+  /** Pixels outside the canvas are clipped. */
   put({ x, y, width, height }: Rectangle, pixels: Uint32Array): void {
     const shown = Math.min(width, this.width - x);
     if (shown <= 0) return;

@@ -1,6 +1,6 @@
 /**
- * Owns `film`: plays a recording of a screen from standard input, and writes its pictures to standard output as they are, one after the
- * other, so many a second. It is this program under another name, run in a machine that makes films, where ffmpeg takes the pictures.
+ * `film`: plays a screen recording from standard input, and writes raw pictures to standard output, `perSecond` per second. It is this
+ * program under another name, run in a machine that makes films, in which ffmpeg reads the pictures.
  */
 import { writeSync } from "node:fs";
 import { PIECE_HEADER_BYTES, RECORDED } from "../../shared/agent-protocol/recording.ts";
@@ -50,7 +50,7 @@ export class Player {
     return this.#canvas.bytes;
   }
 
-  /** Whether it was an update. Throws RangeError for what is none. */
+  /** Returns whether the piece was an update. Throws RangeError if it is invalid. */
   async play(piece: Buffer): Promise<boolean> {
     // The server's introduction: the film has its own size.
     if (!this.#isBegun) {
@@ -62,7 +62,7 @@ export class Player {
     return true;
   }
 
-  /** Where the next one begins. */
+  /** Returns the offset of the next rectangle. */
   async #rectangle(piece: Buffer, from: number): Promise<number> {
     const [x, y, width, height] = [0, 2, 4, 6].map((at) => piece.readUInt16BE(from + at)) as [
       number,
@@ -89,7 +89,7 @@ export class Player {
   }
 }
 
-/** One that is cut off at its end is left out. */
+/** A piece that is truncated at the end is left out. */
 async function* piecesOf(recording: AsyncIterable<Uint8Array>): AsyncGenerator<{ ms: number; bytes: Buffer }> {
   let held: Uint8Array[] = [];
   let bytes = 0;

@@ -1,6 +1,6 @@
 /**
- * Owns reading ZRLE (RFC 6143, section 7.7.6): tiles of 64 by 64 pixels, each of one colour, of a palette, of runs or as it is, packed by
- * one stream of zlib that all rectangles of a connection share. Pixels are three bytes: red, green, blue.
+ * ZRLE decoder (RFC 6143, section 7.7.6): tiles of 64 by 64 pixels, each of one colour, with a palette, run-length encoded or raw,
+ * compressed by one zlib stream that all rectangles of a connection share. Pixels are three bytes: red, green, blue.
  */
 import { createInflate, type Inflate } from "node:zlib";
 import type { Canvas, Rectangle } from "./canvas.ts";
@@ -23,7 +23,7 @@ export class Zrle {
     });
   }
 
-  /** Draws a rectangle. Throws where it is none. */
+  /** Draws a rectangle. Throws if it is invalid. */
   async draw(packed: Uint8Array, canvas: Canvas, rectangle: Rectangle): Promise<void> {
     const taken = Promise.withResolvers<void>();
     this.#taken = taken;
@@ -51,7 +51,7 @@ class TileReader {
     this.#bytes = bytes;
   }
 
-  /** So many pixels, in rows of `width`. Throws RangeError where the bytes end before. */
+  /** `count` pixels, in rows of `width`. Throws RangeError if the bytes end early. */
   tile(count: number, width: number): Uint32Array {
     const kind = this.#byte();
     const pixels = new Uint32Array(count);

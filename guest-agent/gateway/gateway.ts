@@ -1,6 +1,6 @@
 /**
- * Owns the room's API on the guest's loopback: each request goes to the host as a stream of its own, and its answer back. No
- * key is needed, and none is here: the host knows by the link whose guest asks.
+ * The room's API on the guest's loopback: each request is forwarded to the host on its own stream, and the answer back. It needs and holds
+ * no key: the host identifies the guest by the link.
  */
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
@@ -27,13 +27,13 @@ export class Gateway {
     this.#line = line;
   }
 
-  /** A guest that cannot have it lives without; its log says why. */
+  /** If it cannot listen, the guest works without it; the reason is logged. */
   listen(): void {
     try {
       this.#server = Bun.serve({
         hostname: "127.0.0.1",
         port: GATEWAY_PORT,
-        // Who waits for a message is silent.
+        // A client that waits for a message is idle.
         idleTimeout: 0,
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
@@ -71,7 +71,7 @@ async function carry(line: HostLine, request: Request): Promise<Response> {
   };
   try {
     const stream = line.ask(call);
-    // Who has gone waits for no answer.
+    // A disconnected client needs no answer.
     request.signal.addEventListener("abort", () => stream.fail(StreamErrorCode.detached, "the caller has gone"));
     sendBody(stream, request).catch((error: unknown) => stream.fail(StreamErrorCode.internal, String(error)));
     const { status, headers: answered } = await answerOf(stream);

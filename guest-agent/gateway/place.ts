@@ -1,9 +1,9 @@
-/** Where programs in the guest reach their room. */
+/** Addresses at which programs in the guest reach their room. */
 
 /** By this name, which /etc/hosts has. */
 export const ROOM_NAME = "room.internal";
-/** An address of the loopback of its own: port 80 of the others stays free for whatever the guest serves. */
+/** A separate loopback address: port 80 of the others stays free for the guest's own servers. */
 export const ROOM_ADDRESS = "127.0.0.80";
 export const ROOM_PORT = 80;
-/** Where the agent takes the connections, to which a rule of the network turns them. */
+/** The agent accepts the connections on it; a rule of the network redirects them to it. */
 export const GATEWAY_PORT = 65_080;

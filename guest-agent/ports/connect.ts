@@ -1,4 +1,4 @@
-/** Owns the method `connect`: a connection from the host to a port of the guest's loopback, carried on a stream. */
+/** The method `connect`: a connection from the host to a port of the guest's loopback, carried on a stream. */
 import { once } from "node:events";
 import { connect as dial, type Socket } from "node:net";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
@@ -8,10 +8,10 @@ import { INTERCEPT_PORT } from "../egress/places.ts";
 import { InvalidRequest } from "../exec/request.ts";
 import { GATEWAY_PORT } from "../gateway/place.ts";
 
-/** What listens on one family only is found all the same. */
+/** Both families, for servers that listen on one only. */
 const LOOPBACKS = ["127.0.0.1", "::1"] as const;
 const DIAL_MS = 10_000;
-/** The agent's own: at them nobody but the guest's programs is asked for, and answered as this agent. */
+/** The agent's own ports: they serve only the guest's programs, whose requests count as this agent's. */
 export const AGENT_PORTS: readonly number[] = [GATEWAY_PORT, INTERCEPT_PORT];
 
 /** Ends the stream once both directions have ended. Throws InvalidRequest. */
@@ -26,7 +26,7 @@ export async function connect(stream: Stream, request: object): Promise<void> {
   await carry(stream, socket);
 }
 
-/** Says that it is connected, then carries bytes both ways until both have ended, and ends the stream. */
+/** Sends `connected`, then copies bytes in both directions until both have ended, and ends the stream. */
 export async function carry(stream: Stream, socket: Socket): Promise<void> {
   const end = () => socket.destroy();
   stream.finished.then(end, end);
@@ -55,7 +55,7 @@ async function firstThatListens(port: number): Promise<Socket | null> {
   return null;
 }
 
-/** From the host to whoever listens, as fast as they read. */
+/** From the host to the guest's server, with backpressure. */
 async function takeIn(stream: Stream, socket: Socket): Promise<void> {
   for await (const bytes of stream.read(Channel.stdin)) {
     if (socket.destroyed) return;

@@ -1,4 +1,4 @@
-/** Owns the method `listening`: which ports somebody listens on where the method `connect` would reach them. Nobody is connected to. */
+/** The method `listening`: ports with a listener that the method `connect` would reach. Makes no connection. */
 import { readFile } from "node:fs/promises";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import type { ListeningResult } from "../../shared/agent-protocol/messages.ts";

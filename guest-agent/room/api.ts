@@ -1,4 +1,4 @@
-/** Owns calls to the room's API from within the guest, and what they are answered by. */
+/** Client of the room's API from within the guest. */
 
 import { readTraceparent, TRACEPARENT, TRACEPARENT_VARIABLE, writeTraceparent } from "../../shared/traceparent.ts";
 
@@ -6,7 +6,7 @@ const PATH = `/v1/rooms/${encodeURIComponent(process.env.ROOMD_ROOM_ID ?? "")}`;
 const AWAY_TRIES = 30;
 const AWAY_PAUSE_MS = 500;
 
-/** One sentence for whoever typed the command. */
+/** One sentence for the user of the command. */
 export class RoomError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
@@ -19,14 +19,17 @@ export class RoomError extends Error {
 
 export type Json = Record<string, unknown>;
 
-/** Who this sandbox's agent is. */
+/** The agent name of this sandbox. */
 export const OWN_AGENT = process.env.ROOMD_AGENT_ID ?? "";
 
 /** The trace that the command continues in which this was typed. */
 const place = readTraceparent(process.env[TRACEPARENT_VARIABLE]);
 const CONTINUES: Record<string, string> = place ? { [TRACEPARENT]: writeTraceparent(place) } : {};
 
-/** The bytes of an answer. While the host is away for a moment it is asked again: messages and arrivals have names, by which a repetition is known. */
+/**
+ * The bytes of an answer. While the host is briefly unavailable the call is retried: messages and arrivals have names by which a retry is
+ * recognized.
+ */
 export async function send(method: string, path: string, body?: Json | Uint8Array<ArrayBuffer>): Promise<Response> {
   const url = process.env.ROOMD_URL;
   if (url === undefined) throw new RoomError("This sandbox is not attached to its room.", "", {});
@@ -56,7 +59,7 @@ export async function call(method: string, path: string, body?: Json): Promise<J
   return (await (await send(method, path, body)).json()) as Json;
 }
 
-/** Prints an answer: as JSON when that was asked for, else as lines. */
+/** Prints an answer: as JSON if requested, otherwise as lines. */
 export function print(answer: unknown, options: { json?: boolean }, lines: () => string[]): void {
   const text = options.json ? JSON.stringify(answer) : lines().join("\n");
   if (text !== "") process.stdout.write(`${text}\n`);

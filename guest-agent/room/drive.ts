@@ -1,4 +1,4 @@
-/** Owns the commands about the room's drive, by its API: what they write is recorded, unlike writes to /mnt/drive. */
+/** The commands for the room's drive, which use its API: their writes are recorded, unlike writes to /mnt/drive. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { Command } from "commander";

@@ -1,4 +1,4 @@
-/** Owns the commands about messages and barriers. */
+/** The commands for messages and barriers. */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { DURATION_FORM, parseDuration } from "../../shared/duration.ts";
 import { readTraceparent, TRACEPARENT, writeTraceparent } from "../../shared/traceparent.ts";
@@ -87,7 +87,7 @@ export function messageCommands(): Command[] {
     .argument("<message_id>")
     .action(async (messageId: string, options: Shown) => {
       const { headers } = await call("GET", `/messages/${encodeURIComponent(messageId)}`);
-      // Whatever the sender has written there, a shell may take what is printed for its own.
+      // The sender controls this header, and a shell may use the output as its own: so it is parsed and rewritten.
       const place = readTraceparent((headers as Record<string, string>)[TRACEPARENT]);
       const traceparent = place && writeTraceparent(place);
       print({ traceparent }, options, () => (traceparent === null ? [] : [traceparent]));
@@ -123,7 +123,7 @@ function timeout(): Option {
   });
 }
 
-/** The oldest in the inbox that is meant; what is not meant stays where it is. */
+/** The oldest matching message of the inbox; others stay in the inbox. */
 async function nextMessage(from: string | undefined, timeoutMs: number): Promise<Message> {
   const end = performance.now() + timeoutMs;
   const only = from === undefined ? "" : `&source=${encodeURIComponent(from)}`;
@@ -165,7 +165,7 @@ async function payloadOf(text: string, options: { data?: boolean }): Promise<Jso
   return { payload: options.data ? (JSON.parse(given) as unknown) : given };
 }
 
-/** For people and for `read`: who, which, and what. */
+/** For people and for `read`: source, message id and payload. */
 function line(message: Message): string {
   return `${message.source} ${message.message_id} ${shownPayload(message)}`;
 }

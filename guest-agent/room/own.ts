@@ -1,4 +1,4 @@
-/** Owns the commands about who is in the room, and about this sandbox itself. */
+/** The commands for the agents of the room, and for this sandbox itself. */
 import { Command } from "commander";
 import { call, type Json, OWN_AGENT, print } from "./api.ts";
 

@@ -1,4 +1,4 @@
-/** Owns `room`: the command by which programs in the guest reach their room. It is this program under another name. */
+/** `room`: the command by which programs in the guest reach their room. It is this program under another name. */
 import { Command, CommanderError } from "commander";
 import { RoomError } from "./api.ts";
 import { driveCommand } from "./drive.ts";
@@ -8,7 +8,7 @@ import { ownCommands } from "./own.ts";
 /** The first argument by which the agent's program is this command. */
 export const ROOM_COMMAND = "room";
 
-/** Returns the status to exit with: 0, 1 for what went wrong, 2 for what was asked wrongly. */
+/** Returns the exit status: 0, 1 for a failure, 2 for invalid usage. */
 export async function runRoom(args: string[]): Promise<number> {
   const program = new Command("room")
     .description("Reaches the room that this sandbox is in: its messages, barriers, agents and drive.")
@@ -27,7 +27,7 @@ export async function runRoom(args: string[]): Promise<number> {
   }
 }
 
-/** Every command takes --json, and none ends the process by itself. */
+/** Every command takes --json, and none exits the process. */
 function quiet(command: Command): Command {
   for (const each of command.commands) quiet(each);
   if (command.commands.length === 0) command.option("--json", "print the answer as JSON");

@@ -1,4 +1,6 @@
-/** Owns the method `screen_connect`: a connection from the host to the guest's screen, carried on a stream. It leads to that one socket. */
+/**
+ * The method `screen_connect`: a connection from the host to the guest's screen, carried on a stream. It connects to that one socket only.
+ */
 import { once } from "node:events";
 import { connect as dial } from "node:net";
 import type { Stream } from "../../shared/agent-protocol/link.ts";

@@ -1,4 +1,4 @@
-/** Owns the check of terminal requests: whatever the host sent, what comes out has the shape of the message. */
+/** Validates terminal requests of the host: the result has the shape of the message. */
 import type {
   TerminalAttachRequest,
   TerminalOpenRequest,
@@ -8,7 +8,7 @@ import type {
 import { isArgument, isEnvironment } from "../exec/environment.ts";
 import { InvalidRequest } from "../exec/request.ts";
 
-/** The kernel's own numbers are 16 bits; nobody's screen is larger than this. */
+/** The kernel's own numbers are 16 bits; no screen is larger than this. */
 const MOST_ROWS_OR_COLS = 1000;
 
 /** Throws InvalidRequest. */
@@ -57,7 +57,7 @@ export function parseId(request: object): string {
   return terminal_id;
 }
 
-/** What the host says within an attach stream; null is what this agent does not know. */
+/** Parses an event of the host on an attach stream; null if it is unknown to this agent. */
 export function resizeOf(event: unknown): TerminalResize | null {
   if (typeof event !== "object" || event === null) return null;
   const { type, rows, cols } = event as Partial<Record<keyof TerminalResize, unknown>>;

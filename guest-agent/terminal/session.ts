@@ -1,6 +1,6 @@
 /**
- * Owns the processes of a terminal: its session, which is everyone who descends from its leader and has not begun one of their own,
- * and all that was ever begun in it, by its control group.
+ * The processes of a terminal: its session, which is every descendant of its leader that has not started its own session, and, by its
+ * cgroup, every process that was ever started in it.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,7 +8,7 @@ import type { Cgroup } from "../exec/cgroup.ts";
 import { Group } from "../exec/group.ts";
 
 const KILL_AFTER_MS = 5_000;
-/** Not even KILL ends who waits for a dead drive. */
+/** Not even SIGKILL ends a process that is blocked on a dead drive. */
 const LOST_AFTER_MS = 1_000;
 const LOOK_EVERY_MS = 50;
 
@@ -22,7 +22,7 @@ export class Session {
     this.#group = new Group(leader, cgroup);
   }
 
-  /** The kernel has hung up on whoever was in the foreground; who goes on is no longer known by the leader's number. */
+  /** The kernel has hung up on the foreground processes; the remaining ones are no longer identified by the leader's pid. */
   leaderEnded(): void {
     this.#leaderEnded = true;
     this.#group.leaderEnded();
@@ -32,13 +32,13 @@ export class Session {
   /** As the loss of a line does. Resolves once the leader has been made to end. */
   async hangUp(): Promise<void> {
     this.#signal("SIGHUP");
-    // One that is stopped hears of it only when it goes on.
+    // A stopped process handles SIGHUP only after SIGCONT.
     this.#signal("SIGCONT");
     if (await this.#within(KILL_AFTER_MS, () => this.#leaderEnded)) return;
     send(this.#leader, "SIGKILL");
   }
 
-  /** Ends all that was ever begun in it. Resolves when nothing is left, or could not be ended. */
+  /** Ends every process that was ever started in it. Resolves when none is left, or when they could not be ended. */
   async end(): Promise<void> {
     for (const signal of ["SIGHUP", "SIGCONT"] as const) {
       this.#signal(signal);
@@ -69,7 +69,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended meanwhile.
+    // It has already exited.
   }
 }
 
@@ -79,7 +79,7 @@ function membersOf(session: number): number[] {
     .map(Number);
 }
 
-/** /proc/PID/stat: `pid (name) state parent group session …`, where the name may hold anything; a zombie is none. */
+/** /proc/PID/stat: `pid (name) state parent group session …`, in which the name may contain anything; a zombie is not a member. */
 function isMember(pid: string, session: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");

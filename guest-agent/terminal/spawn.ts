@@ -1,8 +1,8 @@
 /**
- * Owns the start of a command in a terminal of its own: the pseudo-terminal, its size and owner, and the session.
+ * Starts a command in its own terminal: the pseudo-terminal, its size and owner, and the session.
  *
- * We read the master ourselves, not by Bun's own terminal: that one cannot be told to wait, while a master that nobody
- * reads holds the writer as a full pipe does.
+ * The agent reads the master itself, not with Bun's terminal: that one has no backpressure, while an unread master blocks the writer as a
+ * full pipe does.
  */
 import { fchownSync } from "node:fs";
 import type { Cgroup } from "../exec/cgroup.ts";
@@ -23,7 +23,7 @@ export interface TerminalLine {
   env: Record<string, string>;
   rows: number;
   cols: number;
-  /** Where its processes belong. */
+  /** The cgroup of its processes. */
   cgroup: Cgroup | null;
 }
 
@@ -40,7 +40,7 @@ export function spawnInTerminal({ argv, user, cwd, env, rows, cols, cgroup }: Te
   try {
     libc.setWindowSize(master, rows, cols);
     fchownSync(slave, user.uid, TTY_GROUP);
-    // setsid becomes the command: its session's leader, whose terminal this is.
+    // setsid executes the command: leader of its session, with this terminal.
     const begin = () =>
       Bun.spawn(runtimeProgram("setsid", "--ctty", "--", ...commandAs(user, argv)), {
         cwd,

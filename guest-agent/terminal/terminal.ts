@@ -1,14 +1,14 @@
 /**
- * Owns one terminal: its command, what it has shown, and who is attached.
+ * One terminal: its command, its history, and the attached client.
  *
- *   running ──the command ends, its last bytes are read──▶ ended: exited
- *      ├─ detached for too long, hangUp() ──▶ HUP ──5 s──▶ KILL to the leader ──▶ ended: detached, closed
- *      └─ end() ──▶ HUP ──5 s──▶ KILL, to all that was begun in it ──▶ ended: closed
+ *     running ──the command exits, its last bytes are read──▶ ended: exited
+ *        ├─ detached for too long, hangUp() ──▶ HUP ──5 s──▶ KILL to the leader ──▶ ended: detached, closed
+ *        └─ end() ──▶ HUP ──5 s──▶ KILL, to all processes started in it ──▶ ended: closed
  *
- * When a shell ends, what it has left in the background goes on, as after a login of any kind; only end() ends that too.
+ * When a shell exits, its background processes keep running, as after any kind of login; only end() ends them too.
  *
- * Without anyone attached the command goes on and the history forgets its oldest bytes. With someone attached the master
- * is read only as fast as they take it, so that the command itself waits. Who watches is not attached: nothing waits for them.
+ * Without an attached client the command keeps running and the history drops its oldest bytes. With an attached client the master is read
+ * only as fast as the client reads, so that the command itself blocks. Watchers are not attached: nothing waits for them.
  */
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -34,14 +34,17 @@ import { resizeOf } from "./request.ts";
 import { Session } from "./session.ts";
 import type { TerminalCommand, TerminalLine } from "./spawn.ts";
 
-/** A shell that nobody is attached to ends after this time, unless another was asked for. */
+/** A shell without an attached client is ended after this time, unless the request had another one. */
 const DETACHED_LIFE_MS = 10 * 60_000;
 /** How far a reader may be behind before the command waits for it. */
 const MOST_BEHIND_BYTES = 64 * 1024;
 const PIECE_BYTES = 32 * 1024;
-/** A command that does not read what is typed is tried again after this time. */
+/** Retry interval while a command does not read its input. */
 const FULL_RETRY_MS = 10;
-/** After its end a terminal that was empty so often in a row is taken to be; the kernel passes on what was written within a tick. */
+/**
+ * After its command's exit, a terminal that is found empty this often in a row counts as drained; the kernel passes written bytes on within
+ * a tick.
+ */
 const EMPTY_LOOKS = 3;
 const LOOK_EVERY_MS = 20;
 const SHOWN_CHARACTERS = 256;
@@ -63,10 +66,10 @@ export class Terminal {
   #master: number | null = null;
   #attached: { stream: Stream; at: number } | null = null;
   #life: Timer | undefined;
-  /** Whether what was read waits for who is attached. */
+  /** Whether bytes that were read wait for the attached client. */
   #isHeld = false;
   #typing: Promise<unknown> = Promise.resolve();
-  /** Wakes whoever waits for bytes, or for those who are behind. */
+  /** Wakes waiters: for bytes, or for a reader that is behind. */
   #moved = Promise.withResolvers<void>();
 
   constructor(
@@ -137,7 +140,7 @@ export class Terminal {
     await this.#show(own);
   }
 
-  /** Shows the terminal on a stream to who is not attached: whatever becomes of them, it goes on as it would. */
+  /** Shows the terminal on a stream to a watcher, which is not attached and has no effect on the terminal. */
   async watch(stream: Stream, { since }: TerminalWatchRequest): Promise<void> {
     const at = this.#placeOf(stream, since);
     if (at === null) return;
@@ -153,7 +156,7 @@ export class Terminal {
     return await this.ended;
   }
 
-  /** Ends all that was ever begun in the terminal, also when it has ended itself; resolves when it is over. */
+  /** Ends every process that was ever started in the terminal, even if the terminal itself has ended; resolves when this is complete. */
   async end(): Promise<TerminalEnd> {
     this.#ending ??= "closed";
     await this.#session?.end();
@@ -170,7 +173,7 @@ export class Terminal {
     const reader = Bun.file(master).stream().getReader();
     const read = this.#read(() => reader.read());
     await exited;
-    // Who was told to go on may hold the terminal still: they have been hung up on, and write no more.
+    // Background processes may still hold the terminal open; after the hangup they write no more.
     await Promise.race([read, this.#drained(master)]);
     await reader.cancel().catch(() => {});
     await read;
@@ -190,13 +193,13 @@ export class Terminal {
     this.#wake();
   }
 
-  /** From the master into the history, at the pace of who is attached; ends when the last slave was closed (EIO). */
+  /** Reads the master into the history at the pace of the attached client; ends when the last slave was closed (EIO). */
   async #read(next: () => Promise<{ done: boolean; value?: Uint8Array | undefined }>): Promise<void> {
     try {
       for (;;) {
         const { value } = await next();
         if (!value) return;
-        // Before, not after: what is added may push out what somebody has yet to be shown.
+        // Before the append, not after it: appended bytes may push out bytes that the attached client has yet to get.
         this.#isHeld = true;
         while (this.#attached && this.#history.end - this.#attached.at > MOST_BEHIND_BYTES) await this.#moved.promise;
         this.#isHeld = false;
@@ -208,7 +211,7 @@ export class Terminal {
     }
   }
 
-  /** Resolves once nothing is left to be read, after the command's end. */
+  /** Resolves once no bytes are left to read after the command's exit. */
   async #drained(master: number): Promise<void> {
     for (let empty = 0; empty < EMPTY_LOOKS; ) {
       await sleep(LOOK_EVERY_MS);
@@ -218,7 +221,7 @@ export class Terminal {
 
   async #show(own: { stream: Stream; at: number }): Promise<void> {
     while (this.#attached === own) {
-      // The history is never shorter than what its reader is behind: it waits for them.
+      // The history is never shorter than its reader's lag: it waits for the reader.
       const bytes = this.#history.read(own.at, PIECE_BYTES);
       if (bytes.byteLength > 0) {
         if (!(await own.stream.write(Channel.stdout, bytes))) return;
@@ -234,7 +237,7 @@ export class Terminal {
     }
   }
 
-  /** Of its size they are told the newest, however often it has changed meanwhile. */
+  /** Watchers get only the latest size, however often it has changed. */
   async #showBeside(stream: Stream, { offset, rows, cols }: TerminalWatching): Promise<void> {
     let at = offset;
     let told = { rows, cols };
@@ -263,7 +266,7 @@ export class Terminal {
     }
   }
 
-  /** Where a stream begins, or null when it was refused. */
+  /** The offset at which a stream starts, or null if it was refused. */
   #placeOf(stream: Stream, since: number | null): number | null {
     const { oldest, end } = this.#history;
     if (since === null || since <= end) return Math.max(since ?? 0, oldest);
@@ -271,7 +274,7 @@ export class Terminal {
     return null;
   }
 
-  /** One after another: what somebody typed before they were cut off comes before what the next one types. */
+  /** Serialized: bytes that a client typed before it was disconnected come before those of the next client. */
   async #type(stream: Stream): Promise<void> {
     for await (const bytes of stream.read(Channel.stdin)) {
       this.#typing = this.#typing.then(() => this.#press(bytes));
@@ -285,7 +288,7 @@ export class Terminal {
       try {
         at += writeSync(this.#master, bytes, at);
       } catch (error) {
-        // What cannot be typed any more has no one to read it.
+        // The input cannot be typed any more: the terminal has no reader.
         if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) return;
         await sleep(FULL_RETRY_MS);
       }
@@ -305,7 +308,7 @@ export class Terminal {
     if (signal !== null && group !== null) signalGroup(group, signal);
   }
 
-  /** `own` is who has gone; null begins the life of one that nobody has attached to yet. */
+  /** `own` is the client that has left; null starts the lifetime of a terminal without any client yet. */
   #detach(own: { stream: Stream } | null): void {
     if (this.#attached !== own) return;
     this.#attached = null;

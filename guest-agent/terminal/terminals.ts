@@ -1,4 +1,4 @@
-/** Owns a guest's terminals: the methods by which the host opens, shows, lists and closes them. */
+/** A guest's terminals: the methods with which the host opens, shows, lists and closes them. */
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode, type TerminalList, type TerminalOpened } from "../../shared/agent-protocol/messages.ts";
 import type { Drive } from "../drive/drive.ts";
@@ -12,10 +12,10 @@ import { parseAttach, parseId, parseOpen, parseWatch } from "./request.ts";
 import { spawnInTerminal } from "./spawn.ts";
 import { Terminal } from "./terminal.ts";
 
-/** What the API promises per sandbox. As many that have ended are kept at most. */
+/** The limit that the API documents per sandbox. At most as many ended terminals are retained. */
 const MOST_LIVE = 16;
 const MOST_ENDED = 16;
-/** How long the last bytes and the exit code of one that has ended can be had. */
+/** How long the last bytes and the exit code of an ended terminal are available. */
 const ENDED_KEPT_MS = 10 * 60_000;
 
 export interface TerminalDeps {
@@ -23,7 +23,7 @@ export interface TerminalDeps {
   drive: Drive;
   /** The sandbox's own environment. */
   env(): Record<string, string>;
-  /** A control group for a terminal's processes, or null where there are none. */
+  /** A cgroup for a terminal's processes, or null if there are no cgroups. */
   takeCgroup(): Cgroup | null;
 }
 
@@ -58,7 +58,7 @@ export class Terminals {
     await terminal.attach(stream, wanted);
   }
 
-  /** Shows a terminal on the stream to who cannot type. Throws InvalidRequest. */
+  /** Shows a terminal on the stream to a watcher, which cannot type. Throws InvalidRequest. */
   async watch(stream: Stream, request: object): Promise<void> {
     const wanted = parseWatch(request);
     const terminal = this.#all.get(wanted.terminal_id);
@@ -83,7 +83,7 @@ export class Terminals {
     stream.finish(end);
   }
 
-  /** For a template at rest: nothing of what was run to warm it. */
+  /** For a frozen template: removes everything that the warm-up has left. */
   forgetAll(): void {
     for (const terminal of [...this.#all.values()]) this.#forget(terminal);
   }

@@ -1,18 +1,19 @@
 /**
- * Owns what is peculiar to vhost-device-vsock, the vsock device of guests where the host's kernel has none, and what both ends
- * of the link do about it. The kernel's vhost-vsock has none of this.
+ * Quirks of vhost-device-vsock, which is the vsock device of guests if the host's kernel has none, and their workarounds on both ends of
+ * the link. The kernel's vhost-vsock has none of them.
  *
- * Who knows the device's version asks `hasQuirk`; the agent, which does not, always works around. When a release mends one, name it in
- * `mended`. When no release that has it is supported any more, delete the quirk, what `around` names for it, and its test.
+ * Code with the device's version calls `hasQuirk`; the agent, which does not have it, always applies the workarounds. If a release fixes a
+ * quirk, set it in `mended`. When no release with the quirk is supported any more, delete the quirk, its workarounds in the files of
+ * `around`, and its test.
  */
 
 interface Quirk {
-  /** What the device does, first seen in this version. */
+  /** The device's behaviour, first seen in this version. */
   seen: string;
   does: string;
   /** The files that work around it. */
   around: readonly string[];
-  /** The test that shows it, or what is done about it. */
+  /** The test that shows the quirk or its workaround. */
   test: string;
   /** The first version that does not do it any more. */
   mended: string | null;
@@ -72,13 +73,13 @@ export const DEVICE_QUIRKS = {
 
 export type DeviceQuirk = keyof typeof DEVICE_QUIRKS;
 
-/** silent_connect: for so long an agent waits for an answer, which takes a few ms where there is one. */
+/** silent_connect: how long an agent waits for an answer, which otherwise takes a few ms. */
 export const CONNECT_DEADLINE_MS = 500;
-/** split_packets_lost: what fits into one descriptor, with its header. */
+/** split_packets_lost: the maximum that fits into one descriptor, with its header. */
 export const MAX_WRITE_BYTES = 31 * 1024;
 /** split_packets_lost: a frame of that much is two whole packets; one more byte makes it three. */
 export const MAX_FRAME_BYTES = 2 * MAX_WRITE_BYTES;
-/** small_buffer: what a guest may send before the device has passed it on. */
+/** small_buffer: the maximum that a guest may send before the device has passed it on. */
 export const DEVICE_BUFFER_BYTES = 256 * 1024;
 
 /** Whether a guest's vsock device does this. */
@@ -87,7 +88,7 @@ export type HasQuirk = (quirk: DeviceQuirk) => boolean;
 /** The kernel's vhost-vsock. */
 export const NO_QUIRKS: HasQuirk = () => false;
 
-/** A device of this version; null where that is unknown, and then it is taken for one that has them all. */
+/** Quirks of a device of this version; null is an unknown version, which counts as having all. */
 export function quirksOf(
   version: string | null,
   quirks: Record<string, Pick<Quirk, "mended">> = DEVICE_QUIRKS,
@@ -98,7 +99,7 @@ export function quirksOf(
   };
 }
 
-/** Versions as numbers between dots; what is no number is older than any. */
+/** Versions are numbers between dots; a part that is not a number is older than any. */
 function isOlder(version: string, than: string): boolean {
   const [one, other] = [version, than].map((text) => text.split(".").map(Number));
   for (const [index, number] of (other ?? []).entries()) {

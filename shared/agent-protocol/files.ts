@@ -16,9 +16,9 @@ export const FILE_WINDOW_BYTES = 1024 * 1024;
 export const FILE_READ_WINDOW_BYTES = 512 * 1024;
 
 export interface FileEntry {
-  /** U+FFFD stands for bytes that are not UTF-8. */
+  /** U+FFFD replaces bytes that are not UTF-8. */
   path: string;
-  /** The path's bytes, where they are not UTF-8. */
+  /** The path's bytes, if they are not UTF-8. */
   path_b64?: string;
   type: "file" | "directory" | "symlink" | "other";
   size_bytes: number;
@@ -27,7 +27,7 @@ export interface FileEntry {
   uid: number;
   gid: number;
   modified_at_ms: number;
-  /** Where a symbolic link points. */
+  /** Target of a symbolic link. */
   target?: string;
   /** Device and inode. */
   identity: string;
@@ -102,7 +102,7 @@ export interface FileWritable {
   window_bytes?: number;
 }
 
-/** Makes a directory and those above it; one that exists stays as it is. Ends with a FileAnswer. */
+/** Makes a directory and its parents; an existing one stays as it is. Ends with a FileAnswer. */
 export interface FileMkdirRequest {
   method: "file_mkdir";
   path: string;
@@ -133,7 +133,7 @@ export interface FileWatchRequest {
   method: "file_watch";
   path: string;
   recursive: boolean;
-  /** A watch to go on with; null begins one. */
+  /** A watch to resume; null starts a new one. */
   watch_id: string | null;
   /** `seq` of the last change that is known. */
   after: number;

@@ -1,9 +1,9 @@
 /**
- * Owns the frame, the unit of the stream between host and guest agent, and its bounds.
+ * The frame, the unit of the stream between host and guest agent, and its limits.
  *
- *   length:u32be  type:u8  stream:u32be  payload[length - 5]
+ *     length:u32be  type:u8  stream:u32be  payload[length - 5]
  *
- * What payloads mean is in messages.ts, how streams share the connection in link.ts.
+ * The meaning of payloads is in messages.ts, the sharing of the connection by streams in link.ts.
  */
 
 export const FrameType = {
@@ -13,7 +13,7 @@ export const FrameType = {
   welcome: 1,
   /** agent → host, once: JSON Ready, or why the guest could not be set up. */
   ready: 2,
-  /** Begins a stream: JSON request with its `method`. */
+  /** Opens a stream: JSON request with its `method`. */
   open: 3,
   /** Bytes of one channel: channel:u8 bytes. */
   data: 4,
@@ -21,7 +21,7 @@ export const FrameType = {
   credit: 5,
   /** No more data on a channel: channel:u8. */
   eof: 6,
-  /** JSON said within a stream, either way. */
+  /** JSON event within a stream, in either direction. */
   event: 7,
   /** Ends a stream: JSON `{result}` or `{error}`. */
   close: 8,
@@ -35,7 +35,7 @@ export interface Frame {
   type: number;
   stream: number;
   payload: Uint8Array;
-  /** Whether the payload stays as it is. Else it lies in the chunk or in the decoder, whose memory is used again. */
+  /** Whether the frame owns its payload. Otherwise the payload is in memory of the chunk or of the decoder, which is reused. */
   own: boolean;
 }
 
@@ -62,7 +62,7 @@ export function encodeFrame(type: FrameType, stream: number, payload: Uint8Array
   return frame;
 }
 
-/** What stands before the bytes of a data frame. */
+/** Bytes of a data frame before its data. */
 export const DATA_HEADER_BYTES = HEADER_BYTES + 1;
 
 /** A data frame in `room`, made with one copy of its bytes. */
@@ -73,7 +73,7 @@ export function encodeData(room: Uint8Array, stream: number, channel: number, by
   return frame;
 }
 
-/** What stands before so many bytes of a data frame, at the beginning of `room`. */
+/** Writes the header of a data frame of `length` bytes to the beginning of `room`. */
 export function setDataHeader(room: Uint8Array, stream: number, channel: number, length: number): void {
   const view = new DataView(room.buffer, room.byteOffset);
   view.setUint32(0, length + 6);

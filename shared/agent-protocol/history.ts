@@ -1,12 +1,12 @@
 /**
- * A terminal's recent output: its last bytes, each with the offset it had in all that was ever shown. The agent keeps it, and the
- * host a copy of it while somebody watches.
+ * A terminal's recent output: its last bytes, each with its offset in all output so far. The agent has it, and the host a copy while the
+ * terminal has viewers.
  *
- *   0 ········ oldest ████████████ end
- *     (gone)          (kept, a ring)
+ *     0 ········ oldest ████████████ end
+ *       (gone)          (retained, a ring)
  */
 
-/** Enough for many screens; a terminal takes what it has shown, at most this. */
+/** Enough for many screens; a terminal uses as much memory as it has output, at most this. */
 export const HISTORY_BYTES = 1024 * 1024;
 const FIRST_BYTES = 16 * 1024;
 
@@ -34,7 +34,9 @@ export class History {
     return Math.max(this.#start, this.#end - this.#ring.byteLength);
   }
 
-  /** Where a reader who is at an offset goes on: there, or halfway through what is kept, so as not to be outrun again at once. */
+  /**
+   * The offset at which a reader resumes: its own, or halfway through the retained bytes, so that it is not immediately overtaken again.
+   */
   placeOf(offset: number): number {
     return offset >= this.oldest ? offset : Math.max(this.oldest, this.#end - Math.floor(this.#most / 2));
   }

@@ -27,7 +27,7 @@ export function guestProof(secret: string, guestCid: number, port: number, chall
   return createHmac("sha256", Buffer.from(secret, "hex")).update(text).digest("hex");
 }
 
-/** Whether two texts are the same, in a time that does not tell how much of them is. */
+/** Constant-time comparison of two texts. */
 export function sameText(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)];
   return a.byteLength === b.byteLength && timingSafeEqual(a, b);

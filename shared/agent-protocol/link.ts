@@ -1,9 +1,9 @@
 /**
- * Owns the one connection between host and guest agent and the streams that share it. Both ends use this file.
+ * The one connection between host and guest agent, and the streams multiplexed on it. Both ends use this file.
  *
- * Each stream has a few channels of bytes. A sender may have at most WINDOW_BYTES of a channel unread at its peer;
- * the reader's own pace gives credit back, so that one slow reader never holds up another stream, and never costs memory.
- * A peer that breaks a bound loses the connection, with the reason.
+ * Each stream has a few channels of bytes. Flow control is credit-based: a sender may have at most WINDOW_BYTES of a channel unread at its
+ * peer, and the reader's own pace returns credit, so that one slow reader never blocks another stream, and never costs memory. A peer that
+ * exceeds a limit loses the connection, with the reason.
  */
 import { MAX_FRAME_BYTES } from "./device-quirks.ts";
 import {
@@ -19,7 +19,7 @@ import {
 } from "./frame.ts";
 import { type StreamErrorBody, StreamErrorCode } from "./messages.ts";
 
-/** What a sender may have unread at its peer, per channel of a stream. */
+/** Maximum of unread bytes at the peer, per channel of a stream. */
 export const WINDOW_BYTES = 256 * 1024;
 /** Whether the peer has named a window that a channel may have. */
 export function isWindow(value: unknown, most: number): value is number {
@@ -27,14 +27,14 @@ export function isWindow(value: unknown, most: number): value is number {
 }
 /** Of a channel in one frame. */
 const MOST_DATA_BYTES = MAX_FRAME_BYTES - DATA_HEADER_BYTES;
-/** Credit that is given back at once: to wake the sender costs more than its bytes, and it is not to run dry. */
+/** Credit is returned in this amount: waking the sender costs more than its bytes, and it must not run out of credit. */
 const GIVEN_BACK_BYTES = (WINDOW_BYTES * 3) / 4;
 const MAX_UNREAD_EVENTS = 256;
-/** Of what was said to nobody, as it came: parsed, it would be many times as large. */
+/** Limit on events buffered before a listener is attached, counted unparsed (parsed objects are many times larger). */
 const MAX_UNREAD_EVENT_BYTES = 64 * 1024;
-/** Enough for what any method uses; each one more would let a peer make us hold another window. */
+/** Enough for any method; each additional channel would let a peer make us hold another window. */
 const MAX_CHANNELS = 4;
-/** Pieces up to this size are kept together: each by itself would cost more than its bytes. */
+/** Chunks up to this size are joined: each separate one would cost more than its bytes. */
 const SMALL_BYTES = 4096;
 const MAX_UNREAD_ANSWERS = 1024;
 /** Characters of a peer's error that are believed. */
@@ -47,14 +47,17 @@ const TOO_MANY_STREAMS = TO_BYTES.encode(
   JSON.stringify({ error: { code: StreamErrorCode.too_many_streams, message: "too many open streams" } }),
 );
 
-/** What carries the bytes. `write` resolves once more may be written; until then they stay as they are, after it they are used again. */
+/**
+ * Carries the bytes. `write` resolves once more may be written; until then the caller must not modify the bytes, afterwards it may reuse
+ * them.
+ */
 export interface Transport {
   write(bytes: Uint8Array): Promise<void> | undefined;
-  /** Most frames that `sendNow` takes; absent where frames are made before they are sent. */
+  /** Maximum number of frames for `sendNow`; absent if frames are built before they are sent. */
   mostFrames?: number;
   /**
-   * Sends what there is room for of frames of MAX_FRAME_BYTES, the last may be shorter: headers that lie together, and bytes. Returns how
-   * much that is with the headers; nothing while others wait. Both are free again.
+   * Sends as many frames of MAX_FRAME_BYTES as there is room for, the last may be shorter: contiguous headers, and bytes. Returns the
+   * number of bytes sent with the headers; 0 while other frames are queued. Both buffers may be reused afterwards.
    */
   sendNow?(headers: Uint8Array, headerBytes: number, bytes: Uint8Array): number;
   close(): void;
@@ -73,18 +76,18 @@ export class StreamError extends Error {
 export interface LinkOptions {
   side: "host" | "guest";
   transport: Transport;
-  /** Most streams open at once that the peer began. */
+  /** Maximum of concurrently open streams that the peer has opened. */
   maxPeerStreams: number;
   /** Channels that a stream which the peer began may send on; all of them if absent. */
   peerChannels?: number;
-  /** What the peer may have sent on all streams that it began and nobody has taken yet; what its windows allow if absent. */
+  /** Maximum of unread bytes on all streams that the peer has opened; as much as its windows allow if absent. */
   maxPeerUnreadBytes?: number;
   /** A stream that the peer began. */
   onOpen(stream: Stream, request: unknown): void;
   /** A frame of the handshake. */
   onHandshake(type: number, body: unknown): void;
   onClosed(reason: string): void;
-  /** Hears of every frame that came, before it is looked at. */
+  /** Called for every received frame, before it is processed. */
   onFrame?(type: number, bytes: number): void;
 }
 
@@ -98,7 +101,7 @@ export class Link {
   #lastPeerStream = 0;
   #closedReason: string | null = null;
   #draining: Promise<void> | undefined;
-  /** Where frames of data are made; null while one of them is on its way. */
+  /** Buffer in which data frames are built; null while one of them is being sent. */
   #room: Uint8Array | null = null;
   readonly #headers: Uint8Array;
   #unread = 0;
@@ -120,7 +123,9 @@ export class Link {
     return this.#closedReason;
   }
 
-  /** Takes bytes from the transport, at most so many frames; returns how many bytes. Any breach of the protocol closes the link. */
+  /**
+   * Processes bytes from the transport, at most `mostFrames` frames; returns the number of bytes. Any protocol violation closes the link.
+   */
   receive(chunk: Uint8Array, mostFrames = Number.POSITIVE_INFINITY): number {
     if (this.#closedReason !== null) return chunk.byteLength;
     try {
@@ -137,7 +142,7 @@ export class Link {
     return chunk.byteLength;
   }
 
-  /** Begins a stream with a request that has a `method`. */
+  /** Opens a stream with a request that has a `method`. */
   open(request: { method: string }): Stream {
     if (this.#closedReason !== null) throw linkClosed(this.#closedReason);
     const stream = new Stream(this, this.#nextStream, MAX_CHANNELS);
@@ -174,7 +179,7 @@ export class Link {
     this.#write(encodeFrame(type, stream, payload));
   }
 
-  /** Sends as much as goes at once, one frame of it at least, and returns how much that was. */
+  /** Sends as much as possible without waiting, at least one frame, and returns the number of bytes. */
   sendData(stream: number, channel: number, bytes: Uint8Array): number {
     const small = bytes.byteLength <= SMALL_BYTES;
     const sent = small ? 0 : this.#sendNow(stream, channel, bytes);
@@ -232,7 +237,7 @@ export class Link {
     if (this.#streams.delete(stream.id) && stream.id % 2 === this.#peerParity) this.#peerStreams--;
   }
 
-  /** Counts what a stream has in store. Returns whether that is still within what its peer may have unread. */
+  /** Counts a stream's unread bytes. Returns whether they are still within the limit of its peer. */
   countUnread(stream: Stream, bytes: number): boolean {
     if (stream.id % 2 !== this.#peerParity) return true;
     this.#peerUnreadBytes += bytes;
@@ -258,7 +263,7 @@ export class Link {
     }
     const stream = this.#streams.get(id);
     if (!stream) {
-      // What was on its way when we ended the stream is of no more use; what never was open is a breach.
+      // A frame that was in flight when we ended the stream is ignored; a frame for a stream that was never open is a violation.
       const begun = id % 2 === this.#peerParity ? id <= this.#lastPeerStream : id < this.#nextStream;
       if (begun && id > 0) return;
       throw new Error(`frame of type ${type} for stream ${id}, which was never open`);
@@ -266,7 +271,7 @@ export class Link {
     stream.receive(type, payload, own);
   }
 
-  /** Answers on the spot. A peer that asks without reading its answers would make them pile up here. */
+  /** Answers immediately. A peer that sends requests without reading the answers would make them pile up here. */
   #answer(type: FrameType, stream: number, payload: Uint8Array): void {
     this.#unread = this.#draining ? this.#unread + 1 : 0;
     if (this.#unread > MAX_UNREAD_ANSWERS) throw new Error("the peer asks without reading the answers");
@@ -306,7 +311,7 @@ export class Stream {
     this.#link = link;
     this.id = id;
     this.#channels = channels;
-    // A stream whose end nobody awaits must not become an unhandled rejection.
+    // If the end of a stream is not awaited, it must not cause an unhandled rejection.
     this.#finished.promise.catch(() => {});
   }
 
@@ -328,7 +333,7 @@ export class Stream {
     return !this.#ended;
   }
 
-  /** Sends what credit and the transport allow at once, and returns how much that was: these bytes are free again. */
+  /** Sends as much as credit and the transport allow without waiting, and returns the number of bytes: these may be reused. */
   push(channel: number, bytes: Uint8Array): number {
     const outgoing = this.#outgoingOf(channel);
     let offset = 0;
@@ -353,7 +358,7 @@ export class Stream {
     return false;
   }
 
-  /** Says that no more bytes follow on a channel. */
+  /** Ends a channel: no more bytes follow. */
   endChannel(channel: number): void {
     if (!this.#ended) this.#link.send(FrameType.eof, this.id, Uint8Array.of(channel));
   }
@@ -394,12 +399,14 @@ export class Stream {
     this.#giveBack(channel, this.#incomingOf(channel), bytes);
   }
 
-  /** Lets the peer have so many bytes of a channel unread, not fewer than before. The peer has to know it, by its request or an event. */
+  /**
+   * Lets the peer have `windowBytes` of a channel unread, never fewer than before. The peer has to be notified, by its request or an event.
+   */
   widenIncoming(channel: number, windowBytes: number): void {
     this.#incomingOf(channel).window += windowBytes - WINDOW_BYTES;
   }
 
-  /** The peer lets this side have so many bytes of a channel unread. */
+  /** The peer lets this side have `windowBytes` of a channel unread. */
   widenOutgoing(channel: number, windowBytes: number): void {
     const outgoing = this.#outgoingOf(channel);
     outgoing.credit += windowBytes - outgoing.window;
@@ -407,12 +414,12 @@ export class Stream {
     wake(outgoing);
   }
 
-  /** Says something within the stream. */
+  /** Sends an event on the stream. */
   say(event: unknown): void {
     if (!this.#ended) this.#link.sendJson(FrameType.event, this.id, event);
   }
 
-  /** Hears what the peer says within the stream, what it has said before included. */
+  /** Attaches the listener for the peer's events on the stream; it also gets earlier ones. */
   hear(listener: (event: unknown) => void): void {
     this.#onEvent = listener;
     this.#unreadEventBytes = 0;
@@ -464,7 +471,7 @@ export class Stream {
         this.end(parseOutcome(payload));
         return;
       default:
-        // A newer peer may know more types: within a generation they are only ever added.
+        // A newer peer may have more types: within a generation types are only added.
         return;
     }
   }
@@ -481,7 +488,7 @@ export class Stream {
     else this.#finished.resolve(outcome.result);
   }
 
-  /** Until somebody listens. */
+  /** Until a listener is attached. */
   #keepEvent(payload: Uint8Array): void {
     this.#unreadEventBytes += payload.byteLength;
     if (this.#events.length === MAX_UNREAD_EVENTS || this.#unreadEventBytes > MAX_UNREAD_EVENT_BYTES) {
@@ -506,7 +513,7 @@ export class Stream {
       incoming.take(bytes);
       return;
     }
-    // A copy (a Buffer's slice is none) of what is not our own: a small piece must not keep a large one alive either.
+    // Copies a chunk that is not our own (a Buffer's slice is no copy): a small piece must not keep a large one alive either.
     const last = incoming.chunks.at(-1);
     if (last && last.byteLength + bytes.byteLength <= SMALL_BYTES) incoming.chunks.splice(-1, 1, joined(last, bytes));
     else incoming.chunks.push(own ? bytes : new Uint8Array(bytes));
@@ -597,7 +604,7 @@ function parseOutcome(payload: Uint8Array): Outcome {
     if ("result" in body) return { result: body.result };
     if ("error" in body && typeof body.error === "object" && body.error !== null) {
       const { code, message } = body.error as Partial<Record<"code" | "message", unknown>>;
-      // That a connection was lost is for the one who has lost it to say: who hears it may ask again.
+      // Only the side that lost a connection may report the loss: a client that gets `link_closed` may retry.
       const own = code === StreamErrorCode.link_closed ? StreamErrorCode.internal : String(code).slice(0, MOST_CODE);
       return { error: new StreamError({ code: own, message: String(message).slice(0, MOST_TOLD) }) };
     }

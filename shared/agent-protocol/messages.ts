@@ -1,13 +1,13 @@
 /**
- * Owns what host and guest agent say to each other: the handshake, and the methods that open a stream.
+ * Messages between host and guest agent: the handshake, and the methods that open a stream.
  *
- *   agent                          host
- *     ── hello ───────────────────▶      my CID and generation; with a secret, a challenge and the proof of having it
- *     ◀────────────────── welcome ──     a secret (first time) or the proof of having it; entropy, clock, names, drive;
- *                                        and whether the guest was restored
- *     ── ready ───────────────────▶      set up, drive mounted, and the nonce that proves me to the host
- *     ◀───────────── open{method} ──     any number of streams, see link.ts
- *     ── open{method} ────────────▶      what the guest asks of the host, see GuestRequest
+ *     agent                          host
+ *       ── hello ───────────────────▶      my CID and generation; with a secret, a challenge and the proof of having it
+ *       ◀────────────────── welcome ──     a secret (first time) or the proof of having it; entropy, clock, names, drive;
+ *                                          and whether the guest was restored
+ *       ── ready ───────────────────▶      set up, drive mounted, and the nonce that proves me to the host
+ *       ◀───────────── open{method} ──     any number of streams, see link.ts
+ *       ── open{method} ────────────▶      requests of the guest to the host, see GuestRequest
  */
 
 import type { FileRequest } from "./files.ts";
@@ -16,7 +16,9 @@ import type { FileRequest } from "./files.ts";
 export const GENERATION = 3;
 /** The oldest that this host still speaks. */
 export const OLDEST_GENERATION = 1;
-/** From this one on the agent dials ports that only root may listen on, and has the host prove who it is (host-proof.ts). */
+/**
+ * From this generation on the agent dials ports that only root may listen on, and requires a proof of the host's identity (host-proof.ts).
+ */
 export const PROOF_GENERATION = 2;
 /** From this one on the agent dials from a port below RESERVED_PORTS, and its hello proves that it has the secret (host-proof.ts). */
 export const AGENT_PROOF_GENERATION = 3;
@@ -25,15 +27,18 @@ export const AGENT_PROOF_GENERATION = 3;
 export const HOST_PORT = 1016;
 /** The ports below it are reserved: processes of a guest or a host need CAP_NET_BIND_SERVICE to bind them (vsock(7)). */
 export const RESERVED_PORTS = 1024;
-/** Daemons that share the kernel's vsock have a port each, from HOST_PORT on; the agent tries so many. */
+/** Daemons that share the kernel's vsock have one port each, from HOST_PORT on; the agent tries this many. */
 export const HOST_PORTS = 8;
 /** The first of as many that agents before PROOF_GENERATION dial: any user of the host may listen there. */
 export const OPEN_HOST_PORT = 1024;
 
-/** The line on the serial console that says that a template guest is at rest and may be saved. */
+/** The line on the serial console that reports that a template guest is frozen and may be saved. */
 export const TEMPLATE_READY_LINE = "roomd-agent: template ready";
 
-/** On the serial console where a template guest cannot be saved: why, on the same line, then the last lines that its programs printed, and an empty line. */
+/**
+ * On the serial console, if a template guest cannot be saved: the reason, on the same line, then the last lines of its programs' output,
+ * and an empty line.
+ */
 export const TEMPLATE_FAILED_LINE = "roomd-agent: template failed: ";
 
 /** Typed on the serial console of a clone that has no sandbox yet: it is to rehearse being set up. */
@@ -54,7 +59,7 @@ export const TEMPLATE_FLAG = "roomd.template=1";
 /** Kernel command line flag: the guest boots to have its recipe's steps run. Nothing that the recipe wants running is started. */
 export const STEPS_FLAG = "roomd.steps=1";
 
-/** Lies beside the agent where the root is that of an image: what its commands start from where nobody says anything else. */
+/** Next to the agent, if the root file system is that of an image: the defaults of its commands. */
 export const IMAGE_DEFAULTS_FILE = "image.json";
 
 export interface ImageDefaults {
@@ -62,47 +67,52 @@ export interface ImageDefaults {
   cwd: string | null;
   /** A name or a number, and after a colon the group's. */
   user: string | null;
-  /** Its entry point with its arguments, where the recipe wants it running. */
+  /** Its entry point with its arguments, if the recipe starts it. */
   start: string[] | null;
 }
 
 export interface Hello {
   generation: number;
   version: string;
-  /** Empty. Before PROOF_GENERATION that of Ready, which the agent told to whoever answered. */
+  /** Empty. Before PROOF_GENERATION the nonce of Ready, which the agent disclosed to any answering process. */
   nonce: string;
-  /** What the host is to prove itself over: fresh random hex. Absent while the agent has no secret, before its first welcome. */
+  /**
+   * The challenge that the host has to prove itself over: fresh random hex. Absent while the agent has no secret, before its first welcome.
+   */
   challenge?: string;
   /**
-   * With the challenge, from AGENT_PROOF_GENERATION on: that the agent has the secret (guestProof in host-proof.ts). Two after a restore
-   * whose ready may be lost: by the new secret, and by the previous one.
+   * With the challenge, from AGENT_PROOF_GENERATION on: proof that the agent has the secret (guestProof in host-proof.ts). Two if the ready
+   * after a restore may be lost: by the new secret, and by the previous one.
    */
   proofs?: string[];
   /** The CID that the guest's own vsock device reports. */
   guest_cid: number;
   /** False until the first welcome was carried out. */
   set_up: boolean;
-  /** The agent carries out Welcome.restored. Older agents do not say it. */
+  /** The agent carries out Welcome.restored. Absent from older agents. */
   restores?: true;
 }
 
 /** How a guest comes out of saved memory. */
 export interface Restored {
-  /** The same sandbox goes on, the same sandbox is back in an earlier state, or this is another sandbox now. */
+  /** The same sandbox resumed, the same sandbox in an earlier state, or a new sandbox. */
   how: "resumed" | "rolled_back" | "forked";
-  /** Hex of 32 random bytes, unless it was resumed: what the host proves itself by from then on. The proof beside it is by the one before. */
+  /**
+   * Hex of 32 random bytes, unless the guest was resumed: the secret with which the host proves itself from then on. The proof in the same
+   * message is by the previous secret.
+   */
   secret?: string;
 }
 
 export interface Welcome {
   generation: number;
-  /** Hex of 32 random bytes, in the first welcome: what the host proves itself by from then on. */
+  /** Hex of 32 random bytes, in the first welcome: the secret with which the host proves itself from then on. */
   secret?: string;
   /** That the host has the secret: host-proof.ts over the hello's challenge. In every welcome that answers one. */
   proof?: string;
   /** Base64 of at least 64 random bytes, for the kernel's pool: clones must not share their twin's. */
   entropy_b64: string;
-  /** Wall clock, nanoseconds since the epoch as a decimal string (beyond a double's precision). */
+  /** Wall clock, in nanoseconds since the Unix epoch as a decimal string (beyond a double's precision). */
   clock_ns: string;
   hostname: string;
   /** 32 hex digits. */
@@ -117,13 +127,13 @@ export interface Welcome {
   egress?: boolean;
   /** Whether the guest reaches its room; it does not when this is absent. */
   room?: boolean;
-  /** Where the guest was restored, until the host has had a ready. With a secret that was brought before it is carried out once. */
+  /** After a restore, until the host has received a ready. If it brings a secret, it is carried out once. */
   restored?: Restored;
 }
 
 /**
- * There is a nonce for each secret, made after the entropy of the welcome that brings it: one made earlier would be the same in every
- * clone. A host that comes back recognises the guest by it. `before` is the nonce of the secret before, where the welcome brought another.
+ * Each secret has its own nonce, made after the entropy of the welcome that brings it: an earlier one would be the same in every clone. A
+ * host that reconnects recognises the guest by it. `before` is the nonce of the previous secret, if the welcome brought another.
  */
 export type Ready =
   | { ok: true; nonce: string; before?: string; stages_ms: Record<string, number> }
@@ -140,18 +150,18 @@ export interface ExecRequest {
   timeout_ms: number;
   /** No time limit: timeout_ms is for older agents, which ignore this. Absent is false. */
   unlimited?: boolean;
-  /** Whether the host will send stdin; without it the command reads end of file at once. */
+  /** Whether the host will send stdin; otherwise the command reads end of file immediately. */
   stdin: boolean;
 }
 
-/** Said by the agent within an exec stream once the process exists. */
+/** Sent by the agent on an exec stream once the process exists. */
 export interface ExecStarted {
   type: "started";
   pid: number;
   at_ms: number;
 }
 
-/** Said by the host within an exec stream. */
+/** Sent by the host on an exec stream. */
 export interface ExecSignal {
   type: "signal";
   /** Signal name, e.g. `SIGINT`. */
@@ -168,13 +178,13 @@ export interface ExecResult {
 }
 
 /**
- * Begins an execution, which the agent keeps: its process, its state and its output, whatever becomes of this stream. The same
- * exec_id with the same fingerprint again is the same execution, never a second run.
+ * Starts an execution. The agent retains its process, state and output, whatever happens to this stream. A repeated request with the same
+ * exec_id and fingerprint refers to the same execution, and never starts a second run.
  */
 export interface ExecStartRequest {
   method: "exec_start";
   exec_id: string;
-  /** Digest of what was asked for, by which a second request is known as the same or another. */
+  /** Digest of the request, which distinguishes a retry from another request. */
   fingerprint: string;
   argv: string[];
   cwd: string | null;
@@ -184,19 +194,19 @@ export interface ExecStartRequest {
   timeout_ms: number;
   /** As ExecRequest's. */
   unlimited?: boolean;
-  /** Whether there will be standard input; without it the command reads end of file at once. */
+  /** Whether there will be standard input; otherwise the command reads end of file immediately. */
   stdin: boolean;
-  /** Whether this stream goes on as that of exec_follow does. */
+  /** Whether this stream continues like that of exec_follow. */
   follow: boolean;
-  /** Kept with the execution for the host, and told with it; at most MAX_EXEC_TAG_CHARACTERS. */
+  /** Stored with the execution for the host, and part of its reports; at most MAX_EXEC_TAG_CHARACTERS. */
   tag?: string;
-  /** The host made exec_id for this run alone: nobody asks for another by it. Absent is false. */
+  /** The host generated exec_id for this run only: no other request uses it. Absent is false. */
   generated?: boolean;
-  /** With `follow`: what ends soon, and has written nothing before, is told of once, by its report. Absent is false. */
+  /** With `follow`: an execution that ends soon, without earlier output, is reported once, by its final report. Absent is false. */
   brief?: boolean;
 }
 
-/** Said within exec_start and exec_follow before anything else: the execution exists, and this is its state. */
+/** First event of exec_start and exec_follow: the execution exists, with this state. */
 export interface ExecFollowing {
   type: "following";
   execution: ExecState;
@@ -208,9 +218,9 @@ export interface ExecFollowRequest {
   exec_id: string;
   /** Seq of the last piece that is known; 0 for none. */
   after: number;
-  /** Whether to wait for what is still to come, to the execution's end. */
+  /** Whether to wait for further output, to the execution's end. */
   follow: boolean;
-  /** Nothing waits for this reader: one that is too slow is told history_gone. Absent is false, and older agents take it for that. */
+  /** Nothing waits for this reader: if it is too slow, it gets history_gone. Absent is false, which older agents assume. */
   aside?: boolean;
 }
 
@@ -223,7 +233,7 @@ export interface ExecGetRequest {
 /** Executions in the order of their start, as many as fit; ends with an ExecList. */
 export interface ExecListRequest {
   method: "exec_list";
-  /** Number of the last one that is known; 0 for none. */
+  /** Number of the last known execution; 0 for none. */
   after: number;
   limit: number;
 }
@@ -232,7 +242,7 @@ export interface ExecListRequest {
 export interface ExecStdinRequest {
   method: "exec_stdin";
   exec_id: string;
-  /** Which byte of standard input the first one is: what the agent has already is dropped. Null is where it stands. */
+  /** Offset in standard input of the first byte: bytes that the agent already has are dropped. Null is its current position. */
   offset: number | null;
   /** Whether standard input ends after them. */
   eof: boolean;
@@ -245,7 +255,7 @@ export interface ExecSignalRequest {
   signal: string;
 }
 
-/** TERM, five seconds, KILL, to all that the execution has begun; ends with an ExecReport once it has ended. */
+/** TERM, five seconds, KILL, to all processes that the execution has started; ends with an ExecReport once it has ended. */
 export interface ExecEndRequest {
   method: "exec_end";
   exec_id: string;
@@ -261,7 +271,7 @@ export interface ExecNoteRequest {
 /** Waits for executions that have ended and are not settled; ends with an ExecList. */
 export interface ExecEndedRequest {
   method: "exec_ended";
-  /** Executions whose end the host has recorded, and need not hear of again. */
+  /** Ended executions that the host has recorded, and that need not be reported again. */
   settled: string[];
 }
 
@@ -270,7 +280,7 @@ export interface ExecState {
   /** Counts the executions of this guest. */
   number: number;
   state: "running" | "exited";
-  /** What is run, cut where it is long. */
+  /** The command line, truncated if it is long. */
   argv: string[];
   cwd: string;
   user: string;
@@ -297,7 +307,9 @@ export interface ExecState {
 
 export interface ExecReport {
   execution: ExecState;
-  /** Said to exec_start: an earlier request has begun it. Absent from one that was followed, it is not known. */
+  /**
+   * In the answer to exec_start: an earlier request has started it. In the report of a followed execution it is absent, meaning unknown.
+   */
   existing?: boolean;
 }
 
@@ -321,12 +333,12 @@ export interface ClockResult {
 }
 
 /**
- * Starts a command in a terminal of its own, which outlives this stream and the link. Answered with TerminalOpened.
- * Terminals and their history are the agent's: a host that comes back asks for them by terminal_list.
+ * Starts a command in its own terminal, which outlives this stream and the link. Answered with TerminalOpened. Terminals and their history
+ * belong to the agent: a host that reconnects requests them with terminal_list.
  */
 export interface TerminalOpenRequest {
   method: "terminal_open";
-  /** Of the host's making; one that exists is refused. */
+  /** Generated by the host; an existing one is refused. */
   terminal_id: string;
   /** null is the user's login shell. */
   argv: string[] | null;
@@ -334,11 +346,11 @@ export interface TerminalOpenRequest {
   env: Record<string, string>;
   /** User name or numeric id; null is root. */
   user: string | null;
-  /** What TERM is set to. */
+  /** Value of TERM. */
   term: string;
   rows: number;
   cols: number;
-  /** How long it goes on while nobody is attached; ten minutes if absent. */
+  /** How long it may stay without an attached client; ten minutes if absent. */
   detached_life_ms?: number;
 }
 export interface TerminalOpened {
@@ -347,16 +359,16 @@ export interface TerminalOpened {
 }
 
 /**
- * Attaches to a terminal: TerminalAttached is said first, then its bytes come on channel stdout, and what is sent on channel
- * stdin is typed. Ends with a TerminalEnd once the command has ended and all its bytes were sent; the host detaches by
- * ending the stream. Who is attached sets the pace: the command waits for a reader that is behind.
+ * Attaches to a terminal: TerminalAttached is sent first, then its bytes on channel stdout; bytes on channel stdin are typed. Ends with a
+ * TerminalEnd once the command has ended and all its bytes were sent; the host detaches by ending the stream. The attached client sets the
+ * pace: the command waits for a reader that is behind.
  */
 export interface TerminalAttachRequest {
   method: "terminal_attach";
   terminal_id: string;
   /** Offset of the first byte wanted; null is all that is kept. */
   since: number | null;
-  /** Whether one who is attached already has to go; else the second one is refused. */
+  /** Whether to detach an already attached client; otherwise the new one is refused. */
   takeover: boolean;
 }
 export interface TerminalAttached {
@@ -366,16 +378,16 @@ export interface TerminalAttached {
   rows: number;
   cols: number;
 }
-/** Said by the host within an attach stream, as ExecSignal is: the terminal's foreground group gets the signal. */
+/** Sent by the host on an attach stream, like ExecSignal: the terminal's foreground group gets the signal. */
 export interface TerminalResize {
   type: "resize";
   rows: number;
   cols: number;
 }
 /**
- * Shows a terminal to who is not attached and cannot type: TerminalWatching is said first, then its bytes come on channel stdout. Ends
- * as an attach stream does. Nothing waits for it: who is behind by more than is kept is told TerminalSkipped. Not in every agent of
- * this generation: others answer unknown_method.
+ * Shows a terminal to a watcher, which is not attached and cannot type: TerminalWatching is sent first, then its bytes on channel stdout.
+ * Ends as an attach stream does. Nothing waits for it: a watcher that is behind the retained history gets TerminalSkipped. Not in every
+ * agent of this generation: others answer unknown_method.
  */
 export interface TerminalWatchRequest {
   method: "terminal_watch";
@@ -390,13 +402,13 @@ export interface TerminalWatching {
   rows: number;
   cols: number;
 }
-/** Said within a watch stream once the bytes before `offset` were sent: those before `to` are not. */
+/** Sent on a watch stream once the bytes before `offset` were sent: the bytes from there to `to` are skipped. */
 export interface TerminalSkipped {
   type: "skipped";
   offset: number;
   to: number;
 }
-/** Said within a watch stream once the bytes before `offset` were sent: the terminal has another size. */
+/** Sent on a watch stream once the bytes before `offset` were sent: the terminal has another size. */
 export interface TerminalResized {
   type: "resized";
   offset: number;
@@ -408,11 +420,11 @@ export interface TerminalEnd {
   /** Signal name when a signal ended the command. */
   signal: string | null;
   ended_at_ms: number;
-  /** Why; by itself if absent. */
+  /** Why the terminal ended; the command exited if absent. */
   reason?: "exited" | "detached" | "closed";
 }
 
-/** All terminals of the guest, those that have ended lately included. */
+/** All terminals of the guest, including recently ended ones. */
 export interface TerminalListRequest {
   method: "terminal_list";
 }
@@ -434,19 +446,19 @@ export interface TerminalState {
 }
 
 /**
- * Hangs up on a terminal, as the loss of a line does: HUP to its session, and after five seconds KILL to its leader; who has taken
- * leave of it goes on. Answered with a TerminalEnd once it is over, and forgotten then.
+ * Hangs up on a terminal, as the loss of a line does: HUP to its session, and after five seconds KILL to its leader; processes that have
+ * detached from it keep running. Answered with a TerminalEnd once it is over; then the terminal is forgotten.
  */
 export interface TerminalCloseRequest {
   method: "terminal_close";
   terminal_id: string;
-  /** Ends all that was ever begun in it, whoever has left its session too, also when its command has ended long ago. */
+  /** Ends every process that was ever started in it, including those that left its session, even if its command ended long ago. */
   everything?: boolean;
 }
 
 /**
- * Connects to a port of the guest's own loopback, whichever family listens there. ConnectOpened is said first; then what is sent
- * on channel stdin goes in, and what comes out comes on channel stdout. Each direction ends by itself; ends with null after both.
+ * Connects to a port of the guest's own loopback, of either address family. ConnectOpened is sent first; then bytes on channel stdin go to
+ * the server, and its bytes come on channel stdout. Each direction ends separately; ends with null after both.
  */
 export interface ConnectRequest {
   method: "connect";
@@ -474,10 +486,10 @@ export const MAX_SOCKET_PATH_BYTES = 4095;
 export interface ScreenConnectRequest {
   method: "screen_connect";
 }
-/** The unix socket of the guest's screen. Templates with a screen have an RFB server there that asks for no password. */
+/** The Unix socket of the guest's screen. Templates with a screen have an RFB server there that requires no password. */
 export const SCREEN_SOCKET = "/run/roomd-desktop/rfb";
 
-/** Asks which of these ports somebody listens on where `connect` would reach them. */
+/** Queries which of these ports have a listener that `connect` would reach. */
 export interface ListeningRequest {
   method: "listening";
   ports: number[];
@@ -492,8 +504,7 @@ export interface PowerOffRequest {
 }
 
 /**
- * All that was written is on the guest's own disk, and whoever writes there waits, until DiskThawRequest or for FREEZE_MS at most. Older
- * agents do not know it.
+ * Flushes all writes to the guest's own disk and blocks writers, until DiskThawRequest or for FREEZE_MS at most. Unknown to older agents.
  */
 export interface DiskFreezeRequest {
   method: "disk_freeze";
@@ -507,7 +518,7 @@ export interface DiskThawResult {
   in_time: boolean;
 }
 
-/** How long a guest's own disk stands still at most, in the guest's own time. */
+/** Maximum time for which a guest's own disk is frozen, by the guest's clock. */
 export const FREEZE_MS = 10_000;
 
 /** The host's end of the drive has died. The guest lets go of the mount, on which nothing answers any more. */
@@ -551,13 +562,13 @@ export type HostRequest =
   | ListeningRequest
   | FileRequest;
 
-/** Asks whether a name has an address. Answered with EgressResolved. */
+/** Queries whether a name has an address. Answered with EgressResolved. */
 export interface EgressResolveRequest {
   method: "egress_resolve";
   name: string;
 }
 export interface EgressResolved {
-  /** address: a connection to it may be asked for. none: there is no such name. failed: it could not be found out. */
+  /** address: a connection to it may be requested. none: the name does not exist. failed: the lookup failed. */
   answer: "address" | "none" | "failed";
 }
 
@@ -579,8 +590,8 @@ export type DnsRecord =
   | { type: "TXT"; texts: string[] };
 
 /**
- * Asks the host to connect to a name or an address. ConnectOpened is said once it has; what is sent on channel stdin, also before
- * that, goes out, and what comes back comes on channel stdout. Each direction ends by itself; ends with null after both.
+ * Requests a connection of the host to a name or an address. ConnectOpened is sent once it is established; bytes on channel stdin, also
+ * earlier ones, go out, and received bytes come on channel stdout. Each direction ends separately; ends with null after both.
  */
 export interface EgressConnectRequest {
   method: "egress_connect";
@@ -589,8 +600,8 @@ export interface EgressConnectRequest {
 }
 
 /**
- * Calls the API of the guest's own room, as the sandbox's own agent: an HTTP request of which only what is named here is passed
- * on. Its body comes on channel stdin; RoomCallAnswered is said before the answer's body comes on channel stdout. Ends with null.
+ * Calls the API of the guest's own room, as the sandbox's own agent: an HTTP request of which only the fields here are forwarded. Its body
+ * comes on channel stdin; RoomCallAnswered is sent before the answer's body, which comes on channel stdout. Ends with null.
  */
 export interface RoomCallRequest {
   method: "room_call";
@@ -600,7 +611,7 @@ export interface RoomCallRequest {
   /** By lower-case name, of ROOM_CALL_HEADERS. */
   headers: Record<string, string>;
 }
-/** What of a request's headers is passed on. */
+/** Request headers that are forwarded. */
 export const ROOM_CALL_HEADERS = [
   "accept",
   "content-length",
@@ -619,13 +630,13 @@ export interface RoomCallAnswered {
   headers: Record<string, string>;
 }
 
-/** What the agent asks of the host: streams that the guest opens. They have the channels stdin and stdout, and no others. */
+/** Requests of the agent to the host: streams that the guest opens. They have the channels stdin and stdout only. */
 export type GuestRequest = EgressResolveRequest | EgressRecordsRequest | EgressConnectRequest | RoomCallRequest;
 
 /** Channels of an exec stream; an attached terminal and a connection have the first two. */
 export const Channel = { stdin: 0, stdout: 1, stderr: 2, output: 3 } as const;
 
-/** Why a stream failed, as the agent says it. */
+/** Error codes of streams, as the agent reports them. */
 export const StreamErrorCode = {
   unknown_method: "unknown_method",
   invalid_request: "invalid_request",
@@ -634,15 +645,15 @@ export const StreamErrorCode = {
   too_many_streams: "too_many_streams",
   terminal_not_found: "terminal_not_found",
   terminal_in_use: "terminal_in_use",
-  /** To who was attached: somebody else is now. */
+  /** To the attached client: another one has taken its place. */
   taken_over: "taken_over",
-  /** Nobody listens on the port. */
+  /** The port has no listener. */
   port_not_listening: "port_not_listening",
-  /** The guest has no screen: nobody listens on SCREEN_SOCKET. */
+  /** The guest has no screen: SCREEN_SOCKET has no listener. */
   no_screen: "no_screen",
   /** By the host: it is no longer interested in this stream. */
   detached: "detached",
-  /** The command needs the drive, whose host end does not answer. */
+  /** The command needs the drive, but virtiofsd does not respond. */
   drive_unavailable: "drive_unavailable",
   too_many_executions: "too_many_executions",
   /** Another request had this exec_id. */
@@ -654,14 +665,14 @@ export const StreamErrorCode = {
   not_running: "not_running",
   /** A system call on a file failed; the message is the name of its errno. */
   file_failed: "file_failed",
-  /** The file differs from the one that may be replaced. */
+  /** The file differs from the version that the request may replace. */
   file_changed: "file_changed",
   too_many_watches: "too_many_watches",
   /** Bytes of standard input before these are missing. */
   stdin_gap: "stdin_gap",
   /** By the host: the sandbox may not connect there. */
   egress_denied: "egress_denied",
-  /** By the host: it may, and nobody answers there. */
+  /** By the host: it is allowed, but the destination does not answer. */
   egress_unreachable: "egress_unreachable",
   /** By the host: the guest has too many connections, or makes them too fast. */
   too_many_connections: "too_many_connections",

@@ -1,9 +1,9 @@
 /**
- * Owns the piece, the unit of an execution's output: what was read at once from one of its pipes, with its number.
+ * The piece, the unit of an execution's output: the bytes of one read from one of its pipes, with a sequence number.
  *
- *   channel:u8  seq:u48be  length:u32be  bytes[length]
+ *     channel:u8  seq:u48be  length:u32be  bytes[length]
  *
- * An agent keeps pieces as they are sent, one after another.
+ * An agent stores pieces as they are sent, one after another.
  */
 
 export const PIECE_HEADER_BYTES = 11;
@@ -19,7 +19,7 @@ export class PieceError extends Error {
   override name = "PieceError";
 }
 
-/** What stands before a piece's bytes. */
+/** The header of a piece. */
 export function pieceHeader(channel: number, seq: number, bytes: number): Buffer {
   const header = Buffer.allocUnsafe(PIECE_HEADER_BYTES);
   header.writeUInt8(channel, 0);
@@ -36,11 +36,11 @@ export function readHeader(source: Buffer, offset: number): { seq: number; lengt
   };
 }
 
-/** Cuts a stream of bytes into pieces. Holds at most one that is unfinished, and takes only numbers that follow each other. */
+/** Parses a stream of bytes into pieces. Holds at most one incomplete piece, and accepts only consecutive numbers. */
 export class PieceDecoder {
   readonly #header = Buffer.alloc(PIECE_HEADER_BYTES);
   #headerBytes = 0;
-  /** The one that is unfinished, as long as it will be. */
+  /** The incomplete piece, with its full length. */
   #unfinished: (Piece & { have: number }) | null = null;
   #last: number | null;
 
@@ -88,7 +88,7 @@ export class PieceDecoder {
     const channel = header.readUInt8(0);
     const { seq, length: whole } = readHeader(header, 0);
     const length = whole - PIECE_HEADER_BYTES;
-    // One of no bytes would cost its reader something all the same, again and again.
+    // An empty piece would still cost its reader something, repeatedly.
     if (length === 0) throw new PieceError("a piece of no bytes");
     if (length > MAX_PIECE_BYTES) throw new PieceError(`a piece of ${whole} bytes`);
     if (channel !== 1 && channel !== 2) throw new PieceError(`a piece of channel ${channel}`);

@@ -1,13 +1,13 @@
 /**
- * Owns how a recording of a screen is laid out: pieces, one after the other, each a header of eight bytes and what the screen's server said.
+ * Format of a screen recording: consecutive pieces, each a header of eight bytes and bytes of the screen's server.
  *
- *   ms since its beginning, u32 │ length, u32 │ bytes
+ *     ms since its beginning, u32 │ length, u32 │ bytes
  *
- * The first piece is the server's ServerInit (RFC 6143, section 7.3.2), every other one FramebufferUpdate, whole. Pixels are 32 bits,
+ * The first piece is the server's ServerInit (RFC 6143, section 7.3.2), every other one a complete FramebufferUpdate. Pixels are 32 bits,
  * little endian, red first; rectangles are Raw, ZRLE or a new size.
  */
 
-/** The first argument by which the agent's program plays one, for whoever makes a film of it. */
+/** The first argument with which the agent's program plays a recording, for making a film of it. */
 export const FILM_COMMAND = "film";
 
 export const PIECE_HEADER_BYTES = 8;

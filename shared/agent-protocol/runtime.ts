@@ -1,4 +1,4 @@
-/** Owns where what comes with the agent lies in a guest, as packaging/guest-image/runtime lays it out. */
+/** Paths of the files that are shipped with the agent in a guest, as packaging/guest-image/runtime lays them out. */
 export const RUNTIME = "/usr/lib/roomd";
 
 /** Static, with all of its programs: a root need have none. */

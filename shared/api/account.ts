@@ -1,4 +1,4 @@
-/** Owns the interface of a person's own account: who they are, and where they are signed in. */
+/** Interface of a person's own account: identity and sign-in sessions. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { email, personName, ROLES } from "./members.ts";

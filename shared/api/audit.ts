@@ -1,4 +1,4 @@
-/** Owns the interface of the audit. */
+/** Interface of the audit. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, named, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
 import { moment } from "./moment.ts";
@@ -55,7 +55,7 @@ const filters = {
   ),
 };
 
-/** Also rooms that are gone: their name is all that is left of them. */
+/** Includes destroyed rooms, of which only the name remains. */
 const ofRoom = {
   room_id: Type.Optional(Type.String({ maxLength: 128, description: "Only rooms of this name, destroyed ones too." })),
 };

@@ -1,4 +1,4 @@
-/** Owns the interface of barriers: points that the agents of a room pass together. */
+/** Interface of barriers: points that the agents of a room pass together. */
 import { type Static, Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
@@ -7,7 +7,7 @@ import { roomPath } from "./rooms.ts";
 
 export const MAX_PARTIES = 1000;
 export const MAX_ROOM_BARRIERS = 10_000;
-/** Of all of them, with the names of those who are to arrive. */
+/** Of all of them, with the names of their expected agents. */
 export const MAX_ROOM_BARRIERS_BYTES = 64 * 1024 ** 2;
 export const MAX_BARRIER_WAIT_MS = 300_000;
 export const DEFAULT_BARRIER_WAIT_MS = 30_000;

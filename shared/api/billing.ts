@@ -1,4 +1,4 @@
-/** Owns the interface of buying a plan: what there is, the way to pay, and the key that comes of it. */
+/** Interface of buying a plan: the plans, the checkout, and the resulting key. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";

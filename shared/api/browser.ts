@@ -1,11 +1,11 @@
-/** Owns the interface of a sandbox's browser: where Playwright and Puppeteer connect to it. */
+/** Interface of a sandbox's browser: the URL for Playwright and Puppeteer. */
 import { Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, operation, timestamp } from "./contract.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
-/** Where Chromium listens in the guest, as packaging/guest-image/browser.toml starts it. */
+/** Chromium's port in the guest, as packaging/guest-image/browser.toml starts it. */
 export const BROWSER_PORT = 9222;
-/** The port stays exposed for so long, unless it was already. */
+/** How long the port stays exposed, unless it was exposed already. */
 export const BROWSER_SECONDS = 3600;
 
 export const browserGet = operation({

@@ -1,4 +1,6 @@
-/** Owns the interface of checkpoints: what a room was at one instant, of which other rooms are made, and to which it goes back. */
+/**
+ * Interface of checkpoints: the state of a room at one instant, from which other rooms are made, and to which the room can be rolled back.
+ */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import { room, roomId, roomPath } from "./rooms.ts";
@@ -7,7 +9,7 @@ import { DEFAULT_SNAPSHOT_SECONDS, MAX_SNAPSHOT_SECONDS, madeOfSnapshot } from "
 
 /** Of a room. */
 export const MAX_CHECKPOINTS = 64;
-/** Until one ends where nobody says when. */
+/** Default lifetime. */
 export const DEFAULT_CHECKPOINT_SECONDS = DEFAULT_SNAPSHOT_SECONDS;
 
 export const checkpointRecord = record("Checkpoint", {

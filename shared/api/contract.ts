@@ -1,6 +1,6 @@
 /**
- * Owns what an operation is. Every operation of the interface is one value of this type, once, in the noun's own file;
- * REST, MCP, OpenAPI, audit names, the guest's gateway and the sweeping tests are read off operations.ts.
+ * Type of an operation. Every operation of the interface is one value of this type, once, in the noun's own file; REST, MCP, OpenAPI, audit
+ * names, the guest's gateway and the sweeping tests are derived from operations.ts.
  */
 import { FormatRegistry, Kind, type Static, type TObject, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
 import type { ErrorCode } from "./errors.ts";
@@ -26,7 +26,7 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** What those who only look may: a session of the web has these scopes, whoever's it is. */
+/** Read-only scopes: every session of the web has them, whatever its role. */
 export const READ_SCOPES = [
   "rooms:read",
   "sandboxes:read",
@@ -36,13 +36,13 @@ export const READ_SCOPES = [
   "usage:read",
 ] as const satisfies readonly Scope[];
 
-/** Who may call: a key with the scope, any key, a person's session, the operator's key, or anyone. */
+/** Allowed callers: a key with the scope, any key, a person's session, the operator's key, or anyone. */
 export type Access = Scope | "key" | "account" | "operator" | "open";
 
 export interface Operation {
-  /** snake_case; the MCP tool's name where there is one. */
+  /** snake_case; also the name of the MCP tool, if there is one. */
   name: string;
-  /** What /v1/config calls it, or that of it, which goes beyond the tools of the MCP layer. */
+  /** Its name, or its group's name, in /v1/config, for parts that exceed the tools of the MCP layer. */
   extension?: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path with `{name}` parameters; a last `{name*}` takes the rest of the path. */
@@ -52,35 +52,38 @@ export interface Operation {
   summary: string;
   description?: string;
   access: Access;
-  /** Whoever asks from the host itself, with nobody between, needs no key. */
+  /** A direct caller on the host itself, without a proxy, needs no key. */
   openToHost?: true;
   /** The operator's key is good for it as well. */
   openToOperator?: true;
   params: TObject;
   query: TObject;
-  /** What it reads of the request's headers, besides those that every call may have. */
+  /** Request headers that it reads, in addition to those that every call may have. */
   headers?: readonly OwnHeader[];
-  /** Fields of the JSON body; `bytes` marks an operation whose body is the file itself. */
+  /** Fields of the JSON body; `bytes`: the body is the file itself. */
   body: TObject | "bytes" | null;
-  /** The list in the body whose objects could be calls of their own: each counts as one for the caller's rate, and is checked by itself. */
+  /**
+   * A list in the body of objects that could be separate calls: each counts as one for the caller's rate limit, and is validated
+   * separately.
+   */
   many?: string;
   output: TSchema;
-  /** What success is called and the HTTP status it has; the first is the usual one. */
+  /** Names of success outcomes and their HTTP status; the first is the usual one. */
   outcomes: Record<string, number>;
-  /** The success has a place of its own, made of the output's fields: the Location header. */
+  /** URL of the created resource, made of the output's fields: the Location header. */
   location?: string;
   /** Media types besides JSON that the answer may have. */
   bytesOutput?: string[];
   errors: ErrorCode[];
-  /** Event name in the audit; null for what says nothing about an organization. */
+  /** Event name in the audit; null for an operation that reveals nothing about an organization. */
   audit: string | null;
   /** A person's session may call it too, as far as the person's role goes, though it is no reading. */
   ofAccount?: true;
-  /** It only looks: a person's session may ask it whatever its role, though keys need a scope that also acts. */
+  /** It is read-only: a person's session may call it whatever its role, though keys need a scope that also allows writes. */
   watched?: true;
   /** A session's person must have proven lately to be that person. */
   wantsProof?: true;
-  /** The answer has a secret: what is kept of it for a second call can be read with the caller's own key alone. */
+  /** The answer has a secret: the copy stored for a retry can be decrypted only with the caller's own key. */
   secretOutput?: true;
   /** It adds no data but its own record, so that it is carried out on a disk that is nearly full. DELETE always is. */
   onFullDisk?: true;
@@ -98,7 +101,7 @@ export function operation<Name extends string, Definition extends Operation & { 
   return definition;
 }
 
-/** What a verb gets: path parameters, query and body in one object. */
+/** Input of a verb: path parameters, query and body in one object. */
 export type InputOf<Op extends Operation> = Static<Op["params"]> &
   Static<Op["query"]> &
   (Op["body"] extends TObject ? Static<Op["body"]> : unknown);
@@ -112,7 +115,7 @@ export function fields<T extends Record<string, TSchema>>(properties: T) {
 
 export const NONE = fields({});
 
-/** Where a schema keeps its name. */
+/** Property in which a schema has its name. */
 export const NAME = Symbol("name");
 
 interface Named {
@@ -121,7 +124,7 @@ interface Named {
   description: string | undefined;
 }
 
-/** A schema that documents and SDKs know by this name, wherever it stands; it may get another description there. */
+/** A schema with a name for documents and SDKs, wherever it is used; its description may differ there. */
 export function named<T extends object>(name: string, schema: T): T {
   return { ...schema, [NAME]: { name, description: (schema as { description?: string }).description } };
 }
@@ -143,7 +146,7 @@ export function oneOf<const T extends readonly string[]>(words: T, options: Reco
   return Type.Unsafe<T[number]>({ [Kind]: WORDS, type: "string", enum: [...words], ...options });
 }
 
-// Whoever checks a value against it needs it: without, every moment is refused.
+// Needed for checking values against the schema: without it, every timestamp is rejected.
 FormatRegistry.Set(
   "date-time",
   (text) => /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),
@@ -155,7 +158,7 @@ export function record<T extends Record<string, TSchema>>(name: string, properti
   return named(name, fields(properties));
 }
 
-/** A page of a list, named after what it lists. */
+/** A page of a list, named after its items. */
 export function page<T extends TSchema>(item: T) {
   const list = fields({ items: Type.Array(item), next_cursor: nullable(Type.String()) });
   const of = nameOf(item);
@@ -181,7 +184,7 @@ export const pageQuery = {
 };
 export const DEFAULT_PAGE = 100;
 
-/** A schema as others read it: without what only our own checks know. */
+/** A schema for external readers: without the fields that only our own checks use. */
 export function plain(schema: object): Record<string, unknown> {
   return JSON.parse(
     JSON.stringify(schema, (key, value: unknown) => (key === "code" && typeof value === "string" ? undefined : value)),

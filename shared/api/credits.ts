@@ -1,4 +1,4 @@
-/** Owns the interface of credits: what was granted to an organization, and what it has spent. */
+/** Interface of credits: an organization's grants and spending. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, nullable, oneOf, operation, pageQuery, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";

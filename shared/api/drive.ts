@@ -1,4 +1,4 @@
-/** Owns the interface of the room's shared drive. */
+/** Interface of the room's shared drive. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { entryFields, entryPage, entryPageQuery, fileMode, moveFields, owner } from "./file-entries.ts";
@@ -31,7 +31,7 @@ const written = record("WrittenFile", {
   warnings: anyWarnings,
 });
 
-/** What adds to a long file does not read all of it. */
+/** An append to a long file does not read all of it. */
 const writtenOrAdded = fields({
   ...written.properties,
   sha256: nullable(
@@ -44,7 +44,7 @@ const mode = Type.Optional(fileMode);
 const driveOwner = Type.Optional(owner);
 
 const pathErrors = ["room_not_found", "invalid_path", "path_escapes_drive"] as const;
-/** invalid_state: the room was turned back to a checkpoint during the call. */
+/** invalid_state: the room was rolled back to a checkpoint during the call. */
 const changeErrors = [...pathErrors, "room_destroying", "invalid_state"] as const;
 const writeErrors = [...changeErrors, "quota_exceeded", "drive_full", "disk_full"] as const;
 

@@ -1,4 +1,4 @@
-/** Owns the interface of egress: where a sandbox may connect to, read and changed while it runs. */
+/** Interface of egress: the permitted destinations of a sandbox, read and changed while it runs. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { egressEntryList, sandboxPath } from "./sandboxes.ts";

@@ -1,4 +1,4 @@
-/** Owns the closed table of error codes: the status, the words and whether trying again can help. */
+/** The closed table of error codes: status, text, and whether a retry can help. */
 
 interface ErrorKind {
   status: number;
@@ -6,9 +6,9 @@ interface ErrorKind {
   statusInPath?: number;
   title: string;
   retryable?: true;
-  /** After which another try may help, where whoever refuses knows no better: the header Retry-After. */
+  /** Delay before a retry, if the refusing code gives no better one: the header Retry-After. */
   retryAfterSeconds?: number;
-  /** What to do next, where it is the same for every occurrence. */
+  /** What to do next, if it is the same for every occurrence. */
   hint?: string;
 }
 
@@ -261,7 +261,7 @@ export function errorKind(code: ErrorCode): ErrorKind {
   return ERRORS[code];
 }
 
-/** One bad field of a request. `code` is an ErrorCode where the field has its own, else what rule it breaks. */
+/** One invalid field of a request. `code` is an ErrorCode if the field has its own, otherwise the violated rule. */
 export interface FieldError {
   field: string;
   code: string;

@@ -1,4 +1,4 @@
-/** Owns the interface of commands run in a sandbox. */
+/** Interface of commands run in a sandbox. */
 import { type Static, Type } from "@sinclair/typebox";
 import {
   errorEvent,
@@ -22,9 +22,9 @@ export const DEFAULT_OUTPUT_BYTES = 1024 * 1024;
 export const DEFAULT_TIMEOUT_MS = 600_000;
 export const MAX_TIMEOUT_MS = 604_800_000;
 export const MAX_LIVE_EXECUTIONS = 64;
-/** Standard input that waits at once for one sandbox's commands to read it. */
+/** Maximum of standard input that waits to be read by one sandbox's commands. */
 export const MAX_WAITING_STDIN_BYTES = 64 * 1024 * 1024;
-/** Streams that are read at once from one sandbox. */
+/** Maximum of concurrent output streams from one sandbox. */
 export const MAX_READERS = 128;
 const SIGNAL_NAMES = [
   ...[
@@ -148,7 +148,7 @@ const oom = Type.Optional(
   }),
 );
 
-/** The result of saving the streams as `output_to` asks. */
+/** The result of saving the streams as requested in `output_to`. */
 const output = nullable(
   record("SavedOutput", {
     path: Type.String({ description: "The drive directory." }),
@@ -312,7 +312,7 @@ export const executionGet = operation({
 
 const seq = Type.Integer({ description: "The event's place in the stream: what `after` takes." });
 
-/** What a stream of output is made of, besides pings. */
+/** Events of an output stream, besides pings. */
 export const executionEvent = named(
   "ExecutionEvent",
   Type.Union([

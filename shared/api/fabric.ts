@@ -1,4 +1,4 @@
-/** Owns the interface of the fabric: messages between the agents of a room, and who they are. */
+/** Interface of the fabric: messages between the agents of a room, and the agents. */
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN, NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
@@ -14,7 +14,9 @@ export const MAX_ROOM_TOPICS = 10_000;
 export const MAX_TTL_MS = 604_800_000;
 export const MAX_WAIT_MS = 50_000;
 export const MAX_REPLY_WAIT_MS = 300_000;
-/** However little space there is, so long a message_id and a reply are remembered; the message_id of a request, by MAX_REPLY_WAIT_MS longer. */
+/**
+ * Minimum retention of a message_id and a reply, however little space there is; the message_id of a request stays MAX_REPLY_WAIT_MS longer.
+ */
 export const MESSAGE_ID_KEPT_MS = 300_000;
 export const DEFAULT_REPLY_WAIT_MS = 5000;
 export const MAX_HEADER_BYTES = 4096;
@@ -22,7 +24,7 @@ export const MAX_HEADER_BYTES = 4096;
 export const MAX_BATCH = 256;
 /** Of all messages of a batch together: as many as one message to all agents of a room can have. */
 export const MAX_BATCH_RECIPIENTS = 10_000;
-/** And to so many different topics: each is held against all that the room's agents subscribe to. */
+/** And to at most this many different topics: each is matched against all subscriptions of the room's agents. */
 export const MAX_BATCH_TOPICS = 16;
 /** A message that must be acknowledged comes again so often. */
 export const REDELIVERIES = 5;
@@ -33,9 +35,10 @@ export const MESSAGE_KINDS = ["event", "request", "response"] as const;
 export type MessageKind = (typeof MESSAGE_KINDS)[number];
 
 /**
- * What became of a message at one recipient:
- *   queued → delivered (handed out) → acked, or read: the recipient's cursor is past it
- *   queued, delivered → undeliverable (never acked, however often it came), expired (ttl_ms)
+ * State of a message for one recipient:
+ *
+ *     queued → delivered (handed out) → acked, or read: the recipient's cursor is past it
+ *     queued, delivered → undeliverable (never acked after all redeliveries), expired (ttl_ms)
  */
 export const DELIVERY_STATES = ["queued", "delivered", "read", "acked", "undeliverable", "expired"] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
@@ -108,7 +111,7 @@ const sent = record("SentMessage", { ...receipt, reply: Type.Optional(nullable(m
 const messagePath = fields({ ...roomPath.properties, message_id: messageId });
 const agentPath = fields({ ...roomPath.properties, agent_id: agentName("The agent.") });
 
-/** What is said of a message when it is sent. */
+/** Fields of a message when it is sent. */
 const sending = {
   source,
   destination: orNone(`* or ${AGENT_PATTERN}`, "Whom to send it to; * for all others."),

@@ -1,4 +1,4 @@
-/** Owns the interface of what a person has granted to applications, and of granting it. */
+/** Interface of a person's grants to applications, and of granting. */
 import { type Static, Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
 import {
@@ -17,10 +17,10 @@ import {
 import { endedMade } from "./made.ts";
 import { orgPath } from "./orgs.ts";
 
-/** What applications may be granted: nothing that makes keys, or sees to the organization. */
+/** Scopes that may be granted to applications: none for creating keys or administering the organization. */
 export const GRANT_SCOPES = SCOPES.filter((scope) => scope !== "keys:write" && scope !== "org:admin");
 
-/** By what an application without a browser of its own asks. */
+/** Code of an application without its own browser (device flow). */
 export const USER_CODE_LENGTH = { minLength: 8, maxLength: 16 };
 
 const narrowing = {

@@ -1,6 +1,6 @@
 /**
- * Owns the HTTP headers of the interface, beside those of HTTP itself: which a request may have, which an answer has, and where. The
- * doors read and the document shows what stands here; the tests hold answers to it.
+ * HTTP headers of the interface, in addition to HTTP's own: on which requests and answers each occurs. The transports and the OpenAPI
+ * document are derived from this file; tests check answers against it.
  */
 import { REQUEST_ID_PATTERN } from "../ids.ts";
 import { TRACEPARENT } from "../traceparent.ts";
@@ -24,7 +24,7 @@ interface Shown {
   example: string | number;
 }
 
-/** By what the verbs call them. The key is the document's security scheme, and Accept chooses among an answer's media types. */
+/** By the names that verbs use. The key is the document's security scheme, and Accept chooses among an answer's media types. */
 export const REQUEST_HEADERS = {
   request_id: {
     name: "X-Request-Id",
@@ -80,10 +80,10 @@ export const REQUEST_HEADERS = {
 } as const satisfies Record<string, Shown>;
 export type RequestHeader = keyof typeof REQUEST_HEADERS;
 
-/** Those that an operation says it reads; the others are the road's. */
+/** Headers that an operation declares; the others belong to the pipeline. */
 export type OwnHeader = Exclude<RequestHeader, "request_id" | "idempotency_key" | "traceparent">;
 
-/** What of an operation its headers depend on. */
+/** Parts of an operation on which its headers depend. */
 interface Asked {
   method: string;
   headers?: readonly OwnHeader[];
@@ -104,7 +104,7 @@ export function requestHeadersOf(operation: Asked): RequestHeader[] {
   return [...(operation.headers ?? []), ...ofRoad];
 }
 
-/** An answer as far as the document tells it apart: its status, and the codes of the problems that have it. */
+/** An answer as the document distinguishes it: its status, and the codes of its problems. */
 interface Answer {
   operation: Asked;
   status: number;
@@ -117,10 +117,10 @@ interface ResponseHeader extends Omit<Shown, "name"> {
   on(answer: Answer): boolean;
 }
 
-/** Which host has answered: every answer says it, also those that come by MCP and those of exposed ports. */
+/** The host that answered: part of every answer, including those of MCP and of exposed ports. */
 export const HOST_HEADER = "X-Roomd-Host";
 
-/** Of a file that an agent wrote: opened by itself it has no origin, runs nothing and loads nothing. */
+/** For a file that an agent wrote: opened directly it has no origin, runs no scripts and loads nothing. */
 export const FILE_POLICY = "sandbox; default-src 'none'";
 
 const UNAUTHORIZED = 401;

@@ -1,4 +1,4 @@
-/** Owns the interface of hosts: which there are, and what each has to give. */
+/** Interface of hosts: the list of hosts, and the capacity of each. */
 import { Type } from "@sinclair/typebox";
 import { NAME_PATTERN, ROOM_UID_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";

@@ -1,4 +1,4 @@
-/** Owns the interface of a person's accounts elsewhere, by which they sign in here too. */
+/** Interface of a person's external accounts (identity providers), with which they can sign in. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, operation, record, timestamp } from "./contract.ts";
 

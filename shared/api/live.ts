@@ -72,7 +72,7 @@ export const MOST_LIVE_STREAMS = 32;
 /** Most bytes of a frame from the client. */
 export const MOST_LIVE_FRAME_BYTES = 8 * 1024;
 
-/** Bytes of a stream that the client has not confirmed, beyond which the stream waits. */
+/** Unconfirmed bytes of a stream, above which the stream waits for the client. */
 export const MOST_UNREAD_BYTES = 1024 * 1024;
 
 /** Operations with streams that a connection carries. */

@@ -1,4 +1,4 @@
-/** Owns the interface of finding what an id is, and where its page is. */
+/** Interface of resolving an id: its type, and the path of its page. */
 import { Type } from "@sinclair/typebox";
 import { PLACE_TYPES } from "../places.ts";
 import { fields, NONE, nullable, oneOf, operation } from "./contract.ts";

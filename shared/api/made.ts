@@ -1,4 +1,4 @@
-/** Interface of what ends with an access: kinds of things that outlast the call that made them, and their counts in answers. */
+/** Resources that end with an access: kinds that outlive the call that created them, and their counts in answers. */
 import { Type } from "@sinclair/typebox";
 import { record } from "./contract.ts";
 

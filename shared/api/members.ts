@@ -1,4 +1,4 @@
-/** Owns the interface of who belongs to an organization. */
+/** Interface of an organization's members. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { endedMade } from "./made.ts";
@@ -13,7 +13,7 @@ export const MAX_INVITATIONS = 1000;
 /** How long an invitation may be used. */
 export const INVITATION_SECONDS = 72 * 3600;
 
-/** Its length and pattern, for those who check it by themselves. */
+/** Length and pattern of an e-mail address, for code that validates it separately. */
 export const email = {
   minLength: 3,
   maxLength: 254,

@@ -1,4 +1,4 @@
-/** Owns a moment as a query names it. */
+/** A timestamp as a query parameter. */
 import { Type } from "@sinclair/typebox";
 
 /** RFC 3339 or unix seconds. */

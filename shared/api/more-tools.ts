@@ -1,4 +1,7 @@
-/** Owns the tools that are served beside the usual ones to clients that ask for all: more than most models need in every list that they pay for. */
+/**
+ * Additional tools, served with the usual ones to clients that request all: more than most models need in every tool list that they pay
+ * for.
+ */
 import { Type } from "@sinclair/typebox";
 import { fields } from "./contract.ts";
 import { operations } from "./operations.ts";
@@ -203,7 +206,7 @@ const list: readonly Tool[] = [
 const usual = TOOLS;
 const all: ReadonlyMap<string, Tool> = new Map([...usual, ...list.map((each) => [each.name, each] as const)]);
 
-/** What a client finds by which path. */
+/** The tools served at each path. */
 export const TOOL_SETS = {
   usual: { path: "/mcp", tools: usual },
   small: { path: "/mcp/small", tools: SMALL_TOOLS },

@@ -1,4 +1,4 @@
-/** Owns the interface of moving rooms between the hosts of one service. */
+/** Interface of moving rooms between the hosts of one service. */
 import { Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, operation, record } from "./contract.ts";

@@ -1,4 +1,4 @@
-/** Owns the list of operations: the whole interface, once. Doors, documents and sweeping tests are read off it. */
+/** The list of operations: the whole interface, once. Transports, documents and sweeping tests are derived from it. */
 import * as account from "./account.ts";
 import * as audit from "./audit.ts";
 import * as barriers from "./barriers.ts";
@@ -219,7 +219,7 @@ export const operations = {
   org_events: audit.orgEvents,
 } as const;
 
-/** What there is beyond the tools of the MCP layer, in the order of the list; clients look here before they rely on it. */
+/** Features beyond the tools of the MCP layer, in the order of the list; clients check here before they use one. */
 export const API_EXTENSIONS: readonly string[] = [
   ...new Set(Object.values<Operation>(operations).flatMap(({ extension = [] }) => extension)),
 ];

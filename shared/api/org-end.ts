@@ -1,4 +1,4 @@
-/** Owns the interface of an organization's end. */
+/** Interface of deleting an organization. */
 import { Type } from "@sinclair/typebox";
 import { fields, oneOf, operation } from "./contract.ts";
 import { orgPath } from "./orgs.ts";

@@ -1,4 +1,4 @@
-/** Owns the interface of organizations and their API keys. */
+/** Interface of organizations and their API keys. */
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN } from "../ids.ts";
 import {
@@ -20,9 +20,9 @@ import { actor, roomId } from "./rooms.ts";
 
 /** Keys of one organization that are good at a time. */
 export const MAX_KEYS = 10_000;
-/** Keys that one organization may make within 24 hours, however soon they end: each stays on record. */
+/** Keys that one organization may create within 24 hours, however soon they expire: each remains in the audit log. */
 export const MAX_KEYS_A_DAY = 20_000;
-/** Of one key and those that it was rotated into, in 24 hours. */
+/** Of one key and its successors by rotation, in 24 hours. */
 export const MAX_ROTATIONS_A_DAY = 100;
 export const MAX_KEY_ROOMS = 256;
 const MAX_KEY_SECONDS = 10 * 365 * 86_400;

@@ -1,4 +1,4 @@
-/** Owns the interface of what shows a room as a whole: who waits for whom, and what happened as a timeline. */
+/** Interface of the overview of a room: its waits, and a timeline of its events. */
 import { type Static, Type } from "@sinclair/typebox";
 import { LANES, TIMELINE_TYPES } from "../timeline/item.ts";
 import { OUTCOMES } from "./audit.ts";

@@ -1,4 +1,4 @@
-/** Owns the interface of a person's passkeys. */
+/** Interface of a person's passkeys. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, operation, record, timestamp } from "./contract.ts";
 import { personName } from "./members.ts";
@@ -17,7 +17,7 @@ const passkey = record("Passkey", {
 });
 export type PasskeyRecord = Static<typeof passkey>;
 
-/** What a browser makes, with whatever it adds. Its parts are checked by those who verify it. */
+/** A browser's response, with any additional fields. Its parts are validated when it is verified. */
 const response = Type.Record(Type.String(), Type.Unknown(), {
   description: "What `navigator.credentials.create` made, as its `toJSON` gives it.",
 });

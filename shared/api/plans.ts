@@ -1,4 +1,4 @@
-/** Owns the plans that an organization may have, and what they cap. The figures are the configuration's. */
+/** Plans of organizations, and the quantities that they cap. The figures are in the configuration. */
 export const PLANS = ["free", "starter"] as const;
 export type Plan = (typeof PLANS)[number];
 

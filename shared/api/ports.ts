@@ -1,4 +1,4 @@
-/** Owns the interface of exposed ports: servers in a sandbox that clients elsewhere reach by URL. */
+/** Interface of exposed ports: servers in a sandbox that external clients reach by URL. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, record } from "./contract.ts";
 import { sandboxPath } from "./sandboxes.ts";
@@ -6,16 +6,16 @@ import { portNumber as port, shownPort, VISIBILITIES } from "./shown-port.ts";
 
 export const MAX_PORTS = 16;
 
-/** Where a private port's token goes: a header, or once the query, which makes it a cookie. */
+/** Transports of a private port's token: a header, or once the query, which sets it as a cookie. */
 export const PORT_TOKEN_HEADER = "x-port-token";
 export const PORT_TOKEN_QUERY = "port_token";
 export const PORT_TOKEN_COOKIE = "roomd_port_token";
 
-/** Connections that clients have open at once to one port, to all of a sandbox, and to all of an organization. */
+/** Maximum of concurrently open client connections to one port, to all ports of a sandbox, and to all of an organization. */
 export const MAX_PORT_CONNECTIONS = 64;
 export const MAX_SANDBOX_CONNECTIONS = 128;
 export const MAX_ORG_PORT_CONNECTIONS = 1024;
-/** An exchange on which no byte moves for so long is cut; a WebSocket is pinged instead. */
+/** Idle timeout: an exchange without traffic for this long is closed; a WebSocket is pinged instead. */
 export const PORT_IDLE_SECONDS = 15 * 60;
 /** How long a call that exposes a port waits for its server. */
 export const MAX_LISTEN_WAIT_MS = 50_000;

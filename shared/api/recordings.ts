@@ -1,4 +1,4 @@
-/** Owns the interface of recordings: what a screen showed over a while, to be seen again or taken away as a film. */
+/** Interface of recordings: a screen over a period of time, to be played or downloaded as a film. */
 import { Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { sandboxPath } from "./sandboxes.ts";
@@ -9,9 +9,9 @@ export const MAX_RECORDING_SECONDS = 4 * 3600;
 export const MAX_RECORDING_BYTES = 256 * 1024 * 1024;
 /** Kept in a room. */
 export const MAX_RECORDINGS = 100;
-/** Kept of an organization, in all its rooms; one that goes on counts as large as it may become. */
+/** Stored per organization, in all its rooms; a recording in progress counts with its maximum size. */
 export const MAX_RECORDINGS_BYTES = 4 * 1024 * 1024 * 1024;
-/** Screens of an organization that are recorded at once. */
+/** Maximum of screens of an organization that are recorded concurrently. */
 export const MAX_RECORDERS_OF_ORG = 16;
 /** Pictures in a second at most, as it is recorded and as the film has them. */
 export const RECORDED_PER_SECOND = 10;

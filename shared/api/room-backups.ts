@@ -1,4 +1,4 @@
-/** Owns the interface of a room's own backup: a file that holds what a room is, and of which another room is made. */
+/** Interface of a room's backup: a file with the contents of a room, from which another room can be made. */
 import { Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, operation, record, timestamp } from "./contract.ts";

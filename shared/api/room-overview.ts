@@ -1,4 +1,4 @@
-/** Owns the interface of what shows an organization's rooms at a glance: who works in each, who waits, and what it costs. */
+/** Interface of the summary of an organization's rooms: activity, waits and cost of each. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
 import { anyWarnings, labels, ROOM_STATES, roomHost, roomId, roomQuery } from "./rooms.ts";

@@ -1,4 +1,4 @@
-/** Owns the interface of rooms. */
+/** Interface of rooms. */
 import { type Static, Type } from "@sinclair/typebox";
 import { NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";

@@ -1,4 +1,4 @@
-/** Owns the interface of sandboxes. */
+/** Interface of sandboxes. */
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN, GUEST_CID_MAX, GUEST_CID_MIN, NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
@@ -50,15 +50,15 @@ const egressEntriesJson = Type.Optional(
   Type.String({ code: "invalid_egress_entry", description: "The same as a JSON string." }),
 );
 
-/** What becomes of a sandbox that is idle. */
+/** Action on an idle sandbox. */
 export const ON_IDLE = ["destroy", "standby", "hibernate"] as const;
 export type OnIdle = (typeof ON_IDLE)[number];
 
-/** What wakes one that is in standby or hibernates. */
+/** Reasons for waking a sandbox from standby or hibernation. */
 export const WAKE_REASONS = ["api", "terminal", "message", "port"] as const;
 export type WakeReason = (typeof WAKE_REASONS)[number];
 
-/** With what a call may be refused that has to wake a sandbox first. */
+/** Additional errors of a call that has to wake a sandbox first. */
 export const WAKING_ERRORS = [
   "quota_exceeded",
   "insufficient_capacity",

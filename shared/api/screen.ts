@@ -1,4 +1,4 @@
-/** Owns the interface of screens: a picture of what a sandbox shows, its keyboard and mouse, and both live by WebSocket. */
+/** Interface of screens: a screenshot of a sandbox, its keyboard and mouse, and a live view by WebSocket. */
 import { Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
@@ -148,10 +148,10 @@ export const computer = operation({
   example: { body: { action: "left_click", coordinate: [640, 400], width: 1280 } },
 });
 
-/** Most who see one screen live at once, and all screens of an organization. */
+/** Maximum of concurrent live viewers of one screen, and of all screens of an organization. */
 export const MAX_VIEWERS = 16;
 export const MAX_VIEWERS_OF_ORG = 100;
-/** What who drives may make of a screen, in pixels. */
+/** Bounds in pixels for the size that a controlling client may give a screen. */
 export const SCREEN_SIZE = { least: { width: 320, height: 200 }, most: { width: WIDEST, height: WIDEST } } as const;
 /** Most bytes of one frame from a client. */
 export const MAX_SCREEN_FRAME_BYTES = 64 * 1024;
@@ -160,7 +160,7 @@ export const MAX_SCREEN_FRAME_BYTES = 64 * 1024;
 export const SCREEN_CLOSE = {
   /** The service is stopping; connect again. */
   going_away: 1001,
-  /** What came is nothing that a client of RFB 3.8 says. */
+  /** The message is not a valid one of an RFB 3.8 client. */
   bad_message: 4000,
   /** The key or session that it was opened with is no longer good. */
   unauthorized: 4002,

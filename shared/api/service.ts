@@ -1,4 +1,4 @@
-/** Owns the interface of the service itself: health, configuration, who the caller is. */
+/** Interface of the service itself: health, configuration, identity of the caller. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { shownTemplate } from "./templates.ts";

@@ -1,4 +1,4 @@
-/** Owns how an exposed port is shown to everybody who sees its sandbox: without its token. */
+/** An exposed port as all users of its sandbox see it: without its token. */
 import { type Static, Type } from "@sinclair/typebox";
 import { nullable, oneOf, record, timestamp } from "./contract.ts";
 

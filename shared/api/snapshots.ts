@@ -1,4 +1,4 @@
-/** Owns the interface of snapshots: what a sandbox was at one moment, of which others are made, and to which it goes back. */
+/** Interface of snapshots: the state of a sandbox at one moment, from which others are made, and to which it can be rolled back. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import { roomId, roomPath } from "./rooms.ts";
@@ -9,7 +9,7 @@ export type SnapshotMode = (typeof SNAPSHOT_MODES)[number];
 
 /** Of a room. */
 export const MAX_SNAPSHOTS = 256;
-/** Until one ends where nobody says when. */
+/** Default lifetime. */
 export const DEFAULT_SNAPSHOT_SECONDS = 7 * 24 * 3600;
 export const MAX_SNAPSHOT_SECONDS = 365 * 24 * 3600;
 /** Of one call. */
@@ -39,7 +39,7 @@ export const snapshotRecord = record("Snapshot", {
 });
 export type SnapshotRecord = Static<typeof snapshotRecord>;
 
-/** What has become of one of several sandboxes that were to be made of snapshots. */
+/** Result for one of several sandboxes to be made from snapshots. */
 export const madeOfSnapshot = record("Fork", {
   agent_id: agentId,
   sandbox: nullable(sandbox),

@@ -1,6 +1,6 @@
 /**
- * Owns the interface of SSH: an organization's public keys, the short-lived tokens by which one sandbox is logged in to, and
- * what a session may open there. The last are operations of the SSH door alone: they walk the road, and have no path in HTTP.
+ * Interface of SSH: an organization's public keys, the short-lived tokens for logging in to one sandbox, and the requests that a session
+ * may open. The latter are operations of the SSH transport only: they pass the pipeline, and have no HTTP path.
  */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
@@ -11,7 +11,7 @@ export const MAX_SSH_KEYS = 256;
 export const MAX_SSH_ACCESSES = 64;
 export const MAX_ACCESS_SECONDS = 24 * 3600;
 export const DEFAULT_ACCESS_SECONDS = 3600;
-/** What a session may say of its own for a command's environment. */
+/** Limits of the environment variables that a session may set. */
 export const MAX_SESSION_VARIABLES = 64;
 export const MAX_SESSION_VARIABLE_BYTES = 4096;
 export const MOST_SCREEN_ROWS_OR_COLS = 1000;
@@ -164,7 +164,7 @@ export const sshAccessDelete = operation({
   audit: "ssh.access_deleted",
 });
 
-/** What all operations of the SSH door have in common. */
+/** Common to all operations of the SSH transport. */
 const atTheDoor = {
   method: "POST",
   path: "",

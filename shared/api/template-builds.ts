@@ -1,11 +1,11 @@
-/** Owns the interface of building templates for an organization: asked for, followed, ended. */
+/** Interface of building an organization's templates: start, follow, cancel. */
 import { type Static, Type } from "@sinclair/typebox";
 import { errorEvent, fields, NONE, named, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { anyWarnings } from "./rooms.ts";
 import { egressEntryList } from "./sandboxes.ts";
 import { TEMPLATE_PATTERN } from "./templates.ts";
 
-/** Unfinished builds that an organization may have at once. */
+/** Maximum of concurrent unfinished builds of an organization. */
 export const MAX_BUILDS = 3;
 export const MAX_BUILD_STEPS = 128;
 export const MAX_SCRIPT_BYTES = 65_536;
@@ -16,7 +16,7 @@ export const MAX_BUILD_SECRETS = 32;
 export const MAX_BUILD_SECRET_BYTES = 524_288;
 export const SECRET_NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
 
-/** In a registry: what lies on the host is its operator's. */
+/** In a registry: images on the host itself belong to its operator. */
 const IMAGE_PATTERN = "^docker://[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$";
 
 const script = (description: string) => Type.String({ minLength: 1, maxLength: MAX_SCRIPT_BYTES, description });
@@ -202,7 +202,7 @@ export const templateBuildGet = operation({
 
 const seq = Type.Integer({ description: "The event's place in the stream: what `after` takes." });
 
-/** What the stream of a build is made of, besides pings. */
+/** Events of a build's stream, besides pings. */
 export const buildEvent = named(
   "BuildEvent",
   Type.Union([

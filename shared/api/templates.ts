@@ -1,4 +1,4 @@
-/** Owns the interface of templates, from which sandboxes start. */
+/** Interface of templates, from which sandboxes start. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, oneOf, operation, record, timestamp } from "./contract.ts";
 
@@ -7,7 +7,7 @@ export const TEMPLATE_PATTERN = "^[a-z0-9][a-z0-9._-]{0,63}$";
 /** The image that a template was made of. */
 export const templateSource = record("TemplateSource", {
   ref: Type.String(),
-  /** Null where the image was named for one platform alone. */
+  /** Null if the image was named for one platform only. */
   index_digest: Type.Union([Type.String(), Type.Null()]),
   manifest_digest: Type.String(),
   config_digest: Type.String(),
@@ -27,7 +27,7 @@ export const template = fields({
 });
 export type TemplateRecord = Static<typeof template>;
 
-/** Whose it is: the host's, for every organization on it, or the caller's organization's alone. */
+/** Its owner: the host, for every organization on it, or only the caller's organization. */
 export const VISIBILITIES = ["host", "org"] as const;
 
 /** As its users see it. */

@@ -1,4 +1,4 @@
-/** Owns the interface of terminals: a command on a screen of its own, reached by WebSocket. */
+/** Interface of terminals: a command on its own pseudo-terminal, reached by WebSocket. */
 import { Type } from "@sinclair/typebox";
 import { errorEvent, fields, NONE, named, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
@@ -6,7 +6,7 @@ import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 export const MOST_ROWS_OR_COLS = 1000;
 export const MAX_LIVE_TERMINALS = 16;
 export const DEFAULT_TERM = "xterm-256color";
-/** What a client offers, and gets, as the WebSocket's subprotocol; the token comes as a second one. */
+/** Subprotocol of the WebSocket, which a client offers and the server selects; the token is offered as a second one. */
 export const TERMINAL_PROTOCOL = "roomd.terminal";
 export const TOKEN_PROTOCOL_PREFIX = "roomd.token.";
 /** Most bytes of one frame from a client. */
@@ -18,9 +18,9 @@ export const MAX_TYPED_BYTES = 8 * 1024 * 1024;
 export const TERMINAL_CLOSE = {
   /** The service is stopping; attach again with since. */
   going_away: 1001,
-  /** A frame was none of those that a client may send. */
+  /** The frame is not one that a client may send. */
   bad_frame: 4000,
-  /** Somebody attached with takeover=1. */
+  /** Another client attached with takeover=1. */
   taken_over: 4001,
   /** The key that it was attached with has been revoked or has expired. */
   unauthorized: 4002,
@@ -262,7 +262,7 @@ export const terminalAttach = operation({
   audit: "exec.terminal_attached",
 });
 
-/** Most who watch one terminal at once, and all terminals of an organization. */
+/** Maximum of concurrent watchers of one terminal, and of all terminals of an organization. */
 export const MAX_WATCHERS = 32;
 export const MAX_WATCHERS_OF_ORG = 200;
 
@@ -275,7 +275,7 @@ const typist = nullable(
 const screen = { rows: Type.Integer(), cols: Type.Integer() };
 const offset = Type.Integer({ description: "Place of the first byte that follows, in all that was ever shown." });
 
-/** What a terminal's watchers are told, besides pings. */
+/** Events for a terminal's watchers, besides pings. */
 const watchEvent = named(
   "TerminalEvent",
   Type.Union([

@@ -1,11 +1,11 @@
 /**
- * Owns what an MCP tool is: an operation as a model sees it, whose arguments are the operation's parameters, query and body
- * in one object, and how its schemas are told to clients.
+ * Type of an MCP tool: an operation for a model, with the operation's parameters, query and body in one arguments object; and the schemas
+ * for clients.
  */
 import { type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { fields, type Operation, plain } from "./contract.ts";
 
-/** What a client may assume of a call before it makes it. */
+/** Assumptions that a client may make about a call in advance. */
 export interface ToolHints {
   readOnlyHint: boolean;
   destructiveHint: boolean;
@@ -16,13 +16,13 @@ export interface ToolHints {
 export interface Tool {
   name: string;
   title: string;
-  /** The operation that the call is; a tool that goes on where it left off uses others as well. */
+  /** The operation behind the call; a tool that can be resumed uses others as well. */
   operation: Operation;
   description: string;
   input: TObject;
   /** Arguments that are accepted and not listed. */
   hidden?: readonly string[];
-  /** What `result` is when the call succeeded. */
+  /** Schema of `result` when the call succeeded. */
   result: TSchema;
   hints: ToolHints;
 }
@@ -32,7 +32,7 @@ interface ToolDraft {
   /** The operation's own if absent. */
   name?: string;
   title: string;
-  /** For a model that has never seen the product: what it does, and what to know before. */
+  /** For a model without any knowledge of the product: its purpose and its preconditions. */
   about: string;
   /** What to call after it. */
   next: string;
@@ -77,19 +77,19 @@ export function tool({ operation, about, next, example, without = [], also = {},
   };
 }
 
-/** What an operation takes, wherever it takes it. */
+/** All arguments of an operation, from parameters, query and body. */
 export function argumentsOf({ params, query, body }: Operation): TProperties {
   const inBody = body === null || body === "bytes" ? {} : body.properties;
   return { ...params.properties, ...query.properties, ...inBody };
 }
 
-/** An object of any fields: said so, since some clients read a schema that says nothing as a mistake. */
+/** An object with any fields, stated explicitly, since some clients reject an empty schema. */
 const anything = Type.Object({}, { additionalProperties: true });
 
-/** The call that continues where this one stopped. */
+/** The call that continues an unfinished one. */
 export const nextCall = fields({ tool: Type.String(), arguments: anything });
 
-/** An output that may tell how the call goes on. */
+/** An output that may include the call to continue with. */
 export function continued(output: TObject) {
   return fields({ ...output.properties, next: Type.Optional(nextCall) });
 }

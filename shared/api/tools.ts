@@ -1,6 +1,6 @@
 /**
- * Owns the list of MCP tools: the whole interface for models, once. What a tool takes and answers is read off its operation;
- * here stands what it is told as, and in what it differs.
+ * The list of MCP tools: the whole interface for models, once. Input and output of a tool are derived from its operation; this file has
+ * descriptions and differences.
  */
 import { Type } from "@sinclair/typebox";
 import { auditRecord } from "./audit.ts";
@@ -13,13 +13,13 @@ import { continued, HINTS, nextCall, type Tool, tool } from "./tool.ts";
 
 const { LOOKS, ADDS, REPEATS, REMOVES } = HINTS;
 
-/** A tool answers within this time; what takes longer is gone on with by another call. */
+/** A tool answers within this time; longer work is continued by another call. */
 export const MAX_TOOL_WAIT_MS = 45_000;
 export const DEFAULT_INBOX_WAIT_MS = 30_000;
 /** Records that an audit tool shows if the call names no limit. */
 export const SHOWN_RECORDS = 20;
 
-/** In a guest it would be the sandbox's own agent; over MCP somebody says it. */
+/** In a guest it is the sandbox's own agent; over MCP the model specifies it. */
 const sender = {
   source: Type.Optional(
     agentName("The agent that you send as. Leave it out only with a key that is bound to one agent."),

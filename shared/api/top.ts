@@ -1,10 +1,10 @@
-/** Owns the interface of what is used just now. */
+/** Interface of current resource usage. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { anyWarnings, roomId } from "./rooms.ts";
 import { agentId, SANDBOX_STATES } from "./sandboxes.ts";
 
-/** Those that have not failed come first. */
+/** Sandboxes that have not failed come first. */
 export const MAX_TOP = 1000;
 /** Owners of the event loop's time. */
 export const MAX_LOOP_OWNERS = 20;

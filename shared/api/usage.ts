@@ -1,4 +1,4 @@
-/** Owns the interface of what organizations use. */
+/** Interface of the usage of organizations. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, nullable, oneOf, operation, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";

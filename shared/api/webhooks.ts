@@ -1,4 +1,4 @@
-/** Owns the interface of webhooks: URLs to which an organization's events are sent, and what became of those that were not taken at once. */
+/** Interface of webhooks: URLs to which an organization's events are sent, and failed and retried deliveries. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, named, nullable, oneOf, operation, page, pageQuery, record, timestamp } from "./contract.ts";
 import { orgPath } from "./orgs.ts";
@@ -6,9 +6,12 @@ import { actor, anyWarnings, roomId } from "./rooms.ts";
 
 /** Of an organization. */
 export const MAX_WEBHOOKS = 20;
-/** Events of one webhook that wait for another try; beyond, what comes waits in the audit. */
+/** Events of one webhook that wait for a retry; above the limit, further events wait in the audit. */
 export const MAX_WAITING = 1000;
-/** Of one event, the first included: more than 5 days of them, so that no event is given up before a receiver that takes nothing is. */
+/**
+ * Per event, the first included: more than 5 days of retries, so that no event is abandoned before a receiver that accepts nothing is
+ * disabled.
+ */
 export const MAX_TRIES = 17;
 /** Events of one webhook that are over and still listed. */
 export const MAX_OVER = 500;
@@ -17,7 +20,7 @@ const MAX_ROOMS = 256;
 const MAX_URL_CHARACTERS = 2048;
 const MAX_GRACE_SECONDS = 30 * 86_400;
 export const DEFAULT_ROTATION_SECONDS = 86_400;
-/** Stands for every event in `types`. */
+/** Matches every event in `types`. */
 export const EVERY_TYPE = "*";
 
 const webhookId = Type.String({ maxLength: 64, description: "Which webhook of the organization." });
@@ -131,7 +134,7 @@ const webhookTest = record("WebhookTest", {
   duration_ms: Type.Integer({ description: "How long it took." }),
 });
 
-/** What is posted. */
+/** The request body. */
 export const webhookEvent = record("WebhookEvent", {
   type: Type.String({ description: "The event's name, as the audit has it.", examples: ["sandbox.created"] }),
   timestamp: { ...timestamp, description: "When it happened." },

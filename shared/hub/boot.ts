@@ -1,8 +1,8 @@
-/** Owns what the daemon tells the hub's application with its page. */
+/** Data that the daemon embeds in the page of the hub. */
 import type { Role } from "../api/members.ts";
 
 export interface Boot {
-  /** Where browsers find us, without a slash at its end. */
+  /** Public URL of the service, without a trailing slash. */
   url: string;
   version: string;
   user: { name: string; email: string; role: Role };
@@ -10,6 +10,6 @@ export interface Boot {
   /** Whether the service has several hosts, and whether this person may see how they are. */
   has_hosts: boolean;
   sees_hosts: boolean;
-  /** What a style of this page that comes later must carry. */
+  /** CSP nonce for styles that the page adds later. */
   style_nonce: string;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the catalogue of prompts: what people ask of rooms, as texts that a model with roomd's tools can follow to the end. The page of
- * prompts, MCP's list of prompts and skills are made of it. Each is followed once by a test that is no model.
+ * The catalogue of prompts: common requests about rooms, as texts that a model with roomd's tools can follow to the end. The page of
+ * prompts, MCP's list of prompts and skills are derived from it. A test without a model executes each once.
  */
 import type { Prompt } from "./prompt.ts";
 

@@ -1,6 +1,6 @@
-/** Owns how each usual client of MCP is told of this service, by both ways: it signs in by the browser, or has a key. */
+/** Configuration of common MCP clients for this service, in both variants: sign-in by the browser, or an API key. */
 
-/** What goes into a shell or a file. */
+/** Text for a shell or a file. */
 interface Told {
   into: string;
   text: string;
@@ -9,13 +9,13 @@ interface Told {
 export interface ClientWay {
   client: string;
   signsIn: Told;
-  /** The key is in the environment, or asked for: no text here has one. */
+  /** The key is in the environment, or requested interactively: no text here contains one. */
   hasKey: Told;
-  /** A link that opens the client and says the first. */
+  /** A link that opens the client with the first variant. */
   opens?: string;
 }
 
-/** What the client calls it; another word than the command, so that none is taken for the other. */
+/** The client's name for it; different from the command's, so that the two are not confused. */
 const NAME = "rooms";
 const KEY = "ROOMD_API_KEY";
 const SHELL = "a shell";

@@ -1,10 +1,10 @@
-/** Owns what a prompt is: a text for a model that has roomd's tools, with places for the names that it is about. */
+/** Type of a prompt: a text for a model with roomd's tools, with placeholders for names. */
 
-/** ask: what is so. diagnose: look, and change nothing. debug: find and mend. plan: before anything is made. */
+/** ask: report the state. diagnose: investigate, change nothing. debug: find and fix. plan: before anything is created. */
 export const KINDS = ["ask", "diagnose", "debug", "plan"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What a prompt may be filled in with, and how it reads where nothing is given. */
+/** Placeholders of a prompt, and their text if no value is given. */
 export const FILLINGS = {
   room: {
     about: "id of the room",
@@ -24,16 +24,16 @@ export interface Prompt {
   name: string;
   kind: Kind;
   title: string;
-  /** What comes of it, in a sentence. */
+  /** The result, in a sentence. */
   about: string;
   takes: readonly Filling[];
-  /** With `{room}` and the like where names stand, and tools in backquotes. */
+  /** With placeholders such as `{room}` for names, and tools in backquotes. */
   text: string;
 }
 
 const PLACE = /\{(room|agent|goal|agents)\}/g;
 
-/** The text with what is given, each bounded and on one line. */
+/** The text with the given values, each truncated and on one line. */
 export function fill({ text }: Prompt, given: Partial<Record<Filling, string>>): string {
   return text.replaceAll(PLACE, (_, name: Filling) => {
     const value = given[name]

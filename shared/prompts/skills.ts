@@ -1,4 +1,4 @@
-/** Owns the catalogue as a skill: a directory that coding agents read by themselves, one file of instructions and one for each prompt. */
+/** The catalogue as a skill: a directory that coding agents read automatically, with one file of instructions and one per prompt. */
 import { INSTRUCTIONS } from "../api/tools.ts";
 import { PROMPTS } from "./catalogue.ts";
 import { FILLINGS, fill, KINDS, type Prompt } from "./prompt.ts";

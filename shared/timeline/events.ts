@@ -1,6 +1,6 @@
 /**
- * Owns which events of the audit a timeline shows, and in what words. Every event of a room is here or in LEFT_OUT, once; a test
- * holds both against the list of operations.
+ * Audit events that a timeline shows, and their texts. Every event of a room is here or in LEFT_OUT, once; a test checks both against the
+ * list of operations.
  */
 
 import { commandText } from "../shell.ts";
@@ -11,14 +11,14 @@ import { DESTROYED, STANDBY } from "./words.ts";
 export type Facts = Readonly<Record<string, unknown>>;
 
 interface Told {
-  /** Null: shown only where the call waited. */
+  /** Null: shown only if the call waited. */
   type: TimelineType | null;
   /** The agent's if absent. */
   lane?: Lane;
   /** Whether it lasted, or was over in a moment. */
   span?: true;
   say(facts: Facts): string;
-  /** What to say of one that waited: its details have `wait_ms`. It is a wait then. */
+  /** Text for a call that waited: its details have `wait_ms`. Its type is wait then. */
   waits?(facts: Facts): string;
   ref?(facts: Facts): { type: string; id: string } | null;
 }
@@ -59,7 +59,7 @@ const ofFile = (verb: string): Told => ({
   say: (facts) => `${verb} ${text(facts.path)} in the sandbox${bytes(facts)}`,
 });
 const ofSandbox = (sentence: string): Told => ({ type: "sandbox", say: () => sentence });
-// What became of it comes first: lines are cut where there is little space.
+// The outcome comes first: lines are truncated if there is little space.
 const ofCheckpoint = (verb: string): Told => ({
   type: "room",
   lane: "room",
@@ -78,10 +78,10 @@ const ofSnapshot = (verb: string): Told => ({
   ref: named("snapshot", "snapshot_id"),
 });
 const counted = (count: number): string => `${count} sandbox${count === 1 ? "" : "es"}`;
-/** Of what came of a fork or a restore: those that are missing. */
+/** Failed parts of a fork or a restore. */
 const missing = ({ failed }: Facts): string =>
   typeof failed === "number" && failed > 0 ? `, ${counted(failed)} failed` : "";
-/** What something is made of, or was turned back to. */
+/** Source of a new resource, or target of a rollback. */
 const asOf = (id: unknown): string => (text(id) === "" ? "" : ` as of ${text(id)}`);
 const ofDriveSpace = (sentence: string): Told => ({ type: "drive", lane: "room", say: () => sentence });
 const because = (sentence: string): Told => ({

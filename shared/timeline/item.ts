@@ -1,4 +1,4 @@
-/** Owns what an item of a room's timeline is. */
+/** Type of an item of a room's timeline. */
 import type { AuditRecord } from "../api/audit.ts";
 
 export const LANES = ["agent", "room", "egress", "ports"] as const;
@@ -20,14 +20,14 @@ export const TIMELINE_TYPES = [
 export type TimelineType = (typeof TIMELINE_TYPES)[number];
 
 export interface TimelineItem {
-  /** Of its record; null for what goes on. */
+  /** Sequence number of its record; null for a span in progress. */
   seq: number | null;
   lane: Lane;
   agent_id: string | null;
   kind: "span" | "mark";
   type: TimelineType;
   at: string;
-  /** The end of a span; null for a mark, and for what goes on. */
+  /** The end of a span; null for a mark, and for a span in progress. */
   until: string | null;
   outcome: AuditRecord["outcome"];
   /** One line, at most 200 characters. */

@@ -1,10 +1,10 @@
-/** Owns joining what has two marks to one span: a standby, and what ended it. Pure. */
+/** Joins two marks to one span: a standby, and its end. Pure. */
 import type { TimelineItem } from "./item.ts";
 import { DESTROYED, STANDBY } from "./words.ts";
 
 /**
- * The items, in the order in which they are given, with each standby as a span. One that is not over, as far as these items go, is a
- * span without an end; a resume whose standby is not among them stays a mark.
+ * The items, in the given order, with each standby as a span. A standby without an end among these items is a span without an end; a resume
+ * without its standby stays a mark.
  */
 export function pair(items: readonly TimelineItem[]): readonly TimelineItem[] {
   const inTime: { item: TimelineItem; index: number }[] = [];
@@ -13,7 +13,7 @@ export function pair(items: readonly TimelineItem[]): readonly TimelineItem[] {
   inTime.sort((a, b) => orderOf(a.item) - orderOf(b.item));
   const spans = new Map<number, TimelineItem>();
   const gone = new Set<number>();
-  /** By agent: where its standby is. */
+  /** By agent: the index of its open standby. */
   const open = new Map<string, number>();
   const end = (agentId: string, at: string) => {
     const begun = open.get(agentId);
@@ -30,7 +30,7 @@ export function pair(items: readonly TimelineItem[]): readonly TimelineItem[] {
       if (end(agent_id, at)) gone.add(index);
     } else if (isOf(item, "sandbox", DESTROYED.sandbox) || isOf(item, "sandbox", DESTROYED.failed)) end(agent_id, at);
     else if (item.type !== "standby") continue;
-    // What goes on now is told by the mark of its beginning, where that is among them.
+    // A standby in progress is already represented by the mark of its start, if that is among the items.
     else if (item.seq === null && open.has(agent_id)) gone.add(index);
     else {
       open.set(agent_id, index);
@@ -49,5 +49,5 @@ const isOfSpans = ({ type }: TimelineItem) => type === "standby" || type === "sa
 const isOf = (item: TimelineItem, type: TimelineItem["type"], words: string) =>
   item.type === type && item.title.startsWith(words);
 
-/** What goes on has no number, and comes last. */
+/** An item in progress has no number, and comes last. */
 const orderOf = ({ seq }: TimelineItem): number => seq ?? Number.MAX_SAFE_INTEGER;

@@ -1,19 +1,19 @@
 /**
- * Owns which records a query has to ask for, so that each of them becomes an item: what `typeOf` says, as lists of events. A page
- * is never empty because of what is left out.
+ * Selects the records of a query such that each becomes an item: the rules of `typeOf`, as lists of events. A page is never empty because
+ * of filtered records.
  */
 import { EVENTS } from "./events.ts";
 import type { TimelineType } from "./item.ts";
 
-/** Records of these events; those by which a person acted on the pages of the web are never asked for. */
+/** Events of the records to query; records of a person's actions on the pages of the web are always excluded. */
 export interface Selection {
-  /** Where nothing was waited for, and nothing denied. */
+  /** Events of calls that did not wait and were not denied. */
   done: string[];
-  /** Where the call waited, and nothing was denied. */
+  /** Events of calls that waited and were not denied. */
   waited: string[];
-  /** Where nothing was waited for, and it was denied. */
+  /** Events of calls that did not wait and were denied. */
   denied: string[];
-  /** Where the call waited, and was denied. */
+  /** Events of calls that waited and were denied. */
   waitedDenied: string[];
 }
 

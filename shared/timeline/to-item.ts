@@ -1,13 +1,13 @@
 /**
- * Owns what a room's timeline shows: one item for an audit record, or none. Pure, and without imports of code: the service makes
- * pages of it, and who follows the stream of events makes the same items.
+ * Maps an audit record to at most one item of a room's timeline. Pure, and without imports of code: the service makes pages of it, and
+ * subscribers of the event stream make the same items.
  */
 import type { AuditRecord } from "../api/audit.ts";
 import { EVENTS, type Facts } from "./events.ts";
 import type { TimelineItem, TimelineType } from "./item.ts";
 import { line } from "./words.ts";
 
-/** What of a record matters here. */
+/** The relevant fields of a record. */
 export type Recorded = Pick<
   AuditRecord,
   "seq" | "event" | "outcome" | "at" | "agent_id" | "source" | "status" | "error_code" | "duration_ms"
@@ -16,7 +16,7 @@ export type Recorded = Pick<
 const MOST_TO = 16;
 const TRACE_ID = /^[\da-f]{32}$/;
 
-/** Null for what only reads, for what a person did on the pages of the web, and for what is no event of a room. */
+/** Null for a read-only call, for a person's action on the pages of the web, and for an event outside of a room. */
 export function toItem(record: Recorded): TimelineItem | null {
   const type = typeOf(record);
   const told = EVENTS[record.event];
@@ -46,7 +46,7 @@ export function toItem(record: Recorded): TimelineItem | null {
   };
 }
 
-/** The type of a record's item; null for one that has none. `selection.ts` says the same for a query. */
+/** The type of a record's item; null if it has none. `selection.ts` has the same rules for a query. */
 export function typeOf({ event, outcome, source, details }: Recorded): TimelineType | null {
   const told = Object.hasOwn(EVENTS, event) ? EVENTS[event] : undefined;
   if (!told || source === "web") return null;
@@ -55,7 +55,7 @@ export function typeOf({ event, outcome, source, details }: Recorded): TimelineT
   return type !== null && outcome === "denied" ? "refusal" : type;
 }
 
-/** The record of a call says when the call began; one that nothing but time has made says when the thing was over. */
+/** The time of a call's record is the call's start; that of a record without a call is the end of the event. */
 function spanOf({ at, duration_ms, status }: Recorded): { at: string; until: string } {
   const ms = Date.parse(at);
   const duration = Math.round(duration_ms ?? 0);

@@ -1,4 +1,4 @@
-/** Owns what all pages of an agent have: its name, its sandbox in a line, and the tabs. Each tab is a file beside this one. */
+/** Frame of an agent's pages: its name, a summary of its sandbox, and the tabs. Each tab is a file in this folder. */
 
 import { useRef } from "preact/hooks";
 import { AGENT_PATTERN } from "../../../shared/ids.ts";
@@ -17,7 +17,7 @@ import { useTitle } from "../shell/title.ts";
 import { loadAgent } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
-/** The first is what an agent's own path shows. */
+/** The first is the page at the agent's own path. */
 const TABS: readonly { path: string; name: string; load: Load<TabProps> }[] = [
   { path: "", name: "Overview", load: () => import("./overview.tsx") },
   { path: "commands", name: "Commands", load: () => import("./commands.tsx") },

@@ -1,6 +1,6 @@
 /**
- * Owns doing at a page that only looks what a key may: by a ticket, which a command makes and a person pastes. It is kept in memory
- * only. And how one leaves again what takes every key.
+ * Form for acting on a read-only page with the rights of a key: by a ticket, which a command creates and the user pastes. The ticket is
+ * kept in memory only. Also the way to leave a view that captures every key.
  */
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
@@ -11,21 +11,21 @@ import { visible } from "../parts/text.tsx";
 /** So often in a row, Esc leaves: one alone is typed. */
 const ESCAPES = 3;
 const ESCAPES_MS = 1000;
-/** What a subprotocol and a query may be made of, and so a ticket. */
+/** Characters allowed in a subprotocol and a query, and so in a ticket. */
 const TICKET = /^[\w-]{8,256}$/;
 
 export interface TicketForm {
   name: string;
-  /** What the page says of it, and the command that makes one. */
+  /** The page's explanation, and the command that creates a ticket. */
   about: string;
   words: readonly string[];
-  /** What the ticket begins with, and which of the command's lines it is on. */
+  /** Prefix of the ticket, and the line of the command's output that has it. */
   prefix: string;
   line: string;
   ticket: Signal<string>;
   why: Signal<string | null>;
   field: RefObject<HTMLInputElement | null>;
-  /** `button` is the one that was pressed. */
+  /** `button` is the pressed button. */
   begin(ticket: string, button: HTMLElement | null): void;
   children: ComponentChildren;
 }

@@ -1,4 +1,4 @@
-/** Owns the output of one command as it is seen: followed while it runs, and why nothing more comes when it has ended. */
+/** The output of one command: followed while it runs; after its end, the reason why no more output arrives. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { executionGet } from "../../../shared/api/executions.ts";
@@ -48,7 +48,7 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
           seen();
           return event.type === "exit";
         },
-        // What a command printed first is not kept for ever: it is read from the oldest piece that is.
+        // The first output of a command may be dropped: reading starts at the oldest retained piece.
         async heal(code) {
           if (code !== "history_gone") return false;
           const { oldest_seq } = await get<typeof executionGet>(path, {}, left.signal);
@@ -127,7 +127,7 @@ function endWords({ exit_code, signal, timed_out, oom }: Told): string {
   return `It ended with exit code ${exit_code}.${memory}`;
 }
 
-/** What happens between two frames is shown at once. */
+/** Updates between two frames are drawn together. */
 function perFrame(show: () => void): () => void {
   let isScheduled = false;
   return () => {

@@ -1,4 +1,4 @@
-/** Owns one command, opened: what was run, how it ended, and its output where that is still kept. */
+/** One opened command: its command line, its result, and its output if it is still retained. */
 import { useEffect, useRef } from "preact/hooks";
 import { Copy, Empty, Line } from "../parts/parts.tsx";
 import { Clock, Foreign, sizeText, visible } from "../parts/text.tsx";
@@ -8,7 +8,7 @@ import { RunEnd, Took } from "./run-table.tsx";
 import type { Run } from "./runs.ts";
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 
-/** What is longer is a program, and is copied rather than read here. */
+/** Longer commands are programs, to be copied rather than read here. */
 const MOST = 1500;
 
 export function Opened({ execId, run, room, agentId, sandbox }: TabProps & { execId: string; run: Run | undefined }) {

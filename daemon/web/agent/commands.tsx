@@ -1,4 +1,4 @@
-/** Owns the page of an agent's commands: those that run and those that ran, and the output of the one that is opened. */
+/** The page of an agent's commands: running and past ones, and the output of the opened one. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -18,7 +18,7 @@ import { horizonOf, isOfCommands, mergeRuns, type Run, withRunning } from "./run
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 
 const PAGE = 200;
-/** Of beginnings and of ends; what is older is in the audit. */
+/** Of starts and of ends; older ones are in the audit. */
 const MOST = 1000;
 
 export default function Commands({ room, agentId, sandbox }: TabProps) {
@@ -55,7 +55,7 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
   useEffect(() => runs.again(), [sandbox?.sandbox_id, sandbox?.state]);
   const running = (roomNow.value?.commands ?? []).filter(({ agent_id }) => agent_id === agentId);
   const runningIds = running.map(({ exec_id }) => exec_id).join(" ");
-  // The sandbox knows more of a command that has started or ended.
+  // The sandbox has more details of a command that has started or ended.
   useEffect(() => runs.again(), [runningIds]);
   return (
     <Shown of={runs} rows={6}>

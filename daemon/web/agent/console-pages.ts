@@ -1,6 +1,6 @@
 /**
- * Owns reading a log backwards that the service reads only forwards, by byte offsets: its end is found by halving, and older parts are
- * those before the first one that is there.
+ * Reads a log backwards although the service reads it only forwards, by byte offsets: the end is found by binary search, and older parts
+ * are read before the oldest loaded one.
  */
 import { LOG_ANSWER_BYTES } from "../../../shared/console-log.ts";
 
@@ -9,11 +9,11 @@ export interface LogLine {
   line: string;
 }
 
-/** What is asked of the service: whole lines from an offset on. What was dropped before it is skipped. */
+/** Request to the service: whole lines from an offset on. Dropped lines before it are skipped. */
 export type AskLog = (after: number, limit: number) => Promise<{ items: LogLine[]; next_after: number }>;
 
 export interface LogPart {
-  /** Byte offset of the first line, and of what follows the last. */
+  /** Byte offsets of the first line, and of the end of the last. */
   from: number;
   to: number;
   lines: LogLine[];
@@ -24,7 +24,7 @@ export interface LogPart {
 /** Most lines of an answer. */
 const LIMIT = 1000;
 const PART_BYTES = 64 * 1024;
-/** More than a log ever keeps: two segments of a MiB each and what was written at once. */
+/** More than a log ever has: two segments of a MiB each and the last write. */
 const FIRST_STEP = 64 * 1024;
 /** Lines of one character are many in a part. */
 const MOST_ANSWERS = 40;
@@ -48,12 +48,12 @@ export async function readBefore(ask: AskLog, part: Pick<LogPart, "from">): Prom
   return await readPart(ask, begin, Math.max(begin, part.from - PART_BYTES), part.from);
 }
 
-/** What came after a part. */
+/** The lines after a part. */
 export async function readAfter(ask: AskLog, { to }: Pick<LogPart, "to">): Promise<LogPart> {
   return { ...(await readPart(ask, to, to, Number.POSITIVE_INFINITY)), from: to };
 }
 
-/** Somewhere in the last part of the log: beyond `known`, at which it goes on. */
+/** An offset near the log's end. At `known`, lines still follow. */
 async function findEnd(ask: AskLog, known: number): Promise<number> {
   const isBefore = async (offset: number) => (await ask(offset, 1)).items.length > 0;
   let low = known;
@@ -81,7 +81,7 @@ async function readPart(ask: AskLog, begin: number, from: number, until: number)
     next = answer.next_after;
     if (!isFull(answer, asked)) break;
   }
-  // Who begins in the middle of a line has the rest of it first.
+  // A read from the middle of a line starts with the rest of that line.
   const whole = from > begin && lines.length > 1 ? lines.slice(1) : lines;
   return { from: whole[0]?.offset ?? from, to: Math.min(next, until), lines: whole, isFirst: from <= begin };
 }

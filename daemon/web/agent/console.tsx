@@ -1,4 +1,4 @@
-/** Owns the page of a guest's console: what its kernel and its agent printed, the newest part first. */
+/** The page of a guest's console: output of its kernel and its agent, the newest part first. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Problem } from "../../../shared/api/errors.ts";
@@ -16,7 +16,7 @@ const SOURCES = [
   ["console", "all"],
   ["agent", "its agent's lines"],
 ] as const;
-/** A kernel prints no longer ones; what a guest does, is cut. */
+/** A kernel prints no longer lines; longer ones of a guest are truncated. */
 const LONGEST_LINE = 4000;
 
 export default function Console({ room, agentId, sandbox }: TabProps) {

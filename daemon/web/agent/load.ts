@@ -1,4 +1,4 @@
-/** Owns finding what the pages of an agent are about: its room, and its sandbox. */
+/** Loads the room and the sandbox of an agent's pages. */
 import type { agentList } from "../../../shared/api/fabric.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import type { SandboxRecord, sandboxGet, sandboxList } from "../../../shared/api/sandboxes.ts";
@@ -6,7 +6,7 @@ import { get, part, Refused } from "../data/api.ts";
 import { auditOf, loadRoom } from "../room/load.ts";
 
 const PAGE = 1000;
-/** Agents and ended sandboxes of a room beyond this many pages are not searched. */
+/** Limit of searched pages of a room's agents and destroyed sandboxes. */
 const MOST_PAGES = 5;
 
 export interface Agent {
@@ -34,7 +34,7 @@ export async function loadAgent(roomId: string, agentId: string, signal: AbortSi
   }
 }
 
-/** The agent among those that are in the room. */
+/** The agent among the agents of the room. */
 export async function findPresent(roomId: string, agentId: string, signal: AbortSignal) {
   let cursor: string | null = null;
   for (let pages = 0; pages < MOST_PAGES; pages++) {

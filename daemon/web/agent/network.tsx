@@ -1,4 +1,4 @@
-/** Owns the page of a sandbox's network: where it connected to and where it was refused, beside the list of what it may. */
+/** The page of a sandbox's network: its connections and refusals, next to its allowlist. */
 import { useSignal } from "@preact/signals";
 import type { egressGet, sandboxNetwork } from "../../../shared/api/egress.ts";
 import { get, part } from "../data/api.ts";
@@ -16,7 +16,7 @@ const SHOWN = [
   ["refused", "refused"],
   ["allowed", "allowed"],
 ] as const;
-/** So many lines to copy are enough at once. */
+/** Maximum of lines to copy. */
 const MOST_LINES = 5;
 
 export default function Network({ room, agentId, sandbox }: TabProps) {

@@ -1,6 +1,6 @@
 /**
- * Owns the text of a command's output: bytes of two streams in pieces, as lines. Sequences that a terminal would obey are left out, and
- * what is older than the newest 5 MB or 50,000 lines is.
+ * The text of a command's output: bytes of two streams in pieces, as lines. Escape sequences for terminals are removed, and only the newest
+ * 5 MB or 50,000 lines are kept.
  */
 
 export type Stream = "stdout" | "stderr";
@@ -14,9 +14,9 @@ export interface Line {
 
 export const MOST_LINES = 50_000;
 export const MOST_CHARACTERS = 5_000_000;
-/** A longer line goes on in the next. */
+/** A longer line is continued on the next. */
 export const LONGEST_LINE = 4000;
-/** What was let go is taken out of the list in such portions: each costs a copy of what stays. */
+/** Dropped lines are removed from the list in batches of this size: each removal copies the rest. */
 const PORTION = 5000;
 
 export class Output {
@@ -26,16 +26,16 @@ export class Output {
   #gone = 0;
   #characters = 0;
   #begun = 0;
-  /** What was let go. */
+  /** Dropped lines and bytes. */
   readonly left = { lines: 0, bytes: 0 };
-  /** What came before it was not kept by the sandbox. */
+  /** Earlier output is no longer retained by the sandbox. */
   isCut = false;
 
   get length(): number {
     return this.#lines.length - this.#gone;
   }
 
-  /** By its place in what is kept. */
+  /** By its index among the kept lines. */
   at(index: number): Line | undefined {
     return this.#lines[this.#gone + index];
   }
@@ -49,7 +49,7 @@ export class Output {
     this.#letGo();
   }
 
-  /** What was cut in the middle of a character is shown as such. */
+  /** A character that is truncated in the middle is shown as invalid. */
   end(): void {
     for (const stream of ["stdout", "stderr"] as const) {
       const reader = this.#streams[stream];
@@ -83,7 +83,7 @@ export class Output {
       this.#characters -= line.text.length;
       this.left.lines++;
       this.left.bytes += line.text.length + 1;
-      // What still comes of it begins a line of its own.
+      // Its remaining text starts a new line.
       for (const reader of Object.values(this.#streams)) if (reader.open === line) reader.open = null;
     }
     if (this.#gone < PORTION) return;
@@ -102,11 +102,11 @@ type State = "text" | "escape" | "sequence" | "string" | "charset";
  *                         └─ ( ) and the like ──▶ charset ──one character──▶ text
  */
 class Reader {
-  /** The line that goes on. */
+  /** The unfinished line. */
   open: Line | null = null;
   readonly #decoder = new TextDecoder();
   #state: State = "text";
-  /** A carriage return came, and what follows it is not known yet. */
+  /** A carriage return was read, and the next character is not known yet. */
   #isReturned = false;
 
   *read(bytes: Uint8Array): Generator<{ text: string; isEnd: boolean }> {
@@ -117,13 +117,13 @@ class Reader {
     yield* this.#pieces(this.#decoder.decode());
   }
 
-  /** Characters are looked at one by one only from an ESC to its sequence's end. */
+  /** Characters are examined one by one only from an ESC to the end of its sequence. */
   *#pieces(text: string): Generator<{ text: string; isEnd: boolean }> {
     let from = 0;
     for (let at = 0; at < text.length; ) {
       if (this.#state !== "text") {
         const character = text[at] ?? "";
-        // A line's end ends what nobody ended: else all that follows would be left out.
+        // A line end also ends an unterminated sequence: otherwise all further text would be dropped.
         if (character === "\n") this.#state = "text";
         else {
           this.#step(character);
@@ -134,7 +134,7 @@ class Reader {
       }
       if (this.#isReturned) {
         this.#isReturned = false;
-        // Of `\r\n` it is a part; alone it would have the line written over, which would hide what was there.
+        // It is part of `\r\n`; alone it would overwrite the line, which would hide earlier text.
         if (text[at] !== "\n" && this.open) yield { text: "", isEnd: true };
       }
       const end = nextOf(text, at);

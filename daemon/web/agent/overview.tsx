@@ -1,4 +1,4 @@
-/** Owns an agent's first page: what its sandbox is, what it does now, and what happened last. */
+/** An agent's first page: its sandbox, its current activity, and its latest events. */
 
 import { useEffect } from "preact/hooks";
 import type { executionList } from "../../../shared/api/executions.ts";
@@ -79,7 +79,7 @@ function Now({ room, agentId, sandbox }: TabProps) {
     },
     (record) => /^(?:message\.(?:sent|read|acked)|barrier\.|exec\.(?:started|finished|killed))/.test(record.event),
   );
-  // Of an active room only, where it is shown.
+  // Only of an active room, while it is shown.
   useEffect(() => roomNow.subscribe((state) => (state ? now.again() : undefined)), [room.room_uid]);
   return (
     <>

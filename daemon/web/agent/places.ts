@@ -1,14 +1,14 @@
-/** Owns which entry of an egress list would let a sandbox connect to what it was refused, and the line that puts it there. */
+/** The egress entry that would allow a refused connection, and the command line that adds it. */
 import type { SandboxNetwork } from "../../../shared/api/egress.ts";
 
 export type Destination = SandboxNetwork["items"][number];
 
-/** The names come from the guest: what is none is offered in no command line. */
+/** The names come from the guest: an invalid one is not offered in a command line. */
 const NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/i;
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 const IPV6 = /^[0-9a-f:]*:[0-9a-f:.]*$/i;
 
-/** Null where no entry would help, or what was asked for is no name. */
+/** Null if no entry would help, or if the target is not a valid name. */
 export function entryFor({ host, ip, port, allowed, reason }: Destination): string | null {
   if (allowed || reason !== "not_listed") return null;
   const end = port === null ? "" : `:${port}`;
@@ -18,7 +18,9 @@ export function entryFor({ host, ip, port, allowed, reason }: Destination): stri
   return IPV6.test(ip) ? (end ? `[${ip}]${end}` : ip) : null;
 }
 
-/** The words of a line that sets the whole list: what is allowed now as well; refused where somebody else has changed it meanwhile. */
+/**
+ * The words of a command line that sets the whole list, including its current entries; it fails if the list was changed in the meantime.
+ */
 export function allowWords(
   { room, agent, list, revision }: { room: string; agent: string; list: readonly string[]; revision: number },
   entry: string,

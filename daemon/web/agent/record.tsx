@@ -1,4 +1,4 @@
-/** Owns the page of a sandbox's record as the API has it, of its snapshots, and of the agent's sandboxes before it. */
+/** The page of a sandbox's API record, of its snapshots, and of the agent's previous sandboxes. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
 import { useLoaded } from "../data/resource.ts";

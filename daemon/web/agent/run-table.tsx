@@ -1,4 +1,4 @@
-/** Owns the table of an agent's commands. */
+/** The table of an agent's commands. */
 import { type Look, State } from "../parts/parts.tsx";
 import { Clock, Foreign, Since, sizeText, spanText } from "../parts/text.tsx";
 import type { Run } from "./runs.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns the list of an agent's commands: those that run and those that the sandbox keeps, and those that only the audit knows of. A
- * command is known by its exec_id; a call that was refused has none, and is a row of its own.
+ * The list of an agent's commands: running ones, those that the sandbox retains, and those that only the audit has. A command is identified
+ * by its exec_id; a refused call has none, and is a separate row.
  */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { ExecutionRecord } from "../../../shared/api/executions.ts";
@@ -31,7 +31,7 @@ export const isOfCommands = ({ event }: Pick<AuditRecord, "event">) =>
 /** The newest first. */
 export function mergeRuns(kept: readonly ExecutionRecord[], told: readonly AuditRecord[]): Run[] {
   const runs = new Map<string, Run>();
-  // The record of an end knows more than that of a beginning, and the sandbox itself more than both.
+  // The record of an end has more details than that of a start, and the sandbox's own more than both.
   const ends = told.filter(({ event }) => event === "exec.finished");
   const beginnings = told.filter(({ event }) => event === "exec.started");
   for (const record of [...beginnings, ...ends]) {
@@ -113,7 +113,7 @@ function commandOf({ command, argv, told_argv }: AuditRecord["details"]): string
 const textOf = (value: unknown) => (typeof value === "string" ? value : null);
 const numberOf = (value: unknown) => (typeof value === "number" ? value : null);
 
-/** What is older than this may be incomplete: of one of the two lists there is more. */
+/** Entries older than this may be incomplete: one of the two lists has more pages. */
 export function horizonOf(pages: readonly { items: readonly AuditRecord[]; next_cursor: string | null }[]): number {
   return Math.max(
     Number.NEGATIVE_INFINITY,

@@ -1,4 +1,4 @@
-/** Owns what a sandbox is, in words: its state and why, what it was made of, what it may, and when it ends. */
+/** Description of a sandbox: its state and the reason, its source, its permissions, and its end. */
 
 import { type ComponentChildren, Fragment } from "preact";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";

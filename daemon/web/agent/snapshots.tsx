@@ -1,4 +1,4 @@
-/** Owns what is said of an agent's snapshots: which came from which, what each takes, and for how long its sandbox stood still. */
+/** An agent's snapshots: their ancestry, their size, and how long each paused its sandbox. */
 import type { SnapshotRecord, snapshotList } from "../../../shared/api/snapshots.ts";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -39,7 +39,7 @@ export function Snapshots({ room, agentId, sandbox }: TabProps) {
   );
 }
 
-/** `at`: the one that its sandbox has come from, or that was taken of it last. */
+/** `at`: the snapshot that its sandbox was made from, or the last one taken of it. */
 function Table({ items, at }: { items: readonly SnapshotRecord[]; at: string | null }) {
   return (
     <div class="scroll">

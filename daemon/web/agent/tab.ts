@@ -1,4 +1,4 @@
-/** Owns what a page of an agent is given. */
+/** Props of an agent's pages. */
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
 import { part } from "../data/api.ts";
@@ -6,7 +6,7 @@ import { part } from "../data/api.ts";
 export interface TabProps {
   room: RoomRecord;
   agentId: string;
-  /** The live one, else the last that ended; null where none is known. */
+  /** The live one, otherwise the last destroyed one; null if none is known. */
   sandbox: SandboxRecord | null;
 }
 
@@ -14,6 +14,6 @@ export interface TabProps {
 export const sandboxPath = ({ room_id, sandbox_id }: SandboxRecord) =>
   `/v1/rooms/${part(room_id)}/sandboxes/${part(sandbox_id)}`;
 
-/** Whether there is anything to ask of it. */
+/** Whether it exists, so that its API can be called. */
 export const isThere = (sandbox: SandboxRecord | null): sandbox is SandboxRecord =>
   sandbox !== null && sandbox.state !== "destroyed";

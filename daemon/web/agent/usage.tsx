@@ -1,4 +1,4 @@
-/** Owns the page of what an agent uses: now, and in this month. */
+/** The page of an agent's usage: now, and in this month. */
 import type { sandboxMetrics } from "../../../shared/api/sandboxes.ts";
 import type { topGet } from "../../../shared/api/top.ts";
 import type { UsageTotals, usage } from "../../../shared/api/usage.ts";

@@ -1,4 +1,4 @@
-/** Owns what is said of an agent's waits: what it waits for, and who waits for it. */
+/** An agent's waits, and the agents that wait for it. */
 
 import type { roomWaits, Wait } from "../../../shared/api/overview.ts";
 import { get, part } from "../data/api.ts";
@@ -12,7 +12,7 @@ export type Waits = Awaited<ReturnType<typeof loadWaits>>;
 export const loadWaits = (roomId: string, signal: AbortSignal) =>
   get<typeof roomWaits>(`/v1/rooms/${part(roomId)}/waits`, {}, signal);
 
-/** So many are named in a line. */
+/** Maximum of names in a line. */
 const MOST_NAMED = 5;
 
 export function WaitsOf({ waits, room, agent }: { waits: Waits; room: string; agent: string }) {

@@ -1,4 +1,4 @@
-/** Owns how what a sandbox is, and how a command ended, is said in words. */
+/** Texts for the properties of a sandbox and the end of a command. */
 import type { ExitCause, SandboxRecord, StartMode } from "../../../shared/api/sandboxes.ts";
 
 const STARTS: Record<StartMode, string> = {

@@ -1,4 +1,4 @@
-/** Owns the page of the audit: what it says in a sentence, the records that fit the filters of the address, and one of them opened. */
+/** The page of the audit: a summary in a sentence, the records that match the filters of the address, and an opened record. */
 import type { orgAuditSummary } from "../../../shared/api/audit.ts";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -24,7 +24,7 @@ export default function Audit() {
   const filters = filtersOf(query);
   const opened = query.get("open");
   const key = JSON.stringify(apiQuery(filters));
-  // Asked for once: it goes through all there is, and what comes is told by the list.
+  // Loaded once: it covers all records so far, and the list shows new ones.
   const summary = useLoaded(`summary ${key}`, (signal) =>
     get<typeof orgAuditSummary>("/v1/orgs/self/audit/summary", apiQuery(filters), signal),
   );

@@ -1,4 +1,4 @@
-/** Owns the filters as they are seen: a chip each, which is taken away by a press, and the line by which another is put on. */
+/** The filters as chips, which a press removes, and the input that adds another. */
 import { useSignal } from "@preact/signals";
 import type { TargetedMouseEvent } from "preact";
 import { fieldMoment, zoneWords } from "../parts/field-time.ts";
@@ -36,7 +36,7 @@ export function Chips({
   known,
 }: {
   filters: Filters;
-  /** What there is to be asked for, as far as it is known. */
+  /** Known values to suggest. */
   known: Partial<Record<Field, readonly string[]>>;
 }) {
   const field = useSignal<Field>("event");
@@ -53,12 +53,12 @@ export function Chips({
   };
   const takeLast = (event: KeyboardEvent) => {
     const last = set.at(-1);
-    // A moment that is typed in part is an empty value, and a key that is held was meant for what has been typed.
+    // A partly typed time is an empty value, and a held key was meant for the typed text.
     if (event.key !== "Backspace" || event.repeat || isMoment(field.value) || !last) return;
     if ((event.currentTarget as HTMLInputElement).value === "") setQuery({ [last]: null });
   };
   const take = (each: Field, { currentTarget, detail }: TargetedMouseEvent<HTMLElement>) => {
-    // By the keyboard: it goes on at the next chip.
+    // By the keyboard: the focus moves to the next chip.
     if (detail === 0) {
       const next = currentTarget.closest("li")?.nextElementSibling?.querySelector("button");
       (next ?? currentTarget.closest("search")?.querySelector<HTMLElement>("[data-search]"))?.focus();
@@ -147,7 +147,7 @@ export function Chips({
   );
 }
 
-/** What a field of local time has, as the API takes it; null where it is none. */
+/** Value of a local time field, as the API takes it; null if it is invalid. */
 function inUtc(text: string): string | null {
   const at = fieldMoment(text, isUtc.value);
   return Number.isNaN(at) ? null : new Date(at).toISOString();

@@ -1,13 +1,13 @@
-/** Owns taking in an export as it comes, up to what a page may hold. */
+/** Collects an export as it arrives, up to the limit of a page. */
 
-/** What a tab keeps in its memory for a file. */
+/** Memory that a tab may use for a file. */
 export const MOST_BYTES = 50 * 1024 ** 2;
 
 export type Collected =
   | { is: "whole"; parts: Uint8Array<ArrayBuffer>[]; bytes: number }
   | { is: "too-long" | "broken" };
 
-/** The service says at its end that an export broke off; one that is cut within a line is broken, too. */
+/** The service reports at the end that an export was aborted; one that is truncated within a line is broken, too. */
 export async function collect(
   stream: ReadableStream<Uint8Array<ArrayBuffer>> | null,
   most: number,
@@ -31,7 +31,7 @@ export async function collect(
   return endsWell(parts) ? { is: "whole", parts, bytes } : { is: "broken" };
 }
 
-/** Of the last line as much as tells a record from an error. */
+/** Enough of the last line to distinguish a record from an error. */
 const TAIL_BYTES = 300;
 
 function endsWell(parts: readonly Uint8Array[]): boolean {

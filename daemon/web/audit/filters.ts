@@ -1,4 +1,4 @@
-/** Owns the filters of the audit's page: as the address has them, as the API and the command line take them, and whether a record fits. Pure. */
+/** The filters of the audit's page: in the address, for the API and the command line, and for matching a record. Pure. */
 import type { OUTCOMES as AllOutcomes, SOURCES as AllSources, AuditRecord } from "../../../shared/api/audit.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 
@@ -23,11 +23,11 @@ export const SOURCES = ["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler
 
 export interface Filters {
   by: Partial<Record<Field, string>>;
-  /** Whether what is of nothing but looking is shown too. */
+  /** Whether read-only calls are shown too. */
   hasReads: boolean;
 }
 
-/** Longer ones are none that the service would take. */
+/** The service accepts no longer values. */
 const LONGEST = 128;
 
 export function filtersOf(query: URLSearchParams): Filters {
@@ -39,7 +39,7 @@ export function filtersOf(query: URLSearchParams): Filters {
   return { by, hasReads: isNamed(by) || query.get("reads") === "shown" };
 }
 
-/** One record, or those of one request or trace, are told whatever they are. */
+/** A single record, or those of one request or trace, are always shown. */
 export const isNamed = ({ audit_id, request_id, trace_id }: Filters["by"]): boolean =>
   [audit_id, request_id, trace_id].some((each) => each !== undefined);
 
@@ -95,12 +95,12 @@ const OPTIONS: Record<Field, string> = {
   until: "--until",
 };
 
-/** The words of a line that asks for the same. */
+/** The words of a command line with the same filters. */
 export function commandWords(verb: readonly string[], { by, hasReads }: Filters): string[] {
   const options = FIELDS.flatMap((field) => {
     const value = by[field];
     if (value === undefined) return [];
-    // What begins with a dash would be an option itself.
+    // A value with a leading dash would be parsed as an option.
     return value.startsWith("-") ? [`${OPTIONS[field]}=${value}`] : [OPTIONS[field], value];
   });
   return [...verb, "--org", ...options, ...(hasReads ? [] : ["--no-reads"])];

@@ -1,4 +1,4 @@
-/** Owns one record, opened: every field of it, and the ways to what belongs to it. */
+/** One opened record: all its fields, and links to related resources. */
 
 import { useEffect, useRef } from "preact/hooks";
 import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
@@ -12,10 +12,10 @@ import { Ago, Clock, Foreign, spanText } from "../parts/text.tsx";
 import { setQuery } from "../shell/router.ts";
 import { rowId } from "./rows.tsx";
 
-/** Where it covers the page, as audit.css has it, nothing beneath is reached. */
+/** While it covers the page (audit.css), the content beneath is inert. */
 const COVERS = matchMedia("(max-width: 1100px)");
 
-/** `known` is it where the list has it. */
+/** `known` is the record, if the list has it. */
 export function OpenRecord({ id, known }: { id: string; known: AuditRecord | undefined }) {
   const place = useRef<HTMLDialogElement>(null);
   const found = useLoaded(`record ${id} ${known === undefined}`, async (signal) => {

@@ -1,4 +1,4 @@
-/** Owns the records that the page has: pages of them as one scrolls, and what is heard meanwhile. */
+/** The records of the page: loaded page by page on scrolling, and received from the stream in the meantime. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { orgAuditList } from "../../../shared/api/audit.ts";
@@ -14,15 +14,15 @@ const PATH = "/v1/orgs/self/audit";
 
 interface Known extends Kept {
   key: string;
-  /** Where the next page begins; undefined: nothing was answered yet; null: there is no more. */
+  /** Start of the next page; undefined: no answer yet; null: there are no more pages. */
   cursor: string | null | undefined;
   problem: Problem | null;
 }
 
 export interface Records extends Known {
-  /** Asks for the next page, unless it is on its way. */
+  /** Requests the next page, unless a request is in flight. */
   more(): void;
-  /** Says whether one sees the newest. */
+  /** Reports whether the newest record is visible. */
   look(isTop: boolean): void;
 }
 
@@ -43,7 +43,7 @@ export function useRecords(key: string, filters: Filters): Records {
     };
     const page = async (cursor?: string | null) => {
       const answer = await get<typeof orgAuditList>(PATH, { ...apiQuery(filters), limit: PAGE, cursor }, signal);
-      // To read so many takes long enough: they are drawn in a turn of their own.
+      // Parsing that many takes long enough: they are drawn in a separate turn.
       await turn();
       signal.throwIfAborted();
       return answer;
@@ -82,7 +82,7 @@ export function useRecords(key: string, filters: Filters): Records {
         set({ ...withOlder(state.peek(), items), cursor: next_cursor, problem: null });
       });
     };
-    /** What is heard before the first answer is there. */
+    /** Records received before the first answer. */
     let heard: Parameters<Parameters<typeof listen>[0]>[0] & object = [];
     const stop = listen((records) => {
       if (records === null) {
@@ -95,7 +95,7 @@ export function useRecords(key: string, filters: Filters): Records {
       if (state.peek().cursor === undefined) heard = [...heard, ...fitting];
       else set(withHeard(state.peek(), fitting, isAtTop.current));
     });
-    // What did not answer may be back.
+    // An unresponsive service may be back.
     const stopLive = liveState.subscribe((is) => {
       if (is === "live" && state.peek().key === key && state.peek().problem?.status === 0) void next();
     });

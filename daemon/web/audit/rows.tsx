@@ -1,4 +1,4 @@
-/** Owns the list of records: a line each, of which only those that are seen are in the page. */
+/** The list of records: a line each, with only the visible ones in the page. */
 
 import { Component } from "preact";
 import { useRef } from "preact/hooks";
@@ -52,7 +52,7 @@ interface RowProps {
   isOpen: boolean;
 }
 
-/** Records do not change: a row is made anew only where it moves, or is opened. */
+/** Records are immutable: a row is re-rendered only if it moves or is opened. */
 class Row extends Component<RowProps> {
   override shouldComponentUpdate({ record, n, top, isOpen }: RowProps): boolean {
     const { props } = this;

@@ -1,4 +1,4 @@
-/** Owns how records that are heard join those that are shown: each once, the newest first. Pure. */
+/** Merges received records into the shown ones: each once, the newest first. Pure. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
 /** More are not kept: by then it is filters that are wanted, or the export. */
@@ -7,7 +7,7 @@ export const MOST_RECORDS = 50_000;
 export interface Kept {
   /** The newest first. */
   shown: readonly AuditRecord[];
-  /** Heard while one looked at older ones; the newest first. */
+  /** Received while the user looked at older ones; the newest first. */
   fresh: readonly AuditRecord[];
   /** Whether older ones were let go of. */
   isCut: boolean;
@@ -15,7 +15,7 @@ export interface Kept {
 
 export const NONE: Kept = { shown: [], fresh: [], isCut: false };
 
-/** `heard` has the newest last. At the top they are shown at once, else they wait. */
+/** `heard` has the newest last. At the top they are shown immediately, otherwise they wait. */
 export function withHeard(kept: Kept, heard: readonly AuditRecord[], isAtTop: boolean): Kept {
   const last = kept.fresh[0]?.seq ?? kept.shown[0]?.seq ?? 0;
   const newer = heard.filter(({ seq }) => seq > last).reverse();
@@ -24,15 +24,15 @@ export function withHeard(kept: Kept, heard: readonly AuditRecord[], isAtTop: bo
   return newer.length > 0 ? cut({ ...kept, fresh }) : kept;
 }
 
-/** A page that was asked for, which is older than all that is shown. */
+/** A loaded page, which is older than all shown records. */
 export function withOlder(kept: Kept, page: readonly AuditRecord[]): Kept {
   const oldest = kept.shown.at(-1)?.seq ?? Number.POSITIVE_INFINITY;
   return cut({ ...kept, shown: [...kept.shown, ...page.filter(({ seq }) => seq < oldest)] });
 }
 
 /**
- * The first page, asked for anew since some were not heard. Where it does not reach what is shown, it takes its place, and
- * null is answered: what follows it is to be asked for, too.
+ * The first page, reloaded since some records were missed. If it does not reach the shown ones, it replaces them, and null is returned: the
+ * pages after it have to be loaded, too.
  */
 export function withMissed(kept: Kept, page: readonly AuditRecord[], isAtTop: boolean): Kept | null {
   const last = kept.fresh[0]?.seq ?? kept.shown[0]?.seq ?? 0;

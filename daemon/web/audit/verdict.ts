@@ -1,6 +1,6 @@
 /**
- * Owns what is known of the chain of records: whether it was found whole, up to where, and when. A short one is verified as the page is
- * opened; of a long one the last verdict that this browser has heard is shown, until somebody asks.
+ * State of the audit chain's verification: whether it is intact, up to which record, and when it was checked. A short chain is verified
+ * when the page is opened; for a long one the last verdict in this browser is shown, until the user requests a new one.
  */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -19,7 +19,7 @@ export interface Chain {
   ask(): void;
 }
 
-/** The service reads so many in about a second, and lets others have their turn meanwhile. */
+/** The service reads this many records in about a second, with yields to other work. */
 const MOST_BY_ITSELF = 20_000;
 const AUDIT = "/v1/orgs/self/audit";
 

@@ -1,9 +1,9 @@
-/** Owns what is said of the chain of records: in a line beside the summary, and in full below. */
+/** Texts about the chain of records: a line next to the summary, and details below. */
 import { Line, State, Trouble } from "../parts/parts.tsx";
 import { Clock, countText } from "../parts/text.tsx";
 import type { Chain, Verdict } from "./verdict.ts";
 
-/** Beside the summary: there from the first moment, so that nothing jumps. */
+/** Next to the summary: present from the start, so that the layout does not shift. */
 export function ChainLine({ verdict, isAsking, problem }: Chain) {
   return (
     <p class="chain-line">

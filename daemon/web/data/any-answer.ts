@@ -1,8 +1,8 @@
-/** Owns asking for what is answered whatever its status. Apart from what every page loads. */
+/** Requests a resource whose answer is valid with any status. Separate from the code that every page loads. */
 import type { Operation, OutputOf } from "../../../shared/api/contract.ts";
 import { once, Refused, UNREACHABLE } from "./api.ts";
 
-/** What the service answers whatever its status, as by what tells how it is. Throws Refused where something else answers, or nothing. */
+/** The service's answer with any status, such as a health report. Throws Refused if the answer is not JSON, or if there is none. */
 export async function getAny<Op extends Operation>(path: string, signal?: AbortSignal): Promise<OutputOf<Op>> {
   const response = await once(path, { Accept: "application/json" }, signal);
   const answer = await response.json().catch(() => null);

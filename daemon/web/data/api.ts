@@ -1,14 +1,14 @@
-/** Owns asking the API from a page: reading only, as the person whose session the browser has. */
+/** API client of the pages: read-only, as the person of the browser's session. */
 import { signal } from "@preact/signals";
 import type { Operation, OutputOf } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
-/** Why nothing more is answered: nobody is signed in any more. Null while somebody is. */
+/** Why no more calls are answered: the session has ended. Null while it is valid. */
 export const signedOut = signal<Problem | null>(null);
 
-/** The most that a page waits for before it says that it was told to wait. */
+/** The longest Retry-After that a page waits for; a longer one is reported to the user. */
 const LONGEST_WAIT_SECONDS = 5;
 
 export class Refused extends Error {
@@ -51,7 +51,7 @@ export async function get<Op extends Operation>(
   return (await response.json()) as OutputOf<Op>;
 }
 
-/** Throws Refused, and what `signal` was ended with. Told to wait for a short while, it waits, once. */
+/** Throws Refused, and the reason of `signal`. Waits and retries once if a short Retry-After was returned. */
 export async function ask(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
   const first = await once(path, headers, signal);
   if (first.ok) return first;
@@ -63,7 +63,7 @@ export async function ask(path: string, headers: Record<string, string>, signal?
   throw await refusalOf(second);
 }
 
-/** Throws Refused where nothing answers, and what `signal` was ended with. */
+/** Throws Refused if the service does not answer, and the reason of `signal`. */
 export async function once(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
   try {
     return await fetch(path, { headers, credentials: "same-origin", ...(signal ? { signal } : {}) });

@@ -1,9 +1,9 @@
-/** Owns how far behind what one sees is: nothing is heard although it should be, or what is heard is old. */
+/** How far the displayed state lags: the stream is silent although it should not be, or the received records are old. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
 /** Less is not worth a word. */
 export const LEAST_MS = 3000;
-/** The daemon says something that often where nothing happens, so that a shorter silence says nothing. */
+/** The daemon sends a ping this often while idle, so that a shorter silence has no meaning. */
 const PING_MS = 15_000;
 
 export interface Heard {
@@ -14,7 +14,7 @@ export interface Heard {
   lateMs: number;
 }
 
-/** Zero where it is not worth a word. */
+/** Zero if the lag is negligible. */
 export function behindMs({ isOpen, heardAt, lateMs }: Heard, now: number): number {
   const silentMs = now - heardAt;
   const ms = isOpen && silentMs < PING_MS + LEAST_MS ? lateMs : Math.max(silentMs, lateMs);

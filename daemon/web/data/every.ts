@@ -1,10 +1,10 @@
-/** Owns asking again and again for what is no event, while one looks. */
+/** Polls data without events while the page is visible. */
 import { useEffect, useRef } from "preact/hooks";
 
-/** A call that waits leaves its record only when it ends: so often it is asked who waits. Each time is on record. */
+/** Poll interval for waits: a waiting call leaves its record only when it ends. Each poll is in the audit log. */
 export const WAITS_MS = 5000;
 
-/** Not while the tab is hidden, and at once when it is seen again. */
+/** Paused while the tab is hidden, and run immediately when it is visible again. */
 export function useEvery(isOn: boolean, ms: number, ask: () => void): void {
   const latest = useRef(ask);
   latest.current = ask;

@@ -1,9 +1,9 @@
 /**
- * Owns following a stream of the API, as of events, a command's output or a terminal: lines of JSON, asked for again from where they
- * broke, and not while the tab is hidden.
+ * Follows a stream of the API, such as events, a command's output or a terminal: lines of JSON, resumed after a disconnect, and closed
+ * while the tab is hidden.
  *
- *   connecting ──▶ live ◀──▶ reconnecting        any ──▶ hidden (the tab) ──▶ connecting
- *                    └──▶ over
+ *     connecting ──▶ live ◀──▶ reconnecting        any ──▶ hidden (the tab) ──▶ connecting
+ *                      └──▶ over
  */
 import type { Problem } from "../../../shared/api/errors.ts";
 import { Refused } from "./api.ts";
@@ -21,14 +21,14 @@ export interface Told {
 }
 
 export interface Follower {
-  /** Where to ask, from the place that was reached. */
+  /** The path to request, from the reached position on. */
   path(): string;
-  /** Returns true where nothing comes after it. The next one waits for a promise. */
+  /** Returns true if it is the last event. The next event waits for a returned promise. */
   take(event: Told): boolean | Promise<boolean>;
-  /** Whether what was refused, or an error of the stream, was healed, so that it is asked again. */
+  /** Whether a refusal, or an error of the stream, was handled, so that the request is retried. */
   heal?(code: string): Promise<boolean>;
   became(state: Following): void;
-  /** It was refused: for now, or for good. */
+  /** The request was refused, temporarily or permanently. */
   refused?(problem: Problem): void;
   /** It was answered, with these headers. */
   opened?(headers: Headers): void;
@@ -36,9 +36,9 @@ export interface Follower {
   heard?(): void;
 }
 
-/** The daemon says something every 15 s. */
+/** The daemon sends at least a ping every 15 s. */
 const SILENCE_MS = 40_000;
-/** After so much work in a row the page is let draw, and heed its keys. */
+/** After this much uninterrupted work the page yields for drawing and input. */
 const BREATH_MS = 12;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 10_000;

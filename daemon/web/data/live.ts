@@ -1,6 +1,6 @@
 /**
- * Owns the one stream of events that a tab has: the records of a room, or of the organization, as they come. It is open while the tab
- * is seen, and goes on after the last event that was heard. How it is kept open is in follow.ts.
+ * The one event stream of a tab: the records of a room, or of the organization, as they arrive. It is open while the tab is visible, and
+ * resumes after the last received event. Connection handling is in follow.ts.
  */
 import { signal } from "@preact/signals";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
@@ -9,11 +9,11 @@ import { part, pathOf, signedOut } from "./api.ts";
 import { type Heard, LEAST_MS, latenessOf } from "./behind.ts";
 import { type Following, follow as followStream, later } from "./follow.ts";
 
-/** `off`: nothing is followed yet. `signed-out`: nobody is signed in any more. */
+/** `off`: nothing is followed yet. `signed-out`: the session has ended. */
 export type LiveState = Following | "off" | "signed-out";
 
 export const liveState = signal<LiveState>("off");
-/** Why what is followed is refused just now; null: it is not. */
+/** Why the followed stream is currently refused; null: it is not. */
 export const refusal = signal<Problem | null>(null);
 
 /** A room cannot be reached for a while: it moves to another host, or its host is silent. */
@@ -26,16 +26,16 @@ let lateTimer: ReturnType<typeof setTimeout> | undefined;
 /** How far this browser's clock is ahead of the service's, to a second. */
 let aheadMs = 0;
 
-/** What is heard: records, the newest last; null: some were missed, so that all must be asked for anew. */
+/** Receives records, the newest last; null: some were missed, so that all must be reloaded. */
 export type Listener = (records: readonly AuditRecord[] | null) => void;
 
-/** For so long nothing old must come until what is seen is up to date. */
+/** Without old records for this long, the page counts as up to date. */
 const CAUGHT_UP_MS = 2000;
-/** After an error of the stream that says nothing of whether it will be better. */
+/** After an error of the stream that does not state whether a retry can help. */
 const AGAIN_MS = 2000;
 
 const listeners = new Set<Listener>();
-/** What comes between two frames is told at once. */
+/** Records that arrive between two frames are delivered together. */
 let waiting: AuditRecord[] = [];
 let isScheduled = false;
 
@@ -49,15 +49,15 @@ export function listen(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
-/** For who says how far behind the page is. */
+/** For the display of the lag. */
 export const heardSoFar = (): Heard => ({ isOpen: liveState.peek() === "live", heardAt, lateMs });
 
-/** What is asked once this has resolved is older than no event that is not heard. It waits a second at most. */
+/** Once this resolves, the stream delivers every event that the answer to a later request does not include. Waits a second at most. */
 export function whenOpen(): Promise<unknown> {
   return Promise.race([opened.promise, new Promise((resolve) => setTimeout(resolve, 1000))]);
 }
 
-/** Follows a room, or the organization where it is null. */
+/** Follows a room, or the organization if null. */
 export function follow(roomId: string | null): void {
   const path = roomId === null ? "/v1/orgs/self/events" : `/v1/rooms/${part(roomId)}/events`;
   if (followed === path) return;
@@ -72,16 +72,16 @@ export function follow(roomId: string | null): void {
 
 async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal): Promise<void> {
   let after: string | null = null;
-  /** The room is another host's by now: that one tells what follows. */
+  /** The room has moved to another host: that host serves the next events. */
   let hasMoved = false;
-  /** Which host tells it. */
+  /** The host that serves the stream. */
   let host: string | null = null;
-  /** Whether the stream was open before: what came between, where nothing was heard, is not known. */
+  /** Whether the stream was open before. If it has delivered no event yet, the events during a disconnect are unknown. */
   let wasOpen = false;
   const follower: Parameters<typeof followStream>[0] = {
     path: () => pathOf(path, { after }),
     take: (event) => {
-      // Of what is followed no more.
+      // An event of a stream that is no longer followed.
       if (left.aborted) return true;
       const record = event as unknown as AuditRecord & { cursor: string };
       after = isOfRoom ? String(record.seq) : record.cursor;
@@ -103,7 +103,7 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
     opened: (headers) => {
       if (!left.aborted) refusal.value = null;
       const now = headers.get("x-roomd-host");
-      // A room that has moved: each host has an order of its own.
+      // A room that has moved: each host has its own sequence.
       if (host !== null && host !== now) {
         after = null;
         tell(null);

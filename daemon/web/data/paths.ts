@@ -1,4 +1,4 @@
-/** Owns the paths of rooms and agents as links within the hub write them; what has an id of its own is in shared/places.ts. */
+/** Paths of rooms and agents, for links within the hub; resources with an id are in shared/places.ts. */
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import { part } from "./api.ts";
 
@@ -6,7 +6,7 @@ const withTab = (path: string, tab: string) => (tab ? `${path}/${tab}` : path);
 
 export const roomPath = (roomId: string, tab = ""): string => withTab(`/rooms/${part(roomId)}`, tab);
 
-/** By what a room is found: another may have the name of one that has ended. */
+/** Id in a room's address: another room may have the name of a destroyed one. */
 export const addressOf = ({ state, room_id, room_uid }: Pick<RoomRecord, "state" | "room_id" | "room_uid">): string =>
   state === "destroyed" ? room_uid : room_id;
 

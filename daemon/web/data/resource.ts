@@ -1,6 +1,6 @@
 /**
- * Owns what a page shows of the service: asked for once, and again soon after an event that touches it. What was there stays until
- * the new answer is there.
+ * Data of the service on a page: loaded once, and reloaded soon after an event that affects it. The previous data stays until the new
+ * answer arrives.
  */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -20,21 +20,19 @@ export interface Loaded<T> {
 /** At most so often, however many events touch it. */
 const EVERY_MS = 500;
 
-/** After what was refused for now. */
+/** After a temporary refusal. */
 export const AGAIN_MS = 3000;
 
-/** How often at most something is asked for: at first, and where events touch it all the time. */
+/** Minimum interval of reloads: at first, and while events keep arriving. */
 export interface Pace {
   firstMs: number;
   steadyMs: number;
 }
 
-/** What only reads, and what a page has asked, touches nothing. */
+/** Read-only calls, and calls of a page, affect nothing. */
 export const isOfPage = ({ source }: AuditRecord) => source === "web";
 
-/**
- * `key` names what is asked for: another key is another thing. `touches` says which events make it old; where it is absent none does.
- */
+/** `key` identifies the request: another key is another resource. `touches` selects the events that make it stale; if absent, none does. */
 export function useLoaded<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
@@ -74,7 +72,7 @@ export function useLoaded<T>(
       if (isOld) soon();
       else if (isForNow && !over.signal.aborted) timer = setTimeout(unlessHidden, AGAIN_MS);
     };
-    // Once it is seen, the stream is opened again, and tells.
+    // When the tab is visible again, the stream is reopened, which triggers a reload.
     const unlessHidden = () => {
       timer = undefined;
       if (!document.hidden) void ask();
@@ -91,7 +89,7 @@ export function useLoaded<T>(
     const stop = listen((records) => {
       if (records === null || (touches && records.some((each) => !isOfPage(each) && touches(each)))) soon();
     });
-    // Where it did not answer, or could not for a while, it does again once it is heard of again.
+    // If the service did not answer, or temporarily could not, retries once the stream is live again.
     const stopWatching = liveState.subscribe((live) => {
       const problem = state.peek().problem;
       if (live === "live" && (problem?.status === 0 || problem?.retryable)) soon();

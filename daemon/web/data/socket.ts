@@ -25,7 +25,7 @@ type Frame =
   | { id: number; type: "ended" };
 
 const OPEN_MS = 5000;
-/** A page that is left for another opens its streams immediately. */
+/** A page that replaces another opens its streams immediately. */
 const UNUSED_MS = 2000;
 /** Each stream is pinged every 15 s. A socket may be dead without having been closed. */
 const SILENT_MS = 35_000;
@@ -34,10 +34,10 @@ const UNAUTHORIZED = 4002;
 const LINE_FEED = 10;
 
 let connection: Promise<Connection> | null = null;
-/** The session has ended: a request tells why. A browser does not, of a socket that is refused. */
+/** The session has ended: a request returns the reason, which a browser does not report for a refused socket. */
 let isRefused = false;
 
-/** Throws Refused, and the reason of `signal`. Makes a request of its own if no WebSocket can be opened. */
+/** Throws Refused, and the reason of `signal`. Falls back to a separate request if no WebSocket can be opened. */
 export async function openStream(path: string, signal: AbortSignal): Promise<Stream> {
   const byRequest = () => ask(path, { Accept: "application/x-ndjson" }, signal);
   if (isRefused) {

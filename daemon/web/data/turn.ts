@@ -1,2 +1,2 @@
-/** Resolves in a turn of its own, once what waits has had its: what takes long is done in parts. */
+/** Yields to the event loop; resolves in a later turn. For long work that is done in parts. */
 export const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));

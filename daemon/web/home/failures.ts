@@ -12,7 +12,7 @@ export interface Failures {
 const EXPECTED = new Set(["reply_timeout", "barrier_timeout"]);
 /** Failures of an organization's work, whatever key they belong to. */
 const LIMITS = new Set(["quota_exceeded", "drive_full"]);
-/** Details that tell failures of one event apart. */
+/** Details that distinguish failures of one event. */
 const TARGETS = ["host", "ip", "port"];
 
 /** Whether a record is a failure that the home page lists. */

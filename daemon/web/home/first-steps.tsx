@@ -1,4 +1,4 @@
-/** Owns the way to a first sandbox. Nothing is clicked on it: people copy, their agents do, and each step ticks itself. */
+/** The steps to a first sandbox. They have no buttons: the user copies, the agent acts, and each step is ticked automatically. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
@@ -11,7 +11,7 @@ import { Clock, Foreign, spanText } from "../parts/text.tsx";
 import { boot } from "../shell/boot.ts";
 
 export interface Steps {
-  /** What was recorded when it happened; null: it has not. */
+  /** The record of the step; null: it has not happened yet. */
   key: AuditRecord | null;
   connected: AuditRecord | null;
   called: AuditRecord | null;

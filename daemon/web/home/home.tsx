@@ -1,4 +1,4 @@
-/** Owns the home page: the way to a first sandbox, whose steps tick themselves, and after it what goes on in the organization. */
+/** The home page: the steps to a first sandbox, which are ticked automatically, and after them the organization's activity. */
 import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
 import type { roomList } from "../../../shared/api/rooms.ts";
 import { get } from "../data/api.ts";
@@ -13,7 +13,7 @@ import type { Steps } from "./first-steps.tsx";
 /** The browser's key for the user with finished or skipped steps. */
 const OVER = "first-steps";
 
-/** Whether they were seen before the last one was done: then they stay until they are left. */
+/** Whether they were visible before the last one was done: then they stay until the user leaves them. */
 let isSeen = false;
 /** Calls that would be the first of a client: other calls, which may be many, complete no step. */
 let awaited: ("mcp" | "rest")[] = [];

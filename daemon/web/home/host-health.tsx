@@ -1,4 +1,4 @@
-/** Owns what the home page says of the host: whether it is well, which checks are not, and what says more of them. */
+/** Health of the host on the home page: its status, the failing checks, and where to find details. */
 import type { health } from "../../../shared/api/service.ts";
 import { getAny } from "../data/any-answer.ts";
 import { useEvery } from "../data/every.ts";

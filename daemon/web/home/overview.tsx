@@ -1,4 +1,7 @@
-/** Owns what the home page shows of an organization that works: what runs, who is blocked, what is left, how the host is, and what went wrong last. */
+/**
+ * Overview of an active organization on the home page: running sandboxes, blocked agents, remaining quota, host health, and latest
+ * failures.
+ */
 import type { orgAuditList } from "../../../shared/api/audit.ts";
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { RoomState, roomList } from "../../../shared/api/rooms.ts";
@@ -18,12 +21,12 @@ import { RoomTable } from "../rooms/table.tsx";
 import { groupedFailures, isListed } from "./failures.ts";
 import { HostHealth } from "./host-health.tsx";
 
-/** As many as one looks at on a home page. */
+/** Rows shown on a home page. */
 const FEW = 8;
 
-/** Records of each kind in which failures are looked for: errors, refusals, and ends of commands. */
+/** Records of each kind that are searched for failures: errors, refusals, and ends of commands. */
 const LATEST = 100;
-/** Active rooms that are looked over. */
+/** Maximum of active rooms that are summarized. */
 const MOST_ROOMS = 1000;
 /** Of the others only how many they are is shown. */
 const COUNTED = 100;
@@ -140,7 +143,7 @@ function Rooms({ active, isAll, ending, ended }: { active: number; isAll: boolea
   );
 }
 
-/** `rooms`: those in which most are blocked come first; the table says for each. */
+/** `rooms`: the most blocked first; the table has the details of each. */
 function BlockedNow({ rooms }: { rooms: readonly RoomGlance[] }) {
   const count = sum(rooms, "blocked");
   const [first] = rooms;

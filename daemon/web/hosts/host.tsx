@@ -1,4 +1,4 @@
-/** Owns what is shown of one host: its state, what it has given of what it has, its rooms, and what to do about it. */
+/** Card of one host: its state, its allocated capacity, its rooms, and advice. */
 import type { roomList } from "../../../shared/api/rooms.ts";
 import { type Advice, adviceFor, isOlderThanOthers, type ListedHost } from "../../../shared/host-advice.ts";
 import { get, pathOf } from "../data/api.ts";
@@ -18,7 +18,7 @@ export const LOOKS = {
 } as const satisfies Record<ListedHost["state"], Look>;
 
 const MIB = 1024 ** 2;
-/** From here on a bar says that little is left. */
+/** From this share on, a bar warns. */
 const HIGH = 0.9;
 /** Rooms that are named; the page of rooms has all. */
 const NAMED = 12;
@@ -27,7 +27,7 @@ const ROOM_PACE: Pace = { firstMs: 1000, steadyMs: 10_000 };
 interface CardProps {
   host: ListedHost;
   all: readonly ListedHost[];
-  /** Whether what is said of it may be old. */
+  /** Whether its data may be stale. */
   isStale: boolean;
 }
 
@@ -99,7 +99,7 @@ function ToDo({ advice: { text, lines, where } }: { advice: Advice }) {
   );
 }
 
-/** What it has given of what it has: in numbers, with bars beside them. */
+/** Its allocated and total capacity: numbers with bars. */
 function Given({ host: { capacity, state } }: { host: ListedHost }) {
   if (capacity === null) {
     return <p class="muted">What it has to give is known once it has run.</p>;

@@ -1,4 +1,4 @@
-/** Owns the page of hosts: how each of several is, what it has to give, which rooms of the organization are on it, and what to do about it. */
+/** The page of hosts: status and capacity of each host of a cluster, the organization's rooms on it, and advice. */
 import type { hostList } from "../../../shared/api/hosts.ts";
 import { adviceFor, DIRECTORY_STALE_SECONDS, type ListedHost } from "../../../shared/host-advice.ts";
 import { get } from "../data/api.ts";
@@ -11,7 +11,7 @@ import { Live } from "../shell/live-state.tsx";
 import { useTitle } from "../shell/title.ts";
 import { HostCard, LOOKS } from "./host.tsx";
 
-/** How a host is, is no event; it says so itself every three seconds. */
+/** Changes of a host raise no event; it reports its state every three seconds. */
 const EVERY_MS = 10_000;
 /** The most pressing first. */
 const ORDER: readonly ListedHost["state"][] = ["unreachable", "degraded", "draining", "active"];
@@ -85,7 +85,7 @@ function All({ items, ageSeconds }: { items: readonly ListedHost[]; ageSeconds: 
   );
 }
 
-/** What is known of the others is as old as it is; what still works, and what does not. */
+/** Warning that the data of other hosts is stale: its age, and its effects. */
 function Stale({ ageSeconds, self }: { ageSeconds: number; self: ListedHost | undefined }) {
   return (
     <div class="trouble" role="alert">

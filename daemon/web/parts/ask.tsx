@@ -1,4 +1,4 @@
-/** Owns what one may ask an agent where one stands: prompts of the catalogue, filled in with the names of the page. */
+/** Prompts for an agent that fit the current page: from the catalogue, filled in with the page's names. */
 import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
 import { fill, type Kind } from "../../../shared/prompts/prompt.ts";
 import { pathOf } from "../data/api.ts";

@@ -1,7 +1,7 @@
 /** The failure of an audit record in a word or two. Pure. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
-/** Null for a success. The call that runs a command succeeds also where the command fails. */
+/** Null for a success. The call that runs a command succeeds even if the command fails. */
 export function failureOf({ event, outcome, error_code, status, details }: AuditRecord): string | null {
   if (outcome !== "success") return error_code ?? `${outcome} ${status ?? ""}`.trim();
   if (event !== "exec.finished") return null;

@@ -1,4 +1,4 @@
-/** Owns moments as a field of date and time has them, without a zone: in UTC, or in the browser's. Pure. */
+/** Timestamps in a date-time field, which has no zone: in UTC, or in the browser's. Pure. */
 
 /** As the field takes it, to the second. */
 export function fieldText(moment: number, isUtc: boolean): string {
@@ -6,8 +6,8 @@ export function fieldText(moment: number, isUtc: boolean): string {
   return new Date(moment - aheadMs).toISOString().slice(0, 19);
 }
 
-/** NaN where the text is none. */
+/** NaN if the text is invalid. */
 export const fieldMoment = (text: string, isUtc: boolean): number => Date.parse(isUtc ? `${text}Z` : text);
 
-/** What is said of the field to who hears its label. */
+/** The time zone in the field's label, for screen readers. */
 export const zoneWords = (isUtc: boolean): string => (isUtc ? "UTC" : "your time");

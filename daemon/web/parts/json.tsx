@@ -1,7 +1,7 @@
-/** Owns how JSON is shown that is not ours: what has parts is folded, and all of it is text. */
+/** Shows untrusted JSON: objects and arrays are collapsible, and everything is text. */
 import { countText, Foreign } from "./text.tsx";
 
-/** Deeper, or more at once, is shown as one line of text. */
+/** Deeper or larger parts are shown as one line of text. */
 const DEEPEST = 8;
 const MOST_PARTS = 200;
 

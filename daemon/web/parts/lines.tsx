@@ -1,4 +1,4 @@
-/** Owns a long list of lines of one height: only those that are seen are in the page. It follows its end unless one has scrolled up. */
+/** A long list of lines of one height, with only the visible ones in the page. It follows its end unless the user has scrolled up. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
@@ -8,7 +8,7 @@ import { countText } from "./text.tsx";
 export const LINE_PX = 18;
 /** Room for a scrollbar below a few lines. */
 const SCROLLBAR_PX = 18;
-/** Beyond what is seen, so that nothing is missing for a moment. */
+/** Rendered around the visible lines, so that scrolling shows no gap. */
 const AROUND = 20;
 
 export function Lines({
@@ -20,11 +20,11 @@ export function Lines({
   children,
 }: {
   count: number;
-  /** Changes with what is in it. */
+  /** Changes with the contents. */
   version: number;
   label: string;
   follows: boolean;
-  /** How many there ever were, where they come at the end: what comes while one has scrolled up is counted. */
+  /** Total count, if lines are appended: lines that arrive while the user has scrolled up are counted. */
   came?: number;
   children: (index: number) => ComponentChildren;
 }) {

@@ -1,4 +1,4 @@
-/** Owns the few parts that pages are made of: states, what is being loaded, what is not there, what went wrong, and what is to be copied. */
+/** Basic components of pages: states, loading, empty and error displays, and texts to copy. */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -59,7 +59,7 @@ export function Tabs({
   );
 }
 
-/** What went wrong, and what to do next. */
+/** An error, and what to do next. */
 export function Trouble({ problem, again }: { problem: Problem; again?: (() => void) | undefined }) {
   const { detail, title, hint, code, request_id } = problem as Problem & { request_id?: string };
   return (
@@ -89,7 +89,7 @@ export function Trouble({ problem, again }: { problem: Problem; again?: (() => v
   );
 }
 
-/** The place of what is on its way: it is there from the first moment, and seen only where it takes long. */
+/** Placeholder while loading: present from the start, and visible only if it takes long. */
 export function Loading({ rows = 3 }: { rows?: number }) {
   return (
     <div class="loading" role="status" aria-label="Loading">
@@ -100,7 +100,7 @@ export function Loading({ rows = 3 }: { rows?: number }) {
   );
 }
 
-/** What is loaded, or its place, or why it is not there. That its room is away the page says once. */
+/** Loaded data, its placeholder, or its error. An unavailable room is reported once, by the page. */
 export function Shown<T>({
   of: { data, problem, again },
   rows,
@@ -118,7 +118,7 @@ export function Shown<T>({
   );
 }
 
-/** Nothing is there: why, and what makes something be there. */
+/** Empty state: the reason, and how to create content. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -134,7 +134,7 @@ interface CopyProps {
   text: string;
   label?: string;
   main?: boolean;
-  /** Marks the text where it stands, for browsers that let no page copy. */
+  /** Selects the text in place, for browsers that do not let a page copy. */
   mark?: () => void;
 }
 
@@ -164,7 +164,7 @@ export function Copy({ text, label = "Copy", main = false, mark }: CopyProps) {
   );
 }
 
-/** What people copy instead of clicking: words for a model. */
+/** A text for a model, which users copy instead of clicking. */
 export function Prompt({ text, about, children }: { text: string; about?: string; children?: ComponentChildren }) {
   return (
     <div class="ask">
@@ -175,7 +175,7 @@ export function Prompt({ text, about, children }: { text: string; about?: string
   );
 }
 
-/** A command line of `roomd` to copy; none where a word of it would not be seen as it is. `into`: the file that its output goes to. */
+/** A command line of `roomd` to copy; nothing if a word of it cannot be displayed as it is. `into`: the file for its output. */
 export function Line({ words, into }: { words: readonly string[]; into?: string }) {
   const line = shellLine(["roomd", ...words]);
   if (line === null) return null;

@@ -18,5 +18,5 @@ export function wantNames(): void {
   load().catch(() => {});
 }
 
-/** The name of a member; undefined until it is known, and for a person who has left. */
+/** The name of a member; undefined until it is loaded, and for a former member. */
 export const nameOf = (userId: string): string | undefined => names.value.get(userId);

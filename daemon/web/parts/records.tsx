@@ -1,4 +1,4 @@
-/** Owns how records of the audit are shown: when, who, what, how it ended. */
+/** Display of audit records: time, actor, event, outcome. */
 
 import { useEffect } from "preact/hooks";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
@@ -21,13 +21,13 @@ const toldOf = ({ details }: AuditRecord) =>
     )
     .slice(0, MOST_DETAILS);
 
-/** What a record's details say, in a few words. */
+/** A record's details in a few words. */
 export const aboutText = (record: AuditRecord): string =>
   toldOf(record)
     .map(([name, value]) => `${name} ${String(value).slice(0, 80)}`)
     .join(" · ");
 
-/** What a record's details say, in a line. */
+/** A record's details in a line. */
 function About({ record }: { record: AuditRecord }) {
   return (
     <>
@@ -46,7 +46,7 @@ export function Outcome({ record }: { record: AuditRecord }) {
   return failure === null ? null : <State look="bad">{failure}</State>;
 }
 
-/** The agent where there is one, else the key or person. */
+/** The agent if there is one, otherwise the key or person. */
 export function Who({ record: { agent_id, actor } }: { record: AuditRecord }) {
   const isPerson = agent_id === null && actor.type === "user" && actor.name === "";
   useEffect(() => {
@@ -59,7 +59,7 @@ export function Who({ record: { agent_id, actor } }: { record: AuditRecord }) {
 interface Records {
   records: readonly AuditRecord[];
   showsRoom?: boolean;
-  /** The number of equal records that one of them stands for. */
+  /** The number of equal records that a row represents. */
   timesOf?: (record: AuditRecord) => number;
 }
 

@@ -1,4 +1,4 @@
-/** Owns how the state of a sandbox is shown. */
+/** Display of a sandbox's state. */
 import type { SandboxState as Name } from "../../../shared/api/sandboxes.ts";
 import { type Look, State } from "./parts.tsx";
 

@@ -1,4 +1,4 @@
-/** Owns which rows of a long list are in the page: those that are seen, and some before and after them. Pure. */
+/** Selects the rows of a long list that are in the page: the visible ones, and some before and after them. Pure. */
 
 export interface SeenRows {
   from: number;
@@ -6,11 +6,11 @@ export interface SeenRows {
   to: number;
 }
 
-/** Kept around what is seen, in steps, so that the smallest movement changes nothing. */
+/** Rows around the visible ones, in steps, so that a small movement changes nothing. */
 const AROUND_ROWS = 6;
 const STEP_ROWS = 4;
 
-/** `before` is what was there: a leap makes what is seen alone, and what is around it comes with the next look. */
+/** `before` are the previous rows: a jump renders only the visible ones, and the rows around them follow in the next update. */
 export function seenRows(
   { topPx, heightPx, rowPx, count }: { topPx: number; heightPx: number; rowPx: number; count: number },
   before: SeenRows,

@@ -1,6 +1,6 @@
 /**
- * Owns how things are written: moments, spans of time, sizes, and what comes from guests, which is text whatever it is.
- * Control characters are shown as signs, and what would turn the direction of text around stays within its place.
+ * Formatting of timestamps, durations, sizes, and text from guests, which is always shown as text. Control characters are shown as signs,
+ * and characters that reverse the text direction have no effect outside of their element.
  */
 import { computed, signal } from "@preact/signals";
 import { visible } from "./visible.ts";
@@ -84,9 +84,9 @@ export function Ago({ at, none = "never" }: { at: string | null; none?: string }
   );
 }
 
-/** How long something goes on by now. */
+/** Duration of something in progress, up to now. */
 export function Since({ at }: { at: string }) {
-  // What began after the last tick goes on since then, too.
+  // It may have started after the last tick.
   const ms = Math.max(nowMs.value, Date.now()) - Date.parse(at);
   return (
     <time dateTime={at} title={exact(at)}>
@@ -103,7 +103,7 @@ export function Clock({ at }: { at: string }) {
   );
 }
 
-/** A name or other text that is not ours, on one line, cut where it is too long. */
+/** A name or other untrusted text, on one line, truncated if it is too long. */
 export function Foreign({ text, most = 200, mono = false }: { text: string; most?: number; mono?: boolean }) {
   const shown = visible(text.length > most ? `${text.slice(0, most)}…` : text).replaceAll("\n", "␊");
   return (

@@ -1,6 +1,6 @@
 /**
- * Owns a list of any length of which only what is seen is in the page: rows of one height each, in a place of their own that scrolls.
- * A row keeps its element for as long as it is near, so that what has the focus stays where it is.
+ * A list of any length with only the visible rows in the page: rows of one height, in a separate scrolling element. A row keeps its element
+ * while it is near, so that the focus stays in place.
  */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
@@ -11,10 +11,10 @@ import { seenRows } from "./seen-rows.ts";
 const WIDE_PX = 32;
 const NARROW_PX = 54;
 const NARROW = matchMedia("(max-width: 720px)");
-/** What is around the rows where they are few: the head, which a narrow list has not, and the border. */
+/** Height besides the rows if they are few: the head, which a narrow list lacks, and the border. */
 const WIDE_AROUND_PX = 32;
 const NARROW_AROUND_PX = 4;
-/** How far from its end more is asked for. */
+/** Distance from the end at which more rows are requested. */
 const NEAR_END_ROWS = 60;
 
 export function Virtual<T>({
@@ -29,7 +29,7 @@ export function Virtual<T>({
   rows: readonly T[];
   label: string;
   head: ComponentChildren;
-  /** A `tr` with a key of its own, at this place. */
+  /** A `tr` with its own key, at this position. */
   row: (each: T, index: number, place: { top: string }) => ComponentChildren;
   onTop?: (isTop: boolean) => void;
   onNearEnd?: () => void;

@@ -1,4 +1,4 @@
-/** Owns what each kind of wait is for, in words. */
+/** Texts for each kind of wait. */
 import type { Wait } from "../../../shared/api/overview.ts";
 
 export const WAIT_WORDS: Record<Wait["type"], string> = {

@@ -1,4 +1,4 @@
-/** Owns what a room's page says where the room cannot be reached just now: it moves to another host, or its host is silent. */
+/** Notice on a room's page while the room is unavailable: it moves to another host, or its host does not respond. */
 import type { Problem } from "../../../shared/api/errors.ts";
 import { State } from "../parts/parts.tsx";
 import { visible } from "../parts/text.tsx";

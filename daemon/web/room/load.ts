@@ -1,10 +1,10 @@
-/** Owns finding the room that a page is about, and what is on record of it. */
+/** Loads the room of a page, and its audit records. */
 import type { AuditRecord, auditList, orgAuditList } from "../../../shared/api/audit.ts";
 import type { RoomRecord, roomGet, roomList } from "../../../shared/api/rooms.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part, type Query, Refused } from "../data/api.ts";
 
-/** By its name where it lives, else as the newest of those that ended and are still known. */
+/** By its name if it is active, otherwise the newest destroyed room of that name that is still known. */
 export async function loadRoom(roomId: string, signal: AbortSignal): Promise<RoomRecord> {
   try {
     return await get<typeof roomGet>(`/v1/rooms/${part(roomId)}`, {}, signal);
@@ -26,7 +26,7 @@ export async function loadRoom(roomId: string, signal: AbortSignal): Promise<Roo
   }
 }
 
-/** Whether what agents do or wait for may be another by it: who read messages or output may have waited for them. */
+/** Whether it may change what agents do or wait for: a caller that reads messages or output may have waited for them. */
 export const movesAgents = (record: AuditRecord): boolean =>
   /^(?:message\.(?!agents_)|barrier\.|exec\.)/.test(record.event) ||
   (record.event.startsWith("sandbox.") && !isReading(record));
@@ -35,13 +35,13 @@ export const movesAgents = (record: AuditRecord): boolean =>
 export const endOf = ({ state, status }: Pick<RoomRecord, "state" | "status">): string | null =>
   state === "destroyed" ? status.last_transition_at : null;
 
-/** The record of a room, the newest first, also of one that has ended: those of the same name are told apart by their uid. */
+/** The audit records of a room, the newest first, even of a destroyed one: rooms of the same name are distinguished by their uid. */
 export async function auditOf(room: RoomRecord, query: Query, signal: AbortSignal) {
   const { room_id, room_uid, state } = room;
   if (state === "active") return await get<typeof auditList>(`/v1/rooms/${part(room_id)}/audit`, query, signal);
   const page = await get<typeof orgAuditList>("/v1/orgs/self/audit", { ...query, room_id, until: endOf(room) }, signal);
   const items = page.items.filter((each) => each.room_uid === room_uid);
-  // Where an earlier room of this name begins, this one has no more.
+  // At the records of an earlier room of this name, this one has no more.
   const isWhole = page.items.some((each) => each.room_uid !== null && each.room_uid !== room_uid);
   return { ...page, items, next_cursor: isWhole ? null : page.next_cursor };
 }

@@ -1,4 +1,4 @@
-/** Owns a room's first page: who is in it and what each does, and what happened last. */
+/** A room's first page: its agents and their activity, and its latest events. */
 
 import type { agentList } from "../../../shared/api/fabric.ts";
 import type { topGet } from "../../../shared/api/top.ts";
@@ -67,7 +67,7 @@ export default function Overview({ room }: TabProps) {
   );
 }
 
-/** Of an active room: who is in it, and what each does. */
+/** For an active room: its agents and their activity. */
 function Agents({ room }: Pick<TabProps, "room">) {
   const { room_id: roomId } = room;
   const path = `/v1/rooms/${part(roomId)}`;

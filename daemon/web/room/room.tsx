@@ -1,4 +1,4 @@
-/** Owns what all pages of a room have: its name and state, five numbers, and the tabs. Each tab is a file beside this one. */
+/** Frame of a room's pages: its name and state, five numbers, and the tabs. Each tab is a file in this folder. */
 
 import { isReading } from "../../../shared/audit-reads.ts";
 import { part, pathOf } from "../data/api.ts";
@@ -20,7 +20,7 @@ import { Deadlocks } from "./deadlocks.tsx";
 import { endOf, loadRoom } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
-/** The first is what a room's own path shows. */
+/** The first is the page at the room's own path. */
 const TABS: readonly { path: string; name: string; load: Load<TabProps> }[] = [
   { path: "", name: "Overview", load: () => import("./overview.tsx") },
   { path: "timeline", name: "Timeline", load: () => import("./timeline/timeline.tsx") },
@@ -31,7 +31,7 @@ const TABS: readonly { path: string; name: string; load: Load<TabProps> }[] = [
   { path: "checkpoints", name: "Checkpoints", load: () => import("./checkpoints/checkpoints.tsx") },
 ];
 
-/** What a record of the audit calls a room. */
+/** A room's uid, as the audit uses it. */
 const UID = /^rom_[0-9A-Z]{26}$/;
 
 export default function Room({ params: { room_id: roomId = "", tab = "" } }: PageProps) {
@@ -41,7 +41,7 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
     async (signal) => {
       const found = await loadRoom(roomId, signal);
       if (!uid || found.room_uid === uid) return found;
-      // What was meant is an earlier room of this name.
+      // The address means an earlier room of this name.
       go(roomPath(uid, tab), { replaces: true });
       return await loadRoom(uid, signal);
     },
@@ -51,7 +51,7 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
   const { Page: Shown, isLost } = useProgram(chosen?.load);
   const { data } = room;
   useNow(data);
-  // One that has ended may be asked for by its uid.
+  // A destroyed room may be addressed by its uid.
   const name = data?.room_id ?? roomId;
   useTitle(`${name}${tab ? ` · ${tab}` : ""}`);
   const away = [refusal.value, room.problem].find(isAway) ?? null;

@@ -1,8 +1,8 @@
-/** Owns what a page of a room is given. */
+/** Props of a room's pages. */
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 
 export interface TabProps {
   room: RoomRecord;
-  /** Asks for the room again. */
+  /** Reloads the room. */
   again(): void;
 }

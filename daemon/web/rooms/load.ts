@@ -1,4 +1,4 @@
-/** Owns asking for rooms at a glance, page after page, and which events make what was answered old. */
+/** Loads summaries of rooms page by page, and selects the events that make them stale. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
@@ -6,12 +6,12 @@ import { get } from "../data/api.ts";
 import type { Pace } from "../data/resource.ts";
 import type { Glances } from "./table.tsx";
 
-/** It is much that is looked at. */
+/** A reload covers many rooms. */
 export const GLANCE_PACE: Pace = { firstMs: 1000, steadyMs: 10_000 };
 
 /**
- * Who begins to wait leaves no record, so that it is asked for while one looks. It is more than a pause of the pace: what events
- * touch is told as soon as ever.
+ * The start of a wait leaves no record, so it is polled while the page is visible. Longer than a pause of the pace, so that reloads after
+ * events are not delayed.
  */
 export const GLANCE_MS = 11_000;
 

@@ -1,4 +1,4 @@
-/** Owns the page of rooms: those that are active, and those that have ended and are still known; filters are in the address. */
+/** The page of rooms: active ones, and destroyed ones that are still known; filters are in the address. */
 import { useRef } from "preact/hooks";
 import type { ROOM_STATES } from "../../../shared/api/rooms.ts";
 import { useEvery } from "../data/every.ts";
@@ -34,7 +34,7 @@ export default function Rooms() {
     GLANCE_PACE,
   );
   const data = useKept(those, rooms.data);
-  // A host that is silent says nothing when it is back.
+  // An unresponsive host raises no event when it is back.
   useEvery(true, data?.items.some(isUnknown) ? LOOK_MS : GLANCE_MS, rooms.again);
   useScrollBack(data !== undefined);
   return (
@@ -95,7 +95,7 @@ export default function Rooms() {
   );
 }
 
-/** What is there stays while more of `those` are on their way. */
+/** Previous data stays while more of `those` are loading. */
 function useKept<T>(those: string, data: T | undefined): T | undefined {
   const kept = useRef({ those, data });
   if (data !== undefined || kept.current.those !== those) kept.current = { those, data };

@@ -1,4 +1,4 @@
-/** Owns the way back to where one was on a page when one left it by a link, once what is on it is there. The browser's history keeps it. */
+/** Restores the scroll position of a page that was left by a link, once its content is loaded. The position is in the browser's history. */
 import { useEffect, useLayoutEffect } from "preact/hooks";
 
 export function useScrollBack(isThere: boolean): void {
@@ -6,7 +6,7 @@ export function useScrollBack(isThere: boolean): void {
     const keep = ({ target }: MouseEvent) => {
       if ((target as Element).closest("a")) history.replaceState(scrollY, "");
     };
-    // Before the router hears of it.
+    // Before the router's handler.
     addEventListener("click", keep, true);
     return () => removeEventListener("click", keep, true);
   }, []);

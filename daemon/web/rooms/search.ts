@@ -1,18 +1,18 @@
-/** Owns how the page of rooms is searched, as the address has it: for what, how many rooms are looked at, and whether one of them fits. Pure. */
+/** The search on the page of rooms, from the address: text, number of rooms searched, and whether a room matches. Pure. */
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 
 const PAGE = 100;
-/** Who searches has all of them looked at, up to so many at first. */
+/** A search covers all rooms, up to this many at first. */
 const SEARCHED = 1000;
-/** As many as the address of a page may ask for. */
+/** Limit of the number in a page's address. */
 const MOST = 20_000;
 
 export interface Search {
   text: string;
-  /** Rooms that are asked for at once, and in all. */
+  /** Rooms per request, and in total. */
   page: number;
   most: number;
-  /** What is asked for where these are not enough. */
+  /** The next `most`, if these are not enough. */
   more: number;
 }
 

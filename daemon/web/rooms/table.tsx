@@ -1,4 +1,4 @@
-/** Owns the table of rooms: who works in each, who waits, how much is said, and what it costs. */
+/** The table of rooms: activity, waits, messages and cost of each. */
 
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
@@ -31,7 +31,7 @@ export function Labels({ labels }: { labels: Record<string, string> }) {
   );
 }
 
-/** Whom nobody has answered; a circle is worse, since none in it goes on by itself. */
+/** Agents without an answer; a cycle is worse, since no agent in it can continue alone. */
 export function Blocked({ room: { room_id, blocked, in_circle, truncated } }: { room: RoomGlance }) {
   if (blocked === 0) return <span class="muted">–</span>;
   return (
@@ -45,7 +45,7 @@ export function Blocked({ room: { room_id, blocked, in_circle, truncated } }: { 
   );
 }
 
-/** Credits where something has a price, else the time of sandboxes. */
+/** Credits if something has a price, otherwise the sandboxes' time. */
 export function costText(cost: RoomGlance["cost"]): string {
   if (cost === null) return "–";
   if (cost.credits > 0)
@@ -53,12 +53,12 @@ export function costText(cost: RoomGlance["cost"]): string {
   return cost.sandbox_seconds === 0 ? "–" : spanText(cost.sandbox_seconds * 1000);
 }
 
-/** Who sends makes a page ask anew: after a minute without that, nothing was sent in the last one. */
+/** A sent message triggers a reload: a minute without one means that none was sent in the last minute. */
 const MINUTE_MS = 60_000;
 
 export interface Glances {
   items: readonly RoomGlance[];
-  /** When they were asked for. */
+  /** Time of the request. */
   askedMs: number;
   /** Whether the rooms have ended: then nothing runs or waits in them. */
   isEnded?: boolean;

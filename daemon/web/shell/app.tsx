@@ -1,4 +1,4 @@
-/** Owns what is around every page: which page a path is, the title, what is said of the stream, and the keys. */
+/** Frame of every page: routing, title, state of the stream, and keys. */
 import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { signedOut } from "../data/api.ts";
@@ -20,7 +20,7 @@ export function App() {
       {signedOut.value ? (
         <div class="trouble" role="alert">
           <p>
-            You are signed out: what is shown is as it was. {/* Loaded anew, it is come back to. */}
+            You are signed out: what is shown is as it was. {/* A full load returns here. */}
             <a href={hrefWith({})} data-load>
               Sign in
             </a>{" "}
@@ -71,7 +71,7 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
   }
 }
 
-/** The rail is the daemon's; where one is, is told to it. */
+/** The daemon renders the rail; this marks the current page in it. */
 function showWhere(path: string): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>("body > nav a")) {
     const own = link.pathname;

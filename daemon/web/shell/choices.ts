@@ -1,4 +1,4 @@
-/** Owns what somebody chose for this browser: light or dark, and whose time. Its buttons are in the rail, which has no script of its own. */
+/** Preferences of this browser: light or dark, and the time zone. Its buttons are in the rail, which has no script. */
 import { isUtc, showUtc } from "../parts/text.tsx";
 
 const COLOURS = ["system", "light", "dark"] as const;

@@ -1,4 +1,4 @@
-/** Owns the keyboard: what each key does, and the list of them that `?` shows. */
+/** Keyboard shortcuts, and the list of them that `?` shows. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { boot } from "./boot.ts";

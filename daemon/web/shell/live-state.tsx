@@ -1,4 +1,4 @@
-/** Owns what is said of the stream: whether what one sees is what is, and how far behind it is if not. */
+/** Display of the stream's state: whether the page is current, and otherwise its lag. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { behindMs } from "../data/behind.ts";
@@ -16,7 +16,7 @@ const WORDS = {
   "signed-out": ["bad", "signed out"],
 } as const;
 
-/** Of a room that cannot be reached just now. */
+/** For a room that is currently unavailable. */
 const AWAY: Record<string, readonly [Look, string]> = {
   room_moving: ["busy", "moving"],
   host_unreachable: ["bad", "host silent"],
@@ -48,7 +48,7 @@ export function Live() {
   );
 }
 
-/** `4 s`; null where one is not behind. */
+/** `4 s`; null if there is no lag. */
 function useBehind(state: LiveState): string | null {
   const text = useSignal<string | null>(null);
   useEffect(() => {

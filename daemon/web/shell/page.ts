@@ -1,5 +1,5 @@
-/** Owns what a page of the hub is given. */
+/** Props of a page of the hub. */
 export interface PageProps {
-  /** What the path names. */
+  /** Parameters of the path. */
   params: Record<string, string>;
 }

@@ -1,4 +1,4 @@
-/** Owns the list of the hub's pages: each path once, with the program that shows it. */
+/** The hub's routes: each path once, with the module that shows it. */
 import type { PageProps } from "./page.ts";
 import type { Load } from "./program.tsx";
 import { addPath } from "./router.ts";

@@ -1,4 +1,4 @@
-/** Owns the programs of pages: each comes when its page is first opened, and is no longer there once the service has another version. */
+/** Lazy modules of pages: each is loaded when its page is first opened, and no longer available once the service has another version. */
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { liveState } from "../data/live.ts";

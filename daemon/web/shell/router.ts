@@ -1,6 +1,6 @@
 /**
- * Owns where one is in the hub: the address as a signal, and going from page to page without loading anew what is there.
- * Which paths the hub has, the daemon says too (edge/web/places.ts); all others are loaded.
+ * Router of the hub: the address as a signal, and navigation between pages without a full load. The daemon has the same list of paths
+ * (edge/web/places.ts); all other paths are loaded.
  */
 import { signal } from "@preact/signals";
 import { pathOf } from "../data/api.ts";
@@ -17,7 +17,7 @@ export const place = signal<Place>(here());
 
 const patterns: RegExp[] = [];
 
-/** Says which paths are pages of the hub: `/rooms/:room_id`. */
+/** Registers a path of the hub: `/rooms/:room_id`. */
 export function addPath(path: string): (asked: string) => Record<string, string> | null {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
   const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, "([^/]+)")}$`);
@@ -46,15 +46,15 @@ export function go(to: string, { replaces = false } = {}): void {
   }
   const isSame = url.pathname === location.pathname;
   history[replaces ? "replaceState" : "pushState"](null, "", url);
-  // Not as the browser has it: one that was told too often writes it no more.
+  // Not the browser's address: a browser ignores changes that are too frequent.
   place.value = at(url);
   if (isSame) return;
   scrollTo(0, 0);
-  // Who reads by ear is told of the new page, and the next tab goes on from its beginning.
+  // Screen readers announce the new page, and the next tab key starts at its beginning.
   document.getElementById("main")?.focus({ preventScroll: true });
 }
 
-/** Where one is, with what the address says after its `?` changed; what is empty is left out. */
+/** The current address with changed query parameters; empty ones are left out. */
 export function hrefWith(changes: Record<string, string | null>): string {
   const { path, query } = place.peek();
   return pathOf(path, { ...Object.fromEntries(query), ...changes });

@@ -1,4 +1,4 @@
-/** Owns what is said once to who reads by ear, and in a corner to who sees: at most once a second, so that it can be heard out. */
+/** Announces a text once, to screen readers and in a corner of the page: at most once a second, so that each can be read out completely. */
 const place = () => document.querySelector(".said");
 let last = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;

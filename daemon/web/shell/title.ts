@@ -1,4 +1,4 @@
-/** Owns what the tab is called. */
+/** The title of the tab. */
 import { useEffect } from "preact/hooks";
 
 export function useTitle(title: string): void {

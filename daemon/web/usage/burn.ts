@@ -1,11 +1,11 @@
-/** Owns how credits go down: what was left at each day's end, at which pace they go, and when they run out. Pure. */
+/** Consumption of credits: the balance at each day's end, the rate, and when they run out. Pure. */
 import type { LedgerEntry } from "../../../shared/api/credits.ts";
 import { dayText, numberText } from "./numbers.ts";
 
 const DAY_MS = 86_400_000;
-/** The pace is that of so many days. */
+/** Days from which the rate is computed. */
 const PACE_DAYS = 7;
-/** Later is not said: nobody knows. */
+/** A later end is not shown: it is too uncertain. */
 const FARTHEST_DAYS = 3650;
 
 export interface Credits {
@@ -18,13 +18,13 @@ export interface Credits {
 
 const dayOf = (at: string) => at.slice(0, 10);
 
-/** What was spent, but is in no entry yet. */
+/** Spending that is in no entry yet. */
 function unsettled({ used, entries, isAll }: Credits): number {
   const spent = entries.reduce((sum, { kind, amount }) => (kind === "spend" ? sum - amount : sum), 0);
   return isAll ? Math.max(0, used - spent) : 0;
 }
 
-/** What was left at the end of each of these days; of the last one, now. */
+/** The balance at the end of each of these days; of the last one, now. */
 export function leftAt(credits: Credits, days: readonly string[], asOf: string): number[] {
   const { granted, used, entries } = credits;
   const today = dayOf(asOf);
@@ -46,7 +46,7 @@ export function paceOf(credits: Credits, asOf: string): number {
   return (spent * DAY_MS) / Math.max(DAY_MS, Date.parse(asOf) - from);
 }
 
-/** The moment at which nothing is left at this pace, in milliseconds; null: never, as far as can be said. */
+/** Time at which the balance is 0 at this rate, in milliseconds; null: never, as far as it can be predicted. */
 export function endsAt(left: number, pace: number, asOf: string): number | null {
   if (left <= 0) return Date.parse(asOf);
   const days = left / pace;
@@ -70,7 +70,7 @@ export function endInWords(credits: Credits, asOf: string): string {
   return `${at} they run out on ${dayText(day)}${year}, ${inDays}.`;
 }
 
-/** The line of what will be left, from the last of the days known to those to come; null where it says nothing. */
+/** The projected balance, from the last known day on; null on days without one. */
 export function ahead(left: number, pace: number, asOf: string, days: readonly string[]): (number | null)[] {
   const today = dayOf(asOf);
   return days.map((day) => {

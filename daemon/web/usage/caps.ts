@@ -1,4 +1,4 @@
-/** Owns how much of each cap is used. Pure. */
+/** Usage of each cap. Pure. */
 import type { UsageReport } from "../../../shared/api/usage.ts";
 import { numberText } from "./numbers.ts";
 
@@ -6,7 +6,7 @@ export interface Cap {
   name: string;
   used: string;
   most: string;
-  /** From where on the service warns. */
+  /** From this value on the service warns. */
   soft: string;
   share: number;
   isOverSoft: boolean;

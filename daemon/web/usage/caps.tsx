@@ -1,4 +1,4 @@
-/** Owns what the plan allows, and how much of it is used: in words, with a bar beside them. */
+/** The plan's caps and their usage: in numbers, with bars. */
 import type { UsageReport } from "../../../shared/api/usage.ts";
 import { Bar } from "./bar.tsx";
 import { capsOf } from "./caps.ts";

@@ -1,4 +1,4 @@
-/** Owns credits as they go down: what is left at each day's end, when they run out, and what was granted. */
+/** Credits over time: the balance at each day's end, when they run out, and the grants. */
 import type { creditList, LedgerEntry } from "../../../shared/api/credits.ts";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";

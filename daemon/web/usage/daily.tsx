@@ -1,4 +1,4 @@
-/** Owns the month day by day: a plot for each thing that is counted, and the same numbers as a table. */
+/** The month day by day: a plot per measure, and the same numbers as a table. */
 import type { UsageGroup } from "../../../shared/api/usage.ts";
 import { DayTable } from "./day-table.tsx";
 import { daily, inWords, MEASURES } from "./numbers.ts";

@@ -1,4 +1,4 @@
-/** Owns a plot's numbers as a table, folded. */
+/** A plot's numbers as a table, collapsed. */
 import { dayText, numberText } from "./numbers.ts";
 
 export function DayTable({

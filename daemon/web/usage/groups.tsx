@@ -1,4 +1,4 @@
-/** Owns what used how much: by room, agent, key or day, the most first. */
+/** Usage by room, agent, key or day, the highest first. */
 
 import { useSignal } from "@preact/signals";
 import type { Grouping, UsageGroup, UsageReport, UsageTotals } from "../../../shared/api/usage.ts";

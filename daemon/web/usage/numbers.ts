@@ -1,10 +1,10 @@
-/** Owns the numbers of the usage page: what is shown of an organization's use, in which unit, and day by day. Pure. */
+/** The numbers of the usage page: an organization's measures, their units, and values per day. Pure. */
 import type { UsageGroup, UsageTotals } from "../../../shared/api/usage.ts";
 
 const HOUR_S = 3600;
 export const GIB = 1024 ** 3;
 const DAY_MS = 86_400_000;
-/** What is less is said to be. */
+/** Smaller values are shown as `< 0.001`. */
 const LEAST = 0.001;
 
 export interface Measure {
@@ -26,7 +26,7 @@ export const MEASURES: readonly Measure[] = [
   { key: "messages", name: "Messages", unit: "messages", of: (each) => each.messages },
 ];
 
-/** `1,234`, `12.3`, `0.04`, `< 0.001`: as many digits as say something. */
+/** `1,234`, `12.3`, `0.04`, `< 0.001`: significant digits only. */
 export function numberText(value: number): string {
   const size = Math.abs(value);
   if (size > 0 && size < LEAST) return `< ${LEAST}`;
@@ -45,7 +45,7 @@ export function daysOf({ start_at, end_at }: { start_at: string; end_at: string 
   return days;
 }
 
-/** A number for each day; 0 where nothing is told of it. */
+/** A number for each day; 0 if it has no data. */
 export function daily(days: readonly string[], groups: readonly UsageGroup[], { of }: Measure): number[] {
   const known = new Map(groups.map(({ id, totals }) => [id, totals]));
   return days.map((day) => {
@@ -57,7 +57,7 @@ export function daily(days: readonly string[], groups: readonly UsageGroup[], { 
 /** Seconds of unix, at a day's beginning. */
 export const dayAt = (day: string): number => Date.parse(`${day}T00:00:00Z`) / 1000;
 
-/** `2026-11`, so many months on. */
+/** `2026-11`, plus `by` months. */
 export function monthBy(month: string, by: number): string {
   const at = new Date(`${month}-01T00:00:00Z`);
   at.setUTCMonth(at.getUTCMonth() + by);
@@ -74,7 +74,7 @@ export const monthText = (month: string): string =>
 export const dayText = (day: string): string =>
   new Date(`${day}T00:00:00Z`).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
-/** What a plot says to who does not see it. */
+/** A plot's text for screen readers. */
 export function inWords(days: readonly string[], values: readonly number[], unit: string): string {
   const sum = values.reduce((all, each) => all + each, 0);
   if (sum === 0) return `No ${unit}`;

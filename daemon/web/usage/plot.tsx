@@ -1,4 +1,4 @@
-/** Owns a plot: one number a day, drawn in the colours of the page, and drawn anew when these or its width change. */
+/** A plot: one number per day, drawn in the page's colours, and redrawn when these or its width change. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
@@ -8,7 +8,7 @@ import { dayAt, dayText, numberText } from "./numbers.ts";
 
 addStyle(plotStyle);
 
-/** What is nearly nothing looks like that. */
+/** Minimum scale, so that near-zero values look like that. */
 const LEAST_SCALE = 0.01;
 const HEIGHT_PX = 130;
 const BAR_SHARE = 0.7;
@@ -33,7 +33,7 @@ export function Plot({
   days: readonly string[];
   lines: readonly PlotLine[];
   unit: string;
-  /** What is seen, for who does not see it. */
+  /** The plot's text for screen readers. */
   words: string;
 }) {
   const place = useRef<HTMLDivElement>(null);
@@ -90,10 +90,10 @@ const dataOf = (days: readonly string[], lines: readonly PlotLine[]): uPlot.Alig
   ...lines.map(({ values }) => [...values]),
 ];
 
-/** Short, also where there is next to nothing. */
+/** Short, even for near-zero values. */
 const axisText = (value: number) => (value > 0 && value < 0.01 ? value.toPrecision(1) : numberText(value));
 
-/** A colour of the sheet as a canvas takes it: it is resolved where it is used. */
+/** A colour of the style sheet for a canvas: resolved by the element that uses it. */
 function colourOf(box: HTMLElement, name: string): string {
   const probe = document.createElement("i");
   probe.style.color = `var(--${name})`;
@@ -103,7 +103,7 @@ function colourOf(box: HTMLElement, name: string): string {
   return color;
 }
 
-/** The days whose numbers have a place beneath the plot. */
+/** The days whose labels fit beneath the plot. */
 function labelledDays(days: ArrayLike<number>, widthPx: number): number[] {
   const room = widthPx / Math.max(1, days.length);
   const step = STEPS_DAYS.find((each) => each * room >= LABEL_PX) ?? 10;

@@ -1,4 +1,4 @@
-/** Owns the page of usage: a month of an organization, what its plan allows, what is left of its credits, and what used how much. */
+/** The page of usage: an organization's month, its plan's caps, its remaining credits, and its usage by group. */
 import type { GROUPINGS, Grouping, UsageReport, usage } from "../../../shared/api/usage.ts";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -16,7 +16,7 @@ import { daysOf, isMonth, isNothing, monthBy, monthText } from "./numbers.ts";
 
 const GROUPS = ["room", "agent", "key", "day"] as const satisfies typeof GROUPINGS;
 
-/** What is used grows by itself; these make it grow otherwise. */
+/** Usage grows with time; these events change it otherwise. */
 const CHANGES = /^(?:room\.(?:created|destroyed)|sandbox\.(?:created|destroyed|standby|resume|updated)|credits\.)/;
 
 export default function Usage() {

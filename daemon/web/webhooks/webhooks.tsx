@@ -1,4 +1,4 @@
-/** Owns the page of the organization's webhooks: where events are sent, how that goes, and what became of those that were not taken at once. */
+/** The page of the organization's webhooks: URLs, delivery status, and failed and retried deliveries. */
 import type { DeliveryRecord, WebhookRecord, webhookDeliveries, webhookList } from "../../../shared/api/webhooks.ts";
 import { pathOf } from "../../../shared/places.ts";
 import { get, part } from "../data/api.ts";
@@ -12,7 +12,7 @@ import { useTitle } from "../shell/title.ts";
 /** An organization has fewer webhooks; of deliveries the newest are shown. */
 const MOST = 100;
 const HOOKS = "/v1/orgs/self/webhooks";
-/** Whatever happens may be sent: it is looked at soon, and not at each of many. */
+/** Any event may be sent: the list is reloaded soon, but not after each of many events. */
 const PACE = { firstMs: 1000, steadyMs: 10_000 };
 
 export default function Webhooks() {

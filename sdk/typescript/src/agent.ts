@@ -9,7 +9,7 @@ import { type CallOptions, longestWaitOf } from "./transport.ts";
 /** The longest that one call waits; longer waits are several calls. */
 const WAIT_MS = 50_000;
 const DEFAULT_WAIT_MS = 300_000;
-/** What an answer may need on its way, besides the waiting. */
+/** Time for the transfer of an answer, in addition to the wait. */
 const WAY_MS = 10_000;
 
 /** Options of a message, in addition to its destination and payload. */
@@ -18,7 +18,7 @@ export interface MessageOptions {
   kind?: "event" | "request" | "response";
   /** Id of the message, unique in the room: the same id is sent once. */
   messageId?: string;
-  /** Metadata beside the payload, such as a trace context. */
+  /** Metadata in addition to the payload, such as a trace context. */
   headers?: Record<string, string>;
   /** Whether it is redelivered until the recipient acknowledges it. */
   ackRequired?: boolean;
@@ -78,7 +78,7 @@ export class Agent {
   readonly id: string;
   readonly #client: Client;
   readonly #room: string;
-  /** Up to where the inbox was read, by what was asked for: what one filter leaves out is not read by that. */
+  /** Read positions of the inbox, per filter: messages that one filter skips stay unread for the others. */
   readonly #places = new Map<string, number>();
   /** One after another: no two get the same message. */
   #waiting: Promise<unknown> = Promise.resolve();
@@ -142,7 +142,7 @@ export class Agent {
       } catch (error) {
         if (!isCode(error, "reply_timeout")) throw error;
       }
-      // The message's name says that it is the same one. The call is another, as it waits for another time.
+      // The message id identifies the retry. The call itself differs, since its remaining wait does.
       const { idempotencyKey: _, ...again } = each;
       each = again;
       left = deadline - performance.now();
@@ -151,14 +151,14 @@ export class Agent {
   }
 
   /**
-   * Waits for the next unread message. The messages returned before count as read. Returns null if none arrives within `waitMs`.
-   * Each filter has a read position of its own: messages read with one filter stay unread for the others.
+   * Waits for the next unread message. Messages returned earlier count as read. Returns null if none arrives within `waitMs`. Each filter
+   * has its own read position: messages read with one filter stay unread for the others.
    */
   wait<Payload = unknown>(options: WaitOptions = {}): Promise<MessageOf<Payload> | null> {
     const deadline = performance.now() + (longestWaitOf(options) ?? DEFAULT_WAIT_MS);
     const before = this.#waiting;
     const next = hasTurn(before, deadline, options.signal).then((has) => (has ? this.#next(deadline, options) : null));
-    // Who has left before its turn changes nothing for who comes next.
+    // A waiter that is aborted before its turn does not affect the next one.
     this.#waiting = Promise.allSettled([before, next]);
     return next as Promise<MessageOf<Payload> | null>;
   }
@@ -271,7 +271,7 @@ export class Agent {
   }
 }
 
-/** How long one call waits of the time that is left. */
+/** Wait time of one call, within the remaining time. */
 const waitOf = (leftMs: number) => Math.max(0, Math.round(Math.min(WAIT_MS, leftMs)));
 
 /** The options of such a call. */
@@ -279,7 +279,7 @@ function waiting(leftMs: number, signal: AbortSignal | undefined): CallOptions {
   return { timeoutMs: Math.max(0, leftMs) + WAY_MS, ...(signal ? { signal } : {}) };
 }
 
-/** Whether it is over before the time is. Throws what the signal says. */
+/** Whether `before` settles within the time. Throws the signal's reason. */
 async function hasTurn(before: Promise<unknown>, deadline: number, signal: AbortSignal | undefined): Promise<boolean> {
   const limits = { timeoutMs: deadline - performance.now(), ...(signal ? { signal } : {}) };
   try {

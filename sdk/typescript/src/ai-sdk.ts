@@ -1,4 +1,4 @@
-/** Owns a sandbox as a session of the AI SDK: what its tools run commands and change files with. The names there are experimental. */
+/** A sandbox as a session of the AI SDK, whose tools run commands and change files in it. The names there are experimental. */
 import { Readable } from "node:stream";
 import type { SandboxProcess, SandboxSession, SpawnOptions, WritableSandboxProcess } from "./ai-sdk/session.ts";
 import { unlessAborted } from "./deadline.ts";
@@ -13,12 +13,12 @@ export type { SandboxProcess, SandboxSession, SpawnOptions, WritableSandboxProce
 export { type SandboxTool, type SandboxTools, sandboxTools } from "./ai-sdk/tools.ts";
 
 const HOME = "/root";
-/** So much of a stream that is read may wait to be read, before the command waits. */
+/** Maximum of unread bytes of a stream with a reader; above it the command waits. */
 const AHEAD_BYTES = 1024 * 1024;
-/** So much is kept of one that nobody reads yet. */
+/** Maximum of buffered bytes of a stream without a reader. */
 const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
 
-/** The session of a sandbox that there is; whoever made the sandbox ends it. */
+/** A session in an existing sandbox; the sandbox's creator has to destroy it. */
 export function sandboxSession(sandbox: Sandbox): SandboxSession {
   const { files } = sandbox;
   const signalOf = (signal?: AbortSignal) => (signal ? { signal } : {});
@@ -93,7 +93,7 @@ async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxPr
     onOutput: (name, bytes) => unlessAborted(streams[name].add(bytes), options.abortSignal),
     maxOutputBytes: 0,
   });
-  // What was cut is not taken for what has ended. Whoever does not wait need not hear of it otherwise.
+  // A broken stream ends with an error, not with a regular end. A caller that does not await the result gets no unhandled rejection.
   done.then(() => end(), end);
   if (!options.stdin) await execution.end();
   return {
@@ -101,7 +101,7 @@ async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxPr
     stderr: streams.stderr.readable,
     wait: async () => ({ exitCode: exitCodeOf(await done) }),
     kill: async () => {
-      // Its end comes behind what it has written.
+      // Unblocks the output, since the end of the command arrives after it.
       for (const each of both) each.release();
       await execution.kill();
     },
@@ -109,10 +109,10 @@ async function spawn(sandbox: Sandbox, options: SpawnOptions): Promise<SandboxPr
   };
 }
 
-/** What a command writes, for who reads it at any pace. */
+/** A command's output, for a reader at any pace. */
 class OutputStream {
   readonly readable: ReadableStream<Uint8Array>;
-  /** Null once nobody is told any more. */
+  /** Null once the stream is closed or cancelled. */
   #control: ReadableStreamDefaultController<Uint8Array> | null = null;
   #isReleased = false;
   #hasRoom = () => {};
@@ -128,7 +128,7 @@ class OutputStream {
     this.readable = new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: AHEAD_BYTES }));
   }
 
-  /** Resolves once it may be told more. */
+  /** Resolves once more may be added. */
   async add(bytes: Uint8Array): Promise<void> {
     const room = new Promise<void>((resolve) => {
       this.#hasRoom = resolve;
@@ -136,7 +136,7 @@ class OutputStream {
     this.#control?.enqueue(bytes);
     const over = -(this.#control?.desiredSize ?? 1);
     if (over < 0 || this.#isReleased) return;
-    // Where somebody reads, the command waits, as for a pipe. A stream that nobody reads holds nothing up.
+    // With a reader, the command waits, as for a pipe. Without one, it is never blocked.
     if (this.readable.locked) return room;
     if (over > MOST_UNREAD_BYTES) this.end(new RoomdError("More than 16 MiB were written before anybody read them."));
   }

@@ -10,7 +10,7 @@ export interface ReadOptions extends CallOptions {
   length?: number;
 }
 
-/** The options of the call, with a Range header if a part is asked for. Throws UsageError if that has no bytes. */
+/** The options of the call, with a Range header for a partial read. Throws UsageError if the range is empty. */
 export function rangeOf({ offset, length, ...options }: ReadOptions): CallOptions {
   if (offset === undefined && length === undefined) return options;
   if (length !== undefined && length < 1) throw new UsageError(`length is ${length}: it must be at least 1.`);

@@ -1,4 +1,4 @@
-/** Owns what the calls that one method makes share: all are within its time, and each has a key of its own. */
+/** Options shared by the calls of one method: one deadline for all, and a separate key for each. */
 import { TimeoutError } from "./errors.ts";
 import { type CallOptions, DEFAULT_TIMEOUT_MS, longestWaitOf } from "./transport.ts";
 
@@ -15,7 +15,7 @@ export class Calls {
     this.#deadline = performance.now() + timeoutMs;
   }
 
-  /** Throws a TimeoutError when nothing is left. */
+  /** Remaining time. Throws a TimeoutError if it is 0. */
   get leftMs(): number {
     const left = this.#deadline - performance.now();
     if (left <= 0) throw new TimeoutError(`It was not done within ${this.#timeoutMs} ms.`);

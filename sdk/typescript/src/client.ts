@@ -1,4 +1,4 @@
-/** Owns calls of the interface's operations, by their names: each takes one object, and answers what the OpenAPI document says. */
+/** Calls of the interface's operations, by name: each takes one object, and returns the answer of the OpenAPI document. */
 import { readFileSync } from "node:fs";
 import { limited } from "./deadline.ts";
 import { ConnectionError, UsageError } from "./errors.ts";
@@ -24,9 +24,9 @@ export type Input<Name extends OperationName> = Operations[Name]["input"];
 export type Result<Name extends OperationName> = Operations[Name]["answer"];
 
 interface StreamRow {
-  /** What names an event's place. */
+  /** The event field that has its position. */
   place: string;
-  /** Whether nothing follows an event. A stream that goes on ends with such a one, or was cut. */
+  /** Whether it is the last event. A stream with a regular end has one; otherwise it was interrupted. */
   isLast(event: Record<string, unknown>): boolean;
 }
 
@@ -42,7 +42,7 @@ const STREAMS = {
   },
   org_events: { place: "cursor", isLast: () => false },
   sandbox_file_watch: { place: "cursor", isLast: () => false },
-  // Its lines have no place: a new connection begins with the whole state.
+  // Its events have no position: a new connection starts with the whole state.
   room_now: { place: "cursor", isLast: () => false },
 } satisfies Partial<Record<OperationName, StreamRow>>;
 export type StreamName = keyof typeof STREAMS;
@@ -102,7 +102,7 @@ export interface Download {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** It tells as fully that it is not well. */
+/** An unhealthy service answers with the same body. */
 const ALSO_ANSWERS: Partial<Record<OperationName, readonly number[]>> = { health: [503] };
 /** How long a part of a file may take; the whole may take any time. */
 const DEFAULT_SILENT_MS = 60_000;
@@ -179,7 +179,7 @@ export class Client {
     return this.#transport.send(body === undefined ? sent : { ...sent, headers: FILE_TYPE, body }, read, options, gone);
   }
 
-  /** Yields the events of a stream, after `after`. Lost connections are resumed; pings are left out. */
+  /** Yields the events of a stream, after `after`. Reconnects if the connection is lost; pings are left out. */
   async *events<Name extends StreamName>(
     name: Name,
     input: Input<Name>,
@@ -286,7 +286,7 @@ export class Client {
     const { status, headers } = answer;
     const { url } = this;
     if (headers["content-type"]?.startsWith("application/json")) return parsed(text, answer, url);
-    // An empty one is what is left of an answer that was cut.
+    // An empty body is the rest of a truncated answer.
     if (text === "") throw new ConnectionError(`${url} gave no answer.`, { url });
     throw new ConnectionError(`${url} answered ${status}, but it is not roomd.`, { fault: "foreign", url, status });
   }
@@ -305,7 +305,7 @@ const FILE_TYPE = { "Content-Type": "application/octet-stream" };
 const ANY: Retry = { after: "any" };
 const OTHER_CALLS = { events: "events()", bytes: "download()", socket: "a WebSocket" } as const;
 
-/** The parts of an input by where the operation wants them. */
+/** Distributes the fields of an input over path, query and body. */
 function requestOf(row: OperationRow, input: Record<string, unknown>) {
   const query = new URLSearchParams();
   const body: Record<string, unknown> = {};
@@ -328,13 +328,16 @@ function requestOf(row: OperationRow, input: Record<string, unknown>) {
   };
 }
 
-/** Part of a URL's path. Throws for what would lead elsewhere: . and .. are resolved before the service sees them, in any spelling. */
+/**
+ * A segment of a URL's path. Throws for . and .., which would change the path: they are resolved before the service sees them, in any
+ * encoding.
+ */
 function segment(text: string): string {
   if (text === "." || text === "..") throw new UsageError(`A path may not have ${text} in it.`);
   return encodeURIComponent(text);
 }
 
-/** Throws where it is none, in words that do not show it. */
+/** Throws if the key is invalid; the message does not contain it. */
 function keyOf(given: string | undefined): string | null {
   const key = given?.trim() || null;
   if (key !== null && !/^[\x21-\x7e]+$/.test(key)) throw new UsageError("The API key has characters that no key has.");
@@ -345,7 +348,7 @@ const asked = (apiKey: () => Promise<string | null>) => async () => keyOf((await
 
 function placeOf(event: Record<string, unknown>, name: string): string | number | undefined {
   const place = event[name];
-  // A terminal's bytes are counted: what comes next is behind them.
+  // A terminal's position counts bytes: the next one is after this event's bytes.
   if (name === "offset" && typeof place === "number") return place + decodedLength(event.data_b64);
   return typeof place === "number" || typeof place === "string" ? place : undefined;
 }
@@ -357,7 +360,7 @@ function decodedLength(base64: unknown): number {
 function downloadOf(answer: Answer, silentMs: number, signal?: AbortSignal): Download {
   const { headers, body } = answer;
   const size = headers["content-length"];
-  // A stream hears of the signal only once it is read.
+  // A stream reacts to the signal only once it is read.
   const close = () => void body.destroy();
   signal?.addEventListener("abort", close, { once: true });
   body.once("close", () => signal?.removeEventListener("abort", close));

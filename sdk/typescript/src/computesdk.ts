@@ -1,4 +1,4 @@
-/** Owns roomd as a provider of computesdk: each of its sandboxes has a room to itself, and the room's name is its id. */
+/** roomd as a provider of computesdk: each of its sandboxes has its own room, whose name is the sandbox's id. */
 import { type CommandResult, defineProvider, type RunCommandOptions } from "@computesdk/provider";
 import type { ClientOptions } from "./client.ts";
 import { NotFoundError, RoomdError } from "./errors.ts";
@@ -9,7 +9,7 @@ import { Roomd } from "./roomd.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { GRACE_SECONDS, type SandboxOptions } from "./sandbox-create.ts";
 
-/** `egress` says where sandboxes may connect to: as the host's `egress.default` has it if absent; `[]` is nowhere. */
+/** `egress`: permitted destinations of sandboxes; the host's `egress.default` if absent, none if `[]`. */
 export type RoomdConfig = ClientOptions & Pick<SandboxOptions, "template" | "memoryMib" | "vcpus" | "egress">;
 
 const AGENT = "main";
@@ -80,7 +80,7 @@ export const roomd = defineProvider<Held, RoomdConfig>({
           metadata: record.labels,
         };
       },
-      // Nobody can be given a header here: the port is open to who knows its URL, which nobody can guess.
+      // The caller cannot be given a header here: the port is public, with a URL that cannot be guessed.
       getUrl: async ({ sandbox }, { port }) => (await sandbox.exposePort(port, { visibility: "public" })).url,
       filesystem: {
         readFile: async ({ sandbox }, path) => sandbox.files.readText(path),
@@ -173,7 +173,7 @@ async function run({ sandbox }: Held, command: string, options: RunCommandOption
     ...(onStderr === undefined ? {} : { onStderr }),
   };
   if (background) {
-    // Servers are begun so, which are to run long. Nobody writes to it.
+    // Background commands are servers that run long. They get no input.
     await sandbox.start(command, { ...wanted, stdin: "" });
     return { stdout: "", stderr: "", exitCode: 0, durationMs: 0 };
   }

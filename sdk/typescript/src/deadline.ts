@@ -1,10 +1,10 @@
-/** Owns the end of what is waited for: when the caller's signal says so, or when the time for it is over. */
+/** Limits of a wait: the caller's signal and a timeout. */
 import { TimeoutError } from "./errors.ts";
 import { afterMs, type CallOptions, longestWaitOf } from "./transport.ts";
 
 type Limits = Pick<CallOptions, "signal" | "waitMs" | "timeoutMs">;
 
-/** Until it is done the signal ends with the caller's, and when the time is over, with a TimeoutError that says `told`. */
+/** A signal that aborts with the caller's, and on timeout with a TimeoutError with the message `told`, until `done` is called. */
 export function limited({ signal, ...limits }: Limits, told: string) {
   const timeoutMs = longestWaitOf(limits);
   if (timeoutMs === undefined) return { given: signal ? { signal } : {}, done: () => {} };
@@ -14,7 +14,7 @@ export function limited({ signal, ...limits }: Limits, told: string) {
   return { given: { signal: either }, done: () => clearTimeout(timer) };
 }
 
-/** Carries out `work`, whose options are of each of its calls: the time is for all of them together. */
+/** Runs `work`, which passes the given options to each of its calls: the timeout applies to all of them together. */
 export async function inTime<T, Options extends Limits>(
   options: Options,
   told: string,
@@ -29,7 +29,7 @@ export async function inTime<T, Options extends Limits>(
   }
 }
 
-/** What comes of it, unless the signal ends before: then its reason is thrown. */
+/** The result of `work`, unless the signal aborts first: then its reason is thrown. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {

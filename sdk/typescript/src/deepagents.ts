@@ -1,9 +1,9 @@
-/** Owns a sandbox as a backend of deepagents: its tools for files and commands work in it. */
+/** A sandbox as a backend of deepagents: its tools for files and commands work in it. */
 import { BaseSandbox, type ExecuteResponse, type FileDownloadResponse, type FileUploadResponse } from "deepagents";
 import { ProblemError } from "./errors.ts";
 import type { Sandbox } from "./sandbox.ts";
 
-/** Of the output of one command; the rest is left out. */
+/** Limit of one command's output; the rest is dropped. */
 const MOST_OUTPUT_BYTES = 1024 * 1024;
 const ERRORS: Record<string, NonNullable<FileUploadResponse["error"]>> = {
   path_not_found: "file_not_found",
@@ -12,7 +12,7 @@ const ERRORS: Record<string, NonNullable<FileUploadResponse["error"]>> = {
   invalid_path: "invalid_path",
 };
 
-/** Whoever made the sandbox ends it. */
+/** The sandbox's creator has to destroy it. */
 export class RoomdBackend extends BaseSandbox {
   readonly id: string;
   readonly #sandbox: Sandbox;
@@ -61,7 +61,7 @@ export class RoomdBackend extends BaseSandbox {
   }
 }
 
-/** What is wrong with a path, in the words of deepagents. Throws what is wrong with something else than the path. */
+/** The error of deepagents for an invalid path. Rethrows all other errors. */
 function errorOf(error: unknown): NonNullable<FileUploadResponse["error"]> {
   const known = error instanceof ProblemError ? ERRORS[error.code] : undefined;
   if (known === undefined) throw error;

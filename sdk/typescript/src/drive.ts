@@ -77,7 +77,7 @@ export class Drive {
     const there = await stat(local).catch(() => null);
     const write = async (to: string) => {
       const file = await this.open(path, options);
-      // Where nothing can be written, nobody has read it.
+      // If nothing can be written, the stream is not read and has to be closed.
       await writeFile(to, file.stream, there ? { mode: there.mode } : {}).finally(file.close);
     };
     if (there && !there.isFile()) return await write(local);

@@ -1,4 +1,4 @@
-/** Owns the ways in which a call fails: what the service answered by its code, or that no answer came. */
+/** Errors of calls: the service's answer by its code, or the lack of an answer. */
 import type { TemplateBuild } from "./generated/schemas.ts";
 
 /** An invalid field of a request. */

@@ -117,7 +117,7 @@ const DEFAULT_COMMAND_MS = 600_000;
 /** The longest time limit of a command. */
 export const MOST_COMMAND_MS = 604_800_000;
 const DEFAULT_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** Nobody waits longer for the end of what is no longer wanted. */
+/** Timeout for ending an unwanted command. */
 const KILL_MS = 10_000;
 const LATE = "The command has not ended in time: it goes on.";
 const STDIN_PART_BYTES = 1024 * 1024;
@@ -134,7 +134,7 @@ export class Execution {
   readonly id: string;
   readonly #client: Client;
   readonly #name: SandboxName & { exec_id: string };
-  /** Bytes of standard input so far, once the writes before have ended; null where it has to be asked. */
+  /** Bytes of standard input so far, once earlier writes have finished; null if unknown, so that it has to be queried. */
   #written: Promise<number | null>;
 
   /** A command by its id. `stdinBytes`: number of bytes written to its standard input so far, if known. */
@@ -190,7 +190,7 @@ export class Execution {
         return execution.wait(each);
       });
     } catch (error) {
-      // It may have begun, also where that was not heard.
+      // It may have started, even if the answer was lost.
       if (options.signal?.aborted && options.killOnAbort) await new Execution(client, sandbox, execId).giveUp();
       throw error;
     }
@@ -241,7 +241,7 @@ export class Execution {
         return null;
       } catch (error) {
         if ((error as { code?: string }).code !== "history_gone") throw error;
-        // Nobody read it in time: what is left is told, and that there was more.
+        // The output was not read in time: continues with the retained part, and reports the gap.
         const { oldest_seq } = await this.get(options);
         if (oldest_seq - 1 <= after) throw error;
         after = oldest_seq - 1;
@@ -283,7 +283,7 @@ export class Execution {
       if (options.signal?.aborted && options.killOnAbort) await this.giveUp();
       throw error;
     } finally {
-      // Nobody holds the command back any more.
+      // Output no longer blocks the command.
       await output.return(undefined as never);
     }
   }
@@ -310,7 +310,7 @@ export class Execution {
 
   async #fed(parts: AsyncIterable<string | Uint8Array>, options: CallOptions): Promise<CommandResult> {
     const ended = this.wait(options);
-    // Whether anybody still waits for it or not.
+    // No unhandled rejection if the result is not awaited.
     ended.catch(() => {});
     const source = parts[Symbol.asyncIterator]();
     try {
@@ -321,11 +321,11 @@ export class Execution {
       }
       await this.end(options);
     } catch (error) {
-      // One that is slow is not waited for.
+      // Does not wait for a slow source.
       source.return?.().catch(() => {});
       const left = await this.get({ timeoutMs: KILL_MS }).catch(() => ({ state: "running", exit_code: null }));
       const { state, exit_code } = left;
-      // Why it took no more is what the command says.
+      // The command's own error explains why it read no more.
       if (state === "exited" && exit_code !== null && exit_code !== 0) return ended;
       await this.giveUp();
       throw error;
@@ -345,7 +345,7 @@ export class Execution {
       }
       return offset;
     });
-    // After one that failed it is asked how far the input has come.
+    // After a failed write, the position of the input is queried.
     this.#written = written.catch(() => null);
     return written.then(() => {});
   }
@@ -361,7 +361,7 @@ export class Execution {
   }
 }
 
-/** The beginning of what was written. */
+/** The beginning of the output. */
 class Kept {
   truncated = false;
   readonly #parts: Uint8Array[] = [];

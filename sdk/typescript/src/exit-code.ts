@@ -1,8 +1,8 @@
-/** Owns what frameworks that know only numbers are told of a command's end: what a shell would say of it. */
+/** Exit code of a command for frameworks that support only numbers, by the shell's conventions. */
 import { constants } from "node:os";
 import type { CommandResult } from "./execution.ts";
 
-/** What timeout(1) says of a command that was out of time. */
+/** The exit code of timeout(1) for a timeout. */
 const TIMED_OUT = 124;
 const BY_SIGNAL = 128;
 

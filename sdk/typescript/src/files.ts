@@ -168,7 +168,7 @@ export async function gathered<T>(list: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-/** Null where there is no such file. */
+/** Null if the file does not exist. */
 export async function orNull<T>(found: Promise<T>): Promise<T | null> {
   return await found.catch((error: unknown) => {
     if (error instanceof NotFoundError && error.code === "path_not_found") return null;

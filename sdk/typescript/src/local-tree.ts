@@ -26,7 +26,7 @@ interface Options {
 
 const modeOf = (mode: number) => (mode & PERMISSIONS).toString(8).padStart(4, "0");
 
-/** Links are left out: the interface makes none. */
+/** Links are left out: the interface cannot create them. */
 export async function uploadDirectory(files: Tree, local: string, path: string, options: Options): Promise<void> {
   await files.mkdir(path, options);
   await each(await readdir(local), async (name) => {
@@ -48,7 +48,7 @@ export async function downloadDirectory(files: Tree, path: string, local: string
   }
   const placeOf = (entry: string) => {
     const place = resolve(top, entry.slice(above));
-    // The sandbox names what it likes.
+    // The names come from the sandbox and are untrusted.
     if (!place.startsWith(`${top}/`)) throw new RoomdError(`${entry} leads out of ${local}.`);
     return place;
   };

@@ -1,12 +1,12 @@
-/** Owns the names that things are given here. The same key is the same call also from another process: it makes the same names. */
+/** Generated names of resources. The same idempotency key is the same call, also from another process: it yields the same names. */
 import { createHash, randomInt, randomUUID } from "node:crypto";
 
-/** Of what is made by this key; one that nobody has without it. */
+/** Name of a resource created with this key; a random one without a key. */
 export function nameOf(key: string | undefined): string {
   return `sdk-${key === undefined ? randomUUID() : digestOf(key)}`;
 }
 
-/** Of a room: it is shown to people, so that it is short where it may be. */
+/** Name of a room: shown to people, so it is short if possible. */
 export function roomNameOf(key: string | undefined): string {
   return key === undefined ? `sdk-${randomInt(2 ** 47).toString(36)}` : nameOf(key);
 }

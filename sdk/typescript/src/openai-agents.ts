@@ -1,10 +1,10 @@
 /**
- * Owns roomd as a sandbox client of the OpenAI Agents SDK: each session has a sandbox, in a room of its own or in one that is given. A
- * session's state names its sandbox, by which another process goes on with it.
+ * roomd as a sandbox client of the OpenAI Agents SDK: each session has a sandbox, in its own room or in a given one. A session's state
+ * names its sandbox, so that another process can resume it.
  *
- * Not there, and refused as unsupported: mounts, host directories as path grants, and snapshot specs. A sandbox keeps its disk, memory
- * and processes by itself, also while it is hibernated; what is to outlive it goes to the room's drive. Commands that still run are not
- * found again by a session that is resumed: they go on, without its session IDs.
+ * Not supported, and refused: mounts, host directories as path grants, and snapshot specs. A sandbox keeps its disk, memory and processes
+ * without them, also while it is hibernated; files that are to outlive it belong on the room's drive. A resumed session does not find
+ * commands that are still running: they keep running, without its session IDs.
  */
 import { randomInt } from "node:crypto";
 import {
@@ -39,14 +39,14 @@ import type { CallOptions } from "./transport.ts";
 
 export type { RoomdSandboxSession, RoomdSessionState };
 
-/** Of one session. `egress` says where its sandbox may connect to: as the host's `egress.default` has it if absent; `[]` is nowhere. */
+/** Options of a session. `egress`: permitted destinations of its sandbox; the host's `egress.default` if absent, none if `[]`. */
 export type RoomdSandboxOptions = Omit<SandboxOptions, keyof CallOptions> &
   SessionOptions & {
-    /** The sandbox's name in the room; one that nobody has if absent. */
+    /** The sandbox's name in the room; a generated one if absent. */
     agentId?: string;
   };
 
-/** With `room` every sandbox is made in it; without, each has a room of its own, which ends with it. */
+/** With `room`, every sandbox is created in it; without, each has its own room, which is destroyed with it. */
 export type RoomdSandboxClientOptions = RoomdSandboxOptions & ClientOptions & { room?: Room };
 
 /** By which the rooms and sandboxes are known that end with their session. */
@@ -91,13 +91,13 @@ export class RoomdSandboxClient implements SandboxClient<RoomdSandboxOptions, Ro
     }
   }
 
-  /** A session in a sandbox that there is; whoever made the sandbox ends it. */
+  /** A session in an existing sandbox; the sandbox's creator has to destroy it. */
   async attach(sandbox: Sandbox, manifest: Manifest = new Manifest()): Promise<RoomdSandboxSession> {
     requireSupported(manifest);
     return this.#begin(sandbox, manifest, null, this.#options);
   }
 
-  /** Goes on in the sandbox of a state. It ends with this session too, if it was made for one. */
+  /** Resumes the session in the sandbox of a state. The sandbox is destroyed with this session too, if it was created for one. */
   async resume(state: RoomdSessionState): Promise<RoomdSandboxSession> {
     const { roomId, agentId, sandboxId } = state;
     if (this.#room && this.#room.id !== roomId) {
@@ -105,7 +105,7 @@ export class RoomdSandboxClient implements SandboxClient<RoomdSandboxOptions, Ro
     }
     const room = this.#room ?? this.#opened().rooms.open(roomId);
     const sandbox = room.sandbox(agentId);
-    // Who may end what is not for a state to say, which others may have written.
+    // A state is untrusted, so it does not decide which sandboxes may be destroyed.
     const record = await sandbox.get().catch(unlessNotFound);
     if (record?.sandbox_id !== sandboxId) {
       throw new SandboxLifecycleError(`The session's sandbox ${sandboxId} is gone: create another session.`);
@@ -115,7 +115,7 @@ export class RoomdSandboxClient implements SandboxClient<RoomdSandboxOptions, Ro
     return new RoomdSandboxSession(sandbox, { ...state }, end, this.#options);
   }
 
-  /** Ends the sandbox of a state, if it was made for a session. One that has ended is no error. */
+  /** Destroys the sandbox of a state, if it was created for a session. No error if it is already gone. */
   async delete(state: RoomdSessionState): Promise<void> {
     const session = await this.resume(state).catch((error: unknown) => {
       if (error instanceof SandboxLifecycleError) return null;

@@ -1,4 +1,4 @@
-/** Owns a room: the sandboxes of a group of agents, their drive, and what they say to each other. */
+/** A room: the sandboxes of a group of agents, their drive, and their messages. */
 import { Agent, type Destination, type Outgoing, type SendOptions } from "./agent.ts";
 import type { Client, Result } from "./client.ts";
 import { Drive } from "./drive.ts";
@@ -14,7 +14,7 @@ import { Sandbox } from "./sandbox.ts";
 import { type SandboxOptions, unlessGone } from "./sandbox-create.ts";
 import type { CallOptions } from "./transport.ts";
 
-/** Who sends what nobody in the room has sent. */
+/** Sender of messages that are from no agent of the room. */
 const OPERATOR = "operator";
 
 /** A room: the sandboxes of a group of agents, their drive and their messages. */
@@ -75,7 +75,7 @@ export class Room {
   /** Yields the audit records of the room from now on, or those after the record with number `after`; 0 is the start of the room. */
   async *events({ after, signal }: Pick<CallOptions, "signal"> & { after?: number } = {}): AsyncGenerator<AuditRecord> {
     const options = signal ? { signal } : {};
-    // Where now is has to be known before anything happens: a connection may be lost before the first event.
+    // The current position has to be known before the first event: the connection may be lost before it.
     const from = after ?? (await this.#lastSeq(options));
     yield* this.#client.events(
       "room_events",

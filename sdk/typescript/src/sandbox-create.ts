@@ -84,9 +84,9 @@ export function checkSandboxOptions(options: SandboxOptions): void {
 export const OWN_ROOM_LABEL = "roomd-sdk/own";
 /** Time to live of such a room, unless the sandbox lives longer. */
 const ROOM_SECONDS = 86_400;
-/** Such a room outlives its sandbox by so much. */
+/** How much longer such a room lives than its sandbox. */
 export const GRACE_SECONDS = 3600;
-/** A sandbox that has its room to itself hibernates after so long without use. */
+/** A sandbox with its own room hibernates after this time without use. */
 const IDLE_SECONDS = 900;
 /** Longest wait of one call for a sandbox that starts. */
 const WAIT_MS = 50_000;
@@ -138,7 +138,7 @@ export async function unlessGone(end: () => Promise<unknown>): Promise<void> {
   });
 }
 
-/** Whether an error says that the call was refused, or reached no service. */
+/** Whether an error means that the call was refused, or did not reach the service. */
 export function isUndone(error: unknown): boolean {
   return isNoConnection(error) || error instanceof ProblemError;
 }

@@ -31,7 +31,7 @@ import { type CallOptions, longestWaitOf } from "./transport.ts";
 const OWN_AGENT = "main";
 /** Shortest lifetime that can be set. */
 const LEAST_LIFETIME_MS = 1000;
-/** Longest time to end what failed to start. */
+/** Timeout for destroying a sandbox that failed to start. */
 const ENDING_MS = 30_000;
 /** Longest wait for a server, by default; of one call. */
 const SERVER_WAIT_MS = { default: 60_000, call: 50_000 } as const;
@@ -92,8 +92,8 @@ export class Sandbox extends SandboxMembers {
   }
 
   /**
-   * Creates a sandbox in a room of its own, which ends with it. By default it hibernates after 15 minutes without use, is woken by the next
-   * use, and the room is destroyed after 24 hours.
+   * Creates a sandbox in its own room, which is destroyed with it. By default it hibernates after 15 minutes without use, is woken by the
+   * next use, and the room is destroyed after 24 hours.
    */
   static async create(options: OwnSandboxOptions = {}): Promise<Sandbox> {
     checkOwnOptions(options);
@@ -229,7 +229,7 @@ export class Sandbox extends SandboxMembers {
     return this.#noted(this.#client.call("sandbox_update", { ...this.#name, ...wanted }, callOptionsOf(change)));
   }
 
-  /** Sets its end, and the end of its own room, to `ms` from now; a later call moves the end. */
+  /** Sets its end, and the end of its own room, to `ms` milliseconds from now; a later call moves the end. */
   async setTimeout(ms: number, options: CallOptions = {}): Promise<void> {
     if (ms < LEAST_LIFETIME_MS) {
       throw new UsageError(`setTimeout takes milliseconds, at least ${LEAST_LIFETIME_MS}: ${ms} s are ${ms * 1000}.`);
@@ -380,7 +380,7 @@ export class Sandbox extends SandboxMembers {
     return this.#noted(this.#client.call("sandbox_resume", this.#name, options));
   }
 
-  /** Destroys it, and with a room of its own also the room and its drive. A sandbox that has ended is no error. */
+  /** Destroys it, and if it has its own room, also the room and its drive. No error if it is already destroyed. */
   async destroy(options: CallOptions = {}): Promise<void> {
     try {
       await unlessGone(() => this.#end(options));

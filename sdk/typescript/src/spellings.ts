@@ -57,9 +57,9 @@ export interface SandboxSpellings {
 
 /** Members of a sandbox by other names. */
 export abstract class SandboxMembers {
-  /** @deprecated Use `exec`, or `start` for a command that is left running. */
+  /** @deprecated Use `exec`, or `start` for a background command. */
   declare readonly commands: UseInstead<"sandbox.exec(command), or sandbox.start(command) to leave it running">;
-  /** @deprecated Use `exec`, or `start` for a command that is left running. */
+  /** @deprecated Use `exec`, or `start` for a background command. */
   declare readonly process: UseInstead<"sandbox.exec(command), or sandbox.start(command) to leave it running">;
   /** @deprecated Use `exec`. */
   declare readonly runCommand: UseInstead<"sandbox.exec(command)">;

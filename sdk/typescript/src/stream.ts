@@ -1,6 +1,6 @@
 /**
- * Owns streams of events: read line by line, and gone on with from the last event when the connection, or the service, was away. A stream
- * that was cut is never taken for one that has ended.
+ * Event streams: read line by line, and resumed after the last event when the connection or the service was interrupted. An interrupted
+ * stream never counts as ended.
  */
 import { ConnectionError, type ErrorEvent, ProblemError, StreamError, TimeoutError } from "./errors.ts";
 import { type Answer, type CallOptions, delay, isMoving, isNoConnection, partsOf, type Retry } from "./transport.ts";
@@ -28,22 +28,22 @@ export interface EventOptions extends Pick<CallOptions, "signal" | "retry"> {
 }
 
 export interface Following<Event, Place> extends Omit<EventOptions, "waitMs" | "timeoutMs"> {
-  /** Asks for what comes after this place; undefined: from where the caller has said. Throws a TimeoutError after the time, if there is one. */
+  /** Opens the stream after this position; undefined: at the caller's start. Throws a TimeoutError after `timeoutMs`, if given. */
   open(after: Place | undefined, timeoutMs: number | undefined): Promise<Answer>;
-  /** The place of an event; undefined where it has none. */
+  /** The position of an event; undefined if it has none. */
   placeOf(event: Event): Place | undefined;
   /** Whether nothing follows this event. */
   isLast(event: Event): boolean;
   /** Whether the stream may end without such an event. */
   mayEnd: boolean;
-  /** Whether the caller has said after which event it begins. */
+  /** Whether the caller has specified a start position. */
   isPlaced: boolean;
   retry: Retry;
   /** Whether the service has ever responded. If not, `open` has retried as long as is of use. */
   hasAnswered(): boolean;
 }
 
-/** All events but pings. Throws when the service says that it cannot go on, and after two minutes without it. */
+/** All events but pings. Throws if the service reports that the stream cannot continue, and after two minutes without it. */
 export async function* follow<Event extends StreamEvent, Place>({
   open,
   placeOf,
@@ -78,7 +78,7 @@ export async function* follow<Event extends StreamEvent, Place>({
       cut = new ConnectionError("The stream was cut.");
     } catch (error) {
       signal?.throwIfAborted();
-      // Where one try hangs, another may not.
+      // After an attempt that hangs, another may succeed.
       if (!mayComeBack(error) && !(hasOpened && error instanceof TimeoutError)) throw error;
       if (isNoConnection(error) && !hasAnswered()) throw error;
       cut = error;
@@ -113,7 +113,7 @@ async function* eventsOf<Event>(answer: Answer, signal?: AbortSignal): AsyncGene
   for await (const part of partsOf(answer, SILENT_MS, signal)) {
     const lines = (rest + decoder.decode(part, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
-    // What was cut is asked for again.
+    // A truncated line is requested again.
     for (const line of lines) if (line !== "") yield eventOf<Event>(line);
   }
 }

@@ -1,4 +1,4 @@
-/** Owns a terminal of a sandbox: its output as it comes, and typing into it by a WebSocket. */
+/** A terminal of a sandbox: its output as it arrives, and input over a WebSocket. */
 import { Calls } from "./calls.ts";
 import type { Client, Result } from "./client.ts";
 import { inTime, unlessAborted } from "./deadline.ts";
@@ -8,11 +8,11 @@ import type { Terminal as TerminalRecord, TerminalTicket } from "./generated/sch
 import { type CallOptions, longestWaitOf } from "./transport.ts";
 
 const PROTOCOL = "roomd.terminal";
-/** How long a service may take to let somebody in. */
+/** Timeout for attaching. */
 const ATTACH_MS = 30_000;
 /** By which the service closes it after the terminal's end; other codes come with a reason. */
 const ENDED = 1000;
-/** So much waits to be read, before the service is told to send no more for now. */
+/** Maximum of unread bytes, above which the service has to pause. */
 const AHEAD_BYTES = 1024 * 1024;
 const TOKEN_PREFIX = "roomd.token.";
 
@@ -72,7 +72,7 @@ export class Terminal {
     socket.binaryType = "arraybuffer";
     const { output, leave } = outputOf(socket);
     const send = (data: string | Uint8Array<ArrayBuffer>) => {
-      // A WebSocket itself would say nothing.
+      // A WebSocket itself would not report an error.
       if (socket.readyState !== WebSocket.OPEN) throw new ConnectionError("The connection was closed.");
       socket.send(data);
     };
@@ -98,7 +98,7 @@ export class Terminal {
   }
 }
 
-/** Throws where this runtime's WebSocket cannot be told whom to trust. */
+/** Throws if this runtime's WebSocket does not support custom CA certificates. */
 function socketTo(url: URL, protocols: string[], ca: string | null): WebSocket {
   if (ca === null || url.protocol === "ws:") return new WebSocket(url, protocols);
   if (process.versions.bun !== undefined) return new WebSocket(url, { protocols, tls: { ca } } as unknown as string[]);
@@ -108,7 +108,7 @@ function socketTo(url: URL, protocols: string[], ca: string | null): WebSocket {
   );
 }
 
-/** Resolves once it is open. Throws why it is not, as far as that is told. */
+/** Resolves once it is open. Rejects with the reason of a failure, as far as it is known. */
 function opened(socket: WebSocket, failed: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (cause: Event) => reject(new ConnectionError(`${failed}.`, { cause }));
@@ -117,7 +117,7 @@ function opened(socket: WebSocket, failed: string): Promise<void> {
   });
 }
 
-/** What comes from now on, also before anybody reads it. */
+/** Output from now on, buffered until it is read. */
 function outputOf(socket: WebSocket): { output: AsyncIterable<Uint8Array>; leave(): void } {
   const waiting: Uint8Array[] = [];
   let wake = () => {};

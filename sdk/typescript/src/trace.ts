@@ -1,4 +1,4 @@
-/** Owns which trace calls continue (W3C Trace Context): that of a message, of the command that runs this, or whatever the program says. */
+/** Trace context of calls (W3C Trace Context): that of a message, of the command that runs this program, or one that the program sets. */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /** A trace context: a `traceparent` text, or a message, which carries that of its sender. */
@@ -16,7 +16,7 @@ export function continuing<T>(place: TracePlace, work: () => T): T {
   return FORM.test(given ?? "") ? within.run(given, work) : work();
 }
 
-/** What a call continues: what it is carried out within, else what `usual` says. */
+/** The parent of a call: the context in which it runs, otherwise `usual`. */
 export function traceparentOf(usual: string | (() => string | undefined) | undefined): string | undefined {
   const given = within.getStore() ?? (typeof usual === "function" ? usual() : usual);
   return FORM.test(given ?? "") ? given : undefined;

@@ -1,6 +1,6 @@
 /**
- * Owns the one way a call goes to the service, and the one policy by which it is tried again. A POST has an Idempotency-Key, which it keeps
- * while nobody knows whether it was carried out: nothing is done twice.
+ * Transport of all calls to the service, and their single retry policy. A POST has an Idempotency-Key, which stays the same while it is
+ * unknown whether the call was carried out: nothing is done twice.
  */
 import { randomUUID } from "node:crypto";
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
@@ -16,16 +16,16 @@ export type FileBody = string | Uint8Array | Blob | AsyncIterable<Uint8Array>;
 export interface Connection {
   /** Without a slash at its end. */
   url: string;
-  /** A function is asked before every try. */
+  /** A function is called before every attempt. */
   key: string | null | (() => Promise<string | null>);
   /** Certificates to trust, as PEM, in place of the system's. */
   ca: string | null;
-  /** Which trace calls continue where nothing else says it. */
+  /** The default trace that calls continue. */
   traceparent?: string | (() => string | undefined);
   userAgent: string;
-  /** Where HTTP_PROXY, HTTPS_PROXY and NO_PROXY stand; null: there is no proxy. */
+  /** Environment with HTTP_PROXY, HTTPS_PROXY and NO_PROXY; null: no proxy. */
   proxyEnv: Record<string, string | undefined> | null;
-  /** Of calls that say nothing else. */
+  /** Default of calls. */
   retry: Retry;
 }
 
@@ -96,14 +96,14 @@ const PAUSE_MS = { first: 250, most: 8000 } as const;
 const FIRST_CONTACT_MS = 1000;
 /** How long a connection may take. */
 const CONNECT_MS = 15_000;
-/** Of a call that says nothing else. */
+/** Default of calls. */
 export const DEFAULT_TIMEOUT_MS = 600_000;
 const MOST_PROBLEM_BYTES = 256 * 1024;
 /** Of a proxy that may have passed the call on before. */
 const GIVEN_UP = [502, 504];
-/** Of whoever stands before the service, or of the service without words: its own refusals say for themselves whether to try again. */
+/** From a proxy before the service, or from the service without a problem: its own refusals state whether a retry can help. */
 const PASSING = [408, 429, 502, 503, 504];
-/** What becomes of a connection that there was. */
+/** Errors of an established connection. */
 const BREAKS = ["ECONNRESET", "EPIPE"];
 /** The outcome of a wait. */
 const WAITED = ["barrier_timeout", "reply_timeout"];
@@ -111,7 +111,7 @@ const WAITED = ["barrier_timeout", "reply_timeout"];
 export class Transport {
   readonly connection: Connection;
   readonly #agent: HttpAgent;
-  /** What is sent once gets a connection that nobody has left. */
+  /** A request that cannot be repeated gets a new connection, not a kept-alive one. */
   readonly #fresh: HttpAgent;
   readonly #request: typeof httpRequest;
   #hasAnswered = false;
@@ -134,15 +134,15 @@ export class Transport {
     return this.#hasAnswered;
   }
 
-  /** Ends all connections: what waits fails. */
+  /** Closes all connections: pending calls fail. */
   close(): void {
     this.#agent.destroy();
     this.#fresh.destroy();
   }
 
   /**
-   * Sends a call until it is answered and the answer, a success, is read. `gone` is what a DELETE comes to that an earlier try has done, as
-   * far as can be known. Throws what errors.ts has.
+   * Sends a call until it is answered, and a successful answer is read. `gone` is the result of a DELETE that an earlier attempt has
+   * carried out, as far as that can be known. Throws the errors of errors.ts.
    */
   async send<T>(sent: Sent, read: (answer: Answer) => T | Promise<T>, options: CallOptions = {}, gone?: T): Promise<T> {
     const deadline = performance.now() + (longestWaitOf(options) ?? DEFAULT_TIMEOUT_MS);
@@ -185,10 +185,10 @@ export class Transport {
       return isAnswer ? { value: await read(answer) } : await failedBy(answer, this.connection.url);
     } catch (error) {
       ended.signal.throwIfAborted();
-      // One that was aborted before the try is not heard of.
+      // A signal that was aborted before the attempt raises no event.
       options.signal?.throwIfAborted();
       if (error instanceof SourceFault) throw error.cause;
-      // What cannot be read may be what is left of an answer that was cut.
+      // An unreadable answer may be the rest of a truncated one.
       const isForeign = error instanceof ConnectionError && error.fault === "foreign" && error.cause === undefined;
       return { error: unreachable(this.connection.url, error), isWorthIt: !isForeign, known: "lost" };
     } finally {
@@ -237,7 +237,7 @@ export class Transport {
         for (const over of ["connect", "close"]) socket.once(over, () => clearTimeout(timer));
       });
       request.on("response", (body: IncomingMessage) => {
-        // Whoever reads it hears of it.
+        // The reader of the body gets the error.
         body.on("error", () => {});
         this.#hasAnswered = true;
         resolve({ status: body.statusCode ?? 0, headers: body.headers, body });
@@ -251,8 +251,8 @@ export class Transport {
 }
 
 /**
- * What is known of a try that failed: nothing; that an earlier one is still carried out; that this one was not looked at; that nothing
- * was done, and that this answer is kept under its key.
+ * Knowledge about a failed attempt: none; an earlier attempt is still in progress; this one was rejected before processing; nothing was
+ * done, and this answer is stored under its key.
  */
 type Known = "lost" | "running" | "turned_away" | "refused";
 
@@ -267,7 +267,7 @@ interface Failed {
 function knownOf({ status, code }: Problem): Known {
   if (status >= 500) return "lost";
   if (code === "idempotency_in_progress") return "running";
-  // The rate is looked at before the key is.
+  // The rate limit is checked before the key.
   return code === "rate_limited" ? "turned_away" : "refused";
 }
 
@@ -286,14 +286,14 @@ async function failedBy(answer: Answer, url: string): Promise<Failed> {
   return { error: problemError(problem), isWorthIt, known: knownOf(problem), ...pause };
 }
 
-/** What a file was to be sent from is at fault. */
+/** The source of an upload failed. */
 class SourceFault extends Error {}
 
 /** The tries of one call: whether there is another, and when. */
 class Tries {
   readonly #retry: Retry;
   readonly #isRepeatable: boolean;
-  /** Whether it can be told from a new one, or changes nothing. */
+  /** Whether the service recognizes a retry, or the call changes nothing. */
   readonly #isSafe: boolean;
   readonly #startedAt = performance.now();
   #count = 0;
@@ -308,7 +308,7 @@ class Tries {
     this.#isSafe = method === "GET" || method === "POST";
   }
 
-  /** Whether one was sent, and what came of it was not heard. */
+  /** Whether an attempt was sent whose outcome is unknown. */
   get mayBeDone(): boolean {
     return this.#interruption !== null || this.#wasPassedOn;
   }
@@ -318,7 +318,7 @@ class Tries {
     if (error instanceof ConnectionError && error.fault === "broken") this.#interruption ??= error;
     if (error instanceof ConnectionError && GIVEN_UP.includes(error.status ?? 0)) this.#wasPassedOn = true;
     this.#failedAt ??= performance.now();
-    // What is carried out is waited for, however long it takes.
+    // A call in progress is awaited, however long it takes.
     if (known === "running" || isMoving(error)) this.#failedAt = null;
     else this.#count++;
     const isMeant = this.#retry.after === "any" || (this.#isSafe && this.#interruption !== null);
@@ -337,7 +337,7 @@ class Tries {
     return this.#startedAt + FIRST_CONTACT_MS - performance.now();
   }
 
-  /** That nobody answers any more says less than that it may have been done. */
+  /** An interruption after which the call may have been carried out is more important than an unreachable service. */
   toTell(error: Error): Error {
     const isUnreachable = error instanceof ConnectionError && error.fault === "unreachable";
     return isUnreachable ? (this.#interruption ?? error) : error;
@@ -409,8 +409,8 @@ export async function bytesOf({ body }: Answer, most = Number.POSITIVE_INFINITY)
 }
 
 /**
- * An answer's body as it comes. Whoever reads it may take any time; what is waited for may not be silent for so long. Throws
- * ConnectionError when it ends early, and what the signal says.
+ * The body of an answer as it arrives. The reader may take any time; the sender may be silent for `silentMs` at most. Throws
+ * ConnectionError if the body ends early, and the signal's reason.
  */
 export async function* partsOf({ body }: Answer, silentMs: number, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   const parts = body[Symbol.asyncIterator]();
@@ -434,7 +434,7 @@ export async function* partsOf({ body }: Answer, silentMs: number, signal?: Abor
   }
 }
 
-/** What the service says is wrong; null where it is not the service that answers. */
+/** The problem that the service returned; null if the answer is not the service's. */
 async function problemOf(answer: Answer, url: string): Promise<Problem | null> {
   if (answer.headers["content-type"]?.startsWith("application/problem+json") !== true) {
     answer.body.destroy();
@@ -443,7 +443,7 @@ async function problemOf(answer: Answer, url: string): Promise<Problem | null> {
   return parsed((await bytesOf(answer, MOST_PROBLEM_BYTES)).toString(), answer, url) as Problem;
 }
 
-/** JSON of an answer. Throws ConnectionError where it is none. */
+/** JSON of an answer. Throws ConnectionError if it is invalid. */
 export function parsed(text: string, { status }: Answer, url: string): unknown {
   try {
     return JSON.parse(text);
@@ -458,7 +458,7 @@ function retryAfterOf({ headers }: Answer): { afterMs?: number } {
   return Number.isFinite(seconds) && headers["retry-after"] !== undefined ? { afterMs: seconds * 1000 } : {};
 }
 
-/** What a connection that failed is to its caller. */
+/** The caller's error for a failed connection. */
 export function unreachable(url: string, cause: unknown): ConnectionError {
   if (cause instanceof ConnectionError) return cause;
   const { code = "", message = String(cause) } = cause as { code?: string; message?: string };
@@ -492,7 +492,7 @@ function unconnected(url: string): ConnectionError {
   return new ConnectionError(told, { fault: "unreachable", url });
 }
 
-/** The longest time that a timer knows. */
+/** The longest delay that a timer supports. */
 const MOST_MS = 2 ** 31 - 1;
 
 /** Also after a time that is longer than any timer's: never, then. */

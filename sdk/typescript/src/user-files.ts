@@ -22,7 +22,7 @@ type FileOptions = CallOptions & Pick<CommandOptions, "user">;
 const LATE = "The command has not ended in time and continues.";
 /** Read by one command. */
 const PART_BYTES = 4 * 1024 * 1024;
-/** How the commands here say that there is no such file. */
+/** Exit code of the commands here for a missing file. */
 const NOT_THERE = 44;
 const KINDS: Record<string, FileKind> = { f: "file", d: "directory", l: "symlink" };
 
@@ -46,7 +46,7 @@ export class UserFiles {
   readonly #sandbox: SandboxName;
   readonly #user: Pick<CommandOptions, "user">;
 
-  /** Without a user, the one that commands run as. */
+  /** Without a user: the default user of commands. */
   constructor(client: Client, sandbox: SandboxName, user?: string) {
     this.#client = client;
     this.#sandbox = sandbox;
@@ -108,7 +108,7 @@ export class UserFiles {
     await this.#run(SCRIPTS.mkdir, path, options);
   }
 
-  /** False where there was none. A directory only if `recursive` is given. */
+  /** False if it did not exist. A directory only if `recursive` is set. */
   async delete(path: string, { recursive, ...options }: FileOptions & { recursive?: boolean } = {}): Promise<boolean> {
     return (await this.#run(recursive ? SCRIPTS.removeAll : SCRIPTS.remove, path, options)) !== null;
   }
@@ -126,7 +126,7 @@ export class UserFiles {
     return (await this.#run(SCRIPTS.read, path, options, String(index)))?.stdoutBytes ?? null;
   }
 
-  /** Null where the path leads to nothing. */
+  /** Null if the path does not exist. */
   async #run(script: string, path: string, options: FileOptions, ...more: string[]): Promise<CommandResult | null> {
     const command = commandOf(script, path, ...more);
     const done = await Execution.run(this.#client, this.#sandbox, command, { ...this.#user, ...withoutKey(options) });
@@ -134,12 +134,12 @@ export class UserFiles {
   }
 }
 
-/** A name that begins with - is no option. */
+/** A name that starts with - is not an option. */
 function commandOf(script: string, path: string, ...more: string[]): string[] {
   return ["sh", "-c", script, "sh", path.startsWith("-") ? `./${path}` : path, ...more];
 }
 
-/** One call of several has no key of its own; the time limit is that of the wait, not of a command. */
+/** One of several calls has no separate key; the time limit applies to the wait, not to a command. */
 function withoutKey({ idempotencyKey: _, timeoutMs, waitMs = timeoutMs, ...options }: FileOptions): FileOptions {
   return { ...options, ...(waitMs === undefined ? {} : { waitMs }) };
 }

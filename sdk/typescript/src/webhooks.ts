@@ -1,4 +1,4 @@
-/** Owns what a receiver of webhooks does first: see that an event is of the service, as Standard Webhooks 1.0.0 says. */
+/** For receivers of webhooks: verifies that an event comes from the service, by Standard Webhooks 1.0.0. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { RoomdError, UsageError } from "./errors.ts";
 import type { WebhookEvent } from "./generated/schemas.ts";
@@ -10,7 +10,7 @@ export class WebhookError extends RoomdError {
 
 const PREFIX = "whsec_";
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-/** A shorter key could be guessed, and anybody can sign with an empty one. */
+/** A shorter key could be guessed, and an empty one is known to everyone. */
 const LEAST_KEY_BYTES = 16;
 const TOLERANCE_SECONDS = 300;
 
@@ -47,7 +47,7 @@ export function verifyWebhook(
   return JSON.parse(Buffer.from(body as Uint8Array).toString()) as WebhookEvent;
 }
 
-/** Throws where it is none, in words that do not show it. */
+/** Throws if the secret is invalid; the message does not contain it. */
 function keyOf(secret: string): Buffer {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
   const key = Buffer.from(BASE64.test(text) ? text : "", "base64");

@@ -1,7 +1,7 @@
-/** Owns what a program at a screen has copied, as a person may see and take it: text of a bounded length, in which nothing is hidden. */
+/** Text that a program has copied on a screen, as the user may see and copy it: bounded in length, without hidden characters. */
 import { visible } from "../../parts/visible.ts";
 
-/** More is in no clipboard that somebody reads; a guest may copy without end. */
+/** No clipboard text for people is longer; a guest may copy without limit. */
 export const MOST_COPIED = 64 * 1024;
 
 export interface Copied {
@@ -10,7 +10,7 @@ export interface Copied {
   left: number;
 }
 
-/** What would act where it is pasted, such as an escape sequence in a terminal, is a sign here. */
+/** Characters that would act when pasted, such as an escape sequence in a terminal, are replaced by visible signs. */
 export function copiedOf(given: string): Copied {
   const isWhole = given.length <= MOST_COPIED;
   // Not within a character of two halves.

@@ -1,4 +1,4 @@
-/** Owns what who drives a screen has beside it: leaving, the size of the screen, and its clipboard both ways. */
+/** Controls of a user who drives a screen: leave, the size of the screen, and its clipboard in both directions. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { Choices, Copy } from "../../parts/parts.tsx";
@@ -8,7 +8,7 @@ import { type Copied, MOST_COPIED } from "./copied.ts";
 import { type Size, withinBounds } from "./sizes.ts";
 import type { Seat, Seen } from "./viewing.ts";
 
-/** What the template has, and what most pages are made for. */
+/** The template's size, and the size that most pages are made for. */
 const SIZES: readonly Size[] = [
   { width: 1280, height: 800 },
   { width: 1920, height: 1080 },
@@ -21,7 +21,7 @@ interface Driving {
   /** As large as a screen would be that is drawn pixel by pixel. */
   room(): Size;
   leave(): void;
-  /** What is being written for its clipboard. */
+  /** Text that the user is writing for its clipboard. */
   text: Signal<string>;
 }
 
@@ -48,7 +48,7 @@ const nameOf = ({ width, height }: Size) => `${width} × ${height}`;
 const FIT = "fit";
 
 function SizeOf({ seen, seat, room }: Omit<Driving, "leave" | "text">) {
-  /** As it was when it was asked for. */
+  /** The size at the time of the request. */
   const fitted = useSignal("");
   const now = nameOf(seen);
   const choose = (chosen: string) => {

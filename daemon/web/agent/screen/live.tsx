@@ -1,4 +1,4 @@
-/** Owns a screen as it is seen live, and driving it by a ticket. */
+/** Live view of a screen, and driving it with a ticket. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Following } from "../../data/follow.ts";
@@ -55,7 +55,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
   const { state, drives, width, height, over } = seen.value;
   const drove = useRef(false);
   useEffect(() => {
-    // Not into the field: that is what one has just left.
+    // Not into the field: the user has just left it.
     if (drove.current && !drives) box.current?.parentElement?.querySelector("summary")?.focus();
     drove.current = drives;
   }, [drives]);
@@ -64,7 +64,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
   useEffect(() => {
     if (isCopied) say("Something was copied on the screen.");
   }, [isCopied]);
-  // What ended with the ticket is seen again without it.
+  // When the ticket ends, the view continues without it.
   useEffect(() => {
     if (over === null || drivesBy.value === null) return;
     why.value = typeof over === "string" ? over : over.detail;

@@ -1,6 +1,6 @@
-/** Declares what of noVNC is used here; it has no types of its own. Its events are those of its docs/API.md. */
+/** Declares the parts of noVNC that are used here; it has no types. Its events are documented in its docs/API.md. */
 declare module "@novnc/novnc" {
-  /** What has these of a WebSocket will do. */
+  /** The subset of a WebSocket that is required. */
   interface RawChannel {
     readonly protocol: string;
     binaryType: BinaryType;
@@ -19,7 +19,7 @@ declare module "@novnc/novnc" {
     scaleViewport: boolean;
     background: string;
     qualityLevel: number;
-    /** While it is so, the screen is asked to be as large as `target` is; at once where it becomes so. */
+    /** While set, noVNC requests the size of `target` for the screen; setting it sends a request immediately. */
     resizeSession: boolean;
     focus(): void;
     blur(): void;

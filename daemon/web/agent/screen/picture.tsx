@@ -1,4 +1,4 @@
-/** Owns a picture of a screen that is taken again while one looks, for where it is not seen live. */
+/** A picture of a screen that is refreshed while it is visible, for screens without a live view. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ask } from "../../data/api.ts";
@@ -7,7 +7,7 @@ import { useLoaded } from "../../data/resource.ts";
 import { Shown } from "../../parts/parts.tsx";
 import { Clock } from "../../parts/text.tsx";
 
-/** What a screen shows is no event. */
+/** Changes on a screen raise no event. */
 const EVERY_MS = 5000;
 
 export function Picture({ path }: { path: string }) {

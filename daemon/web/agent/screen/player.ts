@@ -1,6 +1,6 @@
 /**
- * Owns playing a recording of a screen: its pieces go to noVNC as if a server said them, each when its moment has come. To go back is to
- * begin again and to hurry.
+ * Plays a screen recording: its pieces are passed to noVNC as if a server sent them, each at its time. Seeking back restarts from the
+ * beginning at full speed.
  */
 import type { Signal } from "@preact/signals";
 import { PIECE_HEADER_BYTES } from "../../../../shared/agent-protocol/recording.ts";
@@ -8,7 +8,7 @@ import { PIECE_HEADER_BYTES } from "../../../../shared/agent-protocol/recording.
 export interface Played {
   atMs: number;
   isPlaying: boolean;
-  /** What is recorded there is nothing that a screen's server says. */
+  /** The recording is invalid at this point. */
   isBroken: boolean;
 }
 
@@ -24,7 +24,7 @@ interface Piece {
 }
 
 const TICK_MS = 50;
-/** Version, one type of security, none, and that it is well: what a server says before its introduction. */
+/** RFB greeting of a server before its ServerInit: version, one security type (none), and success. */
 const GREETING = [new TextEncoder().encode("RFB 003.008\n"), Uint8Array.of(1, 1), Uint8Array.of(0, 0, 0, 0)];
 
 /** Draws into `box` until `left`. */
@@ -91,7 +91,7 @@ export async function playerOf(
 
 type Rfb = typeof import("@novnc/novnc")["default"];
 
-/** noVNC at a server that only says what was recorded. */
+/** noVNC connected to a server that sends only the recording. */
 class Screen {
   readonly #place: HTMLElement;
   readonly #rfb: InstanceType<Rfb>;
@@ -121,7 +121,7 @@ class Screen {
   }
 }
 
-/** What noVNC takes in place of a WebSocket. */
+/** Replacement of the WebSocket of noVNC. */
 class Channel {
   readonly protocol = "binary";
   binaryType: BinaryType = "arraybuffer";
@@ -135,7 +135,7 @@ class Channel {
     this.onmessage?.({ data: buffer.slice(byteOffset, byteOffset + byteLength) });
   }
 
-  /** Nobody is there who would listen. */
+  /** There is no server to receive it. */
   send(): void {}
 
   close(): void {
@@ -145,7 +145,7 @@ class Channel {
   }
 }
 
-/** One that is cut off at its end is left out. */
+/** A piece that is truncated at the end is left out. */
 function* piecesOf(data: ArrayBuffer): Generator<Piece> {
   const view = new DataView(data);
   for (let at = 0; at + PIECE_HEADER_BYTES <= data.byteLength; ) {

@@ -1,4 +1,4 @@
-/** Owns the recordings of a screen: which there are, and one of them as it is played. */
+/** The recordings of a screen: their list, and the player of one. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../../../shared/api/errors.ts";
@@ -19,14 +19,14 @@ const WHY: Record<RecordingEnd, string> = {
   service_restarted: "the service was restarted",
 };
 
-/** The address names one that is to be played at once. */
+/** The recording that the address names, to be played immediately. */
 const asked = () => new URLSearchParams(location.search).get("recording");
 
 interface Props {
   path: string;
   room: string;
   agent: string;
-  /** Whether the sandbox is there, whose screen could be recorded. */
+  /** Whether the sandbox exists, so that its screen can be recorded. */
   isThere: boolean;
 }
 
@@ -130,7 +130,7 @@ function Play({ path, recording }: { path: string; recording: RecordingRecord })
   const box = useRef<HTMLDivElement>(null);
   const player = useRef<Player | null>(null);
   const played = useSignal<Played>({ atMs: 0, isPlaying: false, isBroken: false });
-  /** Where it is being moved to. */
+  /** Target of a seek in progress. */
   const moved = useSignal<number | null>(null);
   const isLoaded = useSignal(false);
   const failed = useSignal(false);

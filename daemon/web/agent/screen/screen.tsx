@@ -1,4 +1,7 @@
-/** Owns the page of a sandbox's screen: live where it can be, else a picture that is taken again, and what makes a sandbox that has one. */
+/**
+ * The page of a sandbox's screen: live if possible, otherwise a refreshed picture; without a screen, the prompt that creates a sandbox with
+ * one.
+ */
 import { Empty, Line, Prompt } from "../../parts/parts.tsx";
 import { Foreign } from "../../parts/text.tsx";
 import { isThere, sandboxPath, type TabProps } from "../tab.ts";
@@ -7,7 +10,7 @@ import { Recordings } from "./recordings.tsx";
 
 /** The template that has a screen. */
 const TEMPLATE = "desktop";
-/** Those that have none, as they come; of others only the service can tell. */
+/** Bundled templates without a screen; for other templates only the service can tell. */
 const WITHOUT = ["default", "docker", "browser"];
 
 export default function Screen({ room: { room_id: room, state }, agentId: agent, sandbox }: TabProps) {
@@ -61,6 +64,6 @@ function Without({ room, agent, sandbox }: { room: string; agent: string; sandbo
   );
 }
 
-/** The names are those of the address, which have been looked at. */
+/** The names are those of the address, which have been validated. */
 const question = (room: string, agent: string) =>
   `In roomd room \`${room}\` I want agent \`${agent}\` to have a sandbox with a screen. Look first whether it has a sandbox: if so, tell me what would be lost with it, and change nothing until I agree. Otherwise make one from the template \`${TEMPLATE}\`, and tell me the address of the page on which I see its screen.`;

@@ -1,4 +1,4 @@
-/** Owns the size of a screen: its bounds, and asking for another. */
+/** The size of a screen: its bounds, and requests for another size. */
 import type RFB from "@novnc/novnc";
 import type { SCREEN_SIZE } from "../../../../shared/api/screen.ts";
 import { later } from "../../data/follow.ts";
@@ -12,7 +12,7 @@ export const BOUNDS = {
   least: { width: 320, height: 200 },
   most: { width: 4096, height: 4096 },
 } satisfies typeof SCREEN_SIZE;
-/** noVNC drops what is asked for sooner after the one before, or before that was answered. */
+/** noVNC drops a request that comes sooner after the previous one, or before its reply. */
 const BETWEEN_MS = 150;
 /** A screen that has not answered by then may have refused. */
 const ANSWER_MS = 5000;
@@ -24,7 +24,7 @@ export function withinBounds({ width, height }: Size): Size {
   return { width: nearest(width, least.width, most.width), height: nearest(height, least.height, most.height) };
 }
 
-/** Asks for one size at a time, and for the newest of those that were wanted meanwhile. */
+/** Requests one size at a time; of sizes chosen in the meantime, only the newest. */
 export function resizer(screen: RFB, place: HTMLElement, left: AbortSignal) {
   let now = "";
   let wanted: Size | null = null;
@@ -47,7 +47,7 @@ export function resizer(screen: RFB, place: HTMLElement, left: AbortSignal) {
         const answer = new Promise<void>((resolve) => {
           answered = resolve;
         });
-        // noVNC asks for the size of its place, which is this one for the moment.
+        // noVNC requests the size of its element, which is temporarily this one.
         Object.assign(place.style, { width: `${width}px`, height: `${height}px` });
         screen.resizeSession = true;
         screen.resizeSession = false;

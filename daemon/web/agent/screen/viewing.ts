@@ -1,8 +1,8 @@
 /**
- * Owns seeing a screen live: the WebSocket to it, drawn by noVNC, opened again where it broke, and not while the tab is hidden.
+ * Live view of a screen: its WebSocket, drawn by noVNC, reconnected after a failure, and closed while the tab is hidden.
  *
- *   connecting ──▶ live ──▶ reconnecting ──▶ live        any ──▶ hidden (the tab) ──▶ connecting
- *                    └──▶ over
+ *     connecting ──▶ live ──▶ reconnecting ──▶ live        any ──▶ hidden (the tab) ──▶ connecting
+ *                      └──▶ over
  */
 import type { Signal } from "@preact/signals";
 import type { Problem } from "../../../../shared/api/errors.ts";
@@ -15,7 +15,7 @@ import { BOUNDS, resizer, type Size } from "./sizes.ts";
 
 export interface Seen {
   state: Following;
-  /** Whether what is pressed here reaches the screen. */
+  /** Whether the user's input reaches the screen. */
   drives: boolean;
   width: number;
   height: number;
@@ -27,31 +27,31 @@ export interface Seen {
 
 export const UNSEEN: Seen = { state: "connecting", drives: false, width: 0, height: 0, copied: null, over: null };
 
-/** What a person does at a screen, besides keys and pointer. */
+/** Actions of a user at a screen, besides keys and pointer. */
 export interface Seat {
   focus(): void;
   /** Into the clipboard of the screen. */
   paste(text: string): void;
-  /** Asks for another size, within bounds. */
+  /** Requests another size, within bounds. */
   resize(size: Size): void;
 }
 
 const FIRST_RETRY_MS = 500;
-/** A screen that was live for so long is a good one: the next retry is soon. */
+/** A screen that was live for this long counts as stable: its next retry is soon. */
 const LIVE_MS = 10_000;
-/** Most pixels of a side that a page draws; a guest may say any number. */
+/** Maximum pixels of a side that a page draws; a guest may report any number. */
 const MOST_SIDE = BOUNDS.most.width;
-/** A program may copy as often as it likes: what it did last is shown after so long. */
+/** A program may copy as often as it likes: the latest text is shown after this delay. */
 const COPIED_MS = 200;
-/** With a ticket that has not let in yet, so often before it is taken for none. */
+/** With a ticket that was never accepted: number of attempts before it counts as invalid. */
 const TRIES = 3;
-/** The same of one that has. */
+/** The same for a ticket that was accepted before. */
 const TRIES_AGAIN = 10;
-/** Where no connection comes about, pictures are taken meanwhile. */
+/** While no connection can be made, pictures are taken instead. */
 const LONGEST_RETRY_MS = 30_000;
 
 type Code = (typeof SCREEN_CLOSE)[ScreenClose];
-/** After these nobody connects again by itself. */
+/** After these codes there is no automatic reconnect. */
 const WHY: Partial<Record<Code, string>> = {
   4000: "The service did not understand what was sent. Load the page anew.",
   4003: "The sandbox is no longer running.",
@@ -84,7 +84,7 @@ export async function view(
     if (document.hidden) continue;
     change({ state: "reconnecting", drives: false });
     if (gone === null) {
-      // A browser is not told why a WebSocket was refused: a picture is.
+      // A browser does not report why a WebSocket was refused: a request for a picture does.
       const why = await whyNot(path, left);
       refusals++;
       if (ticket !== null && why === null && refusals === (hasDriven ? TRIES_AGAIN : TRIES)) {
@@ -100,13 +100,13 @@ export async function view(
     retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
   }
 
-  /** Resolves once it is over, with the code that the service gave; null where it was never open. */
+  /** Resolves once the connection is over, with the close code of the service; null if it was never open. */
   async function once(): Promise<Code | typeof TOO_LARGE | null> {
     const asked = new URL(`${path}/ws`, location.href);
     asked.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     // In no URL: that may end up in logs.
     const socket = new WebSocket(asked, ["binary", ...(ticket === null ? [] : [PREFIX + ticket])]);
-    // Of its own: the one before may still be leaving.
+    // A separate element: the previous one may still be closing.
     const place = box.appendChild(document.createElement("div"));
     const screen = new RFB(place, socket, { shared: true });
     const stop = new AbortController();
@@ -176,7 +176,7 @@ const PREFIX = "roomd.token." satisfies typeof TOKEN_PROTOCOL_PREFIX;
 const NOT_LET =
   "The service did not let this ticket in. It is of another screen, has expired, or too many see the screen already.";
 
-/** Why there is no picture of the screen either; null where there is one. */
+/** Why a picture of the screen is refused as well; null if it is not. */
 async function whyNot(path: string, left: AbortSignal): Promise<Problem | null> {
   try {
     await ask(path, { Accept: "image/png" }, left).then((response) => response.body?.cancel());

@@ -1,4 +1,4 @@
-/** Owns what names a terminal that is looked at. */
+/** Identity of a watched terminal. */
 export interface TerminalPlace {
   room: string;
   agent: string;

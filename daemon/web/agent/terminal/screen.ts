@@ -1,6 +1,6 @@
 /**
- * Owns the drawn terminal. What is watched can only draw: links lead nowhere, titles and the clipboard are not touched, and what a
- * terminal would answer goes to nobody until somebody types.
+ * The drawn terminal. Watched output can only draw: links are inactive, titles and the clipboard are not changed, and a terminal's replies
+ * are discarded unless the user types.
  */
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
@@ -63,7 +63,7 @@ export class Screen {
     this.#terminal.reset();
   }
 
-  /** From now on what is typed goes there, and what the terminal answers. Returns how to end that. */
+  /** From now on typed text and the terminal's replies go to `send`. Returns a function that stops it. */
   type(send: (bytes: Uint8Array<ArrayBuffer>) => void): () => void {
     const encoder = new TextEncoder();
     const typed = this.#terminal.onData((text) => send(encoder.encode(text)));

@@ -1,6 +1,6 @@
 /**
- * Owns what xterm.js needs under a policy without inline styles: each `<style>` that is made carries the page's nonce, and what would be
- * set as the attribute `style` is set as the same style by script, which the policy allows.
+ * Adapts xterm.js to a CSP without inline styles: each created `<style>` gets the page's nonce, and a `style` attribute is set as the same
+ * style by script, which the policy allows.
  */
 let isDone = false;
 

@@ -1,4 +1,4 @@
-/** Owns the page of a sandbox's terminals: which there are, and the one that is watched. */
+/** The page of a sandbox's terminals: their list, and the watched one. */
 
 import { useRef } from "preact/hooks";
 import type { terminalList } from "../../../../shared/api/terminals.ts";
@@ -18,7 +18,7 @@ const CHANGES = /^exec\.terminal_(?:opened|closed|attached|detached|ended)$/;
 
 export default function Terminals({ room, agentId, sandbox }: TabProps) {
   const asked = place.value.query.get("terminal");
-  // What is watched stays, also when the sandbox has forgotten it, or is no more.
+  // The watched terminal stays, even if the sandbox has forgotten it, or is destroyed.
   const watched = useRef<TerminalPlace | null>(null);
   const terminals = useLoaded(
     `terminals ${sandbox?.sandbox_id} ${sandbox?.state}`,

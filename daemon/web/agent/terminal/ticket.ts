@@ -1,7 +1,7 @@
 /**
- * Owns typing at a terminal by a ticket: the WebSocket that it opens. The ticket is kept nowhere but here.
+ * Typing at a terminal with a ticket: the WebSocket that it opens. The ticket is stored nowhere else.
  *
- *   opening ──▶ open ──▶ closed, for a reason
+ *     opening ──▶ open ──▶ closed, with a reason
  */
 import type {
   TERMINAL_CLOSE,
@@ -26,12 +26,12 @@ const WHY: Record<Code, string> = {
 
 export interface Typing {
   send(bytes: Uint8Array<ArrayBuffer>): void;
-  /** The terminal itself gets another size, for all who see it. */
+  /** Resizes the terminal itself, for all its viewers. */
   resize(size: { rows: number; cols: number }): void;
   leave(): void;
 }
 
-/** `path` of the terminal in the API; `over` is told why it is, once: null where it was left. */
+/** `path` of the terminal in the API; `over` is called once with the reason of the end: null if the user left. */
 export function typeBy(
   { path, ticket, since, takesOver }: { path: string; ticket: string; since: number; takesOver: boolean },
   { opened, over }: { opened(): void; over(why: string | null): void },
@@ -63,6 +63,6 @@ export function typeBy(
   };
 }
 
-/** A browser is not told why a WebSocket was refused. */
+/** A browser does not report why a WebSocket was refused. */
 const NOT_LET =
   "The service did not let this ticket type here. It is of another terminal, has expired, or somebody else types: then take over.";

@@ -1,6 +1,6 @@
 /**
- * Owns typing at a terminal that is watched. It needs a ticket, which a key makes and a person pastes: it is kept in memory only. What
- * is shown goes on coming by watching; by the ticket's connection things are only typed.
+ * Form for typing at a watched terminal. It needs a ticket, which a key creates and the user pastes: it is kept in memory only. Output
+ * still comes from the watch stream; the ticket's connection is used for input only.
  */
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";

@@ -1,4 +1,4 @@
-/** Owns one terminal as it is seen: its screen, who types, and why nothing more comes. */
+/** One terminal: its screen, the typing client, and why it ended. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Following } from "../../data/follow.ts";

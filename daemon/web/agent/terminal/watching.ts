@@ -1,4 +1,4 @@
-/** Owns what is known of a terminal that is watched: the stream that draws it, who types, and why it ended. */
+/** State of a watched terminal: the stream that draws it, the typing client, and its end. */
 import type { Signal } from "@preact/signals";
 import { pathOf } from "../../data/api.ts";
 import { bytesOf } from "../../data/bytes.ts";
@@ -15,7 +15,7 @@ export interface Watched {
   typist: Typist | null;
   rows: number;
   cols: number;
-  /** Bytes that were shown before what is here, or between, and are not kept. */
+  /** Bytes that were output before the shown ones, or between them, and are no longer retained. */
   missed: number;
   exit: { exit_code: number | null; signal: string | null } | null;
   over: Over | null;
@@ -31,7 +31,7 @@ export const UNSEEN: Watched = {
   over: null,
 };
 
-/** Draws until `left`, and goes on from where it broke. Returns where it has come to. */
+/** Draws until `left`, and resumes after a disconnect. Returns a function for the offset reached. */
 export function watch(path: string, screen: Screen, shown: Signal<Watched>, left: AbortSignal): { reached(): number } {
   let after: number | null = null;
   const change = (some: Partial<Watched>) => {
@@ -39,7 +39,7 @@ export function watch(path: string, screen: Screen, shown: Signal<Watched>, left
   };
   const lose = (gap: number, offset: number) => {
     if (gap <= 0) return;
-    // Of what follows nobody knows on which screen it was drawn.
+    // After a gap, the state of the screen on which further bytes were drawn is unknown.
     if (after !== null) screen.reset();
     after = offset;
     change({ missed: shown.value.missed + gap });

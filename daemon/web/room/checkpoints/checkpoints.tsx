@@ -1,4 +1,4 @@
-/** Owns the page of a room's checkpoints: what each has and takes, which rooms were made of it, and the lines that use it. */
+/** The page of a room's checkpoints: contents and size of each, the rooms made from it, and the command lines that use it. */
 import type { AuditRecord, auditList } from "../../../../shared/api/audit.ts";
 import type { CheckpointRecord, checkpointList } from "../../../../shared/api/checkpoints.ts";
 import { pathOf } from "../../../../shared/places.ts";
@@ -10,7 +10,7 @@ import { Clock, countText, Foreign, sizeText, spanText } from "../../parts/text.
 import { place } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
 
-/** A room has fewer checkpoints; of forks the newest are told. */
+/** A room has fewer checkpoints; of forks, the newest are shown. */
 const ALL = 1000;
 const CHANGES = /^(?:checkpoint\.(?:created|deleted|expired)|room\.forked)$/;
 /** Agents that are named; the others are counted. */
@@ -165,7 +165,7 @@ function Links({ to }: { to: readonly (readonly [path: string, name: string])[] 
   );
 }
 
-/** What the records of forks say, the oldest first. */
+/** Rooms by checkpoint, from the records of forks, the oldest first. */
 function forksOf(records: readonly Pick<AuditRecord, "seq" | "details">[]): Map<string, string[]> {
   const forks = new Map<string, string[]>();
   for (const { details } of records.toSorted((one, other) => one.seq - other.seq)) {

@@ -1,4 +1,4 @@
-/** Owns the page of a room's drive: one directory at a time, and what a file has in it as far as that can be shown safely. */
+/** The page of a room's drive: one directory at a time, and a file's contents as far as they can be shown safely. */
 
 import type { AuditRecord, auditList } from "../../../../shared/api/audit.ts";
 import type { DriveEntry, fsList } from "../../../../shared/api/drive.ts";
@@ -135,7 +135,7 @@ export default function Drive({ room, again }: TabProps) {
   );
 }
 
-/** A link to the record where there is one. */
+/** Links to the record if there is one. */
 function Writer({ of }: { of: AuditRecord | "sandbox" | null }) {
   if (of === null) return <span class="muted">–</span>;
   if (of === "sandbox") return <span class="muted">a sandbox</span>;

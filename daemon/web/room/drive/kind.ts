@@ -1,4 +1,6 @@
-/** Owns what a file is by its first bytes: a picture of points, text, or bytes. Drawn by the browser are pictures alone, which run nothing. */
+/**
+ * Type of a file by its first bytes: raster image, text, or bytes. The browser renders only images of these types, which execute nothing.
+ */
 export type Kind = { is: "picture"; type: string } | { is: "text" } | { is: "bytes" };
 
 const PICTURES: readonly (readonly [type: string, begins: readonly (number | null)[]])[] = [
@@ -8,7 +10,7 @@ const PICTURES: readonly (readonly [type: string, begins: readonly (number | nul
   ["image/webp", [0x52, 0x49, 0x46, 0x46, null, null, null, null, 0x57, 0x45, 0x42, 0x50]],
 ];
 
-/** `content`: as text, null where it is none. */
+/** `content`: as text, null if it is not text. */
 export function kindOf(bytes: Uint8Array, content: string | null): Kind {
   for (const [type, begins] of PICTURES) {
     if (begins.every((byte, n) => byte === null || bytes[n] === byte)) return { is: "picture", type };

@@ -1,4 +1,4 @@
-/** Owns what is shown of a file: its beginning as text, a picture, or its first bytes. */
+/** Preview of a file: its beginning as text, an image, or its first bytes. */
 import { useEffect, useState } from "preact/hooks";
 import type { fsRead } from "../../../../shared/api/drive.ts";
 import { isReading } from "../../../../shared/audit-reads.ts";
@@ -27,7 +27,7 @@ export function Preview({ roomId, path }: { roomId: string; path: string }) {
     (record) => record.event.startsWith("drive.") && record.details.path === path && !isReading(record),
   );
   const download = `${drive}/files${path.split("/").map(part).join("/")}`;
-  // An address may say anything: one that leads up leads elsewhere.
+  // An address may contain anything: a path with `..` leads elsewhere.
   const isPlain = !path.split("/").some((name) => name === "." || name === "..");
   return (
     <section aria-label="File">

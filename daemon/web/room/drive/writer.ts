@@ -1,11 +1,11 @@
-/** Owns who wrote a file last, as far as that is known: calls of the API are on record, what a sandbox writes by its mount is not. Pure. */
+/** Last writer of a file, as far as it is known: API calls are in the audit log, writes of a sandbox through its mount are not. Pure. */
 import type { AuditRecord } from "../../../../shared/api/audit.ts";
 import type { DriveEntry } from "../../../../shared/api/drive.ts";
 
-/** A call is on record shortly after what it wrote. */
+/** The record of a call is written shortly after its change. */
 const APART_MS = 2000;
 
-/** Writes that are on record, the newest first, and whether these are all. */
+/** Writes in the audit log, the newest first, and whether these are all. */
 export interface Writes {
   items: readonly Pick<AuditRecord, "at" | "outcome" | "details" | "agent_id" | "actor">[];
   next_cursor: string | null;
@@ -21,7 +21,7 @@ export function writesByPath<Item extends Writes["items"][number]>(items: readon
   return found;
 }
 
-/** The record of who wrote it; "sandbox": nobody by a call; null: by whom is not known any more. */
+/** The record of the writing call; "sandbox": no call wrote it; null: the writer is no longer known. */
 export function writerOf<Item extends Writes["items"][number]>(
   entry: Pick<DriveEntry, "path" | "type" | "modified_at">,
   writes: ReadonlyMap<string, Item>,

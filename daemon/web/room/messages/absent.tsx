@@ -1,4 +1,4 @@
-/** Owns what is said of a message that the address names and the page does not have yet: it is looked for, or why it is not there. */
+/** Notice for a message that the address names and the page does not have yet: it is being loaded, or why it is missing. */
 import { part } from "../../data/api.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Shown } from "../../parts/parts.tsx";

@@ -1,4 +1,4 @@
-/** Owns when a page asks for a room's messages: the newest first, then those that come, and older ones when they are wanted. */
+/** Loads a room's messages for a page: the newest first, then new ones as they arrive, and older ones on demand. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { Problem } from "../../../../shared/api/errors.ts";
@@ -14,10 +14,10 @@ export interface Messages {
   /** In the order of the room. */
   all: Signal<readonly MessageRecord[]>;
   hasOlder: Signal<boolean>;
-  /** Whether what there is now is here. */
+  /** Whether the current messages are loaded. */
   newest: Loaded<true>;
   loadOlder(): void;
-  /** Asks for older ones down to a message. False: it is not kept any more. Throws Refused. */
+  /** Loads older messages down to this one. False: it is no longer retained. Throws Refused. */
   reach(messageId: string, over: AbortSignal): Promise<boolean>;
   /** Why older ones were refused. */
   olderProblem: Signal<Problem | null>;

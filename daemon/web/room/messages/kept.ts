@@ -1,4 +1,4 @@
-/** Owns what a page has of a room's messages: all that are kept from some place on, up to the newest that it has asked for. */
+/** The messages of a room in a page: all retained ones from some position on, up to the newest loaded one. */
 import { signal } from "@preact/signals";
 import type { auditList } from "../../../../shared/api/audit.ts";
 import type { agentWait, MessageRecord } from "../../../../shared/api/fabric.ts";
@@ -6,7 +6,7 @@ import { get, Refused } from "../../data/api.ts";
 
 const PAGE = 200;
 const MOST_AT_ONCE = 1000;
-/** Beyond it the oldest go from the page. */
+/** Above this limit the oldest are dropped from the page. */
 const MOST_MESSAGES = 20_000;
 const MOST_BYTES = 32 * 1024 * 1024;
 
@@ -27,25 +27,25 @@ export class Kept {
     this.#path = path;
   }
 
-  /** Asks for what has come. Throws Refused. */
+  /** Loads new messages. Throws Refused. */
   async newer(over: AbortSignal): Promise<void> {
     if (!this.#hasBegun) await this.#begin(over);
     const last = await this.#fill(this.#last, Number.POSITIVE_INFINITY, over);
     this.#last = Math.max(this.#last, last);
   }
 
-  /** Asks for a few that are older. Throws Refused. */
+  /** Loads some older messages. Throws Refused. */
   async older(over?: AbortSignal): Promise<void> {
     await this.#back(PAGE, over);
   }
 
-  /** Asks for all down to this place, as far as the page can have them. Throws Refused. */
+  /** Loads all messages down to this position, as far as the page's limits allow. Throws Refused. */
   async reach(seq: number, over: AbortSignal): Promise<void> {
     if (seq > this.#last) await this.newer(over);
     while (this.#first >= seq && !this.#isFull) await this.#back(MOST_AT_ONCE, over);
   }
 
-  /** Where the newest begin: the record of the last one says its place. */
+  /** The position of the newest messages: from the audit record of the last one. */
   async #begin(over: AbortSignal): Promise<void> {
     const query = { event: "message.", outcome: "success", limit: 50 };
     const { items } = await get<typeof auditList>(`${this.#path}/audit`, query, over);
@@ -73,7 +73,7 @@ export class Kept {
     }
   }
 
-  /** Where some of what follows is no longer kept, what is left of it is read from the room's beginning. */
+  /** If some of the following messages are no longer retained, the rest is read from the room's beginning. */
   async #read(after: number, limit: number, over?: AbortSignal) {
     const path = `${this.#path}/messages`;
     try {

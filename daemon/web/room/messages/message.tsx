@@ -1,4 +1,4 @@
-/** Owns one message as it is shown: who, to whom, what it says, and what became of it. */
+/** One message: sender, recipients, contents, and its deliveries. */
 import type { MessageRecord } from "../../../../shared/api/fabric.ts";
 import { part } from "../../data/api.ts";
 import { Json } from "../../parts/json.tsx";
@@ -6,7 +6,7 @@ import { Clock, Foreign, sizeText, visible } from "../../parts/text.tsx";
 import { Receipts } from "./receipts.tsx";
 import { dumpOf, whomOf } from "./threads.ts";
 
-/** More of a text is not laid out at once. */
+/** A longer text is not rendered immediately. */
 const MOST_TEXT = 20_000;
 
 export function Message({ message, roomId, isOpened }: { message: MessageRecord; roomId: string; isOpened: boolean }) {

@@ -1,4 +1,4 @@
-/** Owns the page of a room's messages: like mail, the newest first, replies under what they reply to. */
+/** The page of a room's messages: like mail, the newest first, replies below the message that they answer. */
 import { useEffect, useMemo } from "preact/hooks";
 import type { MessageRecord } from "../../../../shared/api/fabric.ts";
 import { Choices, Empty, Line, Shown, State, Trouble } from "../../parts/parts.tsx";
@@ -28,7 +28,7 @@ export default function Messages({ room }: TabProps) {
   const threads = useMemo(() => threadsOf(all.value), [all.value]);
   const agents = useMemo(() => [...new Set(all.value.map(({ source }) => source))].sort(), [all.value]);
   const isKnown = useMemo(() => all.value.some(({ message_id }) => message_id === opened), [all.value, opened]);
-  // Before the first answer nothing is drawn of what has come.
+  // Before the first answer, received messages are not drawn.
   const isShown = isKnown && newest.data === true;
   useEffect(() => {
     if (isShown) document.getElementById(`message-${opened}`)?.scrollIntoView({ block: "nearest" });

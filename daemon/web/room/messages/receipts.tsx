@@ -1,4 +1,4 @@
-/** Owns what became of a message at each recipient: asked for where one sees it, and again after what may have changed it. */
+/** A message's delivery state per recipient: loaded when it is visible, and reloaded after events that may change it. */
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { messageGet } from "../../../../shared/api/fabric.ts";
@@ -16,7 +16,7 @@ const LOOKS: Record<string, Look> = {
   undeliverable: "bad",
   expired: "bad",
 };
-/** Where agents read all the time, each read may change each message. */
+/** While agents read continuously, each read may change each message. */
 const PACE = { firstMs: 1000, steadyMs: 10_000 };
 
 interface ReceiptsProps {

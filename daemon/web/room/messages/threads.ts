@@ -1,23 +1,23 @@
-/** Owns which messages belong together: a reply to what it replies to, however long that goes on. Pure. */
+/** Groups messages into threads: a reply joins the message that it answers, recursively. Pure. */
 import type { MessageRecord } from "../../../../shared/api/fabric.ts";
 
 export interface Thread {
-  /** What it began with, as far as that is known. */
+  /** Its first known message. */
   first: MessageRecord;
   /** All of it, in the order of the room. */
   messages: MessageRecord[];
-  /** A request that nobody has replied to. */
+  /** A request without a reply. */
   isOpen: boolean;
 }
 
-/** By what happened last, the newest first. What replies to a message that is not known begins a thread of its own. */
+/** By latest message, the newest first. A reply to an unknown message starts a new thread. */
 export function threadsOf(messages: readonly MessageRecord[]): Thread[] {
   const known = new Map(messages.map((message) => [message.message_id, message]));
   const firstOf = new Map<string, MessageRecord>();
   for (const message of messages) {
     const way: MessageRecord[] = [];
     let at: MessageRecord = message;
-    // Ids are chosen by who sends: they may lead round in a circle.
+    // Senders choose the ids: they may form a cycle.
     const passed = new Set<string>();
     while (!firstOf.has(at.message_id) && !passed.has(at.message_id)) {
       passed.add(at.message_id);
@@ -58,13 +58,13 @@ export function whomOf({ topic, destination, destinations }: MessageRecord): str
   return destination === "*" ? "everyone" : (destination ?? "nobody");
 }
 
-/** What a message says, on one line. */
+/** A message's contents on one line. */
 export function lineOf({ payload, payload_b64, size_bytes }: MessageRecord): string {
   if (payload_b64 !== null) return `${size_bytes} bytes`;
   return typeof payload === "string" ? payload : (JSON.stringify(payload) ?? "");
 }
 
-/** The first bytes as one reads them who looks for what they are. */
+/** Hex dump of the first bytes. */
 export function dumpOf(base64: string, most = 1024): string {
   const bytes = Uint8Array.from(atob(base64.slice(0, Math.ceil(most / 3) * 4)), (each) => each.charCodeAt(0)).slice(
     0,

@@ -1,7 +1,7 @@
-/** Owns which records of a room may change what became of a message. Pure. */
+/** Selects the records of a room that may change a message's delivery state. Pure. */
 import type { AuditRecord } from "../../../../shared/api/audit.ts";
 
-/** An agent that reads its inbox says nothing of what it got: it may have been this one. */
+/** The record of an inbox read does not list the messages: this one may be among them. */
 export function isTouched(
   messageId: string,
   { event, agent_id, details }: Pick<AuditRecord, "event" | "agent_id" | "details">,

@@ -1,4 +1,4 @@
-/** Owns the page of a room's exposed ports. Tokens are never on it: the line that shows one is. */
+/** The page of a room's exposed ports. It never shows tokens, only the command line that prints one. */
 
 import { useRef } from "preact/hooks";
 import type { sandboxList } from "../../../../shared/api/sandboxes.ts";
@@ -13,7 +13,7 @@ import { place } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
 
 const PAGE = 1000;
-/** What goes through a port is no event: it is asked for while one looks, often while it moves. */
+/** Traffic of a port raises no event: it is polled while the page is visible, more often while it changes. */
 const MOVING_MS = 5000;
 const QUIET_MS = 30_000;
 
@@ -133,7 +133,7 @@ type Counted = readonly {
   traffic: { connections: number; open_connections: number; sent_bytes: number; received_bytes: number };
 }[];
 
-/** Whether something goes through, as far as two answers in a row tell. */
+/** Whether there is traffic, judged from two consecutive answers. */
 function useMoves(ports: Counted | undefined): boolean {
   const known = useRef<{ ports: Counted | undefined; sum: number; moves: boolean }>({ ports, sum: 0, moves: false });
   const { current } = known;
@@ -152,7 +152,7 @@ function useMoves(ports: Counted | undefined): boolean {
 /** The part of the path that is the port's label. */
 const labelOf = (pathUrl: string): string | undefined => /\/p\/([^/]+)\//.exec(pathUrl)?.[1];
 
-/** Once: who scrolls on is not brought back by what happens. */
+/** Once: later updates do not scroll the user back. */
 const seen = new WeakSet<Element>();
 function seenOnce(row: Element | null): void {
   if (row === null || seen.has(row)) return;

@@ -1,4 +1,4 @@
-/** Owns how one goes about in a timeline: how much of it is seen, whether it goes along with now, and what of it. All of it is in the address. */
+/** Controls of a timeline: the span, whether it follows the present, and filters. All of it is in the address. */
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { TIMELINE_TYPES } from "../../../../shared/timeline/item.ts";

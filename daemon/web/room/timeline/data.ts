@@ -1,7 +1,4 @@
-/**
- * Owns a timeline's items as they come: the newest page is asked for, what happens then is heard by the tab's stream, and what is older
- * is asked for when one goes there.
- */
+/** Data of a timeline: the newest page is loaded, new items come from the tab's stream, and older ones are loaded on demand. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../../../shared/api/errors.ts";
@@ -28,17 +25,17 @@ export interface TimelineData {
   /** How many have come by the stream. */
   came: Signal<number>;
   isLoaded: Signal<boolean>;
-  /** Whether there is something older that was not asked for. */
+  /** Whether there are older items that are not loaded. */
   hasOlder: Signal<boolean>;
   problem: Signal<Problem | null>;
-  /** Where a trace is shown, with `{trace_id}` for its id; null: nowhere. */
+  /** URL of a trace viewer, with `{trace_id}` for the id; null: none. */
   traceUrl: Signal<string | null>;
   loadOlder(): void;
-  /** Asks for what was refused. */
+  /** Retries a refused request. */
   again(): void;
 }
 
-/** Of a room that has ended only its audit is left, of which the same items are made. */
+/** Of a destroyed room only its audit remains, from which the same items are made. */
 async function pageOf(room: RoomRecord, query: Query, signal: AbortSignal) {
   if (room.state === "active")
     return await get<typeof roomTimeline>(`/v1/rooms/${part(room.room_id)}/timeline`, query, signal);
@@ -63,18 +60,18 @@ export function useTimeline(room: RoomRecord): TimelineData {
     let cursor: string | null = null;
     let hasBegun = false;
     let isAsking = false;
-    /** Whether something was missed while one asked. */
+    /** Whether events were missed during a request. */
     let isOld = false;
-    /** From where on it was refused; undefined: it was not. */
+    /** Start of a refused request; undefined: none was refused. */
     let refused: string | null | undefined;
     let againTimer: ReturnType<typeof setTimeout> | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let heard: TimelineItem[] = [];
-    /** What was drawn since it was asked what goes on; null: nobody asks. */
+    /** Items drawn since the request for open spans; null: no request is in flight. */
     let drawn: TimelineItem[] | null = null;
-    /** Whether the room's state has changed since that was asked. */
+    /** Whether the room's state has changed since that request. */
     let hasChanged = false;
-    /** How often what goes on was answered: the answer of an older request for the page says less. */
+    /** Number of answers about open spans: the answer of an earlier page request is older. */
     let answers = 0;
     const ask = async (from: string | null) => {
       if (isAsking) {
@@ -86,7 +83,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
       const before = answers;
       try {
         const page = await pageOf(room, { limit: PAGE, cursor: from }, over.signal);
-        // Each in a turn of its own: with tens of thousands one of them alone takes long enough.
+        // Each in a separate turn: with tens of thousands of items, one of them alone takes long enough.
         await turn();
         items.add(page.items);
         if (from === null && answers === before) items.replaceOpen(page.open);
@@ -96,7 +93,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
         void items.lanes;
         await turn();
         if (over.signal.aborted) return;
-        // What was heard of again after something was missed has its older part already.
+        // After missed events, the older part is already loaded.
         if (from !== null || !hasBegun) cursor = page.next_cursor;
         hasBegun = true;
         hasOlder.value = cursor !== null && items.all.length < MOST_ITEMS;
@@ -121,7 +118,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
     again.current = () => {
       if (refused !== undefined) void ask(refused);
     };
-    // Once it is seen, the stream is opened again, and tells.
+    // When the tab is visible again, the stream is reopened, which triggers a reload.
     const unlessHidden = () => {
       if (!document.hidden) again.current();
     };
@@ -133,7 +130,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
       const more = heard;
       heard = [];
       drawn?.push(...more);
-      // What went on and is now on record is drawn as that.
+      // An open span that now has a record is drawn from the record.
       items.replaceOpen(goesOn(items.open, more));
       came.value += items.add(more);
       version.value++;
@@ -148,7 +145,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
       try {
         const { open } = await pageOf(room, { limit: 1 }, over.signal);
         answers++;
-        // What has ended since it was asked goes on no more, whatever the answer says.
+        // Spans that ended since the request are closed, whatever the answer contains.
         if (!over.signal.aborted && items.replaceOpen(goesOn(open, drawn))) version.value++;
       } catch (error) {
         if (!over.signal.aborted && !(error instanceof Refused)) throw error;

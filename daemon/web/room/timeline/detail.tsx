@@ -1,4 +1,4 @@
-/** Owns what is shown of the item that somebody points at: what it is, how it ended, where more of it is, and what to ask about it. */
+/** Details of the item under the pointer: its type, its outcome, links, and a prompt about it. */
 
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import { type PlaceType, pathOf as pathOfPlace } from "../../../../shared/places.ts";
@@ -9,9 +9,9 @@ import { Prompt, State } from "../../parts/parts.tsx";
 import { Clock, Foreign, spanText } from "../../parts/text.tsx";
 import { isBad, stateOf } from "./items.ts";
 
-/** Around what has no page of its own. */
+/** Margin around an item without its own page. */
 const MOMENT_MS = 1000;
-/** What has a page that is found by its id. */
+/** Types with a page that is found by id. */
 const PAGED: readonly PlaceType[] = ["execution", "terminal", "message", "barrier"];
 
 export function pathOf({ ref, agent_id, at, until }: TimelineItem, room: RoomRecord): string {
@@ -28,7 +28,7 @@ export function pathOf({ ref, agent_id, at, until }: TimelineItem, room: RoomRec
   return pathWith("/audit", { room: room.room_id, since, until: to });
 }
 
-/** In words for a model: what it is to look at. What a guest wrote is not among them: it would be read as said by who asks. */
+/** A prompt with the item's identity. Text that a guest wrote is excluded: the model would attribute it to the user. */
 function question(item: TimelineItem, room: string): string {
   const who = item.agent_id === null ? "" : `agent \`${item.agent_id}\` in `;
   const name = item.ref && PAGED.some((each) => each === item.ref?.type) ? ` \`${item.ref.id}\`` : "";
@@ -41,7 +41,7 @@ function question(item: TimelineItem, room: string): string {
     : `Tell me what ${what} was for, by the audit and the messages around that moment. Change nothing.`;
 }
 
-/** Its page, where there is one, is another service's, which is told nothing of this one. */
+/** A trace's page, if there is one, belongs to another service, which gets no referrer. */
 function Trace({ id, url }: { id: string; url: string | null }) {
   return (
     <>
@@ -62,7 +62,7 @@ function Trace({ id, url }: { id: string; url: string | null }) {
 interface Shown {
   item: TimelineItem | null;
   room: RoomRecord;
-  /** Where a trace is shown, with `{trace_id}` for its id; null: nowhere. */
+  /** URL of a trace viewer, with `{trace_id}` for the id; null: none. */
   traceUrl: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** Owns which items a list shows while somebody reads further down: those that were there, so that nothing moves beneath the eyes. */
+/** Items of a list while the user reads further down: those that were already there, so that nothing moves. */
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 
 /** Those up to the moment, which come first: items are in the order of when they began. */

@@ -1,9 +1,9 @@
-/** Owns the items of a room's timeline that a page has: those that were asked for and those that came since, in order, so many at most. */
+/** The items of a room's timeline in a page: loaded and received ones, in order, bounded in number. */
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { pair } from "../../../../shared/timeline/pair.ts";
 import type { Lying } from "./layout.ts";
 
-/** Beyond it the oldest go; they can be asked for again. */
+/** Above this limit the oldest are dropped; they can be loaded again. */
 export const MOST_ITEMS = 50_000;
 
 export interface LaidItem extends Lying {
@@ -30,7 +30,7 @@ export interface Chosen {
 
 /** Items by when they began, each once. */
 export class Items {
-  /** Of whom any was known. */
+  /** Agents with at least one item so far. */
   readonly agents = new Set<string>();
   #all: readonly TimelineItem[] = [];
   #paired: readonly TimelineItem[] | null = null;
@@ -82,12 +82,12 @@ export class Items {
     return fresh.length;
   }
 
-  /** Those that have no record yet. */
+  /** Items without a record yet. */
   get open(): readonly TimelineItem[] {
     return this.#all.filter(({ seq }) => seq === null);
   }
 
-  /** Puts others in the place of those that have no record yet. Returns whether they differ. */
+  /** Replaces the items without a record. Returns whether they differ. */
   replaceOpen(open: readonly TimelineItem[]): boolean {
     if (textOf(open) === textOf(this.open)) return false;
     this.#set(this.#all.filter(({ seq }) => seq !== null));
@@ -102,11 +102,11 @@ const textOf = (open: readonly TimelineItem[]): string =>
     .sort()
     .join("\n");
 
-/** What goes on has the same as its record. */
+/** An open span has the same key as its record. */
 const keyOf = ({ agent_id, type, ref }: Pick<TimelineItem, "agent_id" | "type" | "ref">): string =>
   `${agent_id} ${type} ${ref?.type} ${ref?.id}`;
 
-/** Those that still go on where more is on record. */
+/** Spans that are still open after more records. */
 export function goesOn(open: readonly TimelineItem[], more: readonly TimelineItem[]): TimelineItem[] {
   const ended = new Set(more.filter(({ kind }) => kind === "span").map(keyOf));
   return open.filter((item) => !ended.has(keyOf(item)));
@@ -114,7 +114,7 @@ export function goesOn(open: readonly TimelineItem[], more: readonly TimelineIte
 
 const byTime = ({ at: one }: TimelineItem, { at: other }: TimelineItem) => (one < other ? -1 : one > other ? 1 : 0);
 
-/** Two lists in the order of time as one: what comes is newer than nearly all that is there, or older than all of it. */
+/** Merges two lists in time order: new items are newer than nearly all existing ones, or older than all of them. */
 function merged(there: readonly TimelineItem[], fresh: readonly TimelineItem[]): TimelineItem[] {
   const [first, last] = [fresh[0] as TimelineItem, fresh.at(-1) as TimelineItem];
   const [oldest] = there;
@@ -124,7 +124,7 @@ function merged(there: readonly TimelineItem[], fresh: readonly TimelineItem[]):
   return there.slice(0, from).concat([...there.slice(from), ...fresh].sort(byTime));
 }
 
-/** Whether something went wrong, as far as a record says. */
+/** Whether something failed, according to the record. */
 export const isBad = ({ outcome, type, exit_code }: TimelineItem): boolean =>
   outcome !== "success" || type === "refusal" || (exit_code !== null && exit_code !== 0);
 
@@ -138,7 +138,7 @@ export function stateOf(item: TimelineItem): readonly ["bad" | "busy" | "wait", 
 export const looks = (item: TimelineItem): string =>
   `${item.type === "wait" || item.type === "standby" ? "wait" : item.type === "barrier" ? "barrier" : "plain"}${isBad(item) ? " bad" : ""}`;
 
-/** Where it lies is kept with it: of tens of thousands each is asked for whenever they are drawn. */
+/** Its position is cached with it: with tens of thousands of items, each is needed at every draw. */
 interface Kept extends TimelineItem {
   laid?: LaidItem;
 }
@@ -149,7 +149,7 @@ export function layable(item: Kept): LaidItem {
   return item.laid;
 }
 
-/** What goes on has no end yet. */
+/** An open span has no end yet. */
 function lay(item: TimelineItem): LaidItem {
   const from = Date.parse(item.at);
   const end = item.until === null ? Number.POSITIVE_INFINITY : Math.max(from, Date.parse(item.until));
@@ -164,7 +164,7 @@ export function chosenOf(items: Items, { agent, type }: Chosen): Pick<Items, "pa
   return { paired, laid, lanes: lanesOf(laid) };
 }
 
-/** The lanes of what is laid, in the order in which they are shown. */
+/** The lanes of the items, in display order. */
 export function lanesOf(all: readonly LaidItem[]): LaneItems[] {
   const agents = new Map<string, LaneItems>();
   const others = new Map<string, LaneItems>();

@@ -1,4 +1,4 @@
-/** Owns how lanes are drawn: what is in the window, and nothing else. */
+/** Draws the lanes: only the items in the window. */
 
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
@@ -12,7 +12,7 @@ import type { Scale } from "./scale.ts";
 const ROW = 24;
 const EDGE = 8;
 const TICK_PIXELS = 90;
-/** What a time takes beside its tick. */
+/** Width of a time label next to its tick. */
 const TIME_PIXELS = 64;
 
 export interface Drawn {
@@ -65,7 +65,7 @@ function Lane({ lane, scale, window, room, chosen, choose }: Omit<Drawn, "lanes"
   );
 }
 
-/** What somebody is told who points at it, or hears it. */
+/** Tooltip and screen reader text. */
 export function wordsOf({ title, at, until, kind, agent_id }: TimelineItem, count = 1): string {
   const took = kind === "span" ? `, ${until === null ? "goes on" : spanText(Date.parse(until) - Date.parse(at))}` : "";
   const more = count > 1 ? ` and ${count - 1} more` : "";
@@ -83,7 +83,7 @@ function Piece({ of: { left, width, row, item: laid, count }, width: whole, isCh
   const { item, look } = laid;
   const isMark = item.kind === "mark";
   const words = wordsOf(item, count);
-  // What begins before the window is named within it.
+  // The label of an item that starts before the window is placed within it.
   const [begins, ends] = [Math.max(left, -1), Math.min(left + width, whole + 1)];
   const style = isMark
     ? { left: `${left - 5}px`, top: `${EDGE + 5}px` }

@@ -1,14 +1,14 @@
 /**
- * Owns where things are in a lane: what is in the window, in rows where it overlaps, and as one with a count where it could not be told apart.
- * Pure; what it takes depends on what is in the window, and what it gives on how wide that is.
+ * Layout of a lane: the items in the window, in rows if they overlap, and merged with a count if they are too close to distinguish. Pure;
+ * its cost depends on the items in the window, its result on the window's width.
  */
 import type { Scale } from "./scale.ts";
 
-/** What lies on a lane; `to` is `from` for a mark. */
+/** An item on a lane; `to` is `from` for a mark. */
 export interface Lying {
   from: number;
   to: number;
-  /** Only what looks the same can be one. */
+  /** Only items of the same look are merged. */
   look: string;
 }
 
@@ -19,7 +19,7 @@ export interface Placed<T> {
   row: number;
   /** The first of them. */
   item: T;
-  /** How many it stands for. */
+  /** Number of merged items. */
   count: number;
 }
 
@@ -32,24 +32,24 @@ export interface Window {
 }
 
 const MOST_ROWS = 3;
-/** What is narrower is drawn so wide. */
+/** Narrower items are drawn with this width. */
 const LEAST_WIDTH = 3;
 /** Marks that are nearer to each other are one. */
 const MARK_WIDTH = 10;
 
 /**
- * The items of one lane, in the order of `from`. What does not fit into the rows is counted with what lies there last. Spans too short
- * to be seen for themselves are joined with those beside them.
+ * The items of one lane, in the order of `from`. Items that fit into no row are counted with the last item there. Spans too short to be
+ * visible are merged with their neighbours.
  */
 export function layLane<T extends Lying>(items: readonly T[], scale: Scale, window: Window): Placed<T>[] {
   const perPixel = (window.to - window.from) / window.width;
   const pixel = (moment: number) => (scale.place(moment) - window.from) / perPixel;
   const placed: Placed<T>[] = [];
-  /** What lies last in each row, spans and marks. */
+  /** The last item of each row, spans and marks. */
   const last: (Placed<T> | undefined)[] = [];
   let lastMark: Placed<T> | undefined;
   for (const item of items) {
-    // As places: the last pixel, counted out, may come to lie beyond the window.
+    // Compared as positions: a computed last pixel may be beyond the window.
     if (scale.place(item.from) > window.to) break;
     const left = pixel(item.from);
     const right = item.to === item.from ? left : pixel(item.to);
@@ -87,7 +87,7 @@ export function layLane<T extends Lying>(items: readonly T[], scale: Scale, wind
   return placed;
 }
 
-/** Whether what lies there is, or stands for, spans that are hardly seen, and ends here. */
+/** Whether the item is, or represents, spans that are hardly visible, and ends here. */
 function isShort({ left, width, count }: Placed<Lying>, at: number): boolean {
   return at - (left + width) < 1 && (width <= LEAST_WIDTH * 2 || count > 1);
 }
@@ -103,7 +103,7 @@ export function firstReaching(reach: readonly number[], moment: number): number 
   return low;
 }
 
-/** How much goes on, in so many parts of what lies between two places: what the strip above the lanes draws. From 0 to 1. */
+/** Activity in `parts` parts of the axis between two positions, for the strip above the lanes. From 0 to 1. */
 export function densityOf(items: readonly Lying[], scale: Scale, from: number, to: number, parts: number): number[] {
   const counts = new Array<number>(parts).fill(0);
   const size = (to - from) / parts;
@@ -121,13 +121,13 @@ export function densityOf(items: readonly Lying[], scale: Scale, from: number, t
 
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 604_800];
 
-/** Moments at which the axis says the time: round ones, so far apart that they can be read. */
+/** Times of the axis labels: round ones, far enough apart to be readable. */
 export function ticksOf(scale: Scale, window: Window, leastPixels: number): { moment: number; left: number }[] {
   const perPixel = (window.to - window.from) / window.width;
   const step = 1000 * (STEPS.find((seconds) => (seconds * 1000) / perPixel >= leastPixels) ?? 604_800);
   const [first, last] = [scale.moment(window.from), scale.moment(window.to)];
   const ticks: { moment: number; left: number }[] = [];
-  // Folded, the same time takes less room than elsewhere: what would stand too near is left out.
+  // Folded time takes less width: labels that would be too close are left out.
   const begin = Math.ceil(first / step) * step;
   const most = Math.ceil(window.width / leastPixels) + 1;
   for (let moment = begin, looked = 0; moment <= last && looked < 5000 && ticks.length < most; looked++) {

@@ -1,4 +1,4 @@
-/** Owns the timeline as a list: the same for those who do not see it drawn, the newest first, of any length. */
+/** The timeline as a list, for screen readers: the newest first, of any length. */
 import { useSignal } from "@preact/signals";
 import { Component } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -80,7 +80,7 @@ interface RowProps {
   room: RoomRecord;
 }
 
-/** An item does not change: a row is made anew only where it moves. */
+/** Items are immutable: a row is re-rendered only if it moves. */
 class Row extends Component<RowProps> {
   override shouldComponentUpdate({ item, n, top }: RowProps): boolean {
     const { props } = this;

@@ -1,10 +1,10 @@
 /**
- * Owns the axis of a timeline: which moment is where. Where idle time is folded, a gap in which nothing happens takes a fixed little, however
- * long it was, and the axis says so there.
+ * The axis of a timeline: maps times to positions. If idle time is folded, a gap without events has a small fixed width, however long it
+ * was, and the axis marks it.
  */
 
 export interface Scale {
-  /** Where a moment is, in milliseconds of what is shown. */
+  /** Position of a time, in displayed milliseconds. */
   place(moment: number): number;
   /** The moment of a place. */
   moment(place: number): number;
@@ -17,11 +17,11 @@ export interface Gap {
   to: number;
 }
 
-/** A gap is what lasts longer. */
+/** Minimum length of a gap. */
 export const LEAST_GAP_MS = 30_000;
-/** And is shown as if it had lasted so long. */
+/** Displayed length of a folded gap. */
 const FOLDED_MS = 6_000;
-/** Around what happens. */
+/** Margin around events. */
 const EDGE_MS = 2_000;
 
 export const STRAIGHT: Scale = { place: (moment) => moment, moment: (place) => place, folds: [] };
@@ -29,12 +29,12 @@ export const STRAIGHT: Scale = { place: (moment) => moment, moment: (place) => p
 interface Piece {
   from: number;
   to: number;
-  /** Where it begins and ends on the axis. */
+  /** Start and end on the axis. */
   begins: number;
   ends: number;
 }
 
-/** `busy`: when something goes on, in the order of their beginnings; they may overlap. Up to `now` the axis goes on. */
+/** `busy`: spans with activity, in start order; they may overlap. The axis extends to `now`. */
 export function foldedScale(busy: Iterable<Gap>, now: number): Scale {
   const folds = gapsOf(busy, now);
   if (folds.length === 0) return STRAIGHT;

@@ -1,4 +1,4 @@
-/** Owns the strip above the lanes: how much went on over all that is known, and where in it the window is. */
+/** The strip above the lanes: activity over the whole known time, and the window's position in it. */
 import { useMemo, useRef } from "preact/hooks";
 import { clockText } from "../../parts/text.tsx";
 import { densityOf, type Lying } from "./layout.ts";
@@ -20,7 +20,7 @@ interface StripProps {
 export function Strip({ items, scale, whole, window, move }: StripProps) {
   const strip = useRef<HTMLDivElement>(null);
   const length = Math.max(1, whole.to - whole.from);
-  // Of all that is known, and not of where one looks.
+  // Of the whole known time, not only of the window.
   const outline = useMemo(
     () => outlineOf(densityOf(items, scale, whole.from, whole.to, PARTS)),
     [items, scale, whole.from, whole.to],
@@ -33,7 +33,7 @@ export function Strip({ items, scale, whole, window, move }: StripProps) {
   const drag = (event: PointerEvent) => {
     const box = strip.current?.getBoundingClientRect();
     if (!box || (event.type === "pointermove" && event.buttons !== 1)) return;
-    // A drag goes on beyond the strip's edges.
+    // A drag continues beyond the strip's edges.
     if (event.type === "pointerdown") strip.current?.setPointerCapture(event.pointerId);
     const middle = whole.from + ((event.clientX - box.left) / box.width) * length;
     to(middle + size / 2);

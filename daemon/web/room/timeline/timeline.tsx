@@ -1,4 +1,4 @@
-/** Owns a room's timeline: a lane for each agent, time to the right, now at the edge; or the same as a list. */
+/** A room's timeline: a lane for each agent, time to the right, now at the edge; or the same as a list. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -24,7 +24,7 @@ addStyle(timelineStyle);
 
 /** At most so often the edge goes along with time. */
 const TICK_MS = 250;
-/** Of the window, so that neither what happens now nor what happened first is at the very edge. */
+/** Share of the window, so that neither the newest nor the oldest events are at the very edge. */
 const AHEAD = 0.02;
 
 export default function Timeline({ room }: TabProps) {
@@ -100,7 +100,7 @@ export default function Timeline({ room }: TabProps) {
   );
 }
 
-/** What of all that is known one looks at. */
+/** The visible part of the known time. */
 function partOf(
   view: View,
   laid: readonly LaidItem[],
@@ -137,8 +137,8 @@ function useWidth(isThere: boolean) {
 }
 
 /**
- * Now, as often as it can be seen to have moved. Where nothing goes on any more and idle time is folded, the edge stays where it is, and so
- * it does in a tab that nobody sees.
+ * The current time, as often as its movement is visible. If there are no open spans and idle time is folded, the edge does not move, nor
+ * does it in a hidden tab.
  */
 function useNow(view: View, items: readonly TimelineItem[], width: number): number {
   const now = useSignal(Date.now());

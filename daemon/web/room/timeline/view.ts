@@ -1,4 +1,4 @@
-/** Owns which part of a timeline one looks at: how much of it, and whether its right edge is now. Kept in the address. */
+/** The visible part of a timeline: its span, and whether its right edge is now. Stored in the address. */
 import { signal } from "@preact/signals";
 import { place, setQuery } from "../../shell/router.ts";
 
@@ -51,7 +51,7 @@ export function viewOf(): View {
   };
 }
 
-/** It is seen at once. */
+/** Takes effect immediately. */
 export function lookAt(moment: number | null): void {
   moved.value = { path: place.peek().path, at: moment };
   clearTimeout(timer);
@@ -60,7 +60,7 @@ export function lookAt(moment: number | null): void {
 
 function rest(): void {
   const { value: edge } = moved;
-  // Who has left the page meanwhile is not brought back.
+  // A user who has left the page in the meantime is not brought back.
   if (edge?.path === place.peek().path) setQuery({ at: edge.at === null ? null : new Date(edge.at).toISOString() });
   moved.value = null;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns where agents stand in the picture of who waits for whom: those of a ring on a circle of their own, all others in columns, who waits
- * to the left of whom is waited for. Pure.
+ * Layout of the wait graph: the agents of a cycle on a separate circle, all others in columns, the waiting agent to the left of the awaited
+ * one. Pure.
  */
 import type { Cycle, Wait } from "../../../../shared/api/overview.ts";
 
@@ -31,7 +31,7 @@ const LINE = 54;
 const EDGE = 40;
 export const NODE = { width: 130, height: 30 };
 
-/** Null where there is nobody to draw, or too many to be seen. */
+/** Null if there is no agent to draw, or too many to be readable. */
 export function pictureOf(waits: readonly Wait[], cycles: readonly Cycle[], most = 200): Picture | null {
   const between = waits.filter(({ on }) => on.length > 0);
   const names = [...new Set(between.flatMap(({ agent_id, on }) => [agent_id, ...on]))].sort();
@@ -59,7 +59,7 @@ export function pictureOf(waits: readonly Wait[], cycles: readonly Cycle[], most
   return { nodes, arrows: [...arrows.values()], width, height };
 }
 
-/** Each ring beside the one before; who is in two is in the first. */
+/** Cycles side by side; an agent in two cycles is in the first. */
 function ringsOf(cycles: readonly Cycle[], placed: Map<string, Node>): { height: number } {
   let left = EDGE;
   let height = 0;
@@ -83,7 +83,7 @@ function ringsOf(cycles: readonly Cycle[], placed: Map<string, Node>): { height:
   return { height };
 }
 
-/** By the longest way to somebody who waits for nobody. */
+/** By the longest path to an agent that does not wait. */
 function layers(names: readonly string[], waits: readonly Wait[], placed: Map<string, Node>, top: number): void {
   const others = names.filter((name) => !placed.has(name));
   const next = new Map<string, Set<string>>();
@@ -96,7 +96,7 @@ function layers(names: readonly string[], waits: readonly Wait[], placed: Map<st
   const depthOf = (name: string, way: ReadonlySet<string>): number => {
     const known = depths.get(name);
     if (known !== undefined) return known;
-    // A ring that was not told of as one ends here.
+    // Breaks a cycle that was not reported.
     if (way.has(name)) return 0;
     const beyond = [...(next.get(name) ?? [])].map((each) => 1 + depthOf(each, new Set([...way, name])));
     const depth = Math.max(0, ...beyond);

@@ -1,8 +1,8 @@
-/** Owns the picture of who waits for whom, for those who see: the table beneath it says the same. */
+/** The wait graph as a picture; hidden from screen readers, since the table below it has the same data. */
 import { visible } from "../../parts/text.tsx";
 import { lineOf, NODE, type Picture } from "./graph.ts";
 
-/** What fits into a node. */
+/** Maximum length of a name in a node. */
 const MOST_NAME = 16;
 
 export function Graph({ picture: { nodes, arrows, width, height } }: { picture: Picture }) {

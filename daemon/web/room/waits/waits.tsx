@@ -1,4 +1,4 @@
-/** Owns the page of who waits for whom in a room: rings in a sentence each, a picture, and all waits as a table. */
+/** The page of a room's waits: a sentence per deadlock, a picture, and all waits as a table. */
 
 import { useEffect } from "preact/hooks";
 import type { auditList } from "../../../../shared/api/audit.ts";
@@ -16,7 +16,7 @@ import type { TabProps } from "../tab.ts";
 import { pictureOf } from "./graph.ts";
 import { Graph } from "./picture.tsx";
 
-/** As far back as refused waits are told. */
+/** Age limit of refused waits. */
 const REFUSED_MS = 3_600_000;
 
 export default function Waits({ room }: TabProps) {
@@ -106,7 +106,7 @@ function linkOf({ agent_id, type, id }: Wait, room_id: string): string {
   return pathOf({ type: "agent", id: agent_id, ...placed });
 }
 
-/** Says that nobody waits at the barrier that the address names. */
+/** Notice that the barrier of the address has no waiting agents. */
 function Passed({ waits, room }: { waits: readonly Wait[]; room: string }) {
   const barrier = place.value.query.get("barrier");
   if (barrier === null || waits.some(({ type, id }) => type === "barrier" && id === barrier)) return null;

@@ -3,7 +3,7 @@ import { exitCodeOf } from "../exit-code.ts";
 import { orNull } from "../files.ts";
 import type { Sandbox } from "../sandbox.ts";
 
-/** By which the AI SDK knows an object that jsonSchema() has made. */
+/** Marks an object made by jsonSchema() for the AI SDK. */
 const SCHEMA = Symbol.for("vercel.ai.schema");
 /** Of one answer, which is read by a model: its beginning and its end. */
 const HEAD_CHARACTERS = 4096;

@@ -103,7 +103,7 @@ export async function translating<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The same for questions whose answer is false if the thing does not exist. */
+/** The same for calls that return false if the resource does not exist. */
 export async function unlessMissing(work: () => Promise<unknown>): Promise<boolean> {
   try {
     await translating(work);

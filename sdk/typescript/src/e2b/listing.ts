@@ -39,7 +39,7 @@ const DEFAULT_PAGE = 100;
 const NEVER = new Date(8.64e15);
 /** States that E2B calls paused. */
 export const PAUSED: readonly SandboxRecord["state"][] = ["pausing", "paused", "hibernating", "hibernated"];
-/** States of a sandbox that E2B does not know any more. */
+/** States of a sandbox that no longer exists for E2B. */
 export const ENDED: readonly SandboxRecord["state"][] = ["failed", "destroying", "destroyed"];
 
 /** Pages of sandboxes. */

@@ -40,7 +40,7 @@ export class Sandbox {
   readonly commands: Commands;
   /** Its terminals. */
   readonly pty: Pty;
-  /** The same sandbox with all that this SDK offers beside E2B's interface. */
+  /** The same sandbox with the full interface of this SDK. */
   readonly native: NativeSandbox;
   readonly #hosts = new Map<number, string>();
 

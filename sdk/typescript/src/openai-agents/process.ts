@@ -1,9 +1,9 @@
-/** Owns a command that a model runs: what of its output has not been shown yet, and how it ended. */
+/** A command that a model runs: its output that was not returned yet, and its result. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CommandResult, Execution } from "../execution.ts";
 import { exitCodeOf } from "../exit-code.ts";
 
-/** Of output that nobody has been shown so much is kept, its end. */
+/** Limit of output that was not returned yet, of which the end is kept. */
 const MOST_CHARACTERS = 1024 * 1024;
 const MOST_WAIT_MS = 3_600_000;
 const STREAMS = ["stdout", "stderr"] as const;
@@ -49,13 +49,13 @@ export class Process {
     return this.#end !== null || this.#lost !== null;
   }
 
-  /** Null while it runs. Throws where nobody can say any more. */
+  /** Null while it runs. Throws if the result can no longer be determined. */
   exitCode(): number | null {
     if (this.#lost !== null) throw this.#lost;
     return this.#end && exitCodeOf(this.#end);
   }
 
-  /** Waits for its end, so long at most. */
+  /** Waits for its end, at most `waitMs`. */
   async until(waitMs: number): Promise<void> {
     const waited = new AbortController();
     const late = sleep(Math.min(waitMs, MOST_WAIT_MS), undefined, { signal: waited.signal }).catch(() => {});
@@ -63,7 +63,7 @@ export class Process {
     waited.abort();
   }
 
-  /** What was not shown before. */
+  /** The output since the last call. */
   take(): Shown {
     const { output, stdout, stderr } = this.#unseen;
     return { output: output.take(), stdout: stdout.take(), stderr: stderr.take() };

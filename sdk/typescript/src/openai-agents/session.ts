@@ -1,4 +1,4 @@
-/** Owns a session of the OpenAI Agents SDK: what its tools run commands and change files with, in one sandbox of roomd. */
+/** A session of the OpenAI Agents SDK, whose tools run commands and change files in one sandbox of roomd. */
 import { posix } from "node:path";
 import type { Editor, ToolOutputImage } from "@openai/agents-core";
 import {
@@ -64,10 +64,10 @@ const DEFAULT_STDIN_WAIT_MS = 250;
 const MOST_PROCESSES = 64;
 /** Read as a whole. */
 const MOST_FILE_BYTES = 64 * 1024 * 1024;
-/** What a terminal sends for Ctrl-C. */
+/** The byte that a terminal sends for Ctrl-C. */
 const INTERRUPT = "\u0003";
 const DRIVE = "/mnt/drive";
-/** Of an image that has no bash, what it has. */
+/** The default shell: bash, or sh if the image has no bash. */
 const IN_SHELL = '[ -n "$1" ] || set -- "$(command -v bash || echo sh)" "$2" "$3"; exec "$@"';
 const TYPES: Record<string, SandboxDirectoryEntry["type"]> = { file: "file", directory: "dir" };
 
@@ -75,7 +75,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
   state: RoomdSessionState;
   readonly #sandbox: Sandbox;
   readonly #commandTimeoutMs: number;
-  /** Null where the sandbox goes on after the session. */
+  /** Null if the sandbox outlives the session. */
   readonly #end: (() => Promise<void>) | null;
   readonly #processes = new Map<number, Process>();
   readonly #closed = new AbortController();
@@ -130,7 +130,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
         ...(args.runAs ? { user: args.runAs } : {}),
       });
     } catch (error) {
-      // A directory or a user that is not there: the model is told, as by a shell. It does not hear of errors that are thrown.
+      // A missing directory or user is reported to the model as a shell would report it: the model does not see thrown errors.
       if (error instanceof InvalidRequestError) return refused(error.message, started);
       throw error;
     }
@@ -156,7 +156,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
     );
     const waitMs = yieldTimeMs ?? DEFAULT_STDIN_WAIT_MS;
     const shown = await this.#shown(sessionId, process, started, waitMs, maxOutputTokens);
-    // One that has ended takes no input: how it ended says more.
+    // A command that has ended takes no input: its result is more informative.
     if (wrong !== null && shown.sessionId !== undefined) throw wrong;
     return formatExecResponse(shown);
   }
@@ -208,7 +208,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
   }
 
   async viewImage({ path, runAs }: ViewImageArgs): Promise<ToolOutputImage> {
-    // Of one that is too large so much as shows it.
+    // Of a file that is too large, only enough bytes to detect it.
     return imageOutputFromBytes(
       path,
       await this.#read(path, MAX_VIEW_IMAGE_BYTES + 1, this.#sandbox.files.as(runAs), true),
@@ -262,16 +262,16 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
     });
   }
 
-  /** Nobody can be given a header here: the port is open to who knows its URL, which nobody can guess. */
+  /** The caller cannot be given a header here: the port is public, with a URL that cannot be guessed. */
   async resolveExposedPort(port: number): Promise<ExposedPortEndpoint> {
     const { url } = await this.#sandbox.exposePort(normalizeExposedPort(port), { visibility: "public" });
     const { protocol, hostname, port: at } = new URL(url);
     const tls = protocol === "https:";
-    // Where the operator has set no domain for ports, the URL has a path: only `url` has it.
+    // If the operator has configured no domain for ports, the URL has a path: only `url` has it.
     return { host: hostname, port: Number(at || (tls ? 443 : 80)), tls, url };
   }
 
-  /** Ends what it has started, and its sandbox if that was made for it. */
+  /** Ends its commands, and destroys its sandbox if that was created for it. */
   close(): Promise<void> {
     this.#closing ??= this.#close().catch((error: unknown) => {
       this.#closing = null;
@@ -291,7 +291,10 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
     this.#processes.clear();
   }
 
-  /** Paths of tools for files begin in the workspace and stay in it, as they are written: links may lead out, the machine is the wall. */
+  /**
+   * File tools resolve paths relative to the workspace, and paths must not leave it textually: links may lead out, the virtual machine is
+   * the boundary.
+   */
   #policy(): WorkspacePathPolicy {
     const { root, extraPathGrants } = this.state.manifest;
     return new WorkspacePathPolicy({ root, extraPathGrants: [...extraPathGrants, { path: DRIVE }] });
@@ -301,7 +304,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
     return this.#policy().resolve(path, { forWrite }).path;
   }
 
-  /** So many bytes at most. Where there are more, they are left out if that is wanted, else it throws. */
+  /** Reads at most `mostBytes`. The rest of a longer file is dropped if `mayCut`, otherwise it throws. */
   async #read(path: string, mostBytes: number, files: UserFiles, mayCut = false): Promise<Uint8Array> {
     const parts = await files.open(this.#placeOf(path));
     if (parts === null) throw new SandboxWorkspaceReadNotFoundError(`${path}: No such file`);
@@ -319,7 +322,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
   }
 }
 
-/** What has not begun. */
+/** Result of a command that did not start. */
 function refused(text: string, started: number): SandboxExecResult {
   return { output: text, stdout: "", stderr: text, wallTimeSeconds: elapsedSeconds(started), exitCode: 1 };
 }
@@ -346,7 +349,7 @@ function textOf(path: string, bytes: Uint8Array): string {
   }
 }
 
-/** Throws that there is no file to patch, or what else is wrong. */
+/** Throws that the file to patch does not exist, or rethrows another error. */
 function notFound(path: string): (error: unknown) => never {
   return (error) => {
     if (error !== null && !(error instanceof SandboxWorkspaceReadNotFoundError)) throw error;

@@ -1,10 +1,10 @@
-/** Owns the format in which many files go into a guest at once: the tar of POSIX, with GNU's way to say long names. */
+/** Writer of the archive format for transferring many files to a guest: POSIX tar, with GNU's extension for long names. */
 
 export interface Member {
   /** Relative to the directory in which it is unpacked. */
   path: string;
   mode: number;
-  /** By their names in the guest; root where it has no such name. */
+  /** By name in the guest; root if the guest does not have the name. */
   user?: string;
   group?: string;
   /** A directory if absent. */
@@ -14,7 +14,7 @@ export interface Member {
 const BLOCK_BYTES = 512;
 const SHORT_NAME_BYTES = 100;
 const LONG_NAME = "././@LongLink";
-/** Where each field of a header begins. */
+/** Offset of each header field. */
 const AT = {
   mode: 100,
   uid: 108,
@@ -39,7 +39,7 @@ export function* packed(member: Member): Generator<Uint8Array> {
   if (member.content) yield* padded(member.content);
 }
 
-/** What ends an archive. */
+/** The end of an archive. */
 export function end(): Uint8Array {
   return Buffer.alloc(2 * BLOCK_BYTES);
 }

@@ -1,4 +1,4 @@
-/** Owns how the entries of a manifest get into a guest: files in one archive, repositories by its own git, accounts by its own tools. */
+/** Transfers the entries of a manifest to a guest: files in one archive, repositories with the guest's git, accounts with its tools. */
 import { constants } from "node:fs";
 import { lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -23,7 +23,7 @@ import { end, type Member, packed } from "./tar.ts";
 /** Of one file of this host. */
 const MOST_LOCAL_BYTES = 256 * 1024 * 1024;
 const PART_BYTES = 1024 * 1024;
-/** With the sticky bit, without those that make a program another user's. */
+/** With the sticky bit, without set-user-id and set-group-id. */
 const MODE_BITS = 0o1777;
 /** As /tmp has it. */
 const SHARED_MODE = "1777";
@@ -43,7 +43,7 @@ fi
 chmod "$mode" -- "$to"
 [ "$owner" = : ] || chown -R "$owner" -- "$to"`;
 
-/** Throws where a manifest wants what a sandbox of roomd does not have. */
+/** Throws if a manifest requires a feature that a sandbox of roomd does not have. */
 export function requireSupported({ entries, extraPathGrants }: Manifest): void {
   for (const { hostPath, path } of extraPathGrants) {
     if (hostPath !== undefined) {
@@ -65,7 +65,7 @@ export function requireSupportedEntry(path: string, entry: Entry): void {
   }
 }
 
-/** Makes the workspace, the groups and the users that there are not yet. Where there are users, they may all write into it. */
+/** Creates the workspace, and missing groups and users. If there are users, all of them may write to it. */
 export async function makeAccounts(sandbox: Sandbox, { root, users, groups }: Manifest): Promise<void> {
   const names = new Set([...users, ...groups.flatMap((group) => group.users ?? [])].map(({ name }) => name));
   const made = names.size > 0 ? `mkdir -p -m ${SHARED_MODE}` : "mkdir -p";
@@ -182,11 +182,11 @@ async function contentOf(path: string): Promise<Uint8Array> {
   if (size > MOST_LOCAL_BYTES) {
     throw new SandboxLocalFileReadError(`${path} is larger than 256 MiB: put it onto the room's drive.`);
   }
-  // What has become a link meanwhile is not followed.
+  // A file that was replaced by a link since the check is not followed.
   return readFile(path, { flag: constants.O_RDONLY | constants.O_NOFOLLOW });
 }
 
-/** The real path of what is copied from this host, which has to be below one of the sources. */
+/** The real path of a source on this host, which must be below one of the permitted ones. */
 async function sourceOf({ type, src }: LocalFile | LocalDir, sources: readonly string[]): Promise<string> {
   const ReadError = type === "local_dir" ? SandboxLocalDirReadError : SandboxLocalFileReadError;
   const real = await realpath(resolve(src)).catch((error: Error) => {
