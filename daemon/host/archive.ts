@@ -1,6 +1,6 @@
 /**
- * Owns archives of directories, as backups are: written by tar with everything that a file has (holes, owners by number, extended
- * attributes, access lists), and unpacked by it again. Nothing that a guest does on a drive meanwhile leads out of it: tar follows no link.
+ * Archives of directories, such as backups: written by tar with all properties of a file (holes, numeric owners, extended attributes,
+ * ACLs), and unpacked by tar. Concurrent changes by a guest on a drive cannot lead out of it: tar follows no link.
  */
 import { runBetween, runProgram } from "./process.ts";
 import { type Missed, TarComplaints } from "./tar-complaints.ts";
@@ -10,11 +10,11 @@ export type { Missed };
 const SAME_FILES = ["--sparse", "--numeric-owner", "--acls", "--xattrs"];
 /** By themselves only those of users come back; capabilities of files are a guest's as well. */
 const SAME_ATTRIBUTES = ["--xattrs-include=user.*", "--xattrs-include=security.capability"];
-/** Of what every drive has there would be no end; the names of attributes, which tar does not escape, are guests'. */
+/** Every drive has these, in unlimited number; and the names of attributes, which tar does not escape, are chosen by guests. */
 const NO_WARNINGS = ["file-ignored", "timestamp", "xattr-write"].map((warning) => `--warning=no-${warning}`);
 /**
- * Directories can be nested by steps until their path is longer than any call takes, which is 4095 bytes: no tar could make them
- * again, and with every level the paths in the archive grow. What sets access lists puts some bytes before a path.
+ * Directories can be nested step by step until their path is longer than any call accepts, which is 4095 bytes: no tar could re-create
+ * them, and with every level the paths in the archive grow. The code that sets ACLs puts some bytes before a path.
  */
 const LONGEST_PATH = 4063;
 const TOO_LONG = `${"?".repeat(LONGEST_PATH + 1)}*`;
@@ -28,8 +28,8 @@ export interface Part {
 }
 
 /**
- * Writes an archive to an open file; one that is written after it goes on with it. Returns whether files changed while they were
- * read, and what of the guests' is not in it; throws with tar's own words.
+ * Writes an archive to an open file; a second one written to the same file is appended. Returns whether files changed while they were read,
+ * and which guest files are missing from the archive; throws with tar's own message.
  */
 export async function writeArchive(
   parts: readonly Part[],
@@ -50,8 +50,8 @@ export async function writeArchive(
 }
 
 /**
- * Unpacks what `writeArchive` has written to a file, from that open file, and has it on disk. Returns what of the guests' could not
- * be unpacked; throws with tar's own words.
+ * Unpacks the output of `writeArchive` from an open file, and flushes it to disk. Returns the guest files that could not be unpacked;
+ * throws with tar's own message.
  */
 export async function unpackArchive(from: number, directory: string, theirs: readonly string[] = []): Promise<Missed> {
   const how = ["--same-owner", "--same-permissions", ...SAME_FILES, ...SAME_ATTRIBUTES, ...NO_WARNINGS];

@@ -1,4 +1,6 @@
-/** Owns starting what outlives its starter, in a session of its own: the daemon itself where there is no service manager, and a browser. */
+/**
+ * Starts processes that outlive their starter, in a separate session: the daemon itself on hosts without a service manager, and a browser.
+ */
 import { closeSync, openSync } from "node:fs";
 
 /** Adds its output to `logFile`. Resolves `exited` when it ends while we are here. */
@@ -22,7 +24,7 @@ export function hasProgram(name: string): boolean {
   return Bun.which(name) !== null;
 }
 
-/** Starts a program of who sits at this host, with their environment, and leaves it to itself; false: there is no such program. */
+/** Starts a detached program for the user at this host, with the user's environment. Returns false if there is no such program. */
 export function startForUser(argv: readonly string[]): boolean {
   const program = Bun.which(argv[0] ?? "");
   if (program === null) return false;

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 /** To listen on ports below 1024, of vsock too. */
 export const CAP_NET_BIND_SERVICE = 10;
 
-/** Whether a capability is effective in this process, or in the one whose /proc/<pid>/status is given. */
+/** Whether a capability is effective in this process, or in the process that the given /proc/<pid>/status describes. */
 export function hasCapability(capability: number, status = readFileSync("/proc/self/status", "utf8")): boolean {
   const [, effective] = /^CapEff:\s*([0-9a-f]+)$/m.exec(status) ?? [];
   return effective !== undefined && ((BigInt(`0x${effective}`) >> BigInt(capability)) & 1n) === 1n;

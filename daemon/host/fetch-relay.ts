@@ -1,11 +1,11 @@
 /**
- * Owns the end of the way out of a network in which there is nothing: it listens there, hands on what comes to a socket with a path, and runs the program
- * that needs it, with whose status it ends.
+ * Inner end of the only exit from an empty network namespace: listens there, forwards connections to a UNIX socket with a path, and runs
+ * the program that needs it, with that program's exit status.
  */
 import { connect, createServer, type Socket } from "node:net";
 import { joinSockets } from "./joined-sockets.ts";
 
-/** `fetch-relay PATH PORT REGISTRY PROGRAM…`; REGISTRY is HOST:PORT that is asked for directly, or "-". */
+/** `fetch-relay PATH PORT REGISTRY PROGRAM…`; REGISTRY is HOST:PORT for direct connections without CONNECT, or "-". */
 export async function runFetchRelay([
   path = "",
   port = "",
@@ -28,7 +28,7 @@ function listen(port: number, take: (client: Socket) => void): Promise<void> {
 
 const ANSWERED = Buffer.from("\r\n\r\n");
 
-/** `head` is said first where the client does not say it, and its answer is kept from it. */
+/** Sends `head` first on behalf of a client that does not, and keeps the response to it from the client. */
 function pass(client: Socket, path: string, head: string): void {
   const way = connect({ path, allowHalfOpen: true });
   if (head === "") {

@@ -1,7 +1,7 @@
-/** Owns two sockets that are one way. */
+/** Joins two sockets into one connection. */
 import type { Socket } from "node:net";
 
-/** What comes by one leaves by the other; each may end for itself, and with either's failure both are gone. */
+/** Forwards data in both directions; each direction may end separately, and a failure of either socket closes both. */
 export function joinSockets(one: Socket, other: Socket): void {
   for (const [from, to] of [
     [one, other],

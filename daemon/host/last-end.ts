@@ -1,7 +1,7 @@
 /**
- * Owns how the daemon before this one ended, where it ended by a crash: a line in runtime_dir, of the daemon itself for an exception
- * that nobody caught, and of systemd for all others (ExecStopPost in the unit): its result and exit status. An end for a failure of the disk is
- * no crash: no sandbox is its cause.
+ * How the previous daemon ended, if by a crash: a line in runtime_dir, written by the daemon itself for an uncaught exception, and by
+ * systemd for all others (ExecStopPost in the unit): its result and exit status. An end for a failure of the disk is no crash: no sandbox
+ * is its cause.
  */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DISK_FAILED_STATUS } from "../core/disk-failure.ts";
@@ -12,7 +12,7 @@ const CRASHES = ["exit-code", "core-dump", "watchdog", "oom-kill", "exception"];
 /** Signals by which people and service managers end it. */
 const ENDINGS = ["TERM", "INT", "HUP", "QUIT", "KILL"];
 
-/** For the daemon that comes next. One that cannot be written is none. */
+/** For the next daemon. Omitted if it cannot be written. */
 export function leaveEnd(file: string, result: "exception"): void {
   try {
     writeFileSync(file, `${result}\n`, { mode: 0o600 });
@@ -21,7 +21,7 @@ export function leaveEnd(file: string, result: "exception"): void {
   }
 }
 
-/** What the daemon before this one crashed by; null when it did not, or nobody knows. It is told once. */
+/** Cause of the previous daemon's crash; null if it did not crash, or if that is unknown. Returned once. */
 export function takeCrash(file: string): string | null {
   try {
     const said = readFileSync(file, "utf8").trim();

@@ -7,7 +7,7 @@ const LOCK_NB = 4;
 
 const { symbols: libc } = dlopen("libc.so.6", { flock: { args: ["i32", "i32"], returns: "i32" } });
 
-/** Somebody else has the lock. */
+/** Another process holds the lock. */
 export class LockedError extends Error {
   override name = "LockedError";
   /** Its pid, as it wrote it. */

@@ -1,4 +1,4 @@
-/** Owns what a want of memory on the host does to guests: which processes the kernel ends first, and whether it has ended one. */
+/** Memory shortage of the host and its guests: which processes the kernel kills first, and whether it has killed one. */
 import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import type { ProcessRecord } from "./process.ts";
 
@@ -13,13 +13,13 @@ export function offerToOomKiller(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, String(GUEST_SCORE));
   } catch {
-    // It has ended at once, or the host does not let us: then it is like any other.
+    // It has exited immediately, or the host does not permit it: then it is like any other.
   }
 }
 
 /**
- * Whether the kernel's log says that it killed this process for want of memory. Only what it says is told: a log that
- * cannot be read, or that knows processes by other numbers as from inside a container, says nothing.
+ * Whether the kernel's log reports that it killed this process for lack of memory. Only a report counts: a log that cannot be read, or that
+ * has other pids as from inside a container, contains none.
  */
 export function wasOomKilled({ pid, start_ticks }: ProcessRecord): boolean {
   if (!hasKilled()) return false;

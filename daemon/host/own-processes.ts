@@ -1,8 +1,8 @@
-/** Owns the first arguments by which the binary is another process than daemon, client or operator's tool: those that it starts for itself. */
+/** First arguments that make the binary another process than daemon, client or operator's tool: those that it starts for itself. */
 
-/** What a template is built in. */
+/** Process that builds a template. */
 export const BUILD_WORKER = "build-worker";
-/** What a backup to an object store is made in. */
+/** Process that makes a backup to an object store. */
 export const BACKUP_WORKER = "backup-worker";
 /** The end of the way out of the network in which an image is fetched. */
 export const FETCH_RELAY = "fetch-relay";

@@ -1,4 +1,4 @@
-/** Owns pipes between this process and programs that it starts, which read and write files: who is slow slows the other. */
+/** Pipes between this process and programs that it starts, which read and write files, with backpressure in both directions. */
 import { dlopen, ptr } from "bun:ffi";
 import { closeSync, read, write } from "node:fs";
 import { promisify } from "node:util";
@@ -16,7 +16,10 @@ function openPipe(): { from: number; to: number } {
   return { from: Number(ends[0]), to: Number(ends[1]) };
 }
 
-/** Yields what `work` writes into a file; throws in the end what it throws. Who stops reading breaks its writing off, and waits for its end. */
+/**
+ * Yields the bytes that `work` writes into a file; in the end throws its error. A reader that stops aborts the writing, and waits for its
+ * end.
+ */
 export async function* readWhile(work: (to: number) => Promise<void>): AsyncGenerator<Uint8Array> {
   const { from, to } = openPipe();
   const done = work(to).finally(() => closeSync(to));
@@ -36,7 +39,7 @@ export async function* readWhile(work: (to: number) => Promise<void>): AsyncGene
   await done;
 }
 
-/** Has `work` read from a file what the source yields, and resolves with what it makes of it. Throws what the source throws, before what `work` does. */
+/** Has `work` read the source's bytes from a file, and resolves with its result. Throws the source's error, before that of `work`. */
 export async function writeInto<T>(source: AsyncIterable<Uint8Array>, work: (from: number) => Promise<T>): Promise<T> {
   const { from, to } = openPipe();
   const fed = feed(source, to).then(
@@ -50,7 +53,7 @@ export async function writeInto<T>(source: AsyncIterable<Uint8Array>, work: (fro
       (error: unknown) => ({ error }),
     );
   const broken = await fed;
-  // Where nobody reads any more, that is why.
+  // If `work` has stopped reading, its error is the cause.
   if (broken && !("error" in made && isUnread(broken.error))) throw broken.error;
   if ("error" in made) throw made.error;
   return made.value;

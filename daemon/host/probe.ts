@@ -1,6 +1,6 @@
 /**
- * Owns finding out what the host can do: acceleration, vsock, programs, memory.
- * Acceleration is known only by booting: a /dev/kvm that opens may still run no kernel.
+ * Capabilities of the host: acceleration, vsock, programs, memory. Acceleration is known only by booting: a /dev/kvm that opens may still
+ * run no kernel.
  */
 import { existsSync, type FSWatcher, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
@@ -15,28 +15,28 @@ import { useOfProcess } from "./use.ts";
 
 const KVM = "/dev/kvm";
 /**
- * A kernel that boots says something new within this, or is at work at least, as on a nested host that is busy with its own start. One
- * that KVM does not run does neither: QEMU has stopped it.
+ * A kernel that boots prints something new within this, or at least uses processor time, as on a nested host that is busy with its own
+ * start. A kernel that KVM does not run does neither: QEMU has stopped it.
  */
 const SILENT_MS = 5_000;
 /** At work, and nothing came of it. */
 const STALLED_MS = 60_000;
-/** It panics for want of a root disk within this: a second where the host is real, half a minute and more where it is emulated itself. */
+/** It panics for lack of a root disk within this: a second on a real host, half a minute and more on an emulated one. */
 const DEADLINE_MS = 300_000;
-/** How often one that ended by itself is tried once more. */
+/** Retries after it ended on its own. */
 const TRIES_AGAIN = 2;
-/** To say its version takes milliseconds, on a host that has just booted more. */
+/** Printing a version takes milliseconds, on a host that has just booted more. */
 const VERSION_DEADLINE_MS = 30_000;
-/** What the kernel prints when it got as far as looking for its root disk. */
+/** Printed by a kernel that got as far as looking for its root disk. */
 const PROBE_REACHED = "Kernel panic";
 
 export interface ProbeResult {
   acceleration: Acceleration;
   /** One sentence for /health and doctor. */
   reason: string;
-  /** What to do about this very reason. */
+  /** Remedy for this very reason. */
   remedy?: string;
-  /** There was no kernel to boot: once there is one, it is to be asked again. */
+  /** There was no kernel to boot: once there is one, the probe is to be repeated. */
   pending?: boolean;
 }
 
@@ -46,7 +46,7 @@ export const KVM_CLOSED = {
   remedy:
     "Give /dev/kvm a group and mode 660 (or 666) by a udev rule, as QEMU's packages do. In a container, pass the device in as well.",
 } as const;
-/** What QEMU says then. */
+/** QEMU's message then. */
 const SAID_CLOSED = /Could not access KVM kernel module: (.+)/;
 
 export interface ProbeOptions {
@@ -54,7 +54,7 @@ export interface ProbeOptions {
   kernel: string | null;
   cacheFile: string;
   scratch: string;
-  /** Who guests' QEMU runs as; null: as ourselves. */
+  /** User of guests' QEMU; null: as ourselves. */
   user: Identity | null;
   device?: string;
   silentMs?: number;
@@ -62,19 +62,19 @@ export interface ProbeOptions {
   deadlineMs?: number;
 }
 
-/** Boots `kernel` under KVM for as long as it goes on. What a boot has shown holds until the host boots again. */
+/** Boots `kernel` under KVM for as long as it makes progress. A boot's result is valid until the host boots again. */
 export async function probeAcceleration(options: ProbeOptions): Promise<ProbeResult> {
   const known = knownAcceleration(options);
   if (known) return known;
   let tried = await bootProbe(options);
-  // A guest that ends by itself may have met a fault of this one moment, in a nested host most of all; one that hangs has not.
+  // A guest that ends on its own may have met a transient fault, in a nested host most of all; a guest that hangs has not.
   for (let again = 0; tried.endedItself && again < TRIES_AGAIN; again++) tried = await bootProbe(options);
   const { closed, endedItself: _, ...result } = tried;
   if (!closed) writeFileSync(options.cacheFile, JSON.stringify({ boot_id: BOOT_ID, ...result }));
   return result;
 }
 
-/** What can be said without booting anything; null when a guest has to be booted to find out. */
+/** The result that is known without booting; null if a guest has to be booted to find out. */
 export function knownAcceleration(options: Pick<ProbeOptions, "kernel" | "cacheFile" | "device">): ProbeResult | null {
   if (!existsSync(options.device ?? KVM)) return { acceleration: "tcg", reason: "There is no /dev/kvm on this host." };
   if (options.kernel === null) {
@@ -87,7 +87,7 @@ export function knownAcceleration(options: Pick<ProbeOptions, "kernel" | "cacheF
 interface Tried extends ProbeResult {
   /** Nothing was booted, since the device could not be opened, which may be put right at any time. */
   closed: boolean;
-  /** It did not boot, and was not given up by us. */
+  /** It did not boot, and was not aborted by us. */
   endedItself: boolean;
 }
 
@@ -97,7 +97,7 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
   const log = join(scratch, "probe.log");
   rmSync(log, { force: true });
   const hardware = ["-accel", "kvm", "-machine", "q35", "-cpu", "host", "-m", "256", "-nodefaults", "-no-user-config"];
-  // The guest's console, and what QEMU says, both go to the log.
+  // The guest's console, and QEMU's messages, both go to the log.
   const guest = ["-no-reboot", "-display", "none", "-serial", "stdio", "-kernel", kernel ?? ""];
   const argv = [qemu, ...hardware, ...guest, "-append", "earlyprintk=ttyS0 console=ttyS0 panic=-1"];
   const probe = startProcess("qemu", user ? asUser(user, argv) : argv, log);
@@ -119,7 +119,7 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
     silence.refresh();
     stall.refresh();
   });
-  // What cannot be heard is no silence.
+  // Without a watcher silence cannot be detected.
   if (!watcher) stopTimer(silence);
   await probe.exited;
   watcher?.close();
@@ -163,7 +163,7 @@ function secondsOf(pid: number): number {
   }
 }
 
-/** Null where the host has no watch left to give. */
+/** Null if the host has no watch left. */
 function watchOrNot(file: string, onChange: () => void): FSWatcher | null {
   try {
     return watch(file, onChange);
@@ -182,7 +182,7 @@ function readCache(file: string, boot: string): ProbeResult | null {
   }
 }
 
-/** Whether the host is itself a virtual machine, as its processor says. */
+/** Whether the host is itself a virtual machine, according to its processor. */
 export function isVirtualMachine(): boolean {
   return /^flags\s*:.*\bhypervisor\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
 }
@@ -196,7 +196,7 @@ export function hostFacts(): HostFacts {
   return { cores: cpus().length, memory_mib: Math.floor(totalmem() / 1024 / 1024) };
 }
 
-/** Where setup puts the Rust virtiofsd, and where distributions do; the first that is there. */
+/** Paths at which setup, and distributions, install the Rust virtiofsd; the first that exists. */
 export function findVirtiofsd(configured: string): string | null {
   if (configured !== "auto") return existsSync(configured) ? configured : null;
   // QEMU up to 7.2 came with an older virtiofsd under /usr/lib/qemu, which takes other options: never that one.
@@ -204,7 +204,7 @@ export function findVirtiofsd(configured: string): string | null {
   return places.find((place) => existsSync(place)) ?? null;
 }
 
-/** The version that a program says it has, or null when it does not run. */
+/** The version that a program reports, or null if it does not run. */
 export async function programVersion(program: string): Promise<string | null> {
   try {
     const text = await runProgram([program, "--version"], VERSION_DEADLINE_MS);

@@ -1,8 +1,9 @@
 /**
- * Owns hearing of the end of a process that is not our child: a daemon before this one started it.
+ * Detects the end of a process that is not our child: an earlier daemon started it.
  *
- * A pidfd becomes readable when its process has ended, and Bun's event loop waits for it as for a socket: it tries to read,
- * which a pidfd refuses, and says that the socket is closed. Waiting costs nothing; the end was heard of within 0.4 ms. runtime-probes.ts tries it when the daemon starts.
+ * A pidfd becomes readable when its process has ended, and Bun's event loop waits for it as for a socket: it tries to read, which a pidfd
+ * refuses, and reports the socket as closed. Waiting costs nothing; the end was detected within 0.4 ms. runtime-probes.ts tries it when the
+ * daemon starts.
  */
 import { dlopen } from "bun:ffi";
 import { isAlive, type ProcessRecord } from "./process.ts";
@@ -16,17 +17,17 @@ const { symbols: libc } = dlopen("libc.so.6", {
   close: { args: ["i32"], returns: "i32" },
 });
 
-/** Resolves when the process has ended; at once when it has already. */
+/** Resolves when the process has ended; immediately if it has already. */
 export async function endOf(process: ProcessRecord): Promise<void> {
   const pidfd = Number(libc.syscall(SYS_PIDFD_OPEN, process.pid, PIDFD_NONBLOCK));
   if (pidfd < 0) return;
-  // Asked after it was opened: from now on the number means this process and no later one.
+  // Checked after the open: from now on the descriptor means this process and no later one.
   if (!isAlive(process)) {
     libc.close(pidfd);
     return;
   }
   const ended = Promise.withResolvers<void>();
-  // Bun takes a descriptor here; only its types do not say so.
+  // Bun accepts a descriptor here; only its types do not declare it.
   const options: unknown = {
     fd: pidfd,
     socket: {

@@ -1,6 +1,6 @@
 /**
- * Owns the processes of guests: the one place that starts them, and the one that ends them.
- * Each gets its own session, so that it outlives the daemon, and a clean environment.
+ * Processes of guests: the only place that starts them, and the only one that ends them. Each gets its own session, so that it outlives the
+ * daemon, and a clean environment.
  */
 import { closeSync, openSync, readFileSync, statSync, truncateSync } from "node:fs";
 import type { Subprocess } from "bun";
@@ -11,7 +11,7 @@ import { errnoOf } from "../core/service-error.ts";
 import { asNamespaceRoot, atWord } from "./isolation/argv.ts";
 import { mapIds } from "./isolation/namespace.ts";
 
-/** Enough to know the process again: a pid alone is reused. */
+/** Enough to recognize the process: a pid alone is reused. */
 export interface ProcessRecord {
   pid: number;
   /** Clock ticks since the host's boot at which it started, from /proc/<pid>/stat. */
@@ -28,17 +28,17 @@ export interface KnownProcess extends ProcessRecord {
 /** A process that we have started. */
 export type HostProcess = Required<KnownProcess>;
 
-/** Puts a process where it has to be before its first instruction; null where that is nowhere. */
+/** Puts a process into its group before its first instruction; null if there is none. */
 export type Enter = ((process: ProcessRecord) => Promise<unknown>) | null;
 
-/** What every process of ours gets; nothing of the daemon's own environment goes along. */
+/** Environment of all our processes; nothing of the daemon's own is passed on. */
 const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
 const OWN_SESSION = { env: ENVIRONMENT, cwd: "/", detached: true };
 
 /**
- * Starts a process in its own session with its output in `logFile`. Throws when there is no such program; one that is
- * started by another, which first gives up its rights, shows by ending with 127.
- * `device` is opened here, where we may, and becomes its descriptor DEVICE_DESCRIPTOR.
+ * Starts a process in its own session with its output in `logFile`. Throws if the program does not exist; a program started by another,
+ * which first drops its rights, ends with 127 instead. `device` is opened here, with our rights, and becomes its descriptor
+ * DEVICE_DESCRIPTOR.
  */
 export function startProcess(
   name: string,
@@ -56,8 +56,8 @@ export function startProcess(
 }
 
 /**
- * Starts a process like startProcess, and lets it begin once `enter` has put it where it has to be; where that is nowhere, at
- * once. Should the daemon end before, so does the process. Throws what `enter` throws; nothing is left then.
+ * Starts a process like startProcess, and lets it run its program once `enter` has put it into its group; immediately if that is null. If
+ * the daemon ends before, so does the process. Throws the error of `enter`; no process remains then.
  */
 export async function startEntering(
   name: string,
@@ -71,8 +71,8 @@ export async function startEntering(
 }
 
 /**
- * Starts a process as root of a user namespace of its own, which is user `root` on the host, and those after it the
- * users after it. Throws when the host has no user namespaces; nothing is left then.
+ * Starts a process as root of a separate user namespace, which is user `root` on the host, and the further users are those after it. Throws
+ * if the host has no user namespaces; no process remains then.
  */
 export async function startInNamespace(
   name: string,
@@ -86,7 +86,7 @@ export async function startInNamespace(
   );
 }
 
-/** Starts a process that waits for our word, and says it when `prepare` is done. */
+/** Starts a process that waits for a line from us, and sends it when `prepare` is done. */
 async function startAtWord(
   name: string,
   argv: readonly string[],
@@ -114,12 +114,12 @@ async function startAtWord(
   }
 }
 
-/** What a guest's processes may have said before it is forgotten. */
+/** Output of a guest's processes that is retained before the log is emptied. */
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
 /**
- * Empties a log of processes that has grown too large, and says whether it had. They append, so that they go on at its new
- * end. One that is not there is none.
+ * Empties a log of processes that has grown too large; returns whether it had. They append, so that they continue at its new end. Does
+ * nothing if the log is absent.
  */
 export function boundLog(logFile: string): boolean {
   try {
@@ -144,7 +144,7 @@ function describe(name: string, child: Subprocess): HostProcess {
 /** The first after standard input, output and error. */
 export const DEVICE_DESCRIPTOR = 3;
 
-/** Starts a process that does nothing until it is ended: to try on it what is done to others. */
+/** Starts a process that does nothing until it is ended: a target for trials of operations on other processes. */
 export function startWaiting(): { process: ProcessRecord; end(): void } {
   const child = Bun.spawn(["cat"], { env: ENVIRONMENT, cwd: "/", stdin: "pipe", stdout: "ignore", stderr: "ignore" });
   return { process: { pid: child.pid, start_ticks: startTicksOf(child.pid) ?? "" }, end: () => child.kill("SIGKILL") };
@@ -152,13 +152,13 @@ export function startWaiting(): { process: ProcessRecord; end(): void } {
 
 /** A process of this very program, which works apart from it and ends with it. */
 export interface OwnProcess {
-  /** Resolves with what it said on its standard error, once it has ended and all that it has printed was handed on. */
+  /** Resolves with its standard error, once it has ended and all its output was passed on. */
   ended: Promise<string>;
   /** Ends it with everything of its group. Again is nothing. */
   end(): Promise<void>;
 }
 
-/** Starts one that is told `input` on its standard input, which then stays open: its end is ours. What it prints is handed on line by line. */
+/** Starts a process with `input` on its standard input, which then stays open until we end. Its output is passed on line by line. */
 export function startOwn(argument: string, input: string, onLine: (line: string) => void): OwnProcess {
   const child = Bun.spawn([process.execPath, argument], { ...OWN_SESSION, stdio: ["pipe", "pipe", "pipe"] });
   const started = describe(argument, child);
@@ -196,8 +196,8 @@ export class ProgramFailed extends Error {
 }
 
 /**
- * Runs a program that takes long, handing on its standard output line by line. Throws ProgramFailed; DeadlineError where it is killed, and the
- * signal's reason where that is why.
+ * Runs a program that takes long, passing on its standard output line by line. Throws ProgramFailed; DeadlineError if it is killed at the
+ * deadline, and the signal's reason if that is the cause.
  */
 export async function runWithProgress(
   argv: readonly string[],
@@ -227,13 +227,13 @@ async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: stri
   lines.end();
 }
 
-/** What is kept of a line's begin, and of its end. */
+/** Retained characters of a line's start, and of its end. */
 const LINE_HEAD = 1000;
 const LINE_TAIL = 200;
 
 /**
- * Runs a program between two open files, to its end. What it says on its standard error is handed on line by line, in English; the
- * middle of one that is long is left out.
+ * Runs a program between two open files, to its end. Its standard error is passed on line by line, in English; the middle of a long line is
+ * left out.
  */
 export async function runBetween(
   argv: readonly string[],
@@ -247,7 +247,7 @@ export async function runBetween(
     onComplaint(line: string): void;
   },
 ): Promise<{ code: number; signal: string | null }> {
-  // Bytes are characters: names are nothing else, and each is told as it is.
+  // Bytes are characters: names are nothing else, and each is reported unchanged.
   const env = { ...ENVIRONMENT, LC_ALL: "C" };
   const child = Bun.spawn([...argv], { env, cwd: "/", stdin, stdout, stderr: "pipe" });
   const decoder = new TextDecoder("latin1");
@@ -289,13 +289,13 @@ export async function endProcess(target: ProcessRecord & Partial<KnownProcess>, 
 
 function signalGroup(target: ProcessRecord, signal: NodeJS.Signals): boolean {
   if (!isAlive(target)) return false;
-  // One that leads no group is a process of a group whose leader has ended.
+  // A process that leads no group belongs to a group with an exited leader.
   for (const pid of [-target.pid, target.pid]) {
     try {
       process.kill(pid, signal);
       return true;
     } catch {
-      // There is no such group, or it has ended meanwhile.
+      // There is no such group, or it has ended since.
     }
   }
   return false;
@@ -318,7 +318,7 @@ async function gone(target: ProcessRecord & Partial<KnownProcess>, deadlineMs: n
     await within(target.exited, deadlineMs, `the end of ${target.name}`);
     return;
   }
-  // Not our child (a daemon before us started it): /proc is all there is to ask.
+  // Not our child (an earlier daemon started it): /proc is the only source.
   const deadline = monotonicMs() + deadlineMs;
   while (isAlive(target)) {
     if (monotonicMs() > deadline) throw new DeadlineError(`process ${target.pid} did not end`);
@@ -331,8 +331,8 @@ function startTicksOf(pid: number): string | null {
 }
 
 /**
- * /proc/<pid>/stat from its third field on: state, parent, group, …; null when there is no such process, or only its zombie. One whose
- * first thread alone has ended is there: what it has open, the others have.
+ * /proc/<pid>/stat from its third field on: state, parent, group, …; null if there is no such process, or only its zombie. A process exists
+ * even if its first thread alone has ended: the other threads have its open files.
  */
 function statOf(pid: number): string[] | null {
   try {

@@ -1,4 +1,4 @@
-/** Owns the resource limits that processes of ours inherit: those which no guest's process may do without. */
+/** Resource limits that our processes inherit: those required for every guest's process. */
 import { dlopen } from "bun:ffi";
 
 const RLIMIT_CORE = 4;

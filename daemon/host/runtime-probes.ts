@@ -1,9 +1,9 @@
 /**
- * Owns the probes of what the daemon relies on without a promise: libc by FFI, with offsets and numbers that are written down here,
- * and what Bun does with descriptors that its types do not mention. Each does the real thing once, at the start, and compares
- * it with what another road says. Where one fails no guest is started or taken over, and `doctor` says which.
+ * Probes of the features that the daemon relies on without a promise: libc by FFI, with offsets and numbers that are hard-coded here, and
+ * Bun's handling of descriptors that its types do not declare. Each does the real thing once, at the start, and compares it with another
+ * source. If one fails no guest is started or adopted, and `doctor` reports which.
  *
- * Project quotas have a trial of their own (files/project-quota.ts).
+ * Project quotas have a separate trial (files/project-quota.ts).
  */
 import {
   closeSync,
@@ -27,13 +27,13 @@ import { adoptedPeer, loopbackPeer } from "./guest-link/transports/adopted.ts";
 import { startWaiting } from "./process.ts";
 import { endOf } from "./process-end.ts";
 
-/** Each takes a few milliseconds, on a host that has just booted more; one that hangs has failed. */
+/** Each takes a few milliseconds, on a host that has just booted more; a probe that hangs has failed. */
 const DEADLINE_MS = 15_000;
-/** A process that has not ended is given so long to be heard of too early. */
+/** Time in which the end of a running process could be reported too early. */
 const EARLY_MS = 2;
 const LIMIT_BYTES = 4096;
 
-/** What is probed. */
+/** The probed functions. */
 export interface Probed {
   endOf: typeof endOf;
   readFacts: typeof readFacts;
@@ -48,7 +48,7 @@ const REAL: Probed = { endOf, readFacts, openat2, getdents, limitFileSize, adopt
 
 type Probe = (probed: Probed, scratch: string) => Promise<void> | void;
 
-/** By what it is for, as people are told. */
+/** By purpose, as shown to people. */
 const PROBES: Record<string, Probe> = {
   "the ends of processes": probeEnds,
   "limits of processes": probeLimits,
@@ -60,8 +60,8 @@ const PROBES: Record<string, Probe> = {
 };
 
 /**
- * What does not work here as the daemon needs it, a sentence each; nothing when all does. `place` is a directory in which a
- * scratch one may be made.
+ * Features that do not work here as the daemon needs them, a sentence each; empty if all do. `place` is a directory in which a scratch one
+ * may be made.
  */
 export async function probeRuntime(
   place: string,
@@ -138,7 +138,7 @@ function probeFacts({ readFacts }: Probed, scratch: string): void {
   }
 }
 
-/** openat2(2): what leads out is refused, and a file beneath is found. */
+/** openat2(2): a path that leads out is refused, and a file beneath is found. */
 function probePaths({ openat2 }: Probed, scratch: string): void {
   writeFileSync(join(scratch, "beneath"), "");
   symlinkSync("/", join(scratch, "out"));
@@ -161,7 +161,7 @@ function probePaths({ openat2 }: Probed, scratch: string): void {
   }
 }
 
-/** getdents64(2): the one name that is there is in what it fills. */
+/** getdents64(2): the buffer that it fills has the only name of the directory. */
 function probeNames({ getdents }: Probed, scratch: string): void {
   const place = mkdtempSync(join(scratch, "names-"));
   writeFileSync(join(place, "a-known-name"), "");
@@ -176,12 +176,12 @@ function probeNames({ getdents }: Probed, scratch: string): void {
   }
 }
 
-/** A listening descriptor that Bun adopts, and the descriptor of what it accepts: the kernel's transport needs both. */
+/** A listening descriptor that Bun adopts, and the descriptor of the connection that it accepts: the kernel's transport needs both. */
 async function probeAdoption({ adoptedPeer }: Probed): Promise<void> {
   expectSame("the family of a connection", await adoptedPeer(), "unix");
 }
 
-/** The same over vsock, where the kernel has a loopback of it. */
+/** The same over vsock, if the kernel has a loopback of it. */
 async function probeVsock({ loopbackPeer }: Probed): Promise<void> {
   const cid = await loopbackPeer();
   if (cid !== null) expectSame("the CID of a connection", cid, 1);

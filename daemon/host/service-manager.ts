@@ -1,6 +1,6 @@
 /**
- * Owns telling systemd how the service is, as sd_notify(3) describes it: datagrams to the socket that NOTIFY_SOCKET names. Bun has no
- * such sockets: libc by FFI. Nothing where no service manager asked for it.
+ * Notifications to systemd about the service's state, as sd_notify(3) describes them: datagrams to the socket that NOTIFY_SOCKET names. Bun
+ * has no such sockets: libc by FFI. Does nothing if no service manager requested them.
  */
 import { dlopen, ptr } from "bun:ffi";
 import { startInterval, stopTimer } from "../core/clock.ts";
@@ -14,17 +14,17 @@ const FAMILY_BYTES = 2;
 const MOST_PATH_BYTES = 108;
 /** Beats in the time after which the service counts as dead: two may be late. */
 const BEATS = 3;
-/** The service is ended so long after it has last said that it takes longer. */
+/** systemd ends the service this long after its last request for more time. */
 const EXTENSION_MS = 60_000;
 
 export interface ServiceManager {
-  /** The service answers. From now on the event loop says regularly that it turns. */
+  /** The service answers. From now on the event loop reports regularly that it turns. */
   ready(): void;
-  /** The service is being stopped. Nothing is said any more but that it takes longer. */
+  /** The service is being stopped. From now on only requests for more time are sent. */
   stopping(): void;
   /** Extends the time to start or stop to this much from now. */
   extend(ms: number): void;
-  /** What the service does now, on its way to its start or its end, takes longer than that may: until what is returned is called. */
+  /** The current work, during start or stop, takes longer than it may: requests more time until the returned function is called. */
   takesLonger(): () => void;
 }
 
@@ -35,7 +35,7 @@ const NOBODY: ServiceManager = {
   takesLonger: () => () => {},
 };
 
-/** `environment` has what a service manager gives its services. */
+/** `environment` has the variables that a service manager gives its services. */
 export function findServiceManager(environment: Record<string, string | undefined> = process.env): ServiceManager {
   const { NOTIFY_SOCKET: address, WATCHDOG_USEC, WATCHDOG_PID = String(process.pid) } = environment;
   if (address === undefined || address === "") return NOBODY;
@@ -62,11 +62,11 @@ export function findServiceManager(environment: Record<string, string | undefine
   };
 }
 
-/** What cannot be said is not: systemd then does what it does with a service that says nothing. Throws on an address that is none. */
+/** A notification that cannot be sent is dropped: systemd then treats the service as silent. Throws if the address is invalid. */
 function teller(address: string): (text: string) => void {
   const path = Buffer.from(address);
   if (path.length > MOST_PATH_BYTES) throw new Error(`NOTIFY_SOCKET=${address} is too long for a socket`);
-  // An abstract name begins with a NUL, which is written as @.
+  // An abstract name starts with a NUL, which is written as @.
   if (path[0] === 0x40) path[0] = 0;
   const to = Buffer.alloc(FAMILY_BYTES + path.length);
   to.writeUInt16LE(AF_UNIX);

@@ -1,9 +1,9 @@
-/** Owns roomd as a service of systemd: asking for it by systemctl. */
+/** roomd as a service of systemd: requests by systemctl. */
 import { existsSync } from "node:fs";
 import { runProgram } from "./process.ts";
 
 const UNIT = "roomd.service";
-/** What stops it waits for calls under way, and what starts it for a database that is brought up to date. */
+/** A stop waits for calls in progress, and a start for the migration of a database. */
 const DEADLINE_MS = 20 * 60_000;
 const ASK_DEADLINE_MS = 15_000;
 
@@ -12,15 +12,15 @@ export function hasSystemd(): boolean {
   return existsSync("/run/systemd/system");
 }
 
-/** Runs `systemctl VERB… roomd.service`; for `start` and `restart` it is ready then. Throws with what systemctl said. */
+/** Runs `systemctl VERB… roomd.service`; for `start` and `restart` it is ready then. Throws with systemctl's message. */
 export async function serviceDo(...verb: string[]): Promise<void> {
   await runProgram(["systemctl", ...verb, UNIT], DEADLINE_MS);
 }
 
-/** Whether systemd is shutting this host down, or restarting it: then that is what ends the service too. False without systemd. */
+/** Whether systemd is shutting this host down, or restarting it, which ends the service too. False without systemd. */
 export async function isHostStopping(): Promise<boolean> {
   if (!hasSystemd()) return false;
-  // As root systemctl asks systemd itself: the bus may have ended already.
+  // As root systemctl queries systemd directly: the bus may have ended already.
   const state = await runProgram(["systemctl", "show", "--property=SystemState", "--value"], ASK_DEADLINE_MS);
   return state.trim() === "stopping";
 }
@@ -30,7 +30,7 @@ export async function reloadUnits(): Promise<void> {
   await runProgram(["systemctl", "daemon-reload"], DEADLINE_MS);
 }
 
-/** Takes away the slice in which the scopes of sandboxes were; one that was never made is none. */
+/** Removes the slice in which the scopes of sandboxes were; does nothing if it was never made. */
 export async function stopSlice(): Promise<void> {
   await runProgram(["systemctl", "stop", "roomd.slice"], DEADLINE_MS).catch(() => {});
 }

@@ -1,7 +1,6 @@
 /**
- * Owns what tar's standard error means. A guest can leave files that no tar reads or makes anew, and swaps them under its hands; that is
- * told and nothing more, or one guest would keep everybody from a backup. What the host lacks, and whatever is not understood, is
- * a failure.
+ * Interpretation of tar's standard error. A guest can leave files that no tar reads or re-creates, and swap them while tar reads; that is
+ * only reported, or one guest would block every backup. A shortage of the host, and each message that is not understood, is a failure.
  */
 
 /** Paths that tar has left out. There may be very many of them: the first are enough to look into it. */
@@ -12,17 +11,17 @@ export interface Missed {
 
 const MOST_SHOWN = 10;
 const LONGEST_SHOWN = 300;
-/** The file is there as it was just then, or it went: what the exit status 1 is for. */
+/** The file is stored as it was at that moment, or was removed: the meaning of exit status 1. */
 const NOTE =
   /: (file changed as we read it|File removed before we read it|File shrank by \d+ bytes; padding with zeros)$/;
-/** Trouble that is no guest's making: what comes after it would be missing too. */
+/** Trouble that no guest causes: later files would be missing too. */
 const OF_THE_HOST =
   /: (No space left on device|Disk quota exceeded|Input\/output error|Read-only file system|Cannot allocate memory|Too many open files( in system)?|Operation not permitted|Permission denied|Wrote only \d+ of \d+ bytes)$/;
 const WENT_ON = "tar: Exiting with failure status due to previous errors";
 const CHANGED_MEANWHILE = 1;
 const PREVIOUS_ERRORS = 2;
 
-/** Hears tar's lines as they come. `theirs` are the directories, entries of what is archived, below which all is guests'. */
+/** Receives tar's lines as they arrive. `theirs` are the directories, entries of the archive, below which all files are guests'. */
 export class TarComplaints {
   readonly missed: Missed = { count: 0, first: [] };
   readonly #theirs: readonly string[];
@@ -33,7 +32,7 @@ export class TarComplaints {
     this.#theirs = theirs.map((name) => `tar: ./${name}/`);
   }
 
-  /** A line without its end. Tar escapes what is in names, so that none of them begins a line. */
+  /** A line without its end. Tar escapes special characters in names, so that none of them starts a line. */
   hear(line: string): void {
     if (line === WENT_ON) this.#wentOn = true;
     else if (!this.#theirs.some((start) => line.startsWith(start)) || OF_THE_HOST.test(line))
@@ -43,7 +42,7 @@ export class TarComplaints {
     }
   }
 
-  /** Whether files changed meanwhile; throws with the first words of tar that say why the archive is not to be relied upon. */
+  /** Whether files changed in the meantime; throws with tar's first message about why the archive is not reliable. */
   judge({ code, signal }: { code: number; signal: string | null }): { changed: boolean } {
     if (signal !== null) throw new Error(`tar was ended by ${signal}`);
     const isWhole = code <= CHANGED_MEANWHILE || (code === PREVIOUS_ERRORS && this.#wentOn && this.#failure === null);

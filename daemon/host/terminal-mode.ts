@@ -1,4 +1,4 @@
-/** Owns the settings of the terminal that this process runs in: every key as it is typed, every byte as it comes. */
+/** Settings of the terminal that this process runs in: every key as it is typed, every byte as it arrives. */
 import { dlopen, FFIType } from "bun:ffi";
 
 const { i32, pointer } = FFIType;
@@ -7,8 +7,8 @@ const TERMIOS_BYTES = 128;
 const TCSADRAIN = 1;
 
 /**
- * Makes a terminal raw; what is returned puts it back as it was, again is nothing. Not by setRawMode, which goes on writing
- * a return before every new line. Throws when the descriptor is no terminal.
+ * Makes a terminal raw; the returned function restores it, and is idempotent. Not by setRawMode, which continues to write a return before
+ * every new line. Throws if the descriptor is not a terminal.
  */
 export function makeRaw(fd: number): () => void {
   const { symbols: libc } = dlopen("libc.so.6", {

@@ -1,6 +1,6 @@
 /**
- * Owns connecting to the socket of a process that has just been started. What its handlers throw goes to the `error` that each
- * must have: without one it would be an error of the whole daemon, caused by whoever writes to the socket.
+ * Connects to the socket of a process that has just been started. Exceptions of its handlers go to the `error` handler that each must have:
+ * without it they would be errors of the whole daemon, caused by the process that writes to the socket.
  */
 import { closeSync, constants, existsSync, fstatSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -9,7 +9,7 @@ import { monotonicMs, sleep } from "../core/clock.ts";
 import { DeadlineError } from "../core/published.ts";
 import { ifThere } from "./files/gone.ts";
 
-/** How often to look whether the process has made its socket: well under what starting it takes. */
+/** Poll interval for the process's socket: well under the time of its start. */
 const LOOK_EVERY_MS = 2;
 
 export type GuardedHandlers = SocketHandler<undefined> & Required<Pick<SocketHandler<undefined>, "error">>;
@@ -18,8 +18,8 @@ export type GuardedHandlers = SocketHandler<undefined> & Required<Pick<SocketHan
 const O_PATH = 0o10000000;
 
 /**
- * Connects once the socket takes connections. Throws when its process ends first (`gone`), at the deadline, or where the entry is no socket of
- * the user who owns the directory: a process that a guest has taken over may put a link to another's socket there.
+ * Connects once the socket accepts connections. Throws if its process ends first (`gone`), at the deadline, or if the entry is not a socket
+ * of the directory's owner: a process that a guest has compromised may put a link to another's socket there.
  */
 export async function connectWhenThere(
   path: string,

@@ -1,4 +1,4 @@
-/** Owns what is used just now, as the kernel tells it: by a process, by this one, and of the host as a whole. */
+/** Current usage, as the kernel reports it: of a process, of this one, and of the host as a whole. */
 import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 
@@ -15,7 +15,7 @@ export function useOfProcess(pid: number): { cpu_seconds: number; resident_bytes
   return { cpu_seconds, resident_bytes: Number(fields[21]) * PAGE_BYTES };
 }
 
-/** What all processors of the host have done since it started, and its memory. */
+/** Processor time of the host since it started, and its memory. */
 export function useOfHost() {
   const all = cpus();
   const sumOf = (kind: (times: (typeof all)[number]["times"]) => number) =>
@@ -35,10 +35,10 @@ export function availableMemoryMib(): number {
   return match ? Math.floor(Number(match[1]) / 1024) : 0;
 }
 
-/** As long as what is read at once of a process. */
+/** Size of one read about a process. */
 const read = Buffer.alloc(256);
 
-/** Memory of the host that a process has now, in MiB; 0 when it has ended. Cheap: it is asked for of all guests one after another. */
+/** Current host memory of a process, in MiB; 0 if it has ended. Cheap: it is read for all guests one after another. */
 export function residentMemoryMib(pid: number): number {
   try {
     const file = openSync(`/proc/${pid}/statm`, "r");
@@ -55,7 +55,7 @@ export function residentMemoryMib(pid: number): number {
 
 /** How many files and connections this process has open. */
 export function openFiles(): number {
-  // Linux 6.2 and newer say it as the directory's size, which costs nothing.
+  // Linux 6.2 and newer report it as the directory's size, which costs nothing.
   return statSync("/proc/self/fd").size || readdirSync("/proc/self/fd").length;
 }
 

@@ -1,10 +1,10 @@
 /**
- * The aside thread: computing of a length that a client or guest chooses, with a deadline. Owners share its time.
+ * The aside thread: computations of a length that a client or guest chooses, with a deadline. Owners share its time.
  *
- *   task ─▶ short input: here
- *      └──▶ thread ─▶ output
- *                └──▶ deadline over, or the thread has ended: the task that ran is `internal`; others run in the thread that replaces it,
- *                     unless their buffers were in the one that has ended: then `not_ready`
+ *     task ─▶ short input: here
+ *        └──▶ thread ─▶ output
+ *                  └──▶ deadline exceeded, or the thread exited: the running task fails with `internal`; others run in its
+ *                       replacement, unless their buffers were in the exited thread: then `not_ready`
  */
 import type { OwnerName } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -27,7 +27,7 @@ export interface Aside {
 
 export interface Asker {
   owner: OwnerName;
-  /** Ends the wait for a task that is no longer wanted; one that runs is not interrupted. */
+  /** Ends the wait for an unwanted task; a running task is not interrupted. */
   signal?: AbortSignal | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Owns calls on the system's D-Bus, over one connection that is kept: a program that made one for each call would take ten times as
- * long as systemd takes to answer. One that has closed is made anew for the next call.
+ * Calls on the system's D-Bus, over one persistent connection: a program started for each call would take ten times as long as systemd
+ * takes to answer. A closed connection is reopened for the next call.
  */
 import type { Socket } from "bun";
 import { within } from "../../core/published.ts";
@@ -36,7 +36,7 @@ export class Bus {
     this.#path = path;
   }
 
-  /** Calls a method; resolves with its answer, of which nothing is told. Calls arrive in order. Throws BusError. */
+  /** Calls a method; resolves when it is answered, without the content. Calls arrive in order. Throws BusError. */
   async call(call: MethodCall): Promise<void> {
     if (this.#connection === null || this.#connection.isClosed) this.#connection = new Connection(this.#path);
     await within(this.#connection.call(call), DEADLINE_MS, call.member);
@@ -56,7 +56,7 @@ class Connection {
       unix: path,
       socket: {
         open: (socket) => {
-          // Who we are, which the kernel tells the other side; what follows need not wait for its consent.
+          // Our user, which the kernel reports to the other side; the following messages need not wait for its consent.
           const uid = Buffer.from(String(process.geteuid?.() ?? 0)).toString("hex");
           socket.write(`\0AUTH EXTERNAL ${uid}\r\nBEGIN\r\n`);
           this.#send(socket, HELLO).catch(() => {});
@@ -87,7 +87,7 @@ class Connection {
     const bytes = encodeCall(serial, call);
     const answer = { ...Promise.withResolvers<void>(), member: call.member };
     this.#pending.set(serial, answer);
-    // It keeps nobody from ending but those who wait for an answer.
+    // The socket keeps the process alive only while a call awaits its answer.
     socket.ref();
     if (socket.write(bytes) < bytes.length) {
       this.#end(new Error("D-Bus does not read what it is sent"));

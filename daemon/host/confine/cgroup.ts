@@ -1,21 +1,21 @@
-/** Owns confinement by the files of cgroup v2: a group `roomd` of our own, in it one per sandbox. */
+/** Confinement by the files of cgroup v2: one group `roomd`, with a child group per sandbox. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../../core/service-error.ts";
 import { type Confinement, IO_WEIGHT, type Limits } from "./confinement.ts";
 
 const CONTROLLERS = ["memory", "pids", "cpu"];
-/** Taken where it is. */
+/** Optional: enabled if available. */
 const IO = "io";
 const PERIOD_USEC = 100_000;
 const NO_SWAP = "memory.swap.max";
 
-/** By the file system mounted at `mount`; null where it cannot be. */
+/** Uses the file system mounted at `mount`; null if confinement is not possible. */
 export function makeCgroups(mount: string | null = findMount()): Confinement | null {
   if (mount === null || !delegate(mount)) return null;
   const own = join(mount, "roomd");
   sweep(own);
-  // It is there only where a disk's scheduler knows weights.
+  // The file exists only if a disk's scheduler supports weights.
   const weight = join(own, "io.weight");
   if (existsSync(weight)) writeFileSync(weight, `default ${IO_WEIGHT.all_sandboxes}`);
   const write = (sandboxId: string, file: string, value: string) => writeFileSync(join(own, sandboxId, file), value);
@@ -62,7 +62,7 @@ function findMount(): string | null {
   return line?.[1] ?? null;
 }
 
-/** Hands the controllers down to our group. False where the kernel, or who made the container, does not let us. */
+/** Delegates the controllers to our group. False if the kernel, or the container's creator, does not permit it. */
 function delegate(mount: string): boolean {
   const offered = join(mount, "cgroup.controllers");
   if (!existsSync(offered)) return false;

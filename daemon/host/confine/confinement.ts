@@ -1,17 +1,17 @@
-/** What confines the processes of a sandbox, by whatever the host has for it. */
+/** Confinement of a sandbox's processes, by the mechanism that the host has. */
 
 export interface Limits {
   memory_bytes: number;
   /** Whole processors. */
   cpus: number;
   tasks: number;
-  /** Of what all want of the processors, beside other sandboxes, which have 100. */
+  /** Weight under processor contention, relative to other sandboxes, which have 100. */
   cpu_weight: number;
 }
 
 /**
- * Of the disk, where its scheduler knows weights (BFQ, or io.cost): all sandboxes together have a fifth of what the daemon has
- * while both want it, and each as much as another. A limit would be worse: the file system's journal waits for whoever is held up.
+ * Disk weights, if the disk's scheduler supports them (BFQ, or io.cost): under contention all sandboxes together get a fifth of the
+ * daemon's share, and each as much as another. A limit would be worse: the file system's journal waits for any process that is held up.
  */
 export const IO_WEIGHT = { all_sandboxes: 20, sandbox: 100 } as const;
 
@@ -21,12 +21,12 @@ export interface Confinement {
   reason: string;
   /** Makes the group of a sandbox, with these limits and its first process in it. */
   confine(sandboxId: string, pid: number, limits: Limits): Promise<void>;
-  /** Puts one more under the limits that are there; what it starts from then on is under them too. */
+  /** Adds a process under the existing limits, which also apply to its later children. */
   add(sandboxId: string, pid: number): Promise<void>;
   /** Changes the limits of the group. */
   limit(sandboxId: string, limits: Limits): Promise<void>;
   /** Whether the kernel has ended a process of it for want of memory. */
   ranOutOfMemory(sandboxId: string): boolean;
-  /** Frees what is kept for a sandbox whose processes have ended. Again is nothing. */
+  /** Frees the group of a sandbox once its processes have exited. Idempotent. */
   release(sandboxId: string): Promise<void>;
 }

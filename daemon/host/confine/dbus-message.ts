@@ -1,11 +1,11 @@
-/** Owns the wire format of D-Bus, as its specification has it, for what we say: calls of methods. And what of an answer concerns us. */
+/** D-Bus wire format, as in its specification, for the messages that we send (method calls), and the relevant part of replies. */
 
 export interface Variant {
   type: string;
   value: Value;
 }
 
-/** What a signature says: strings, numbers, truth, variants; arrays and structs as lists. */
+/** Value that a signature describes: strings, numbers, booleans, variants; arrays and structs as lists. */
 export type Value = string | number | boolean | Variant | readonly Value[];
 
 export interface MethodCall {
@@ -18,7 +18,7 @@ export interface MethodCall {
   body: readonly Value[];
 }
 
-/** An answer to the call of that serial, and for one that was refused by what error. */
+/** Reply to the call of that serial, with the error if the call was refused. */
 export interface Answer {
   serial: number;
   error: { name: string; message: string } | null;
@@ -40,7 +40,7 @@ const FIELDS = {
 } as const;
 /** Of a message before its header fields. */
 const FIXED_BYTES = 16;
-/** What systemd answers us is a few lines at most. */
+/** Replies of systemd to us are a few lines at most. */
 const MAX_BYTES = 1024 * 1024;
 const ALIGNMENT: Record<string, number> = { y: 1, g: 1, v: 1, b: 4, u: 4, s: 4, o: 4, a: 4, t: 8, "(": 8 };
 
@@ -60,7 +60,7 @@ export function encodeCall(serial: number, call: MethodCall): Uint8Array {
   return Uint8Array.from([...message, ...body]);
 }
 
-/** How many bytes the message has that begins here; null before enough of it is there. Throws when it is none that we take. */
+/** Length in bytes of the message that starts here; null until enough of it has arrived. Throws if it is not a message that we accept. */
 export function lengthOf(bytes: Uint8Array): number | null {
   if (bytes.length < FIXED_BYTES) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -70,7 +70,7 @@ export function lengthOf(bytes: Uint8Array): number | null {
   return length;
 }
 
-/** What a whole message answers; null for one that answers nothing. Pure. */
+/** Reads a whole message as a reply; null if it is not a reply. Pure. */
 export function readAnswer(bytes: Uint8Array): Answer | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const type = view.getUint8(1);
@@ -80,7 +80,7 @@ export function readAnswer(bytes: Uint8Array): Answer | null {
   for (let at = FIXED_BYTES; at < end; ) {
     at = padded(at, 8);
     const field = view.getUint8(at);
-    // A variant: the length of its signature, which is one letter in all fields that there are, and a zero byte.
+    // A variant: the length of its signature, which is one character in all existing fields, and a zero byte.
     const kind = String.fromCharCode(view.getUint8(at + 2));
     const value = readValue(view, kind, at + 4);
     fields.set(field, value.value);
@@ -145,7 +145,7 @@ function put(to: number[], type: string, value: Value): void {
   }
 }
 
-/** Its length comes first, and counts neither itself nor what aligns the first element. */
+/** The length comes first; it includes neither itself nor the padding that aligns the first element. */
 function putArray(to: number[], type: string, values: readonly Value[]): void {
   const lengthAt = to.length;
   putNumber(to, 0, 4);

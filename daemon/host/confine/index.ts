@@ -1,6 +1,6 @@
 /**
- * Owns the limits that a sandbox's processes have together: memory, processor time, number of threads. By scopes of
- * systemd where it runs the host, else by files of cgroup v2, else not at all, which doctor says.
+ * Limits of a sandbox's processes together: memory, processor time, number of threads. Uses systemd scopes if systemd runs the host, else
+ * the files of cgroup v2, else nothing, which doctor reports.
  */
 import { existsSync } from "node:fs";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
@@ -11,7 +11,7 @@ import { makeCgroups } from "./cgroup.ts";
 import type { Confinement, Limits } from "./confinement.ts";
 import { makeScopes } from "./systemd.ts";
 
-/** QEMU without its guest, virtiofsd with a file for each that the guest knows, the vsock device, page tables. */
+/** QEMU without guest memory, virtiofsd with an open file for each that the guest has cached, the vsock device, page tables. */
 const OVERHEAD_MIB = 384;
 /** QEMU's thread pools are bounded by 64 each; virtiofsd and the vsock device have a handful. */
 const TASKS = 256;
@@ -23,24 +23,24 @@ export function limitsOf(
   const translated_mib = guest.acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
   return {
     memory_bytes: (guest.memory_mib + translated_mib + OVERHEAD_MIB) * 1024 ** 2,
-    // One beside the guest's own, for the devices' processes.
+    // One more than the guest's own, for the device processes.
     cpus: guest.vcpu_count + 1,
     tasks: TASKS + guest.vcpu_count,
     cpu_weight: CPU_WEIGHT[rank],
   };
 }
 
-/** By which a sandbox's first process makes its group before it begins. */
+/** Makes a sandbox's group for its first process, before the process starts its program. */
 export function founding(confinement: Confinement, sandboxId: string, limits: Limits): Enter {
   return confinement.kind === "none" ? null : ({ pid }) => confinement.confine(sandboxId, pid, limits);
 }
 
-/** By which a further process of a sandbox comes into its group before it begins. */
+/** Puts a further process of a sandbox into its group, before the process starts its program. */
 export function entryTo(confinement: Confinement, sandboxId: string): Enter {
   return confinement.kind === "none" ? null : ({ pid }) => confinement.add(sandboxId, pid);
 }
 
-/** What this host has for it. */
+/** Best mechanism that this host has. */
 export function findConfinement(): Confinement {
   if (existsSync("/run/systemd/system")) return makeScopes();
   return makeCgroups() ?? NONE;

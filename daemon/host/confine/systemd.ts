@@ -1,6 +1,6 @@
 /**
- * Owns confinement by systemd: a transient scope per sandbox, named by it, which outlives the daemon's own service. A machine that
- * waits in the pool has the scope of the sandbox that it will be. What is said on the bus is tested, that it acts where systemd runs.
+ * Confinement by systemd: a transient scope per sandbox, named after it, which outlives the daemon's own service. A machine that waits in
+ * the pool has the scope of its future sandbox. The bus messages are tested everywhere, their effect only on hosts with systemd.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -46,7 +46,7 @@ export function makeScopes(bus: Pick<Bus, "call"> = new Bus(), groupsOf = groups
         await bus.call(addCall(sandboxId, pid));
       } catch (error) {
         if (!(error instanceof BusError) || error.error_name !== NOT_DELEGATED) throw error;
-        // The scope of a guest that an earlier daemon started takes no more: then the process has one beside it.
+        // The scope of a guest that an earlier daemon started accepts no more processes: this one gets a separate scope.
         const beside = scopeOf(`${sandboxId}-${pid}`);
         await bus.call(startCall(sandboxId, pid, null, beside));
         await untilIn(pid, beside, groupsOf);
@@ -87,7 +87,7 @@ export function limitCall(sandboxId: string, limits: Limits): MethodCall {
   return call("SetUnitProperties", "sba(sv)", [scopeOf(sandboxId), true, propertiesOf(limits)]);
 }
 
-/** What all sandboxes have of the disk, beside the slice in which the daemon's service is. */
+/** Disk weight of all sandboxes together, relative to the slice of the daemon's service. */
 export function weighCall(): MethodCall {
   const weight = property("IOWeight", "t", IO_WEIGHT.all_sandboxes);
   return call("SetUnitProperties", "sba(sv)", [SLICE, true, [weight]]);

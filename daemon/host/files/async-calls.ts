@@ -1,4 +1,4 @@
-/** Owns node:fs calls on descriptors as promises: they wait for the disk on other threads. */
+/** node:fs calls on descriptors as promises: they wait for the disk on other threads. */
 import * as fs from "node:fs";
 import { loopTime } from "../../core/loop/index.ts";
 
@@ -34,7 +34,7 @@ export function close(file: number): Promise<void> {
   return promised((settle) => fs.close(file, (error) => settle(error ?? null, undefined)));
 }
 
-/** Makes the names in a directory, and what it is itself, survive a crash of the host. */
+/** Makes the names in a directory, and its own metadata, survive a crash of the host. */
 export async function syncDirectory(directory: string): Promise<void> {
   const opened = await fs.promises.open(directory, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
   try {

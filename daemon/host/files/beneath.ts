@@ -1,13 +1,13 @@
 /**
- * Owns a directory that a guest can write to, held open, and all that the host does in it.
+ * A guest-writable directory, held open, and all host operations in it.
  *
- * Guest-made links are followed as far as they stay beneath; one that leaves is EXDEV, and so is every absolute one, also
- * where inside the guest it would lead back (/mnt/drive/x). Nothing is opened before it is known to be a regular file or a
- * directory: opening a FIFO may wait for ever, opening a device may do anything.
+ * Guest-made links are followed as long as they stay beneath; a link that leaves is EXDEV, and so is every absolute one, even if inside the
+ * guest it would lead back (/mnt/drive/x). Nothing is opened before it is known to be a regular file or a directory: opening a FIFO may
+ * block forever, opening a device may have any effect.
  *
- * Paths are walked once, by openat2. What follows happens by name in a descriptor of the directory that was found, so that
- * nothing a guest renames in between leads elsewhere. /proc/self/fd/N/name is that name in descriptor N; by it node's own
- * calls do what the *at calls of libc do, on another thread.
+ * Paths are walked once, by openat2. Later steps use a name in a descriptor of the directory that was found, so that a concurrent rename by
+ * a guest cannot redirect them. /proc/self/fd/N/name is that name in descriptor N: through it node's own calls do the work of libc's *at
+ * calls, on another thread.
  */
 import { closeSync, constants, fchmodSync, fchownSync, openSync, promises, readlinkSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
@@ -38,7 +38,7 @@ const PLAIN = FOLLOWING | RESOLVE_NO_SYMLINKS;
 
 export class Beneath implements Disposable {
   readonly #descriptor: number;
-  /** Who root of the guests is on the host: what is made here is theirs. */
+  /** Host user of the guests' root, which owns everything that is made here. */
   readonly #root: number;
 
   private constructor(descriptor: number, root: number) {
@@ -46,9 +46,9 @@ export class Beneath implements Disposable {
     this.#root = root;
   }
 
-  /** A room's drive; the directory it lies in is the host's own, which is trusted. Throws ENOENT. */
+  /** A room's drive; its parent directory is the host's own, which is trusted. Throws ENOENT. */
   static open(directory: string): Beneath {
-    // First what may fail: a descriptor that is open already would stay so.
+    // First the step that may fail: a descriptor opened before would leak.
     const root = driveRootOf(directory);
     return new Beneath(openSync(directory, DIRECTORY), root);
   }
@@ -83,7 +83,10 @@ export class Beneath implements Disposable {
     }
   }
 
-  /** What is under this name, links not followed, with a descriptor for reading where it is a regular file, which the caller closes; null when nothing is. */
+  /**
+   * Status of the entry with this name, links not followed, with a read descriptor for a regular file, which the caller closes; null if
+   * there is no entry.
+   */
   plainEntry(name: RawPath): { status: Status; descriptor: number | null } | null {
     const found = ifThere(() => openat2(this.#descriptor, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, FOLLOWING));
     if (found === null) return null;
@@ -105,7 +108,7 @@ export class Beneath implements Disposable {
     return readStatus(this.#descriptor);
   }
 
-  /** Where a symbolic link leads. */
+  /** Target of a symbolic link. */
   linkTargetNow(name: RawPath): RawPath {
     return fromBytes(readlinkSync(this.#at(name), { encoding: "buffer" }));
   }
@@ -117,7 +120,7 @@ export class Beneath implements Disposable {
     return new OpenFile(descriptor, readFacts(descriptor), this.#root);
   }
 
-  /** What is under this name, links not followed; null when nothing is. */
+  /** Facts of the entry with this name, links not followed; null if there is no entry. */
   facts(name: RawPath): Facts | null {
     try {
       return readFacts(this.#descriptor, name);
@@ -188,17 +191,20 @@ export class Beneath implements Disposable {
     else renameNoReplace(this.#descriptor, name, to.#descriptor, newName);
   }
 
-  /** Makes what was done in this directory survive a crash of the host. */
+  /** Makes the changes in this directory survive a crash of the host. */
   sync(): Promise<void> {
     return sync(this.#descriptor);
   }
 
-  /** Fills the buffer with entries from where this was read last, and returns how many bytes they take; 0 at the end. Throws ENOENT when it was removed. */
+  /**
+   * Fills the buffer with entries from the last read position, and returns their length in bytes; 0 at the end. Throws ENOENT if the
+   * directory was removed.
+   */
   readInto(buffer: Buffer): number {
     return getdents(this.#descriptor, buffer);
   }
 
-  /** Goes on reading at an entry's `next`. */
+  /** Continues reading at an entry's `next`. */
   seek(next: bigint): void {
     seekTo(this.#descriptor, next);
   }

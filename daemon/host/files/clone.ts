@@ -16,10 +16,13 @@ const libc = dlopen("libc.so.6", {
 const FICLONE = 0x40049409;
 /** Most bytes of one call. */
 const PIECE_BYTES = 4 * 1024 ** 2;
-/** What a kernel or a file system says that cannot do it for these two files. */
+/** Errors of a kernel or file system that cannot share blocks between these two files. */
 const CANNOT = new Set(["EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "ENOTTY", "EBADF", "EPERM", "ETXTBSY"]);
 
-/** Makes an empty file the same as another, as far as that is `size` bytes long; `onPiece` hears of each part, and may throw. */
+/**
+ * Copies the first `size` bytes of a file into an empty one, by a reflink if possible; else `onPiece` is called for each piece, and may
+ * throw.
+ */
 export function cloneFile(from: number, to: number, size: number, onPiece: (bytes: number) => void): void {
   if (size === 0 || shareBlocks(from, to)) return;
   for (const bytes of copyPieces(from, to, size)) onPiece(bytes);

@@ -1,11 +1,11 @@
 /**
- * Owns how much of the data directory's disk may be used, and by what. Three things want it:
+ * Budget of the data directory's disk. Three kinds of writes compete for it:
  *
- *   what adds data (a room, a sandbox, a file)   only while more than `floor_bytes` are free
- *   what is only recorded (a command, a change)  also below that, until half of the reserve is given up
- *   what frees space (every DELETE)              always, by what is left of the reserve
+ *     adding data (a room, a sandbox, a file)     only while more than `floor_bytes` are free
+ *     recording only (a command, a change)        also below that, until half of the reserve is released
+ *     freeing space (every DELETE)                always, from the rest of the reserve
  *
- * Guests write past all of this; the reserve is what they cannot take.
+ * Guests can write past all of this, except into the reserve.
  */
 import { statfsSync } from "node:fs";
 import type { Paths } from "../../core/paths.ts";
@@ -32,7 +32,7 @@ export class Disk {
   readonly #directory: string;
   readonly #floor: number;
   readonly #reserve: Reserve;
-  /** For what comes in numbers. */
+  /** For frequent callers. */
   readonly #hasSpaceNow = onceATurn(() => this.#hasSpace);
 
   constructor(
@@ -45,7 +45,7 @@ export class Disk {
     this.#floor = Math.min(sizes.floor_mib * MIB, most);
     this.#reserve = new Reserve(reserve, Math.min(sizes.reserve_mib * MIB, most));
     if (this.#hasSpace) this.restore();
-    // What is opened next, the database, may need a block to be opened at all.
+    // The database, which is opened next, may need a block to be opened at all.
     else this.#reserve.giveUp();
   }
 
@@ -54,7 +54,7 @@ export class Disk {
     return {
       size_bytes: blocks * bsize,
       free_bytes: bavail * bsize,
-      // Some file systems have as many names as there is space, and say 0.
+      // Some file systems have no separate limit on names, and report 0.
       free_names: files === 0 ? Number.MAX_SAFE_INTEGER : ffree,
       floor_bytes: this.#floor,
       reserve_bytes: this.#reserve.size_bytes,
@@ -67,29 +67,29 @@ export class Disk {
     if (!this.#hasSpaceNow()) throw this.#full();
   }
 
-  /** Before what is only recorded. Throws disk_full. */
+  /** Before a write that only records. Throws disk_full. */
   requireRecord(): void {
     const half = this.#reserve.size_bytes / 2;
     if (this.#reserve.held_bytes < half && !this.#hasSpace) throw this.#full();
   }
 
-  /** Gives up a piece of the reserve for what must be written; false when there is none left that this may have. */
+  /** Releases a piece of the reserve for a write that must succeed; false if no piece remains that this write may use. */
   giveUp(vital: boolean): boolean {
     if (!vital && this.#reserve.held_bytes < this.#reserve.size_bytes / 2) return false;
     return this.#reserve.giveUp();
   }
 
-  /** Whether there is space for whoever was stopped for want of it. */
+  /** Whether there is space again for guests that stalled for lack of it. */
   get hasSpace(): boolean {
     return this.#hasSpace;
   }
 
-  /** What may be added before the floor is reached. */
+  /** Bytes that may be added before the floor is reached. */
   get spare_bytes(): number {
     return spareBytes(this.#directory, this.#floor);
   }
 
-  /** Takes the reserve again, once what is free allows. */
+  /** Refills the reserve, if the free space permits. */
   restore(): void {
     const { free_bytes, reserve_bytes, reserve_held_bytes } = this.state();
     if (reserve_held_bytes >= reserve_bytes) return;
@@ -118,7 +118,7 @@ export class Disk {
   }
 }
 
-/** What may be added to the disk of this directory before this much is left. */
+/** Bytes that may be added to this directory's disk before only `floorBytes` are free. */
 export function spareBytes(directory: string, floorBytes: number): number {
   const { bavail, blocks, bsize } = statfsSync(directory);
   return Math.max(0, bavail * bsize - Math.min(floorBytes, blocks * bsize * LARGEST_SHARE));

@@ -1,4 +1,4 @@
-/** Owns a thread that copies one drive, into a store or out of one (drive-store.ts): it is there as long as this is. */
+/** A thread that copies one drive, into a store or out of it (drive-store.ts). The thread lives as long as this object. */
 
 import type { Bounds, Copied, Restoring } from "./drive-store.ts";
 import { SystemError } from "./libc.ts";
@@ -20,12 +20,12 @@ export class DriveCopier implements AsyncDisposable {
     this.#thread.unref();
   }
 
-  /** The first pass, while guests write. Throws EDQUOT where there is more than `bounds`, ENOSPC. */
+  /** The first pass, while guests write. Throws EDQUOT if the drive exceeds `bounds`, ENOSPC. */
   copy(drive: string, store: string, bounds: Bounds): Promise<Copied> {
     return this.#order({ does: "copy", drive, store, bounds });
   }
 
-  /** Copies what has changed since, while nothing writes. */
+  /** Copies the changes since then, while nothing writes. */
   complete(): Promise<Copied> {
     return this.#order({ does: "complete" });
   }
@@ -40,7 +40,7 @@ export class DriveCopier implements AsyncDisposable {
     return this.#order({ does: "restore", ...restoring });
   }
 
-  /** What is under way fails soon. */
+  /** Makes the operation in progress fail soon. */
   giveUp(): void {
     Atomics.store(new Int32Array(this.#flag), 0, 1);
   }

@@ -1,16 +1,15 @@
 /**
- * Owns a drive as a checkpoint has it: a list of its entries, and beside it what is in its files, under numbers. Names, links, modes and
- * owners that guests have chosen are in the list alone; nothing on the host's disk is called or linked by what a guest says.
+ * A drive as stored in a checkpoint: a list of its entries, and the contents of its files, under numbers. Names, links, modes and owners
+ * that guests have chosen are in the list alone; no file or link on the host's disk has a name or target from a guest.
  *
- *   <store> ─ entries.ndjson      ["d", name, …] what is in it … ["u"] · ["f", name, …, number] · ["l", name, …, where it leads]
- *           └ contents ─ 00 … ff ─ <number>
+ *     <store> ─ entries.ndjson      ["d", name, …] its entries … ["u"] · ["f", name, …, number] · ["l", name, …, target]
+ *             └ contents ─ 00 … ff ─ <number>
  *
- * A drive that guests write to is copied twice: once while they run, and once more when nothing writes, for what has changed between: a
- * file whose change time and size are as before is what it was. Kept are files, directories and symbolic links with mode, owner, and
- * when they were modified; two names of one file stay that. Sockets, FIFOs and devices are left out, and so are extended attributes,
- * which guests cannot set.
+ * A drive that guests write to is copied twice: once while they run, and once more when nothing writes, for the changes since: a file with
+ * the same change time and size is unchanged. Retained are files, directories and symbolic links with mode, owner, and modification time;
+ * hard links stay hard links. Sockets, FIFOs and devices are left out, and so are extended attributes, which guests cannot set.
  *
- * For a thread of its own: everything here waits.
+ * For a dedicated thread: everything here blocks.
  */
 
 import * as fs from "node:fs";
@@ -44,10 +43,10 @@ import { LEVELS_HELD, walk } from "./walk.ts";
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
 
 const FORMAT = 1;
-/** A change this short before a file is looked at may be followed by another at the same time of its clock. */
+/** A change this recent may be followed by another with the same timestamp. */
 const CLOCK_NS = 2_000_000_000n;
 const FLUSH_CHARACTERS = 256 * 1024;
-/** Who a guest's user is that the other room's guests do not have. */
+/** User in the guest for a user that the other room's guests do not have. */
 const NOBODY = 65_534;
 
 export interface Bounds {
@@ -56,17 +55,17 @@ export interface Bounds {
 }
 
 export interface Copied {
-  /** What the files take on disk. */
+  /** Disk usage of the files. */
   bytes: number;
   entries: number;
   /** Files that were copied by this pass. */
   copied: number;
 }
 
-/** Called between pieces of work; throws when it is given up. */
+/** Called between pieces of work; throws if the work is cancelled. */
 export type Between = () => void;
 
-/** What all entries have: mode, the guests' user and group, when they were modified. */
+/** Common to all entries: mode, the guests' user and group, modification time. */
 type Meta = [mode: number, uid: number, gid: number, seconds: string, nanoseconds: number];
 type Line =
   | ["drive", number, ...Meta]
@@ -104,7 +103,7 @@ export class StoreWriter {
     this.#between = between;
   }
 
-  /** Copies what is new; the last pass is while nothing writes, and makes the list. Throws EDQUOT where there is more than there may be. */
+  /** Copies new content; the last pass runs while nothing writes, and makes the list. Throws EDQUOT above `bounds`. */
   async pass(isLast: boolean): Promise<Copied> {
     if (this.#pass++ === 0) await makeStoreDirectories(this.#store);
     const copied: Copied = { bytes: 0, entries: 0, copied: 0 };
@@ -131,7 +130,7 @@ export class StoreWriter {
     return copied;
   }
 
-  /** What was copied is on disk then. */
+  /** Flushes the copied data to disk. */
   sync(): Copied {
     syncTree(this.#store);
     return { bytes: 0, entries: 0, copied: 0 };
@@ -173,7 +172,7 @@ export class StoreWriter {
     const isSame = known !== undefined && known.changed === changed && known.size === size;
     const number = known?.number ?? this.#next++;
     const bytes = isSame ? known.bytes : this.#copy(descriptor, size, number, copied);
-    // What may change again at the same time of the clock is never taken for what it was.
+    // A file that may still change with the same timestamp never counts as unchanged.
     const isSure = BigInt(wallMs()) * 1_000_000n - changed > CLOCK_NS;
     const content = { number, size, changed: isSame || isSure ? changed : -1n, bytes, pass: this.#pass };
     this.#contents.set(inode, content);
@@ -240,16 +239,16 @@ class List implements Disposable {
   }
 }
 
-/** What is made of a store, and where. */
+/** A store, and the drive to make of it. */
 export interface Restoring {
   store: string;
   /** A directory of the host's that is empty and that no guest reaches yet. */
   drive: string;
-  /** A directory beside it, for further names of files that have several; what was left there goes, and it goes too. */
+  /** A directory beside it, for the further hard links of files; leftovers in it are removed, and it is removed at the end. */
   links: string;
-  /** Who root of its guests is on the host. */
+  /** Host user of its guests' root. */
   root: number;
-  /** What may come of it at most, where anybody may have made the store: one file in it can be named as many. */
+  /** Limits of the result, for a store of untrusted origin: one file in it can be listed under many names. */
   bounds?: Bounds;
 }
 
@@ -419,7 +418,7 @@ class Target implements Disposable {
     setTimes(descriptor, name, BigInt(seconds), BigInt(nanoseconds));
   }
 
-  /** Users of the guests are of this room's range; where it has none they are what they are. */
+  /** Maps a guest's user into this room's range; without a range the number stays the same. */
   #user(guests: number): number {
     const isKnown = guests >= 0 && (this.#root === 0 || guests < DRIVE_RANGE);
     return this.#root + (isKnown ? guests : NOBODY);
@@ -452,7 +451,7 @@ function isMeta([mode, uid, gid, seconds, nanoseconds]: readonly unknown[]): boo
   return isNumber(mode) && Number(mode) <= 0o7777 && Number.isSafeInteger(uid) && Number.isSafeInteger(gid) && isTime;
 }
 
-/** False where the file has as many names as it may: what comes next is another with the same in it. */
+/** False if the file has its maximum of links: the next name becomes a copy with the same content. */
 function isLinkedTo(first: string, name: Buffer): boolean {
   try {
     fs.linkSync(first, name);

@@ -1,4 +1,4 @@
-/** The thread that copies drives: it does one thing after another for who has started it, and looks between pieces whether that is given up. */
+/** The thread that copies drives: executes one order after another, and checks between pieces whether the order is cancelled. */
 
 import { monotonicMs } from "../../core/clock.ts";
 import { errnoOf } from "../../core/service-error.ts";

@@ -1,4 +1,4 @@
-/** Owns reading a directory of any size: in slices, with bounded memory, and without holding the event loop. */
+/** Reads a directory of any size: in slices, with bounded memory, and without blocking the event loop. */
 import { closeSync } from "node:fs";
 import type { PieceTurns } from "../../core/loop/index.ts";
 import { errnoOf } from "../../core/service-error.ts";
@@ -10,7 +10,7 @@ import { fromBytes, type RawPath } from "./raw-path.ts";
 export interface Entry {
   name: RawPath;
   type: EntryType;
-  /** Where in the directory the next entry is. */
+  /** Position of the next entry in the directory. */
   next: bigint;
 }
 

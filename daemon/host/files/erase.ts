@@ -1,7 +1,7 @@
 /**
- * Owns the removal of a tree of any shape. The tree first takes a temporary name, so that for everybody it is gone at once;
- * then it is flattened: a directory found inside is moved up beside it instead of being entered, so that a hundred thousand
- * levels take no more descriptors than two.
+ * Removal of a tree of any shape. The tree first gets a temporary name, so that for all readers it is gone immediately; then it is
+ * flattened: a subdirectory is moved up to the top of the tree instead of being entered, so that a hundred thousand levels need no more
+ * descriptors than two.
  */
 import { basename, dirname } from "node:path";
 import { monotonicMs } from "../../core/clock.ts";
@@ -13,7 +13,7 @@ import { ifThere, isGone } from "./gone.ts";
 import { type RawPath, toRaw } from "./raw-path.ts";
 import { temporaryName } from "./temporary.ts";
 
-/** What removals have given back: bytes on the disk, files, and names of any kind. */
+/** Freed by removals: bytes on the disk, files, and names of any kind. */
 export interface Freed {
   used_bytes: number;
   file_count: number;
@@ -23,9 +23,9 @@ export interface Freed {
 export interface EraseOptions {
   /** A new name may take a block: makes some space on a full disk, false when there is none to make. */
   giveUp?: () => boolean;
-  /** Hears of what has been removed, some names at a time. */
+  /** Called with the removed amount, some names at a time. */
   onFreed?: (freed: Freed) => void;
-  /** A guest may go on filling a directory that it still has open; what is left after this is hidden, and swept later. */
+  /** A guest may continue to fill a directory that it still has open; the remainder after this time is hidden, and swept later. */
   withinMs?: number;
 }
 
@@ -33,7 +33,7 @@ const ERASE_MS = 10 * 60_000;
 /** Enough to keep the threads that wait for the disk busy, few enough that others' calls find one soon. */
 const AT_ONCE = 8;
 
-/** Removes what is under this name, durably. Throws ENOENT. */
+/** Removes the entry with this name, durably. Throws ENOENT. */
 export async function erase(parent: Beneath, name: RawPath, options: EraseOptions = {}): Promise<void> {
   const hidden = temporaryName();
   await onFullDisk(options.giveUp ?? (() => false), () => parent.rename(name, parent, hidden, "refuse"));
@@ -41,13 +41,13 @@ export async function erase(parent: Beneath, name: RawPath, options: EraseOption
   await eraseHidden(parent, hidden, options);
 }
 
-/** Removes a directory of the host's own with all that guests have put below it, which none of them reaches any more. One that is gone is nothing. */
+/** Removes a directory of the host's own with all that guests have put below it and can no longer reach. Does nothing if it is gone. */
 export async function eraseDirectory(directory: string, giveUp: () => boolean): Promise<void> {
   using parent = ifThere(() => Beneath.open(dirname(directory)));
   if (parent) await eraseHidden(parent, toRaw(basename(directory)), { giveUp, withinMs: Number.POSITIVE_INFINITY });
 }
 
-/** Removes what is under a name that nobody asks for. */
+/** Removes the entry under a name that no caller uses. */
 export async function eraseHidden(parent: Beneath, hidden: RawPath, options: EraseOptions = {}): Promise<void> {
   const removal = new Removal(options);
   if (await removal.of(parent, { name: hidden, type: "file" })) return;
@@ -70,7 +70,7 @@ class Removal {
     this.#onFreed = onFreed;
   }
 
-  /** Removes the entry, or moves what is in it up into `top` and then removes it. */
+  /** Removes the entry, or moves its content up into `top` and then removes it. */
   async flatten(top: Beneath, entry: Named): Promise<void> {
     if (await this.of(top, entry)) return;
     using directory = top.plainDirectory(entry.name);

@@ -1,4 +1,4 @@
-/** Owns what is known about an entry of a file system without opening it. */
+/** Metadata of a file system entry, read without opening it. */
 import { statx } from "./libc.ts";
 import type { RawPath } from "./raw-path.ts";
 
@@ -10,7 +10,7 @@ export interface Facts {
   mode: number;
   links: number;
   size_bytes: number;
-  /** What it takes on the disk: a file with holes takes less than its size. */
+  /** Disk usage: a file with holes takes less than its size. */
   allocated_bytes: number;
   /** RFC 3339. */
   modified_at: string;
@@ -43,7 +43,7 @@ export function readFacts(descriptor: number, name?: RawPath): Facts {
   };
 }
 
-/** What a measure needs of an entry, of which there may be a million. */
+/** Metadata for measuring usage; there may be a million entries. */
 export interface Use {
   type: EntryType;
   links: number;
@@ -63,7 +63,7 @@ export function readUse(descriptor: number, name?: RawPath): Use {
   };
 }
 
-/** What a copy has to keep of an entry, and by what it is known again. */
+/** Metadata that a copy has to retain, and by which it recognizes an entry. */
 export interface Status {
   type: EntryType;
   mode: number;

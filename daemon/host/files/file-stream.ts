@@ -1,9 +1,9 @@
-/** Owns a part of a file as a stream. The stream owns the file: it closes it at the end, on failure and when given up. */
+/** A part of a file as a stream. The stream owns the file: it closes it at the end, on failure and on cancellation. */
 
 import { startTimer, stopTimer } from "../../core/clock.ts";
 import { CHUNK_BYTES, type OpenFile } from "./open-file.ts";
 
-// An answer whose body nobody ever reads (a HEAD) must not keep its file open.
+// An answer with a body that is never read (a HEAD) must not keep its file open.
 const FIRST_READ_MS = 30_000;
 
 /** Exactly `length` bytes from `offset`, read as they are taken. Fails when the file has become shorter. */
@@ -20,7 +20,7 @@ export function fileStream(
     signal.removeEventListener("abort", closeSoon);
     await file[Symbol.asyncDispose]();
   };
-  // After this the next read fails, and so does the stream: nobody waits for it any more.
+  // After this the next read fails, and so does the stream: no reader waits for it any more.
   const closeSoon = () => void closeFile().catch(() => {});
   const unread = startTimer(closeSoon, FIRST_READ_MS);
   unread.unref();

@@ -1,4 +1,4 @@
-/** Owns what it looks like when a guest took an entry away, or put another kind there, after it was found. */
+/** Errors that mean that a guest removed an entry, or replaced it with another kind, after it was found. */
 import { readdir } from "node:fs/promises";
 import { errnoOf } from "../../core/service-error.ts";
 
@@ -8,7 +8,7 @@ export function isGone(error: unknown): boolean {
   return GONE.has(errnoOf(error) ?? "");
 }
 
-/** What `find` finds, or null when it is no longer there. */
+/** Result of `find`, or null if the entry no longer exists. */
 export function ifThere<T>(find: () => T): T | null {
   try {
     return find();
@@ -18,7 +18,7 @@ export function ifThere<T>(find: () => T): T | null {
   }
 }
 
-/** What a directory has; nothing when it is no longer there. */
+/** Names in a directory; empty if it no longer exists. */
 export async function namesIn(directory: string): Promise<string[]> {
   try {
     return await readdir(directory);

@@ -1,4 +1,7 @@
-/** The thread that works out SHA-256. It is told where a hash's blocks lie, then how much is in one of them, and says when it has hashed that. */
+/**
+ * The thread that computes SHA-256. It receives the shared blocks of a hash, then the fill level of a block, and replies when it has hashed
+ * that.
+ */
 import type { HashOrder, HashTold } from "./hash.ts";
 
 declare const self: Worker;

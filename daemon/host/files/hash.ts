@@ -1,13 +1,13 @@
 /**
- * Owns SHA-256 of bytes that come one after another. What is long is hashed by a thread of its own, which is made when it is first needed:
- * a gigabyte is half a second of work, and the event loop only copies it. What is short is hashed here, for to ask costs more.
+ * SHA-256 of bytes that arrive in pieces. Long input is hashed by a dedicated thread, started on first use: a gigabyte is half a second of
+ * work, and the event loop only copies it. Short input is hashed here, since a message costs more.
  *
- *   add ─▶ first bytes ──more than a block──▶ two blocks in turns ─▶ thread
- *               └──────────digest──────────▶ here
+ *     add ─▶ first bytes ──more than a block──▶ two blocks in turns ─▶ thread
+ *                 └──────────digest──────────▶ here
  */
 import { loopTime } from "../../core/loop/index.ts";
 
-/** A turn of the thread: who hashes much is in the way of others no longer than this takes, about 0.15 ms. */
+/** A turn of the thread: a caller that hashes much delays others by no more than this takes, about 0.15 ms. */
 const BLOCK_BYTES = 256 * 1024;
 const BLOCKS = 2;
 
@@ -32,7 +32,7 @@ export class Hash implements Disposable {
   #firstBytes = 0;
   #threaded: ThreadedHash | null = null;
 
-  /** Adds bytes, which are free again when this resolves; null: at once. */
+  /** Adds bytes. The caller may reuse them when this resolves; null: immediately. */
   add(bytes: Uint8Array): Promise<void> | null {
     if (!this.#first || this.#firstBytes + bytes.byteLength > BLOCK_BYTES) return this.#addByThread(bytes);
     this.#first.push(new Uint8Array(bytes));
@@ -69,13 +69,13 @@ const underWay = new Map<number, ThreadedHash>();
 class ThreadedHash implements Disposable {
   readonly #id = nextId++;
   readonly #blocks: Uint8Array;
-  /** The one that is filled, and how far. */
+  /** The block being filled, and its fill level. */
   #block = 0;
   #filled = 0;
-  /** Of each block that the thread was told of and has not hashed yet, in order; then of the digest. */
+  /** The pending orders: each block sent to the thread and not hashed yet, in order; then the digest. */
   readonly #asked: Asked[] = [];
   readonly #free: (Promise<string> | null)[] = Array.from({ length: BLOCKS }, () => null);
-  /** Why the thread knows nothing of this any more. */
+  /** Why the thread no longer has this hash. */
   #failure: Error | null = null;
 
   constructor() {
@@ -103,7 +103,7 @@ class ThreadedHash implements Disposable {
     return await hex;
   }
 
-  /** For the thread: it has done what it was asked first. */
+  /** For the thread: it has completed the oldest order. */
   told(hex: string): void {
     const asked = this.#asked.shift();
     asked?.go();
@@ -130,7 +130,7 @@ class ThreadedHash implements Disposable {
     if (this.#failure) throw this.#failure;
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const go = loopTime.continuation("file");
-    // Who waits for the block, or for the digest, hears of it; maybe nobody does any more.
+    // Callers that await the block, or the digest, get the error; there may be none.
     promise.catch(() => {});
     this.#asked.push({ go, resolve, reject });
     return promise;

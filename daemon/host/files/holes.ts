@@ -1,6 +1,6 @@
 /**
- * Owns looking for holes in files, by a thread of its own, which is made when it is first needed: for a look the kernel waits until
- * who writes to the file lets it, and goes through all extents up to the next data.
+ * Search for holes in files, by a dedicated thread, started on first use: for a search the kernel waits for writers of the file, and goes
+ * through all extents up to the next data.
  */
 
 interface Asked {
@@ -12,17 +12,17 @@ let thread: Worker | null = null;
 /** Answered in order. */
 const waiting: Asked[] = [];
 
-/** The next data from `offset` on: what is before is a hole, and reads as zeros. The file's length where there is none. */
+/** Offset of the next data from `offset` on: the range before is a hole, and reads as zeros. The file's length if there is no data. */
 export function findData(file: number, offset: number): Promise<number> {
   return ask({ file, offset, isForHole: false });
 }
 
-/** Where the data at `offset` ends. The file's length where there is no hole after it. */
+/** End of the data at `offset`. The file's length if there is no hole after it. */
 export function findHole(file: number, offset: number): Promise<number> {
   return ask({ file, offset, isForHole: true });
 }
 
-/** What the thread is told. */
+/** Order to the thread. */
 export interface Looked {
   file: number;
   offset: number;

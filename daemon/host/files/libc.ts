@@ -1,6 +1,6 @@
 /**
- * Owns the file calls of libc that the runtime does not have, by FFI. They run on the event loop's thread, so only calls
- * that touch metadata are here. Everything else goes through node:fs, by way of /proc/self/fd.
+ * File calls of libc that the runtime lacks, by FFI. They run on the event loop's thread, so only calls that touch metadata are here.
+ * Everything else goes through node:fs, by way of /proc/self/fd.
  */
 import { dlopen, type Pointer, read } from "bun:ffi";
 import { constants as osConstants } from "node:os";
@@ -50,7 +50,7 @@ function cString(path: RawPath): Buffer {
   return Buffer.from(`${path}\0`, "latin1");
 }
 
-// The same on every architecture that Bun runs on; those that differ come from node:fs.
+// The same on every architecture that Bun supports; constants that differ come from node:fs.
 export const O_PATH = 0o10000000;
 export const O_CLOEXEC = 0o2000000;
 export const RESOLVE_NO_MAGICLINKS = 0x02;
@@ -59,7 +59,7 @@ export const RESOLVE_BENEATH = 0x08;
 
 const SYS_openat2 = 437;
 const openHow = new BigUint64Array(3);
-// A rename anywhere on the host makes `..` say EAGAIN; a guest that renames all the time must not hold the loop for long.
+// A rename anywhere on the host makes `..` fail with EAGAIN; a guest that renames all the time must not hold the loop for long.
 const MOST_TRIES = 256;
 
 /** openat2(2). Throws SystemError: EXDEV when the path leads out, EAGAIN when renames never let it finish. */
@@ -95,7 +95,7 @@ export function statx(directory: number, name: RawPath = NO_NAME): DataView {
 
 const RENAME_NOREPLACE = 1;
 
-/** renameat2(2) that fails with EEXIST where the new name is taken. */
+/** renameat2(2) that fails with EEXIST if the new name exists. */
 export function renameNoReplace(from: number, name: RawPath, to: number, newName: RawPath): void {
   check(libc.renameat2(from, cString(name), to, cString(newName), RENAME_NOREPLACE), "renameat2");
 }
@@ -116,7 +116,7 @@ export function getdents(directory: number, buffer: Buffer): number {
 
 const SEEK_SET = 0;
 
-/** lseek(2) of a directory to where an entry of getdents64 says that the next one is. */
+/** lseek(2) of a directory to the next offset that an entry of getdents64 contains. */
 export function seekTo(directory: number, offset: bigint): void {
   check(Number(libc.lseek(directory, offset, SEEK_SET)), "lseek");
 }
@@ -124,7 +124,10 @@ export function seekTo(directory: number, offset: bigint): void {
 const SEEK_END = 2;
 const SEEK_DATA = 3;
 
-/** lseek(2) of a file to its next data from `offset` on, its length where there is none. May take long where guests write to it: holes.ts then. */
+/**
+ * lseek(2) of a file to its next data from `offset` on, or its length if there is none. May take long while guests write to it: use
+ * holes.ts then.
+ */
 export function nextData(file: number, offset: number): number {
   try {
     return check(Number(libc.lseek(file, BigInt(offset), SEEK_DATA)), "lseek");
@@ -136,7 +139,7 @@ export function nextData(file: number, offset: number): number {
 
 const SEEK_HOLE = 4;
 
-/** lseek(2) of a file to its next hole from `offset` on, its length where there is none. As long as nextData. */
+/** lseek(2) of a file to its next hole from `offset` on, or its length if there is none. May take as long as nextData. */
 export function nextHole(file: number, offset: number): number {
   try {
     return check(Number(libc.lseek(file, BigInt(offset), SEEK_HOLE)), "lseek");
@@ -162,14 +165,14 @@ export function reserveSpace(file: number, offset: number, length: number): void
 
 const FALLOC_FL_PUNCH_HOLE = 2;
 
-/** fallocate(2) that gives back what a part of a file takes: it reads as zeros from then on. */
+/** fallocate(2) that frees the blocks of a part of a file: it reads as zeros from then on. */
 export function punchHole(file: number, offset: number, length: number): void {
   check(libc.fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length), "fallocate");
 }
 
 /**
- * setfsuid(2), setfsgid(2): what `work` opens it opens with the rights of this user, whose group has the same number; null: with ours.
- * They are this thread's alone, so `work` has to be done when it returns.
+ * setfsuid(2), setfsgid(2): files that `work` opens are opened with the rights of this user, and of the group with the same number; null:
+ * with ours. They apply to this thread alone, so `work` has to be done when it returns.
  */
 export function asFileUser<T>(uid: number | null, work: () => T): T {
   if (uid === null) return work();

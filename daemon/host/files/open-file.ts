@@ -1,4 +1,4 @@
-/** Owns a regular file held open: its bytes, read and written off the event loop's thread. */
+/** A regular file held open: its bytes, read and written off the event loop's thread. */
 import { fchmodSync, fchownSync } from "node:fs";
 import type { PieceTurns } from "../../core/loop/index.ts";
 import { errnoOf } from "../../core/service-error.ts";
@@ -10,10 +10,10 @@ import { reserveSpace } from "./libc.ts";
 
 /** Long enough to be fast, short enough that hashing one holds nothing up for over a millisecond. */
 export const CHUNK_BYTES = 256 * 1024;
-/** So much of a large file is written before the disk is asked to have it: commits of others wait for the disk too, and not for a whole file. */
+/** Bytes of a large file between flushes: other commits wait for the disk too, but not for a whole file. */
 export const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
 
-/** Of a file that is nearly all holes, what is in it. */
+/** Most data of a file that counts as nearly all holes. */
 const MOST_IN_HOLLOW_BYTES = 1024 * 1024;
 
 /** A user and a group as guests number them. */
@@ -46,7 +46,7 @@ export class OpenFile implements AsyncDisposable {
     return readUse(this.#open).inode;
   }
 
-  /** The bytes from `offset`; fewer than `length` where the file ends before. */
+  /** The bytes from `offset`; fewer than `length` if the file ends before. */
   async read(offset: number, length: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafeSlow(length);
     let filled = 0;
@@ -59,9 +59,9 @@ export class OpenFile implements AsyncDisposable {
   }
 
   /**
-   * SHA-256 of the first `length` bytes, or of all where the file is shorter, in hex. Ends early with the signal. Of a file that
-   * was opened to be read or appended to: its position moves. Where it is nearly all holes, these are not read: of any size they would
-   * go through the page cache. With more in it there could be so many that to find them took longer than to read them.
+   * SHA-256 of the first `length` bytes, or of all if the file is shorter, in hex. Ends early with the signal. For a file that was opened
+   * to be read or appended to: its position moves. In a file that is nearly all holes the holes are not read: whatever their size, they
+   * would go through the page cache. With more data, there could be so many holes that finding them took longer than reading them.
    */
   async digest(length: number, signal: AbortSignal, pieces: PieceTurns): Promise<string> {
     using hash = new Hash();

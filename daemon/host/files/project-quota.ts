@@ -1,17 +1,17 @@
 /**
- * Owns the quota that the kernel itself keeps for a drive, where the file system has project quotas: whatever guests and the
- * daemon make in the drive's directory belongs to its project, and a write beyond the limit fails with EDQUOT.
+ * The kernel's own quota of a drive, if the file system has project quotas: everything that guests and the daemon make in the drive's
+ * directory belongs to its project, and a write above the limit fails with EDQUOT.
  *
- *   begin  an empty directory gets a project of its own, with limits
- *   use    what it takes, without a walk
- *   end    before the directory is erased: the limits go, and with the last file the project is nobody's again
+ *     begin  an empty directory gets a dedicated project, with limits
+ *     use    its usage, without a walk
+ *     end    before the directory is erased: the limits are removed, and with the last file the project is free again
  *
- * The project is kept where the kernel keeps it, in the directory itself: it goes along when the drive is retired, and there
- * is no second record that could say otherwise. It is made from the room_uid; one that takes anything or has a limit is
- * somebody's, perhaps another daemon's on this file system, and the next is tried. A directory that was made without stays so.
+ * The project is stored by the kernel, in the directory itself: it stays with the drive when that is retired, and there is no second record
+ * that could contradict it. Its number is derived from the room_uid; a project with usage or a limit is taken, perhaps by another daemon on
+ * this file system, and the next is tried. A directory that was made without a project stays without.
  *
- * A daemon with CAP_SYS_RESOURCE is held to no limit by ext4, so that drive calls go on checking themselves. virtiofsd is: it
- * has that capability neither as root of its namespace nor as bound root.
+ * ext4 enforces no limit on a daemon with CAP_SYS_RESOURCE, so drive calls keep their own checks. virtiofsd is limited: it has that
+ * capability neither as root of its namespace nor as bound root.
  */
 import { createHash } from "node:crypto";
 import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
@@ -86,12 +86,12 @@ export class ProjectQuota {
     this.#calls = calls;
   }
 
-  /** Gives an empty directory a project. Where that fails it is measured, as others are. */
+  /** Gives an empty directory a project. If that fails the directory is measured, as others are. */
   begin(directory: string, seed: string, limits: TreeLimits): void {
     this.#try("drive without project quota", directory, () => takeProject(directory, seed, limits, this.#calls));
   }
 
-  /** Sets the limits of a directory anew, if it has a project. */
+  /** Updates the limits of a directory, if it has a project. */
   renew(directory: string, limits: TreeLimits): void {
     this.#try("project quota not renewed", directory, () => {
       const project = this.#calls.projectOf(directory);
@@ -99,21 +99,21 @@ export class ProjectQuota {
     });
   }
 
-  /** What the directory takes, itself not counted; null when it has no project, or is gone, and must be measured. */
+  /** Usage of the directory, itself not counted; null if it has no project, or is gone, and must be measured. */
   use(directory: string): TreeLimits | null {
     if (!this.#enabled) return null;
     try {
       const project = this.#calls.projectOf(directory);
       if (project === 0) return null;
       const { bytes, inodes, limits } = this.#calls.use(directory, project);
-      // Without limits nobody keeps it to them.
+      // Without limits the kernel enforces nothing.
       return limits.bytes === 0 ? null : { bytes, inodes: Math.max(0, inodes - 1) };
     } catch {
       return null;
     }
   }
 
-  /** To be called before the directory is erased; of one that has no project, or is gone, it is nothing. */
+  /** Call before the directory is erased; does nothing if it has no project, or is gone. */
   end(directory: string): void {
     this.#try("project quota not ended", directory, () => {
       const project = this.#calls.projectOf(directory);
@@ -131,7 +131,7 @@ export class ProjectQuota {
   }
 }
 
-/** Gives the directory the first of its projects that is nobody's. The limit comes first: by it others see that it is taken. */
+/** Gives the directory the first free project of its sequence. The limit is set first: it marks the project as taken for others. */
 function takeProject(directory: string, seed: string, limits: TreeLimits, calls: QuotaCalls): number {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const hash = createHash("sha256").update(`${seed} ${tries}`).digest().readUInt32LE(0);
@@ -150,7 +150,7 @@ function takeProject(directory: string, seed: string, limits: TreeLimits, calls:
   throw new Error(`${MOST_TRIES} projects are all taken`);
 }
 
-/** XFS says ENOENT of a project that nobody has used. */
+/** XFS returns ENOENT for an unused project. */
 function useOf(directory: string, project: number, calls: QuotaCalls): TreeUse | null {
   try {
     return calls.use(directory, project);

@@ -1,10 +1,10 @@
 /**
- * Owns the system calls of project quotas, by FFI: the project of a directory, and a project's limits and use. Offsets and
- * numbers are those of linux/fs.h (struct fsxattr), linux/quota.h (struct if_dqblk) and linux/dqblk_xfs.h (struct
- * fs_quota_statv), the same on x86-64 and arm64. XFS takes the generic Q_SETQUOTA and Q_GETQUOTA as ext4 and f2fs do.
+ * System calls of project quotas, by FFI: the project of a directory, and a project's limits and usage. Offsets and numbers are those of
+ * linux/fs.h (struct fsxattr), linux/quota.h (struct if_dqblk) and linux/dqblk_xfs.h (struct fs_quota_statv), the same on x86-64 and arm64.
+ * XFS accepts the generic Q_SETQUOTA and Q_GETQUOTA as ext4 and f2fs do.
  *
- * project-quota.ts tries all of them on a scratch directory when the daemon starts: where what is read back is not what was
- * set, drives are measured instead.
+ * project-quota.ts tries all of them on a scratch directory when the daemon starts: if the values read back differ from the values set,
+ * drives are measured instead.
  */
 import { dlopen } from "bun:ffi";
 import { closeSync, constants, openSync } from "node:fs";
@@ -21,7 +21,7 @@ export const FS_IOC_FSSETXATTR = 0x401c5820;
 export const FSXATTR_BYTES = 28;
 const AT_XFLAGS = 0;
 const AT_PROJECT = 12;
-/** What is made in the directory belongs to its project too. */
+/** New entries of the directory belong to its project too. */
 const FS_XFLAG_PROJINHERIT = 0x200;
 
 /** Needs no device's name, as quotactl does; since Linux 5.14. */
@@ -55,14 +55,14 @@ export interface TreeUse extends TreeLimits {
   limits: TreeLimits;
 }
 
-/** What the kernel can be asked and told. All throw SystemError. */
+/** Quota requests to the kernel. All throw SystemError. */
 export interface QuotaCalls {
-  /** Whether the file system of this directory keeps projects to their limits. Throws where it has no project quotas. */
+  /** Whether the file system of this directory enforces project limits. Throws if it has no project quotas. */
   enforces(directory: string): boolean;
-  /** The project that what is made in the directory will belong to; 0 is none. */
+  /** The project of new entries in the directory; 0: no project. */
   projectOf(directory: string): number;
   setProject(directory: string, project: number): void;
-  /** What a project takes, on the file system of this directory, and what it may. */
+  /** Usage and limits of a project, on the file system of this directory. */
   use(directory: string, project: number): TreeUse;
   /** 0 is no limit. */
   setLimits(directory: string, project: number, limits: TreeLimits): void;
@@ -141,7 +141,7 @@ export function limitsBlock({ bytes, inodes }: TreeLimits): Buffer {
   return block;
 }
 
-/** What Q_GETQUOTA says; a soft limit of somebody else's making counts as a limit. */
+/** Parses the reply of Q_GETQUOTA; a soft limit that another program has set counts as a limit. */
 export function readUse(block: Buffer): TreeUse {
   const number = (at: number) => Number(block.readBigUInt64LE(at));
   const hardOrSoft = (hard: number) => number(hard) || number(hard + AT_BLOCKS_SOFT);

@@ -1,6 +1,6 @@
 /**
- * Owns paths as Linux has them: bytes, which a guest may choose at will. A raw path holds one byte per character, so that
- * it sorts as bytes do, can be joined like text, and survives names that are not UTF-8.
+ * Paths as Linux defines them: bytes, which a guest may choose at will. A raw path holds one byte per character, so that it sorts as bytes
+ * do, can be joined like text, and survives names that are not UTF-8.
  */
 declare const brand: unique symbol;
 export type RawPath = string & { readonly [brand]: "raw" };
@@ -13,7 +13,7 @@ export function fromBytes(bytes: Buffer, start = 0, end = bytes.length): RawPath
   return bytes.toString("latin1", start, end) as RawPath;
 }
 
-/** For people and JSON; bytes that are not UTF-8 show as U+FFFD and cannot be turned back. */
+/** For people and JSON; bytes that are not UTF-8 become U+FFFD and cannot be converted back. */
 export function toText(raw: RawPath): string {
   return Buffer.from(raw, "latin1").toString("utf8");
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the reserve: a file of real blocks that does nothing until the disk is full. Then a piece of it is given up for each
- * thing that must be written all the same, so that what frees space can be recorded; and it grows again once there is space.
+ * The reserve: a file of real blocks that is unused until the disk is full. Then a piece of it is released for each write that must succeed
+ * anyway, so that operations that free space can be recorded; and it grows again once there is space.
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
@@ -8,7 +8,7 @@ import { reserveSpace } from "./libc.ts";
 
 /** Enough for any one commit, and little to lose to a guest that takes whatever becomes free. */
 const PIECE_BYTES = 256 * 1024;
-/** A small reserve is given up in so many pieces. */
+/** Number of pieces of a small reserve. */
 const LEAST_PIECES = 32;
 const BLOCK_BYTES = 4096;
 
@@ -24,7 +24,7 @@ export class Reserve {
     this.#file = openSync(path, "a+", 0o600);
   }
 
-  /** What it holds of the disk now. */
+  /** Its current disk usage. */
   get held_bytes(): number {
     return fstatSync(this.#file).blocks * 512;
   }
@@ -33,13 +33,13 @@ export class Reserve {
   giveUp(): boolean {
     const held = this.held_bytes;
     if (held === 0) return false;
-    // The blocks lie at the beginning, without a hole.
+    // The blocks are at the beginning, without a hole.
     ftruncateSync(this.#file, held);
     ftruncateSync(this.#file, Math.max(0, roundDown(held - this.#piece)));
     return true;
   }
 
-  /** Takes what is missing, or as much of it as there is. */
+  /** Allocates the missing blocks, or as many of them as the disk has. */
   fill(): void {
     const missing = this.size_bytes - this.held_bytes;
     if (missing <= 0) {

@@ -1,4 +1,7 @@
-/** The thread that looks for holes in files. It is told a descriptor and an offset, and says where the next data or hole is, or why not. */
+/**
+ * The thread that searches for holes in files. It receives a descriptor and an offset, and replies with the offset of the next data or
+ * hole, or with an error.
+ */
 import type { Looked } from "./holes.ts";
 import { nextData, nextHole } from "./libc.ts";
 

@@ -1,7 +1,7 @@
-/** Owns how much of a disk is free, for what asks once before it writes much. */
+/** Free space of a disk, for callers that check once before a large write. */
 import { statfsSync } from "node:fs";
 
-/** In bytes. Throws what statfs throws. */
+/** In bytes. Throws the errors of statfs. */
 export function freeBytes(directory: string): number {
   const { bavail, bsize } = statfsSync(directory);
   return bavail * bsize;

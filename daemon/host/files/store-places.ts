@@ -1,4 +1,4 @@
-/** Owns where what a drive was kept as lies in its store (drive-store.ts): the list of its entries, and what is in its files, by numbers. */
+/** Paths in a drive's store (drive-store.ts): the list of its entries, and the contents of its files, by number. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -13,7 +13,7 @@ export async function makeStoreDirectories(store: string): Promise<void> {
   for (const shard of shardsIn(store)) await mkdir(shard, { recursive: true });
 }
 
-/** The directories in which contents lie. */
+/** The directories of the contents. */
 export function shardsIn(store: string): string[] {
   return Array.from({ length: SHARDS }, (_, shard) => join(store, "contents", shardOf(shard)));
 }

@@ -1,4 +1,4 @@
-/** Owns what a crash leaves on a drive: temporary files, and trees whose erasing was cut short. */
+/** Removes leftovers of a crash on a drive: temporary files, and trees whose erasing was interrupted. */
 
 import { monotonicMs } from "../../core/clock.ts";
 import type { PieceTurns } from "../../core/loop/index.ts";
@@ -10,10 +10,10 @@ import type { RawPath } from "./raw-path.ts";
 import { isLeftOver } from "./temporary.ts";
 import { walk } from "./walk.ts";
 
-/** Guests may give such names too, and go on filling what has one: then it stays until the next sweep. */
+/** Guests may use such names too, and continue to fill such a directory: then it stays until the next sweep. */
 const SWEEP_MS = 60_000;
 
-/** Removes what an earlier run left under a temporary name, and returns how many there were. What this run of the daemon has under way stays. */
+/** Removes the temporary entries of earlier runs, and returns their number. Those in use by this run of the daemon stay. */
 export async function sweepTemporaryFiles(directory: string, pieces: PieceTurns): Promise<number> {
   using root = Beneath.open(directory);
   const deadline = monotonicMs() + SWEEP_MS;

@@ -1,4 +1,4 @@
-/** Owns that what was written to a file, or to a directory, is on disk. */
+/** Flushes a file, or a directory, to disk. */
 import { open } from "node:fs/promises";
 
 export async function synced(path: string): Promise<void> {

@@ -1,8 +1,8 @@
 /**
- * Owns a file on its way to its name: written under a name that nobody can guess, synced, then renamed, so that readers see
- * the old file or the new one and a crash leaves at most a temporary file, which the sweep removes.
+ * Atomic replacement of a file: it is written under an unguessable name, synced, then renamed, so that readers see the old file or the new
+ * one and a crash leaves at most a temporary file, which the sweep removes.
  *
- * Root in a guest can see that name and do to it what it may do to any file of its drive, and no more.
+ * Root in a guest can see that name and do to it whatever it may do to any file of its drive, and no more.
  */
 import { randomBytes } from "node:crypto";
 import { faultPoint } from "../../core/fault-points.ts";
@@ -19,7 +19,7 @@ export function isTemporaryName(name: string): boolean {
   return PATTERN.test(name);
 }
 
-/** Each run of the daemon has a mark of its own, by which what an earlier one left is told from what is under way. */
+/** Each run of the daemon has its own mark, which distinguishes leftovers of an earlier run from files in use. */
 const RUN = randomBytes(4).toString("hex");
 
 export function temporaryName(): RawPath {
@@ -58,7 +58,7 @@ export class Temporary implements AsyncDisposable {
     this.#unsynced = 0;
     await this.#syncing;
     this.#syncing = this.#file.sync();
-    // Whoever writes next or finishes is told; that it fails before is no rejection that nobody handles.
+    // The next write or `finish` reports the error; until then the rejection must not count as unhandled.
     this.#syncing.catch(() => {});
   }
 
@@ -71,7 +71,7 @@ export class Temporary implements AsyncDisposable {
     await faultPoint("place.synced");
   }
 
-  /** Puts the finished file in its place, for good. Throws EEXIST, EISDIR. */
+  /** Puts the finished file in its place, permanently. Throws EEXIST, EISDIR. */
   async place(name: RawPath, taken: "replace" | "refuse"): Promise<Facts> {
     await this.#directory.rename(this.name, this.#directory, name, taken);
     this.#placed = true;

@@ -1,9 +1,9 @@
 /**
- * Owns the walk over a whole tree, however deep and wide it is: bounded memory and descriptors, links never followed.
+ * Walk over a whole tree, however deep and wide it is: bounded memory and descriptors, links never followed.
  *
- * The deepest levels of the way down are held open. Of those above are kept only the inode and where reading goes on, 16 bytes
- * a level; on the way up such a directory is opened again as `..` and known by its inode. A guest that has moved one meanwhile
- * has spoilt the walk, which ends and says so.
+ * The deepest levels of the way down are held open. Of those above only the inode and the read position are retained, 16 bytes a level; on
+ * the way up such a directory is opened again as `..` and verified by its inode. If a guest has moved one since, the walk ends and reports
+ * `moved`.
  */
 import type { PieceTurns } from "../../core/loop/index.ts";
 import { errnoOf } from "../../core/service-error.ts";
@@ -14,21 +14,21 @@ import { HERE } from "./raw-path.ts";
 /** Each takes a descriptor and some hundred names. */
 export const LEVELS_HELD = 64;
 
-/** `cut`: there are more entries than were to be visited. `moved`: what was still to be visited was not found again. */
+/** `cut`: there are more entries than the maximum to visit. `moved`: the entries that remained to be visited were not found again. */
 export type WalkEnd = "complete" | "cut" | "moved";
 
 export interface WalkOptions {
   /** Absent: in a thread, which has nothing else to do. */
   pieces?: PieceTurns;
-  /** The walk ends after so many entries: a guest may make them faster than they are visited. */
+  /** The walk ends after this many entries: a guest may make them faster than they are visited. */
   most?: number;
-  /** After a directory was visited: whether what is in it comes next, or it is gone. */
+  /** After a directory was visited: true if its entries come next, false if it is gone. */
   onDown?(isEntered: boolean): void;
   /** All that is in a directory was visited. */
   onUp?(): void;
 }
 
-/** Calls `visit` for every entry, a directory before what is in it. */
+/** Calls `visit` for every entry, a directory before its entries. */
 export async function walk(
   root: Beneath,
   visit: (directory: Beneath, entry: Entry) => void | Promise<void>,
@@ -59,12 +59,12 @@ export async function walk(
 
 interface Level {
   directory: Beneath;
-  /** What was read of it, and how much of that is behind us. */
+  /** The entries read so far, and how many of them are done. */
   entries: Entry[];
   taken: number;
 }
 
-/** The directories from the root down to where the walk is. */
+/** The directories from the root down to the current position. */
 class Way implements Disposable {
   readonly #levels: Level[] = [];
   readonly #left = new Trail();

@@ -1,10 +1,10 @@
-/** Owns asking a guest's agent one thing, with a deadline: after that nothing is left of the question. */
+/** One request to a guest's agent, with a deadline, after which nothing of the request remains. */
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
 import type { GuestLink } from "./handshake.ts";
 
-/** Resolves to an object, empty when the answer is none. Rejects with StreamError, or DeadlineError. */
+/** Resolves to an object, empty if the answer is not an object. Rejects with StreamError, or DeadlineError. */
 export async function answerOf(
   link: GuestLink,
   request: { method: string },

@@ -1,4 +1,4 @@
-/** Owns a guest's wall clock seen from the host: how far it is off, and setting it right once the way there is warm. */
+/** A guest's wall clock seen from the host: its offset, and its correction once the path to the guest is warm. */
 import type { ClockRequest, ClockResult } from "../../../shared/agent-protocol/messages.ts";
 import { fineWallMs } from "../../core/clock.ts";
 import { answerOf } from "./answer.ts";
@@ -21,15 +21,15 @@ interface Reading {
   sureMs: number;
 }
 
-/** How far the guest's clock is from ours, in milliseconds, beyond the time of asking. */
+/** Offset of the guest's clock from ours, in milliseconds, in excess of the request's time. */
 export async function clockSkewMs(link: GuestLink): Promise<number> {
   const { sureMs } = await readClock(link, { method: "clock" });
   return Math.round(sureMs * 1000) / 1000;
 }
 
 /**
- * Sets the guest's clock right: the welcome set it late, by its own way through a guest that had just resumed. Of several readings the
- * fastest counts: a slower one corrects only the error beyond its round trip.
+ * Corrects the guest's clock: the welcome set it late, delayed on its way through a guest that had just resumed. The fastest of several
+ * readings counts: a slower one corrects only the error in excess of its round trip.
  */
 export async function correctClock(link: GuestLink): Promise<void> {
   let reading = await readClock(link, { method: "clock" });

@@ -1,6 +1,6 @@
 /**
- * Owns commands that somebody sits at: their streams as they come, input as it is typed, signals. For a command that is to
- * outlive whoever asked for it, see exec.ts.
+ * Interactive commands: their streams as they arrive, input as it is typed, signals. For a command that must outlive its caller, see
+ * exec.ts.
  */
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import { Channel, type ExecRequest, NO_TIMEOUT_MS, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
@@ -15,11 +15,11 @@ export interface CommandEnd {
   signal: string | null;
 }
 
-/** A command on its way. Whoever takes its bytes slowly makes it wait. */
+/** A running command. Backpressure: a slow reader makes it wait. */
 export interface LiveCommand {
   /** The command's bytes, each once, until its end. */
   stdout: AsyncIterable<Uint8Array>;
-  /** null where both come as one, as on a screen. */
+  /** null if both are one stream, as on a screen. */
   stderr: AsyncIterable<Uint8Array> | null;
   /** Resolves once they are on their way to standard input. */
   write(bytes: Uint8Array): Promise<void>;
@@ -29,7 +29,7 @@ export interface LiveCommand {
   resize(rows: number, cols: number): void;
   /** After all its bytes were taken. Rejects with StreamError when the guest is lost. */
   ended: Promise<CommandEnd>;
-  /** Nobody sits at it any more: it is told so, as by a line that was cut. */
+  /** The client is gone: the command gets a hangup, as from a broken line. */
   hangUp(): void;
 }
 
@@ -62,9 +62,9 @@ export async function startCommand(
     hangUp: () => {
       if (stream.ended) return;
       stream.say({ type: "signal", signal: "SIGHUP" });
-      // One that is stopped hears of it only when it goes on.
+      // A stopped process receives it only when it is continued.
       stream.say({ type: "signal", signal: "SIGCONT" });
-      // What ignores it goes on, as it would anywhere; nobody takes its output.
+      // A process that ignores it continues, as it would anywhere; its output has no reader.
       stream.fail(StreamErrorCode.detached, "nobody sits at the command any more");
     },
   };

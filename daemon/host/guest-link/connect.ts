@@ -1,4 +1,6 @@
-/** Owns connections into a guest, over its link: to ports of its loopback, and to its screen. The host's half of guest-agent/ports and screen. */
+/**
+ * Connections into a guest, over its link: to ports of its loopback, and to its screen. The host's half of guest-agent/ports and screen.
+ */
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import {
   Channel,
@@ -14,7 +16,7 @@ import type { GuestLink } from "./handshake.ts";
 const ANSWER_MS = 25_000;
 
 export interface GuestPort {
-  /** What comes out, once; ends with the guest's half of the connection. */
+  /** Bytes from the guest, once; ends with the guest's half of the connection. */
   output: AsyncIterable<Uint8Array>;
   /** Resolves once they are on their way. */
   write(bytes: Uint8Array): Promise<void>;
@@ -25,17 +27,17 @@ export interface GuestPort {
   close(): void;
 }
 
-/** `first` is on its way before somebody has answered, which saves a turn. Rejects with StreamError: port_not_listening. */
+/** `first` is sent before the guest has answered, which saves a round trip. Rejects with StreamError: port_not_listening. */
 export function connectInGuest(link: GuestLink, port: number, first?: Uint8Array): Promise<GuestPort> {
   return connectBy(link, { method: "connect", port }, first);
 }
 
-/** Rejects with StreamError: port_not_listening, unknown_method from agents that know no sockets. */
+/** Rejects with StreamError: port_not_listening, unknown_method from agents without support for sockets. */
 export function connectToSocket(link: GuestLink, path: string): Promise<GuestPort> {
   return connectBy(link, { method: "socket_connect", path });
 }
 
-/** Rejects with StreamError: no_screen, unknown_method from agents that know no screens. */
+/** Rejects with StreamError: no_screen, unknown_method from agents without support for screens. */
 export function connectToScreen(link: GuestLink): Promise<GuestPort> {
   return connectBy(link, { method: "screen_connect" });
 }

@@ -1,15 +1,16 @@
 /**
- * Owns the connection to one guest over time: the guest dials, is set up, and dials again whenever the
- * connection was lost. Whoever needs the guest asks for the link of the moment.
+ * The connection to one guest over time: the guest dials, is set up, and dials again whenever the connection was lost. Callers get the
+ * current link.
  *
- * A guest that comes out of saved memory is one that was set up: it is told so until it has carried that out.
+ * A guest restored from saved memory was set up before: it gets a restore notice until it has carried that out.
  *
- * Authentication of the agent, before anything is sent to it. By its record it is of AGENT_PROOF_GENERATION or newer:
+ * Authentication of the agent, before anything is sent to it. Applies if its recorded generation is AGENT_PROOF_GENERATION or newer:
  *
- *   source port   reserved, or the connection is closed when it is accepted; not checked if the device does not tell it
- *   hello         proof of the secret, once the guest has one: over vhost-user the only one
- *   first setup   one connection at a time, since that has no secret to prove yet; no process of the guest but the agent runs before it
- *   ready         the nonce, as with older agents, of which it is the only proof
+ *     source port   reserved, or the connection is closed when it is accepted; not checked if the device does not expose it
+ *     hello         proof of the secret, once the guest has one: over vhost-user the only proof
+ *     first setup   one connection at a time, since that has no secret to prove yet; no process of the guest but the agent
+ *                   runs before it
+ *     ready         the nonce, as with older agents, for which it is the only proof
  *
  * So a restored guest's new secret and environment go only to a process that proves the secret of the memory that it was restored from.
  */
@@ -34,7 +35,7 @@ import { type GuestLink, type GuestReady, type GuestRequests, NOTHING_TO_ASK } f
 
 const HELLO_DEADLINE_MS = 5_000;
 const SETUP_DEADLINE_MS = 30_000;
-/** What the sandbox's own hooks may take besides, once it was restored. */
+/** Additional time for the sandbox's own hooks, after a restore. */
 const HOOKS_MS = 20_000;
 const PING_DEADLINE_MS = 10_000;
 const PING_EVERY_MS = 10_000;
@@ -48,14 +49,14 @@ const UNPROVEN = "it does not prove to be the guest's agent";
 const BUSY = "the guest is being set up over another connection";
 const CANNOT_RESTORE = "the guest's agent is older, and cannot become another sandbox or be rolled back";
 
-/** What the guest is told about itself; entropy and clock are made at the moment of sending. */
+/** Identity that is sent to the guest; entropy and clock are added at the moment of sending. */
 export type GuestIdentity = Omit<Welcome, "generation" | "secret" | "proof" | "entropy_b64" | "clock_ns" | "restored">;
 
-/** By what a guest and its host know each other again; neither is ever told to anybody else, logged or shown. */
+/** Credentials by which a guest and its host recognize each other; never sent to third parties, logged or shown. */
 export interface Acquaintance {
-  /** What the host proves itself by; null where the agent is older than PROOF_GENERATION. */
+  /** Secret by which the host proves itself; null if the agent is older than PROOF_GENERATION. */
   secret: string | null;
-  /** What the agent made when it was set up; null before. */
+  /** Made by the agent when it was set up; null before. */
   nonce: string | null;
 }
 
@@ -69,7 +70,7 @@ export function strangers(generation: number): KnownAgent {
   return { generation, secret: generation >= PROOF_GENERATION ? newSecret() : null, nonce: null };
 }
 
-/** What a guest is to be told whose memory was saved and is restored. */
+/** Restore notice for a guest that is restored from saved memory. */
 export function restoredAs(how: Restored["how"]): Restored {
   return how === "resumed" ? { how } : { how, secret: newSecret() };
 }
@@ -89,8 +90,8 @@ interface ConnectionState {
 }
 
 /**
- * `startMs` is what the guest may take besides, where it is still to start what its template has running. `restored` is what a guest is to be
- * told that comes out of saved memory; it is known then as it was when that was saved.
+ * `startMs` is additional time for a guest that still has to start its template's programs. `restored` is the restore notice for a guest
+ * from saved memory; its known agent is then the one of the save.
  */
 export class GuestConnection {
   readonly #guestCid: number;
@@ -105,7 +106,7 @@ export class GuestConnection {
     restores: null,
   });
   readonly #dials: Dials;
-  /** The last that said hello as the agent does, which is not proven yet. */
+  /** The latest connection that said hello as the agent does; not proven yet. */
   #greeted: GuestLink | null = null;
   /** That over which the guest is set up the first time. */
   #first: GuestLink | null = null;
@@ -114,7 +115,7 @@ export class GuestConnection {
   readonly #generation: number;
   #secret: string | null;
   #nonce: string | null;
-  /** Null once it was told, and has answered. */
+  /** Null once the guest has received and answered it. */
   #restored: Restored | null;
   /** Why the last that dialled was refused. Any process in the guest can dial, so it is no failure of the agent's yet. */
   #refusal: string | null = null;
@@ -141,7 +142,7 @@ export class GuestConnection {
     this.#dials = new Dials(log);
   }
 
-  /** To be kept where a daemon that comes after this one finds it, before the guest runs. Another once a restored guest is linked. */
+  /** Must be stored for the next daemon before the guest runs. Changes once a restored guest is linked. */
   get acquaintance(): Acquaintance {
     return { secret: this.#secret, nonce: this.#nonce };
   }
@@ -150,20 +151,20 @@ export class GuestConnection {
     return this.#state;
   }
 
-  /** Whether the agent has said hello over a connection that is there: it needs no more than time. */
+  /** Whether the agent has said hello over an open connection: it needs nothing but time. */
   get isGreeted(): boolean {
     return this.#greeted !== null && !this.#greeted.isClosed;
   }
 
   /**
-   * Whether a connection is open that may still become the agent's: it came by a vsock device that works. One that its hello is to prove
-   * counts from then on, a few ms later: others of its kind must not keep a lost device in place.
+   * Whether a connection is open that may still become the agent's: it came over a working vsock device. A connection that has to prove
+   * itself by its hello counts from then on, a few ms later: others of its kind must not keep a lost device in place.
    */
   get isBeingMet(): boolean {
     return this.isGreeted || this.#dials.areWaiting;
   }
 
-  /** Takes a connection that the guest made. The newest one that is its agent's counts. */
+  /** Accepts a connection from the guest. The newest of its agent's connections counts. */
   accept(link: GuestLink): void {
     if (this.#closed) {
       link.close("the sandbox is ending");
@@ -179,14 +180,15 @@ export class GuestConnection {
     const isFirst = this.#nonce === null;
     this.#setUp(link).catch((error: unknown) => {
       const failure = describeError(error);
-      // One that was never set up has no nonce yet to be known by, but is set up over one connection.
+      // A guest that was never set up has no nonce for recognition yet, but is set up over one connection.
       const mayBeFirst = isFirst && (this.#first === null || this.#first === link);
       const isAgents = this.#newest === link || (this.#newest === null && mayBeFirst);
-      // One that was is only slow, as on a host with much to do: it dials again.
+      // A guest that was set up is only slow, as on a busy host: it dials again.
       const isLate = !isFirst && error instanceof DeadlineError;
       // So does a guest that was set up if its connection was lost afterwards, as with a vsock device that is replaced.
       const isLost = this.#nonce !== null && link.isLost;
-      // Nor is one that ended before it said hello: on a slow host an agent gives up a dial that is answered late, and dials again.
+      // A connection that ended before its hello is not final either: on a slow host an agent aborts a dial that is answered late, and
+      // dials again.
       const isFinal = !isLate && !isLost && link.hasSaidHello;
       this.#refusal = failure;
       if (isAgents && isFinal && !this.#closed) this.#change({ failure });
@@ -210,13 +212,13 @@ export class GuestConnection {
     return this.#refusal === null ? late : `${late}; what dialled was refused: ${this.#refusal}`;
   }
 
-  /** Lets nothing through any more, to a guest that is about to stand still. Rejects when its agent does not answer. */
+  /** Holds all traffic to a guest that is about to be paused. Rejects if its agent does not answer. */
   async hold(deadlineMs: number): Promise<void> {
     const link = await this.link(deadlineMs);
     await link.hold(deadlineMs);
   }
 
-  /** The same for a guest that stands still already. */
+  /** The same for a guest that is already paused. */
   freeze(): void {
     for (const link of this.#links) link.freeze();
   }
@@ -233,7 +235,7 @@ export class GuestConnection {
     this.#closed = true;
     this.#dials.closeAll(reason);
     this.#newest?.close(reason);
-    // Whoever waits for the guest to come back waits in vain.
+    // Callers that wait for the guest to come back would wait in vain.
     this.#change({ link: null, failure: reason });
   }
 
@@ -267,7 +269,7 @@ export class GuestConnection {
     });
   }
 
-  /** Throws when it is not the agent's hello: one that was set up before us is the one we know, or none of ours. */
+  /** Throws if it is not the agent's hello. A guest that was set up before us is either the one we know, or not ours. */
   #check(hello: Hello, link: GuestLink): void {
     const { guest_cid, nonce, generation, challenge, restores } = hello;
     if (guest_cid !== this.#guestCid) throw new Error(`the guest says it is CID ${guest_cid}, not ${this.#guestCid}`);
@@ -279,7 +281,7 @@ export class GuestConnection {
     if (!isOurs) throw new Error(ANOTHER);
     const isProven = this.#isProven(hello, link.ports.to);
     if (this.#provesItself && challenge !== undefined && !isProven) throw new Error(UNPROVEN);
-    // The agent makes one connection at a time, and what it starts during the setup may dial.
+    // The agent makes one connection at a time, and programs that it starts during the setup may dial.
     const isElsewhere = !isSetUp && this.#first !== null && !this.#first.isClosed;
     if (isElsewhere && !isProven) throw new Error(BUSY);
     if (this.#restored?.secret !== undefined && !restores) throw new Error(CANNOT_RESTORE);
@@ -297,7 +299,7 @@ export class GuestConnection {
     return proofs.some((proof) => right.some((each) => sameText(proof, each)));
   }
 
-  /** Throws when it is not the guest that was set up: only its agent knows the nonce, and tells it to nobody but us. */
+  /** Throws if it is not the guest that was set up: only its agent knows the nonce, and reveals it to this host alone. */
   #recognise({ nonce, before }: GuestReady): void {
     const another = this.#restored?.secret;
     const known = another === undefined ? nonce : before;
@@ -329,7 +331,7 @@ export class GuestConnection {
       entropy_b64: randomBytes(ENTROPY_BYTES).toString("base64"),
       clock_ns: wallClockNs(),
       ...this.#identity,
-      // An agent that is set up has it, and who only says that it is the agent must not hear it.
+      // An agent that is set up has the environment already, and a process that only claims to be the agent must not receive it.
       ...(hasEnv ? { env: {} } : {}),
       ...(restored && { restored }),
     };
@@ -340,7 +342,7 @@ export class GuestConnection {
   }
 }
 
-/** A guest that hangs keeps its connection open: only asking shows it. One that was told to stand still is not asked. */
+/** A guest that hangs keeps its connection open: only a ping detects it. A paused guest is not pinged. */
 async function keepAsking(link: GuestLink): Promise<void> {
   const { standstill } = link;
   while (!link.isClosed) {

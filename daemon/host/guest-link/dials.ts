@@ -14,7 +14,7 @@ import { Allowance } from "./pace.ts";
 
 /**
  * An agent needs one connection, says hello immediately, and dials five times a second at most if it is refused. It is one of `anyones` for
- * the few ms until its hello: these bounds only limit the work that a flood makes, and leave it a place of each burst.
+ * the few ms until its hello: these bounds only limit the work that a flood causes, and leave it a place in each burst.
  */
 const BOUNDS = {
   anyones: { atATime: 32, perSecond: 100, atOnce: 32 },
@@ -60,12 +60,12 @@ export class Dials {
     return false;
   }
 
-  /** It has said who it is, or has ended. */
+  /** The connection has identified itself, or has ended. */
   settle(link: GuestLink): void {
     for (const { waiting } of this.#all) waiting.delete(link);
   }
 
-  /** Closes a connection with the reason, which the log tells once in a while: a guest must not fill it. */
+  /** Closes a connection with the reason, which is logged at intervals only: a guest must not fill the log. */
   refuse(link: GuestLink, reason: string): void {
     this.settle(link);
     link.close(reason);

@@ -1,4 +1,4 @@
-/** Owns what the host tells a guest about its own disk: the host's half of guest-agent/disk-freeze.ts. */
+/** Requests about a guest's own disk: the host's half of guest-agent/disk-freeze.ts. */
 import {
   type DiskFreezeRequest,
   type DiskThawRequest,
@@ -8,7 +8,10 @@ import {
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
-/** All that the guest has written is on its disk when this resolves, and nothing more until it thaws. Rejects where its agent is too old. */
+/**
+ * When this resolves, all that the guest has written is on its disk, and nothing more is written until the thaw. Rejects if its agent is
+ * too old.
+ */
 export async function freezeDisk(link: GuestLink): Promise<void> {
   const request: DiskFreezeRequest = { method: "disk_freeze" };
   await answerOf(link, request, FREEZE_MS, "the standstill of the guest's disk");

@@ -1,4 +1,4 @@
-/** Owns what the host tells a guest about its drive: the host's half of guest-agent/drive. */
+/** Requests about a guest's drive: the host's half of guest-agent/drive. */
 import type { DriveLostRequest, DriveMountRequest } from "../../../shared/agent-protocol/messages.ts";
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
@@ -6,7 +6,7 @@ import type { GuestLink } from "./handshake.ts";
 /** The agent waits 10 s for a device that was plugged. */
 const DEADLINE_MS = 15_000;
 
-/** The guest lets go of a drive that does not answer any more. Rejects when it cannot, or is too old to know how. */
+/** The guest detaches a drive that no longer answers. Rejects if it cannot, or its agent is too old. */
 export async function loseDrive(link: GuestLink): Promise<void> {
   const request: DriveLostRequest = { method: "drive_lost" };
   await answerOf(link, request, DEADLINE_MS, "the guest's letting go of its drive");

@@ -1,4 +1,4 @@
-/** Owns what is believed of what a guest says about executions: the shape, and bounds for every part of it. */
+/** Validation of a guest's reports about executions: the shape, and bounds for every part. */
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import { MAX_EXEC_TAG_CHARACTERS } from "../../../shared/agent-protocol/messages.ts";
 import { wallMs } from "../../core/clock.ts";
@@ -7,7 +7,7 @@ const MAX_LISTED = 256;
 const MAX_WORDS = 64;
 const MAX_TEXT_CHARACTERS = 1024;
 const MAX_SIGNAL_CHARACTERS = 16;
-/** Far beyond any year that a guest's clock may show. */
+/** Later than any year that a guest's clock may show. */
 const MAX_MOMENT_MS = 8.64e15;
 
 type Unsure = Partial<Record<keyof ExecState, unknown>>;

@@ -1,4 +1,4 @@
-/** Owns what the host asks of a guest about executions, over its link: the host's half of guest-agent/exec. */
+/** Requests about executions, over a guest's link: the host's half of guest-agent/exec. */
 import { type Stream, StreamError } from "../../../shared/agent-protocol/link.ts";
 import {
   Channel,
@@ -19,9 +19,9 @@ import type { GuestLink } from "./handshake.ts";
 import { priceOfPieces } from "./pace.ts";
 import { afterGuestMs, type Standstill } from "./standstill.ts";
 
-/** What an agent answers at once, on a busy guest. */
+/** For immediate answers of an agent, on a busy guest. */
 const ANSWER_MS = 15_000;
-/** TERM, five seconds, KILL, and what a busy guest takes for them. */
+/** TERM, five seconds, KILL, and the time that a busy guest needs for them. */
 const END_MS = 30_000;
 /** How long the close of an input is waited for once its caller has left. */
 const CLOSING_MS = 1_000;
@@ -30,7 +30,7 @@ const CLOSING_MS = 1_000;
 export interface Following {
   /** As it was when this began. */
   execution: ExecState;
-  /** Whether it may be an earlier request's; of one that runs only its end tells. */
+  /** Whether it may be an earlier request's; for a running execution this is known only at its end. */
   existing: boolean;
   /** Pieces as they come, in order and without a gap; the guest waits while they are not taken. Rejects with StreamError. */
   pieces(): AsyncGenerator<readonly Piece[]>;
@@ -42,7 +42,7 @@ export interface Following {
   standstill: Standstill;
 }
 
-/** Begins an execution, or finds the one that the same request began. Rejects with StreamError. */
+/** Starts an execution, or returns the one started by an earlier attempt of the same request. Rejects with StreamError. */
 export async function startInGuest(
   link: GuestLink,
   request: Omit<ExecStartRequest, "method" | "follow">,
@@ -57,7 +57,7 @@ export function startFollowed(
   link: GuestLink,
   request: Omit<ExecStartRequest, "method" | "follow">,
 ): Promise<Following> {
-  // Who has standard input for it waits to be told that it runs.
+  // A caller with standard input waits for the report that the command runs.
   const start: ExecStartRequest = { method: "exec_start", ...request, follow: true, brief: !request.stdin };
   return following(link, link.open(start), 0);
 }
@@ -81,7 +81,7 @@ export function signalInGuest(link: GuestLink, exec_id: string, signal: string):
   return answered(link, openNamed(link, "exec_signal", exec_id, { signal }), ANSWER_MS);
 }
 
-/** Resolves once nothing is left of it. */
+/** Resolves once nothing of it remains. */
 export function endInGuest(link: GuestLink, exec_id: string): Promise<ExecState> {
   return answered(link, openNamed(link, "exec_end", exec_id), END_MS);
 }
@@ -133,13 +133,13 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
     const { type, execution } = event as { type?: unknown; execution?: unknown };
     if (type === "following") begun.resolve(readState(execution));
   });
-  // Until its report says otherwise: one that runs is told of before.
+  // Until its report states otherwise: a running execution is announced before its report.
   let existing = true;
   const finished = stream.finished.then((report) => {
     existing = (report as Partial<ExecReport> | null)?.existing !== false;
     return readReport(report);
   });
-  // Of one that is over its end alone may be told; any other answer has ended before it began.
+  // An execution that is over may send its end alone; any other stream that ends before `following` has ended too early.
   const tooEarly = new StreamError({ code: StreamErrorCode.internal, message: "the guest's answer ended too early" });
   finished.then((told) => (told.state === "running" ? begun.reject(tooEarly) : begun.resolve(told)), begun.reject);
   const giveUp = afterGuestMs(link.standstill, ANSWER_MS, () =>
@@ -170,7 +170,7 @@ async function* piecesOf(link: GuestLink, stream: Stream, after: number | null):
     if (error instanceof PieceError) stream.fail(StreamErrorCode.internal, error.message);
     throw error;
   } finally {
-    // Who stops reading must not leave the guest waiting.
+    // A reader that stops must not leave the guest waiting.
     stream.fail(StreamErrorCode.link_closed, "nobody follows any more");
   }
 }
@@ -183,7 +183,7 @@ async function answered(link: GuestLink, stream: Stream, deadlineMs: number): Pr
   return readReport(await inTime(link, stream, deadlineMs));
 }
 
-/** An agent that does not answer, by fault or by malice, holds nobody here for ever. */
+/** An agent that does not answer, by fault or by malice, blocks no caller forever. */
 async function inTime(link: GuestLink, stream: Stream, deadlineMs: number): Promise<unknown> {
   const giveUp = afterGuestMs(link.standstill, deadlineMs, () =>
     stream.fail(StreamErrorCode.link_closed, "the guest agent did not answer"),

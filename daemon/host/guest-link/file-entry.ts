@@ -1,4 +1,4 @@
-/** The checks of what a guest answers about files: the shape, and bounds for every part of it. */
+/** Validation of a guest's answers about files: the shape, and bounds for every part. */
 
 import {
   type FileAnswer,

@@ -21,7 +21,7 @@ import { linesOf, readAnswer, readChange, readEntry } from "./file-entry.ts";
 import type { GuestLink } from "./handshake.ts";
 import { afterGuestMs } from "./standstill.ts";
 
-/** Of the guest's own time, for what it answers by itself, and for each step of a transfer. */
+/** In the guest's own time, for an immediate answer, and for each step of a transfer. */
 const ANSWER_MS = 30_000;
 /** To bring a large file onto a slow disk, to copy a tree to another file system, or to remove one. */
 const LONG_MS = 600_000;
@@ -74,7 +74,7 @@ export async function listInGuest(link: GuestLink, request: Plain<FileListReques
 /** A file of a guest that is open for reading. */
 export interface OpenGuestFile {
   entry: FileEntry;
-  /** This part of it, once: exactly so many bytes, or the stream fails. */
+  /** A range of the file, once: exactly `length` bytes, or the stream fails. */
   take(offset: number, length: number): ReadableStream<Uint8Array>;
   /** Resolves once nothing is read of it any more. */
   over: Promise<void>;

@@ -1,8 +1,8 @@
 /**
- * Owns how a guest's connection becomes a link: hello, welcome, ready, in that order and each once.
+ * Turns a guest's connection into a link: hello, welcome, ready, in that order and each once.
  *
- *   dialled ──hello──▶ greeted ──welcome()──▶ setting up ──ready, taken──▶ ready
- *      └──────────── anything else, or the connection ends ────────────▶ closed
+ *     dialled ──hello──▶ greeted ──welcome()──▶ setting up ──ready, taken──▶ ready
+ *        └──────────── anything else, or the connection ends ────────────▶ closed
  */
 import { FrameType } from "../../../shared/agent-protocol/frame.ts";
 import { isToken } from "../../../shared/agent-protocol/host-proof.ts";
@@ -19,11 +19,11 @@ import type { OwnerName } from "../../core/loop/index.ts";
 import { within } from "../../core/published.ts";
 import { Standstill } from "./standstill.ts";
 
-/** What the guest asks of the host at once: its connections to the outside, and a few more. */
+/** Concurrent requests of the guest to the host: its connections to the outside, and a few more. */
 const MAX_GUEST_STREAMS = 1024;
 /** A stream that the guest began is sent on by one channel. */
 const GUEST_CHANNELS = 1;
-/** 256 connections whose far ends do not read. */
+/** 256 connections with far ends that do not read. */
 const MAX_GUEST_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /** In a hello: each is compared to each secret that the guest may have. */
@@ -38,13 +38,13 @@ export interface GuestRequests {
 export const NOTHING_TO_ASK: GuestRequests = (stream) =>
   stream.fail(StreamErrorCode.unknown_method, "nothing can be asked here");
 
-/** What the agent says once the guest is set up. */
+/** The agent's report once the guest is set up. */
 export type GuestReady = Extract<Ready, { ok: true }>;
 
 /** Vsock ports of a connection that the guest made. */
 export interface DialledPorts {
   to: number;
-  /** Source port; null if the guest's device does not tell it. */
+  /** Source port; null if the guest's device does not expose it. */
   from: number | null;
 }
 
@@ -56,7 +56,7 @@ export class GuestLink {
   #take: ((ready: GuestReady) => void) | null = null;
   readonly #closed = Promise.withResolvers<string>();
   readonly #valve: Valve;
-  /** When the guest stood still, for those who measure its time. */
+  /** Pauses of the guest, for deadlines in its own time. */
   readonly standstill = new Standstill();
   #requests = NOTHING_TO_ASK;
   #heard = 0;
@@ -86,7 +86,7 @@ export class GuestLink {
     });
   }
 
-  /** Takes bytes, at most so many frames; returns how many bytes. */
+  /** Processes bytes, at most `mostFrames` frames; returns the number of bytes. */
   receive(bytes: Uint8Array, mostFrames?: number): number {
     return this.#link.receive(bytes, mostFrames);
   }
@@ -95,7 +95,7 @@ export class GuestLink {
     this.#link.close(reason);
   }
 
-  /** The connection has ended by itself, or by the guest. */
+  /** The connection broke, or the guest ended it. */
   end(reason: string): void {
     if (!this.isClosed) this.#isLost = true;
     this.#link.close(reason);
@@ -106,7 +106,7 @@ export class GuestLink {
     return this.#isLost;
   }
 
-  /** Whether the agent has said hello, whatever that was worth. */
+  /** Whether the agent has said hello, valid or not. */
   get hasSaidHello(): boolean {
     return this.#heard > 0;
   }
@@ -129,15 +129,15 @@ export class GuestLink {
     return within(this.#hello.promise, deadlineMs, "the guest agent's hello");
   }
 
-  /** It has said who it is, and is the agent's, who may ask from now on. */
+  /** The connection has proven to be the agent's, which may send requests from now on. */
   believe(requests = NOTHING_TO_ASK): void {
     this.#requests = requests;
     this.#valve.widen();
   }
 
   /**
-   * Sets the guest up. Resolves with the agent's nonce and timings; rejects with what failed in the guest. `take` hears of them
-   * first, before anything that the guest said after them is looked at; what it throws ends the connection.
+   * Sets the guest up. Resolves with the agent's nonce and timings; rejects with the failure in the guest. `take` receives them first,
+   * before any later message of the guest is processed; if it throws the connection ends.
    */
   async welcome(welcome: Welcome, deadlineMs: number, take: (ready: GuestReady) => void): Promise<GuestReady> {
     this.#take = take;
@@ -153,15 +153,15 @@ export class GuestLink {
   }
 
   /**
-   * Lets nothing through any more, where the guest's vsock device would be lost by it (the quirk lost_while_stopped), and resolves
-   * once nothing is on its way to the guest. Rejects when the agent does not answer.
+   * Holds all traffic if the guest's vsock device would otherwise be lost (the quirk lost_while_stopped), and resolves once nothing is on
+   * its way to the guest. Rejects if the agent does not answer.
    */
   async hold(deadlineMs: number): Promise<void> {
     const answered = this.ping(deadlineMs);
     this.#valve.shut();
     this.standstill.begin();
     try {
-      // What was sent before the ping has been read when it is answered.
+      // When the ping is answered, all data sent before it has been read.
       await answered;
       this.#valve.stopReading();
     } catch (error) {
@@ -170,19 +170,19 @@ export class GuestLink {
     }
   }
 
-  /** The same at once, for a guest that stands still already; what was on its way may be lost with the device. */
+  /** The same immediately, for a guest that is already paused; data on its way may be lost with the device. */
   freeze(): void {
     this.#valve.shut();
     this.#valve.stopReading();
     this.standstill.begin();
   }
 
-  /** What else it costs us to take what the guest has said, in points of pace.ts. */
+  /** Further cost of processing the guest's messages, in points of pace.ts. */
   charge(points: number): void {
     this.#valve.charge(points);
   }
 
-  /** Lets everything through again, what was held first. */
+  /** Releases all traffic, held data first. */
   release(): void {
     this.#valve.open();
     this.standstill.end();
@@ -213,13 +213,13 @@ export class GuestLink {
   }
 }
 
-/** What stops the flow of a connection without ending it. */
+/** Stops the flow of a connection without ending it. */
 export interface Valve {
-  /** It is the agent's: from now on it may say more than a hello. */
+  /** The connection is the agent's: from now on it may send more than a hello. */
   widen(): void;
-  /** The guest has spent so much of its pace. */
+  /** The guest has spent this many points of its pace. */
   charge(points: number): void;
-  /** What is written from now on is kept back; what was written before goes out. */
+  /** Later writes are held back; earlier ones are still sent. */
   shut(): void;
   stopReading(): void;
   open(): void;

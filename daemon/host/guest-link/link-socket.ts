@@ -1,4 +1,4 @@
-/** Owns a guest's connection as a socket: what is written waits for room, what is read has its pace, and its flow can be stopped without ending it. */
+/** A guest's connection as a socket: writes wait for buffer space, reads are paced, and its flow can be stopped without ending it. */
 import type { Socket } from "bun";
 import type { HasQuirk } from "../../../shared/agent-protocol/device-quirks.ts";
 import type { Transport } from "../../../shared/agent-protocol/link.ts";
@@ -9,9 +9,9 @@ import { Allowance, PRICE_PER_SECOND, priceOf } from "./pace.ts";
 
 /** Frames dispatched in one go, in less than a millisecond; one read may have 58,000. */
 const MOST_FRAMES = 256;
-/** Beyond, reading pauses until they have had their piece of the event loop. */
+/** Above this, reading pauses until the frames have had their piece of the event loop. */
 const MOST_PENDING_BYTES = 16 * 1024;
-/** What may wait for a guest that does not read: 16 requests of the greatest size. */
+/** Data that may wait for a guest that does not read: 16 requests of the greatest size. */
 const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
 /** Before a connection is known to be the agent's: a hello is under 500 bytes, and nothing follows it before it is answered. */
 const MOST_FROM_STRANGER_BYTES = 16 * 1024;
@@ -19,7 +19,7 @@ const MOST_FROM_STRANGER_BYTES = 16 * 1024;
 const FRAMES = "guest.frames";
 let made = 0;
 
-/** A connected guest, and what feeds it. */
+/** A connected guest, and the functions that feed it. */
 export interface LinkedSocket {
   link: GuestLink;
   receive(bytes: Uint8Array): void;

@@ -1,4 +1,4 @@
-/** Owns asking a guest which of its ports somebody listens on: the host's half of guest-agent/ports/listening.ts. */
+/** Query for the ports of a guest that have a listener: the host's half of guest-agent/ports/listening.ts. */
 import type { ListeningRequest } from "../../../shared/agent-protocol/messages.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
@@ -6,7 +6,7 @@ import type { GuestLink } from "./handshake.ts";
 
 const ANSWER_MS = 5000;
 
-/** Those of `ports` on which somebody listens. Rejects with StreamError, or DeadlineError. */
+/** The subset of `ports` with a listener. Rejects with StreamError, or DeadlineError. */
 export async function listeningInGuest(link: GuestLink, ports: readonly number[]): Promise<Set<number>> {
   const request: ListeningRequest = { method: "listening", ports: [...ports] };
   const stream = link.open(request);

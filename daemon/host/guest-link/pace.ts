@@ -1,23 +1,25 @@
 /**
- * Owns how much of a guest's talk the host takes in a second. Every frame has a price, about what it costs us to take; a guest
- * that has spent its second's worth is not read from until it has earned it back, so that it slows down itself and nobody else.
+ * Rate limit on a guest's frames. Every frame has a price, about its cost to the host; a guest that has spent its budget of a second is not
+ * read from until it has earned it back, so that it slows down only itself.
  */
 import { FrameType } from "../../../shared/agent-protocol/frame.ts";
 import { monotonicMs, startTimer } from "../../core/clock.ts";
 
-/** A command that writes single bytes as fast as it can needs a third of it; full frames of output come to 800 MiB a second. */
+/** A command that writes single bytes as fast as it can needs a third of it; full frames of output total 800 MiB a second. */
 export const PRICE_PER_SECOND = 65_536;
-/** Data is copied once; the text of other frames is parsed, of which a guest can make as many small things as it has letters. */
+/** Data is copied once; the text of other frames is parsed, and a guest can put as many small values into it as it has characters. */
 const BYTES_PER_POINT = { data: 16_384, other: 32 } as const;
 
-/** A command's output comes in pieces, each of which is looked at by itself, and told of in a line of its own. */
+/** A command's output comes in pieces, each of which is checked separately, and reported in its own line. */
 const PIECES_PER_POINT = 4;
 
 export function priceOfPieces(count: number): number {
   return count / PIECES_PER_POINT;
 }
 
-/** What a guest asks is decided, perhaps recorded, and answered: 512 a second of some hundred bytes are more than its rates let through. */
+/**
+ * A guest's request is authorized, perhaps recorded, and answered: 512 a second of some hundred bytes are more than its rate limits permit.
+ */
 const POINTS_FOR_REQUEST = 112;
 
 export function priceOf(type: number, bytes: number): number {
@@ -27,7 +29,7 @@ export function priceOf(type: number, bytes: number): number {
   );
 }
 
-/** So many at once, and so many a second. */
+/** Token bucket: `atOnce` tokens in a burst, `perSecond` a second. */
 export class Allowance {
   readonly #perSecond: number;
   readonly #atOnce: number;
@@ -40,7 +42,7 @@ export class Allowance {
     this.#left = atOnce;
   }
 
-  /** Takes so many, also more than there are; what is missing is earned back first. */
+  /** Takes `count` tokens, even more than there are; the debt is earned back first. */
   spend(count: number): void {
     this.#earn();
     this.#left -= count;
@@ -59,13 +61,13 @@ export class Allowance {
     return this.#left >= 1;
   }
 
-  /** Milliseconds until what was spent too much is earned back. */
+  /** Milliseconds until the debt is earned back. */
   debtMs(): number {
     this.#earn();
     return this.#left >= 0 ? 0 : Math.ceil((-this.#left * 1000) / this.#perSecond);
   }
 
-  /** Spends; a promise where what is missing has to be earned back first, so that others have their turn. */
+  /** Spends; returns a promise if a debt has to be earned back first, so that others have their turn. */
   pay(count: number): Promise<void> | null {
     this.spend(count);
     const ms = this.debtMs();

@@ -1,4 +1,4 @@
-/** Owns for how long a guest has stood still, and deadlines in its own time, which does not pass meanwhile. */
+/** Total time that a guest was paused, and deadlines in its own time, which excludes pauses. */
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 
 export class Standstill {
@@ -34,18 +34,18 @@ export class Standstill {
     return monotonicMs() - this.totalMs;
   }
 
-  /** How often it has begun: two equal numbers, and none in between, mean that the guest was free to answer. */
+  /** Number of pauses: if it is equal at two moments, and no pause was in progress between, the guest was free to answer. */
   get times(): number {
     return this.#times;
   }
 
-  /** Resolves when the guest does not stand still, which is at once when it does not. */
+  /** Resolves when the guest is not paused, which is immediately if it is not. */
   get over(): Promise<void> {
     return this.#over;
   }
 }
 
-/** Calls `onDue` once `ms` of the guest's time have passed; what is returned gives it up. */
+/** Calls `onDue` once `ms` of the guest's time have passed; the returned function cancels it. */
 export function afterGuestMs(standstill: Standstill, ms: number, onDue: () => void): () => void {
   const startedAt = standstill.guestNowMs;
   let timer: Timer | undefined;

@@ -1,4 +1,4 @@
-/** Owns terminals in a guest, over its link: the host's half of guest-agent/terminal. */
+/** Terminals in a guest, over its link: the host's half of guest-agent/terminal. */
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import {
   Channel,
@@ -25,17 +25,17 @@ import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
 const ANSWER_MS = 10_000;
-/** HUP, five seconds, KILL, and what a busy guest takes for them. */
+/** HUP, five seconds, KILL, and the time that a busy guest needs for them. */
 const CLOSE_MS = 30_000;
 const MOST_LISTED = 64;
 const SIGNAL = /^[A-Z][A-Z0-9+-]{0,15}$/;
 const MOST_CHARACTERS = 1024;
-/** An agent that says more of what is still to come than this has lost its way. */
+/** An agent that announces more marks ahead of the output than this is faulty. */
 const MOST_MARKS = 1024;
 /** More than any terminal shows; sums stay exact. */
 const MOST_OFFSET = 2 ** 50;
 
-/** Starts a command in a terminal of its own. Rejects with StreamError when the agent refuses it. */
+/** Starts a command in a separate terminal. Rejects with StreamError if the agent refuses it. */
 export async function openTerminal(
   link: GuestLink,
   spec: Omit<TerminalOpenRequest, "method">,
@@ -45,13 +45,13 @@ export async function openTerminal(
   return { started_at_ms: momentOf(opened.started_at_ms) };
 }
 
-/** Hangs up on a terminal, or ends everything that was begun in it. Rejects with StreamError when there is none. */
+/** Hangs up on a terminal, or ends everything that was started in it. Rejects with StreamError if it does not exist. */
 export async function closeTerminal(link: GuestLink, terminal_id: string, everything: boolean): Promise<TerminalEnd> {
   const request: TerminalCloseRequest = { method: "terminal_close", terminal_id, everything };
   return readEnd(await answerOf(link, request, CLOSE_MS, "closing a terminal"));
 }
 
-/** All terminals of the guest, as its agent tells; whatever a guest says, what comes out has the shape of it. */
+/** All terminals of the guest, according to its agent; the result has a valid shape, whatever the guest sends. */
 export async function listTerminals(link: GuestLink): Promise<TerminalState[]> {
   const request: TerminalListRequest = { method: "terminal_list" };
   const list = (await answerOf(link, request, ANSWER_MS, "listing terminals")) as Partial<TerminalList>;
@@ -59,7 +59,7 @@ export async function listTerminals(link: GuestLink): Promise<TerminalState[]> {
   return list.terminals.slice(0, MOST_LISTED).map(readState);
 }
 
-/** Somebody at a terminal. Whoever takes its bytes slowly makes the command wait. */
+/** A client's attachment to a terminal. Backpressure: a slow reader makes the command wait. */
 export interface AttachedTerminal {
   /** Offset of the first byte of `output`. */
   offset: number;
@@ -74,7 +74,7 @@ export interface AttachedTerminal {
   signal(name: string): void;
   /** Resolves when the command has ended and all its bytes were taken; rejects with StreamError: taken_over, link_closed. */
   ended: Promise<TerminalEnd>;
-  /** Lets go of the terminal, which goes on. Again is nothing. */
+  /** Detaches from the terminal, which keeps running. Idempotent. */
   detach(): void;
 }
 
@@ -114,13 +114,13 @@ export async function attachTerminal(
   }
 }
 
-/** What a watched terminal shows, in its order: the offset that it goes on from, its size, and its bytes. */
+/** Output of a watched terminal, in order: the offset at which it continues, its size, and its bytes. */
 export type Shown =
   | { type: "from"; offset: number }
   | { type: "size"; rows: number; cols: number }
   | { type: "bytes"; bytes: Uint8Array };
 
-/** A terminal that is watched. Nobody in the guest waits for us, and we for nobody: what comes is shown at once. */
+/** A watched terminal. There is no flow control: the guest does not wait for us, and output is shown as it arrives. */
 export interface WatchedTerminal {
   /** Resolves when the command has ended and all was shown; rejects with StreamError: link_closed. */
   ended: Promise<TerminalEnd>;
@@ -129,7 +129,7 @@ export interface WatchedTerminal {
 }
 
 /**
- * Watches a terminal; first shown are where it begins and its size. Rejects with StreamError: terminal_not_found, invalid_request,
+ * Watches a terminal; first shown are its start offset and its size. Rejects with StreamError: terminal_not_found, invalid_request,
  * unknown_method from an agent that is too old for it.
  */
 export async function watchTerminal(
@@ -141,9 +141,9 @@ export async function watchTerminal(
   const stream = link.open(request);
   const begun = Promise.withResolvers<void>();
   const marks: (TerminalSkipped | TerminalResized)[] = [];
-  /** Offset of the byte that comes next; -1 before it has begun. */
+  /** Offset of the next byte; -1 before the start. */
   let at = -1;
-  /** Shows what is due before that byte. */
+  /** Shows the marks that are due before that byte. */
   const settle = () => {
     for (let mark = marks[0]; mark && mark.offset <= at; mark = marks[0]) {
       marks.shift();
@@ -195,7 +195,7 @@ export async function watchTerminal(
 
 type Mark = TerminalWatching | TerminalSkipped | TerminalResized;
 
-/** Null for what is none. */
+/** Null if it is not a mark. */
 function markOf(event: unknown): Mark | null {
   const { type, offset, to, rows, cols } = Object(event) as Partial<Record<string, unknown>>;
   const at = Math.min(countOf(offset), MOST_OFFSET);
@@ -243,12 +243,12 @@ function countOf(value: unknown): number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 }
 
-/** Rows or columns that somebody can have asked for. */
+/** Rows or columns, within the range that a client can request. */
 function sizeOf(value: unknown): number {
   return Math.min(Math.max(countOf(value), 1), MOST_ROWS_OR_COLS);
 }
 
-/** What a date can hold; else now. */
+/** The time, if a date can hold it; else now. */
 function momentOf(ms: unknown): number {
   return typeof ms === "number" && Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? ms : wallMs();
 }

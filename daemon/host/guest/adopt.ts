@@ -1,7 +1,6 @@
 /**
- * Owns taking over a guest that a daemon before this one started: the processes are the recorded ones, QEMU answers and is
- * the one that was started, and the agent that dials again has the nonce that it was set up with. We prove ourselves to it first. A guest that stands still
- * dials when it goes on.
+ * Adoption of a guest that an earlier daemon started: the processes are the recorded ones, QEMU answers and is the one that was started,
+ * and the agent that dials again has the nonce of its setup. We prove ourselves to it first. A paused guest dials when it is resumed.
  */
 import { OLDEST_GENERATION, PROOF_GENERATION } from "../../../shared/agent-protocol/messages.ts";
 import { DeadlineError, within } from "../../core/published.ts";
@@ -18,21 +17,21 @@ import { type GuestParts, vsockAddress } from "./steps.ts";
 
 const QEMU_DEADLINE_MS = 10_000;
 /**
- * A guest whose vsock device has told it of the earlier daemon's end dials within a second; one with the quirk end_untold may never.
- * Another device costs 0.2 s.
+ * A guest whose vsock device reported the earlier daemon's end dials within a second; one with the quirk end_untold may never. A
+ * replacement device costs 0.2 s.
  */
 const DIAL_DEADLINE_MS = 2_000;
-/** One that has dialled over another device, and then says nothing, has lost that one too. */
+/** A guest that has dialled over a replacement device, and then sends nothing, has lost that device too. */
 const GREETING_DEADLINE_MS = 10_000;
 /** As long as the agent of a running guest may be silent. */
 const AGENT_DEADLINE_MS = 30_000;
 
-/** What the guest was doing when its daemon ended, as far as its row says. */
+/** State of the guest when its daemon ended, according to its row. */
 export type AdoptedAs = "running" | "paused" | "either";
 
 /**
- * Takes over a guest; `paused` is how it was found, or brought back to. Throws with why it cannot be taken over, or is given
- * up; its processes are then still to be ended. Throws not_ready where it cannot be now, though it runs: nothing was touched.
+ * Adopts a guest; `paused` is the state in which it was found, or to which it was brought back. Throws the reason if it cannot be adopted,
+ * or on cancellation; its processes are then still to be ended. Throws not_ready if it runs but cannot be adopted now: nothing was touched.
  */
 export async function adoptGuest(
   hostNow: () => GuestHost,
@@ -50,7 +49,7 @@ export async function adoptGuest(
   const { nonce, secret } = recorded;
   const generation = generationOf(recorded);
   const host = { ...now, transport: now.transportOf(vsock ? "vhost-user" : "kernel", firstPortOf(generation)) };
-  // QEMU may be waiting for it, and then answers nobody.
+  // First: QEMU may be blocked on virtiofsd, and then answers no request.
   if (virtiofsd) wake(virtiofsd);
   const connection = connectionOf(host, plan, { generation, nonce, secret });
   const parts: GuestParts = {
@@ -63,13 +62,13 @@ export async function adoptGuest(
   };
   try {
     const machine = await within(meetMachine(parts, qemu), QEMU_DEADLINE_MS, "QEMU's answer");
-    // What it has written may have to reach the disk first.
+    // Data that it has written may have to reach the disk first.
     await machine.cancelSave();
     const { found, paused } = await within(leadMachine(machine, as), QEMU_DEADLINE_MS, "QEMU's answer");
     const address = vsockAddress(host, plan);
     const device = vsock ? { name: "vhost-device-vsock", ...vsock } : null;
     parts.endpoint = await host.transport.adopt(address, device, (link) => connection.accept(link));
-    // One that stands still cannot dial; when it does, it is asked for its nonce all the same.
+    // A paused or stalled guest cannot dial; when it does, its nonce is checked anyway.
     if (!paused && found !== "stalled") {
       await meetAgent(parts, found === "running" && (!device || isAlive(device)), signal);
     }
@@ -82,17 +81,17 @@ export async function adoptGuest(
   }
 }
 
-/** Of its agent. Records of older daemons do not name it: those that know a secret have an agent that takes one. */
+/** Generation of its agent. Records of older daemons do not contain it: if they have a secret, the agent supports secrets. */
 function generationOf({ machine, secret }: GuestRecord): number {
   return machine?.agent_generation ?? (secret === null ? OLDEST_GENERATION : PROOF_GENERATION);
 }
 
-/** Waits for the agent to dial; where it cannot, because its vsock device was lost, it gets another. */
+/** Waits for the agent to dial; if it cannot, because its vsock device was lost, the device is replaced. */
 async function meetAgent(parts: GuestParts, mayDial: boolean, signal: AbortSignal): Promise<void> {
   const { connection } = parts;
   for (const patienceMs of [mayDial ? DIAL_DEADLINE_MS : 0, GREETING_DEADLINE_MS]) {
     if (patienceMs > 0 && (await isLinked(connection, patienceMs, signal))) return;
-    // One after another: where many guests come back at once, the later ones are given the time that they need to dial.
+    // One after another: if many guests are adopted together, the later ones get the time that they need to dial.
     await parts.host.renewals.put(async () => {
       if (!signal.aborted && !connection.isGreeted && hasLostVsock(parts)) await renewVsock(parts, signal);
     });
@@ -100,7 +99,7 @@ async function meetAgent(parts: GuestParts, mayDial: boolean, signal: AbortSigna
   await connection.link(AGENT_DEADLINE_MS, signal);
 }
 
-/** False at the deadline; throws when the connection has failed, or is given up. */
+/** False at the deadline; throws if the connection has failed, or on cancellation. */
 async function isLinked(connection: GuestConnection, deadlineMs: number, signal: AbortSignal): Promise<boolean> {
   try {
     await connection.link(deadlineMs, signal);
@@ -111,7 +110,7 @@ async function isLinked(connection: GuestConnection, deadlineMs: number, signal:
   }
 }
 
-/** Meets QEMU, and makes sure who it is. */
+/** Connects to QEMU, and verifies its identity. */
 async function meetMachine(parts: GuestParts, qemu: ProcessRecord): Promise<Machine> {
   const { plan, record } = parts;
   const at = { sockets: plan.paths, console_log: plan.paths.console_log };
@@ -124,13 +123,13 @@ async function meetMachine(parts: GuestParts, qemu: ProcessRecord): Promise<Mach
   return machine;
 }
 
-/** Brings its guest to where it should be, or tells where it is. */
+/** Brings its guest into the expected state, or reports its state. */
 async function leadMachine(
   machine: Machine,
   as: AdoptedAs,
 ): Promise<{ found: "running" | "paused" | "stalled"; paused: boolean }> {
   const found = await machine.find();
-  // One that stalled on its way to standby, or in it, goes on when it is resumed.
+  // A guest that stalled on its way to standby, or in it, continues when it is resumed.
   const paused = as === "either" ? found !== "running" : as === "paused";
   if (paused && found === "running") await machine.pause();
   if (!paused && found === "paused") await machine.resume();

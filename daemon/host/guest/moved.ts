@@ -1,6 +1,6 @@
 /**
- * Owns a saved guest on its way to another host: which files it consists of, what the other host has to be to load it, and to whom its files
- * belong there. Its place is the same as one of a snapshot.
+ * A saved guest on its way to another host: its files, the properties that the other host needs to load it, and the owner of its files
+ * there. Its directory has the layout of a snapshot's.
  */
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -16,19 +16,19 @@ import { readSaved, type Saved } from "./saved.ts";
 import type { Guest } from "./start.ts";
 import { hostFor, requireAsNew } from "./steps.ts";
 
-/** What a guest's memory was, or is to be, saved on. */
+/** Properties of the host on which a guest's memory was, or will be, saved. */
 export interface SavedOn extends Pick<Saved, "qemu_version" | "processor" | "vsock"> {
   acceleration: Saved["machine"]["hardware"]["acceleration"];
   agent_generation: number;
 }
 
-/** What guests are loaded on. */
+/** Properties of the host on which guests are loaded. */
 export interface LoadedOn {
   qemu_version: string | null;
   acceleration: SavedOn["acceleration"];
 }
 
-/** Null where its disk alone was taken: that starts anywhere. */
+/** Null if only its disk was saved: that starts anywhere. */
 export async function savedOn(paths: SavedPaths): Promise<SavedOn | null> {
   const { machine, memory, qemu_version, processor, vsock } = await readSaved(paths);
   if (memory === null) return null;
@@ -36,7 +36,7 @@ export async function savedOn(paths: SavedPaths): Promise<SavedOn | null> {
   return { qemu_version, processor, vsock, acceleration: hardware.acceleration, agent_generation };
 }
 
-/** The same of one that runs; null where it cannot be saved at all. */
+/** The same for a running guest; null if it cannot be saved at all. */
 export async function runsOn({ machine, record }: Guest): Promise<SavedOn | null> {
   const recorded = record();
   if (!recorded.machine) return null;

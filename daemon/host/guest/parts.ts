@@ -1,12 +1,11 @@
 /**
- * Owns the processes beside a guest's QEMU for as long as it runs: it hears when one dies, has it replaced, and publishes
- * what is amiss meanwhile.
+ * Sidecars of a guest's QEMU while it runs: detects when one exits, has it replaced, and publishes the fault in the meantime.
  *
- *   whole ──virtiofsd dies──▶ drive degraded ──another is mounted──▶ whole
- *                                  └──no port is left──▶ degraded for good
- *   whole ──vsock device dies──▶ unreachable ──the agent dials over another──▶ whole
+ *     whole ──virtiofsd dies──▶ drive degraded ──another is mounted──▶ whole
+ *                                    └──no port remains──▶ degraded permanently
+ *     whole ──vsock device dies──▶ unreachable ──the agent dials over another──▶ whole
  *
- * Nothing is replaced in a guest that ends: `end` comes before its parts are ended.
+ * Nothing is replaced in a guest that is ending: `end` comes before its sidecars are ended.
  */
 
 import { monotonicMs, sleep } from "../../core/clock.ts";
@@ -19,7 +18,7 @@ import { NoPortError, renewDrive } from "./renew-drive.ts";
 import { hasLostVsock, renewVsock } from "./renew-vsock.ts";
 import type { GuestParts } from "./steps.ts";
 
-/** Between one try and the next, doubled each time: what fails once may work soon, and what always fails must not cost much. */
+/** Backoff between retries, doubled each time: a transient failure may be over soon, and a permanent one must not cost much. */
 const RETRY_MS = { first: 250, most: 10_000 } as const;
 /** A device that dies again within this time is replaced more slowly each time: its guest may be killing it. */
 const QUIET_MS = 60_000;
@@ -32,7 +31,7 @@ export interface Fault {
   message: string;
 }
 
-/** What is amiss with a guest that runs; null when nothing is. */
+/** Faults of a running guest; null if there is none. */
 export interface Health {
   drive: Fault | null;
   vsock: Fault | null;
@@ -49,7 +48,7 @@ export class PartsKeeper {
     this.#parts = parts;
   }
 
-  /** From now on whatever dies is replaced, what is dead already included; again, once it was ended, too. */
+  /** From now on each sidecar that has exited or exits is replaced; may be called again after `end`. */
   begin(): void {
     if (this.#isOver) this.#over = new AbortController();
     const { host, plan } = this.#parts;
@@ -64,7 +63,7 @@ export class PartsKeeper {
     this.#work = Promise.all([reported(this.#keepDrive()), reported(this.#keepVsock())]);
   }
 
-  /** Makes sure that a guest which has just gone on has a vsock device that works. Throws when it cannot have one. */
+  /** Gives a guest that was just resumed a working vsock device. Throws if it cannot have one. */
   async ensureVsock(signal: AbortSignal): Promise<void> {
     if (this.#renewing || hasLostVsock(this.#parts)) await this.#renewVsock(signal);
   }
@@ -130,12 +129,12 @@ export class PartsKeeper {
     try {
       await connection.link(AGENT_DEADLINE_MS, signal);
     } finally {
-      // One that nobody has dialled by now is as good as lost.
+      // A device that was not dialled by now counts as lost.
       this.#parts.undialled = undefined;
     }
   }
 
-  /** One at a time: who comes while it is under way waits for it. */
+  /** Single-flight: concurrent callers wait for the renewal in progress. */
   #renewVsock(signal: AbortSignal): Promise<void> {
     this.#renewing ??= renewVsock(this.#parts, AbortSignal.any([signal, this.#over.signal])).finally(() => {
       this.#renewing = null;
@@ -180,7 +179,7 @@ export class PartsKeeper {
     return await unlessGivenUp(this.#over.signal, process.exited ?? endOf(process).then(() => "ended"));
   }
 
-  /** Its parts end with QEMU: that is then no fault of theirs. One that only stands still has not ended. */
+  /** Sidecars exit with QEMU: that is then no fault of theirs. A guest that is only paused has not ended. */
   async #guestHasEnded(): Promise<boolean> {
     const { machine } = this.#parts;
     if (!machine) return true;

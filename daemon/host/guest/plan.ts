@@ -1,4 +1,4 @@
-/** Owns what is needed to start a guest, as plain data. */
+/** Input for starting a guest, as plain data. */
 
 import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
@@ -22,23 +22,23 @@ export interface GuestImage {
   root: string;
   /** Empty overlay over that, for a cold boot. */
   cold_overlay: string;
-  /** What a cold boot has instead, where it is of a snapshot. */
+  /** Replaces it for a cold boot of a snapshot. */
   over?: SnapshotDisk;
   /** The disk as it was when the snapshot was made, over that as it was built. */
   snapshot_disk: string;
   /** Empty overlay over that. */
   snapshot_overlay: string;
-  /** Memory and device state; null where there is none, or none that may be used. */
+  /** Memory and device state; null if absent or unusable. */
   snapshot_memory: string | null;
   /** Processors that it was saved with. */
   snapshot_vcpus: number;
   /** That of the guest protocol which the agent in it speaks. */
   agent_generation: number;
-  /** How long what it starts may take, where it boots: then that comes before the agent is set up. */
+  /** Time that its programs may take to start on a boot: then that comes before the agent is set up. */
   start_ms: number;
 }
 
-/** A machine that is launched, and belongs to nobody yet. */
+/** A launched machine that is not assigned to a sandbox yet. */
 export interface LaunchPlan {
   sandbox_id: SandboxId;
   image: GuestImage;
@@ -47,7 +47,7 @@ export interface LaunchPlan {
   memory_mib: number;
 }
 
-/** The disk of a snapshot, over which others lie. */
+/** The disk of a snapshot, which other disks use as their backing file. */
 export interface SnapshotDisk {
   from: SavedPaths;
   /** Its layers, the one on top first. */
@@ -62,23 +62,23 @@ export interface GuestPlan extends Pick<LaunchPlan, "sandbox_id" | "paths"> {
   /** The largest file that the guest may write there, from the first moment on; 0 without a drive. */
   drive_limit_bytes: number;
   identity: Omit<GuestIdentity, "drive">;
-  /** What becomes of what the guest asks. */
+  /** Handler of the guest's requests. */
   requests: GuestRequests;
 }
 
-/** What a guest that was saved is restored from, whatever becomes of its template. */
+/** Data from which a saved guest is restored, independent of its template. */
 export interface SavedMachine extends Pick<GuestImage, "hardware" | "append" | "agent_generation"> {}
 
 /** A guest that is to be started. */
 export interface StartPlan extends GuestPlan, LaunchPlan {
-  /** How long its agent may take to connect, besides what a boot starts. */
+  /** Deadline for its agent to connect, in addition to the programs that a boot starts. */
   agent_deadline_ms: number;
 }
 
-/** What guests start on. */
+/** Environment in which guests start. */
 export interface GuestHost {
   programs: { qemu: string; virtiofsd: string };
-  /** What new guests get. */
+  /** Transport of new guests. */
   transport: VsockTransport;
   /**
    * For a guest that is started with, or was started with, this kind, by the first of the ports that its agent dials. Throws
@@ -88,7 +88,7 @@ export interface GuestHost {
   isolation: Isolation;
   confinement: Confinement;
   restraints: Restraints;
-  /** In which guests that are taken over get another vsock device. */
+  /** Queue in which adopted guests get another vsock device. */
   renewals: Mailbox;
   log: Log;
 }

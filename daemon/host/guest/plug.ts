@@ -1,4 +1,7 @@
-/** Owns plugging a guest's devices, each of which is in its record before: after a crash nobody would know what is plugged where. */
+/**
+ * Plugs a guest's devices, each of which is in its record before: after a crash it would be unknown which device is plugged into which
+ * port.
+ */
 import { REHEARSAL_TAG } from "../../../shared/agent-protocol/messages.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
@@ -14,7 +17,7 @@ export function plugVsock(
   return machine.plugVsock(endpoint.device);
 }
 
-/** Those with which a machine rehearses that is nobody's yet: a drive only where one is served. */
+/** The devices with which an unassigned machine rehearses: a drive only if one is served. */
 export async function plugStandIns(
   machine: Machine,
   { plan: { paths }, share }: Served,
@@ -25,7 +28,7 @@ export async function plugStandIns(
   if (share) await machine.plugDrive(paths.virtiofs, REHEARSAL_TAG, 0);
 }
 
-/** Into the port that the record says. */
+/** Into the recorded port. */
 export function plugDrive(
   machine: Machine,
   paths: Pick<SandboxPaths, "virtiofs">,

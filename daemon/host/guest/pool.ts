@@ -1,6 +1,6 @@
 /**
- * Owns the warm pool: machines that are launched ahead, have rehearsed being set up, and wait paused until a sandbox
- * takes one. A member carries the sandbox_id that its sandbox will have, so that taking one renames nothing.
+ * The warm pool: machines that are launched ahead of creation, have rehearsed their setup, and wait paused until a sandbox takes one. A
+ * member carries the sandbox_id of its future sandbox, so that taking one renames nothing.
  */
 import { rm } from "node:fs/promises";
 import { newId, type SandboxId } from "../../../shared/ids.ts";
@@ -15,21 +15,21 @@ import { rehearse } from "./rehearse.ts";
 import { endProcesses } from "./remains.ts";
 import { type Launched, launchGuest } from "./start.ts";
 
-/** Without KVM a rehearsal takes a core for a second; more at once would stand in the way of whoever creates. */
+/** Without KVM a rehearsal takes a core for a second; more in parallel would delay callers that create sandboxes. */
 const FILL_AT_ONCE = 2;
 
-/** One that is not ready by then, on a host that is busy, has its whole share of the processors: its parts have deadlines. */
+/** A machine that is not ready by then, on a busy host, gets its whole share of the processors: its parts have deadlines. */
 const LATE_MS = 3_000;
-/** Of what is plugged, the guest's kernel uses this part for its list of pages. */
+/** Share of the plugged memory that the guest's kernel uses for its list of pages. */
 const PAGE_LIST_SHARE = 1 / 64;
 
-/** So many machines of one snapshot are to wait, in all where more than one says so. */
+/** Wanted number of waiting machines of one snapshot; numbers of several entries are added. */
 export interface Wanted {
   image: GuestImage;
-  /** What each has when it waits, so that its sandbox need not be given it; one with less will do. */
+  /** Memory of each waiting machine, so that its sandbox need not be given it; less is acceptable. */
   memory_mib: number;
   size: number;
-  /** Only where there is memory to spare: sandboxes go before. */
+  /** Only while there is spare memory: sandboxes have priority. */
   isExtra: boolean;
 }
 
@@ -37,13 +37,13 @@ export interface PoolDeps {
   paths: Paths;
   log: Log;
   host(): GuestHost;
-  /** What the next sandboxes are likely to start from, the likeliest first. Machines of anything else go. */
+  /** Likely sources of the next sandboxes, the likeliest first. Machines of any other are ended. */
   wanted(): Promise<Wanted[]>;
-  /** Resolves when no sandbox is being started, or after a while: who waits for one comes first. */
+  /** Resolves when no sandbox is being started, or after a while: callers that wait for one have priority. */
   whenNobodyStarts(): Promise<void>;
-  /** Ends what the service does with memory besides, which comes after sandboxes; resolves with whether there was anything. */
+  /** Ends other uses of memory by the service, which have lower priority than sandboxes; resolves with whether there were any. */
   giveWay(): Promise<boolean>;
-  /** Whether the host has memory for guests of these sizes, besides those that are there. */
+  /** Whether the host has memory for guests of these sizes, in addition to the existing ones. */
   hasMemoryFor(memoryMib: readonly number[]): boolean;
 }
 
@@ -52,7 +52,7 @@ export interface WarmMachine {
   sandbox_id: SandboxId;
   image: GuestImage;
   memory_mib: number;
-  /** Rejects when the machine could not be launched; nothing is left behind then. */
+  /** Rejects if the machine could not be launched; no leftovers remain then. */
   launched: Promise<Launched>;
 }
 
@@ -60,16 +60,16 @@ export class WarmPool {
   readonly #deps: PoolDeps;
   /** In the order in which they are ready. */
   #members: WarmMachine[] = [];
-  /** Those that wait already. */
+  /** Machines that are ready. */
   readonly #ready = new WeakSet<WarmMachine>();
-  /** What ends the rehearsals that are under way, by sandbox_id: who takes or ends a machine does not wait for it. */
+  /** Aborts the rehearsals in progress, by sandbox_id: taking or ending a machine does not wait for them. */
   readonly #rehearsals = new Map<string, AbortController>();
-  /** Those that end to make room. */
+  /** Machines that are being ended to free memory. */
   readonly #leaving = new Set<Promise<void>>();
   readonly #lanes = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #closed = false;
-  /** How many of each are to wait whatever memory is left, as it was last asked. */
+  /** Wanted number of each independent of free memory, as of the last query. */
   #always: Sizes = new Map();
 
   constructor(deps: PoolDeps) {
@@ -77,8 +77,8 @@ export class WarmPool {
   }
 
   /**
-   * A machine of this snapshot with at most so much memory: a warm one, or one on its way, which is there sooner than a new one would
-   * be. Null when there is none. Whoever takes one starts or ends it, and then asks for a refill.
+   * A machine of this snapshot with at most `memory_mib`: a warm one, or one being launched, which is ready sooner than a new one would be.
+   * Null if there is none. The caller starts or ends it, and then calls `refill`.
    */
   take(image: Pick<GuestImage, "snapshot_memory">, memory_mib: number): WarmMachine | null {
     const fitting = this.#members.filter((member) => isOf(member, { image, memory_mib }));
@@ -88,7 +88,7 @@ export class WarmPool {
     return taken ?? null;
   }
 
-  /** How many machines there should be, those that wait only while memory is left where they are there, and how many wait. */
+  /** `size`: wanted machines, counting those for spare memory only while they exist. `ready`: machines that wait. */
   figures(): { size: number; ready: number } {
     const always = [...this.#always.values()].reduce((sum, { size }) => sum + size, 0);
     const extra = beyond(this.#members, this.#always).length;
@@ -106,7 +106,7 @@ export class WarmPool {
     else this.#members.unshift(member);
   }
 
-  /** Ends extra machines until so much memory is free, where together they have it. Resolves once they have, with whether any did. */
+  /** Ends extra machines until this much memory is free, if together they have it. Resolves once they have ended, with whether any did. */
   async makeRoom(memoryMib: number): Promise<boolean> {
     if (await this.#deps.giveWay()) return true;
     const extras = beyond(this.#members, this.#always).reverse();
@@ -125,7 +125,7 @@ export class WarmPool {
     return any;
   }
 
-  /** Launches what is missing, in the background. */
+  /** Launches missing machines, in the background. */
   refill(): void {
     while (!this.#closed && this.#lanes.size < FILL_AT_ONCE) {
       const lane = this.#fill().catch((error: unknown) =>
@@ -207,7 +207,7 @@ export class WarmPool {
       if (!isAlive(launched.parts.machine.process)) throw new Error("QEMU ended while its guest rehearsed");
       return launched;
     } catch (error) {
-      // What has joined for the rehearsal ends too.
+      // Processes that joined for the rehearsal are ended too.
       if (launched) await endProcesses(paths);
       await launched?.end();
       await rm(plan.paths.directory, { recursive: true, force: true });
@@ -226,7 +226,7 @@ export class WarmPool {
     return this.#members.length < before;
   }
 
-  /** One that is still on its way is not waited for. */
+  /** Does not wait for a machine that is still being launched. */
   async #giveUp(member: WarmMachine): Promise<void> {
     if (!this.#ready.has(member)) await endProcesses(this.#deps.paths.sandbox(member.sandbox_id));
     await this.#discard(member);
@@ -239,7 +239,7 @@ export class WarmPool {
   }
 }
 
-/** What one uses at most before it is somebody's, in MiB. */
+/** Most memory that an unassigned machine uses, in MiB. */
 function usedBy({ image: { hardware }, memory_mib }: Pick<WarmMachine, "image" | "memory_mib">): number {
   return hardware.base_memory_mib + Math.ceil((memory_mib - hardware.base_memory_mib) * PAGE_LIST_SHARE);
 }
@@ -263,7 +263,7 @@ function isOf(member: WarmMachine, wanted: OfSnapshot): boolean {
   return nameOf(member) === nameOf(wanted) && member.memory_mib <= wanted.memory_mib;
 }
 
-/** Those that have more memory than they are to have, or are more than there are to be of their snapshot, the latest of each. */
+/** Machines with more memory than wanted, or in excess of the wanted number of their snapshot, the latest of each. */
 function beyond(members: readonly WarmMachine[], sizes: Sizes): WarmMachine[] {
   const seen = new Map<string | null, number>();
   return members.filter((member) => {

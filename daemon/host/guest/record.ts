@@ -1,19 +1,19 @@
 /**
- * Owns the record of a guest, on disk for a daemon that comes after this one: which processes are its, by what host and agent know
- * each other, where its drive is plugged. It is the only place of these facts; beside it a guest in memory has children and sockets,
- * without which a later daemon does. It changes by the steps below and by nothing else:
+ * The record of a guest, on disk for the next daemon: its processes, the credentials by which host and agent recognize each other, the port
+ * of its drive. It is the only place of these facts; in addition a guest in memory has children and sockets, which a later daemon does
+ * without. It changes by the steps below and by nothing else:
  *
- *   change           what is there already                        what must wait for it to be written
- *   launched         QEMU, which nobody has met                   meeting it
- *   rehearsing       stand-ins of virtiofsd and vsock, unplugged  plugging both
- *   rehearsed        neither of them any more                     (nothing)
- *   served           virtiofsd and the vsock device, unplugged    plugging both
- *   linked           the agent has said who it is                 whoever uses the guest
- *   drive_replaced   another virtiofsd, unplugged                 plugging it: a port that may be used up is not tried again
- *   drive_mounted    the guest has mounted it                     (nothing: mounting it again does no harm)
- *   vsock_replaced   another vsock device, unplugged              plugging it
+ *     change           already there                                must wait for the write
+ *     launched         QEMU, not connected to yet                   connecting to it
+ *     rehearsing       stand-ins of virtiofsd and vsock, unplugged  plugging both
+ *     rehearsed        neither of them any more                     (nothing)
+ *     served           virtiofsd and the vsock device, unplugged    plugging both
+ *     linked           the agent has identified itself              all users of the guest
+ *     drive_replaced   another virtiofsd, unplugged                 plugging it: a port that may be used up is not retried
+ *     drive_mounted    the guest has mounted it                     (nothing: mounting it again does no harm)
+ *     vsock_replaced   another vsock device, unplugged              plugging it
  *
- * What started and was not recorded, because the daemon was killed in between, is found by its names (remains.ts).
+ * Processes that started and were not recorded, because the daemon was killed in between, are found by their names (remains.ts).
  */
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
@@ -23,19 +23,19 @@ import type { ProcessRecord } from "../process.ts";
 import type { SavedMachine } from "./plan.ts";
 import type { DrivePlace } from "./serve-drive.ts";
 
-/** From its template's snapshot, from its disk, or from what was saved of itself. */
+/** From its template's snapshot, from its disk, or from its own saved state. */
 export type LaunchMode = "snapshot" | "cold" | "saved";
 
 export interface GuestRecord extends Acquaintance {
   /** Of the host, while they were started. */
   boot_id: string;
   sandbox_id: string;
-  /** Null for a machine that is nobody's yet. */
+  /** Null for an unassigned machine. */
   guest_cid: number | null;
   mode: LaunchMode;
-  /** What QEMU was told to say that it is; absent in the records of older daemons. */
+  /** UUID that QEMU was configured to report; absent in the records of older daemons. */
   uuid?: string;
-  /** What it has to be restored on; absent in the records of older daemons, whose guests cannot be saved. */
+  /** Machine that a restore requires; absent in the records of older daemons: their guests cannot be saved. */
   machine?: SavedMachine;
   qemu: ProcessRecord | null;
   virtiofsd: ProcessRecord | null;
@@ -63,7 +63,7 @@ export interface Changes {
 
 export type ChangeKind = keyof Changes;
 
-/** Where the drive is in the records of daemons that knew one place only. */
+/** Place of the drive in the records of daemons that supported only one. */
 const FIRST_PLACE: DrivePlace = { turn: 0, ports: 2, mounted: true };
 const NO_PLACE: DrivePlace = { turn: 0, ports: 0, mounted: false };
 
@@ -91,7 +91,7 @@ const ADVANCE: { [Kind in ChangeKind]: (record: GuestRecord, change: Changes[Kin
     guest_cid,
     virtiofsd: only(virtiofsd),
     vsock: only(vsock),
-    // One that is restored has mounted it before it was saved.
+    // A restored guest mounted it before it was saved.
     drive: { turn: 0, ports, mounted: mode === "saved" },
   }),
   linked: ({ drive }, { known }) => ({ ...known, drive: { ...drive, mounted: true } }),
@@ -126,7 +126,7 @@ class RecordedChange<Kind extends ChangeKind> {
   }
 }
 
-/** Shows that a change is on disk: what must wait for that asks for one. Only this file makes them. */
+/** Proof that a change is on disk: a parameter of each step that must wait for that. Only this file makes them. */
 export type Recorded<Kind extends ChangeKind> = RecordedChange<Kind>;
 
 /** The record of one guest, in memory and on disk. */
@@ -143,7 +143,7 @@ export class RecordFile {
     return this.#now;
   }
 
-  /** Writes a change down. What could not be written is known here all the same: it is there, and has to be ended. */
+  /** Writes a change to disk. It is retained in memory even if the write fails: the process exists, and has to be ended. */
   async advance<Kind extends ChangeKind>(kind: Kind, change: Changes[Kind]): Promise<Recorded<Kind>> {
     this.#now = advance(this.#now, kind, change);
     // Whole or not at all: a daemon that comes after a crash must be able to read it.
@@ -154,8 +154,8 @@ export class RecordFile {
 }
 
 /**
- * What is recorded of a guest; null when nothing is. Processes of another boot have ended with it: their numbers are others' now,
- * also where the directory of records outlives a boot, as in a container.
+ * Recorded state of a guest; null if there is none. Processes of another boot have ended with it: their pids now belong to others, even if
+ * the directory of records outlives a boot, as in a container.
  */
 export function readRecord(file: string): GuestRecord | null {
   try {

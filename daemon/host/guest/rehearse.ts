@@ -1,13 +1,13 @@
 /**
- * Owns the rehearsal of a machine that waits for its sandbox: it goes through a start once, so that what that runs is translated, and is
+ * Rehearsal of a machine that waits for its sandbox: it goes through a start once, so that the code that this runs is translated, and is
  * given its memory.
  *
- *   go on → word on the console → set up ─▶ stand-ins → plug → dialled, mounted → unplug ─▶ stand still
- *                                      └─ late, given up, or nothing to stand in ────────┘
+ *     resume → line on the console → set up ─▶ stand-ins → plug → dialled, mounted → unplug ─▶ pause
+ *                                           └─ late, cancelled, or no stand-ins ────────────┘
  *
- * The stand-ins are this machine's alone: a vsock whose host says nothing, and a drive that is empty and stays so, since it belongs to a user
- * whom virtiofsd is not. Where virtiofsd is the host's root there is none. Under KVM nothing is translated, and the kernel's vsock
- * can be plugged once: QEMU closes what it was given.
+ * The stand-ins are this machine's alone: a vsock device with a silent host, and a drive that is empty and stays so, since it belongs to
+ * another user than virtiofsd's. If virtiofsd is the host's root there is no drive. Under KVM nothing is translated, and the kernel's vsock
+ * can be plugged once: QEMU closes the descriptor that it was given.
  */
 import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -22,16 +22,16 @@ import { type Served, serveDrive } from "./serve-drive.ts";
 import type { Launched } from "./start.ts";
 import { hostFor, vsockAddress } from "./steps.ts";
 
-/** What a guest has not rehearsed by then it goes without. */
+/** The guest goes without the steps that it has not rehearsed by then. */
 const DEADLINE_MS = 10_000;
 /** Of a vhost-user device, which has all of them to itself; no sandbox has it. */
 const STAND_IN_CID = 10_000;
-/** Of the drive that stands in: to be looked at. */
+/** Of the stand-in drive: read-only. */
 const READ_ONLY = 0o555;
 
 type Parts = Launched["parts"];
 
-/** Resolves once the machine stands still, soon after `signal` is given. Throws when it is of no use. */
+/** Resolves once the machine is paused, soon after `signal` is aborted. Throws if it is unusable. */
 export async function rehearse(parts: Parts, signal: AbortSignal): Promise<void> {
   const { machine, plan, host } = parts;
   const wanted = Promise.withResolvers<"devices">();
@@ -42,7 +42,7 @@ export async function rehearse(parts: Parts, signal: AbortSignal): Promise<void>
     if (printed.includes(DEVICES_WANTED_LINE)) wanted.resolve("devices");
     if (printed.includes(REHEARSED_LINE)) rehearsed.resolve("over");
   });
-  /** No longer than QEMU is there, and nobody waits for the machine. */
+  /** Until QEMU exits, or a caller waits for the machine. */
   const inTime = (work: Promise<unknown>) => {
     const orEnd = Promise.race([work, machine.process.exited]);
     return unlessGivenUp(signal, within(orEnd, DEADLINE_MS, "the rehearsal")).catch(() => "late");
@@ -60,7 +60,7 @@ export async function rehearse(parts: Parts, signal: AbortSignal): Promise<void>
   }
 }
 
-/** Devices that do not come are done without; what is plugged has to go again, or the machine is of no use. */
+/** Works without devices that fail to appear; plugged ones have to be unplugged again, or the machine is unusable. */
 async function rehearseWithDevices(
   { plan, host: on, machine, record }: Parts,
   rehearsed: Promise<unknown>,
@@ -96,7 +96,7 @@ async function rehearseWithDevices(
   } finally {
     const [endpoint] = await Promise.all([opening.catch(() => null), serving?.catch(() => null)]);
     await Promise.all([served.share && endProcess(served.share), endpoint?.close()]);
-    // The sandbox's own virtiofsd is another user, who may not write over what this one has left.
+    // The sandbox's own virtiofsd is another user, which may not overwrite the leftovers of this one.
     for (const left of [paths.rehearsal, paths.fs_sockets]) await rm(left, { recursive: true, force: true });
     await record.advance("rehearsed", {});
     boundLog(paths.vmm_log);

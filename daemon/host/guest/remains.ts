@@ -1,7 +1,7 @@
 /**
- * Owns what of a guest is on the host, found by its names alone: processes by the sockets in their arguments, directory of
- * sockets, disk. Nothing in memory is needed, so it serves for guests of a daemon before this one and for what a crash left
- * between two steps. Another daemon's guests have another runtime_dir in their arguments.
+ * Leftovers of a guest on the host, found by their names alone: processes by the sockets in their arguments, directory of sockets, disk.
+ * Nothing in memory is needed, so it serves for guests of an earlier daemon and for leftovers of a crash between two steps. Another
+ * daemon's guests have another runtime_dir in their arguments.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -15,12 +15,12 @@ import { readRecord } from "./record.ts";
 import { forgetSaved } from "./saved.ts";
 
 const SANDBOX_ID = /^sbx_[0-9A-Z]{26}/;
-/** Options of virtiofsd and vhost-device-vsock whose value is a socket of one guest. */
+/** Options of virtiofsd and vhost-device-vsock with a guest's socket as their value. */
 const SOCKET_OPTIONS = ["--socket-path", "--socket", "--uds-path"];
 /** A step that was under way may start one more process while the first are being ended. */
 const ROUNDS = 5;
 
-/** So many new processes are looked at in one turn of the event loop: half a millisecond's work. */
+/** New processes that are checked in one turn of the event loop: half a millisecond's work. */
 const LOOKED_AT = 32;
 
 /** Other users may start processes continuously; a process of ours that is missed is found by the next scan. */
@@ -29,12 +29,12 @@ const MOST_PASSES = 8;
 /** Processes that serve guests, by sandbox. */
 export type GuestProcesses = ReadonlyMap<string, readonly ProcessRecord[]>;
 
-/** By directory of sockets: the look before, and the one that is to begin once that is over. */
+/** By directory of sockets: the previous scan, and the scan that starts once that is over. */
 const looks = new Map<string, { before: Promise<unknown>; coming: Promise<GuestProcesses> | null }>();
 
 /**
- * The processes that serve guests below this directory of sockets, as they are when it resolves. There may be thousands: others have their
- * turns meanwhile, and all who ask while somebody looks share the next look.
+ * The processes that serve guests below this directory of sockets, as they are when it resolves. There may be thousands: other work gets
+ * its turns in between, and all callers during a scan share the next scan.
  */
 export function guestProcesses(guests: string): Promise<GuestProcesses> {
   const shared = looks.get(guests) ?? { before: Promise.resolve(), coming: null };
@@ -55,7 +55,7 @@ async function look(guests: string): Promise<GuestProcesses> {
   const pieces = new Pieces(loopTime, "host", "host.processes");
   for (let pass = 1; ; pass++) {
     const names = unseen();
-    // In one turn: none of ours can come meanwhile.
+    // In one turn: no process of ours can appear in between.
     const isShort = names.length <= LOOKED_AT;
     for (const name of names) {
       const turn = isShort ? null : pieces.next();
@@ -70,7 +70,7 @@ async function look(guests: string): Promise<GuestProcesses> {
   }
 }
 
-/** The sandbox whose sockets below `guests` these arguments name, as we give them to its processes; null when none. Pure. */
+/** The sandbox with sockets below `guests` that these arguments name, as we pass them to its processes; null if there is none. Pure. */
 export function servedBy(argv: readonly string[], guests: string): string | null {
   for (const [index, word] of argv.entries()) {
     const path = SOCKET_OPTIONS.includes(argv[index - 1] ?? "") ? word : chardevPath(word);
@@ -85,7 +85,7 @@ export function servedBy(argv: readonly string[], guests: string): string | null
 export async function endProcesses(paths: SandboxPaths): Promise<void> {
   const recorded = readRecord(paths.processes);
   const known = [recorded?.qemu, recorded?.virtiofsd, recorded?.vsock].flatMap((process) => process ?? []);
-  // At once, as to look for the others takes a while; below it is waited for.
+  // Immediately, since finding the others takes a while; the loop below waits for it.
   for (const process of known) endProcess(process).catch(() => {});
   for (let round = 1; ; round++) {
     const found = (await guestProcesses(dirname(paths.runtime))).get(basename(paths.runtime)) ?? [];
@@ -97,8 +97,8 @@ export async function endProcesses(paths: SandboxPaths): Promise<void> {
 }
 
 /**
- * Ends those that serve a guest and are not in its record, as a daemon leaves one that is killed when it has started a part and not
- * recorded it yet. They are killed before this returns its promise. Rejects when one does not end.
+ * Ends processes that serve a guest and are not in its record: leftovers of a daemon that was killed between starting a part and recording
+ * it. They are killed before this returns its promise. Rejects if one does not end.
  */
 export async function endUnrecorded(paths: SandboxPaths, serving: readonly ProcessRecord[]): Promise<void> {
   const recorded = readRecord(paths.processes);
@@ -108,20 +108,20 @@ export async function endUnrecorded(paths: SandboxPaths, serving: readonly Proce
   await Promise.all(strays.map((process) => endProcess(process)));
 }
 
-/** Ends every process of a guest, then removes its sockets, its disk and what was saved of it; its logs stay. Throws when something is left. */
+/** Ends every process of a guest, then removes its sockets, its disk and its saved state; its logs stay. Throws if something remains. */
 export async function freeRemains(paths: SandboxPaths): Promise<void> {
   await endLeft(paths);
   await removeDisk(paths);
 }
 
-/** Ends every process of a guest and removes its sockets. Throws when something is left. */
+/** Ends every process of a guest and removes its sockets. Throws if something remains. */
 export async function endLeft(paths: SandboxPaths): Promise<void> {
   // The record of its processes goes last: until they have ended it is how they are found.
   await endProcesses(paths);
   await rm(paths.runtime, { recursive: true, force: true });
 }
 
-/** Removes a guest's disk and what was saved of it. */
+/** Removes a guest's disk and its saved state. */
 export async function removeDisk(paths: SavedPaths): Promise<void> {
   const { directory, base } = paths;
   if (!existsSync(directory)) return;

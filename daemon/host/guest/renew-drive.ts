@@ -1,9 +1,9 @@
 /**
- * Owns giving a running guest its drive back after its virtiofsd has died.
+ * Gives a running guest its drive back after its virtiofsd has died.
  *
- *   let go in the guest → start another → plug it into the next port → mount in the guest
+ *     detach in the guest → start another → plug it into the next port → mount in the guest
  *
- * The dead device stays where it is: its unplugging never completes, and would hold up all later plugging.
+ * The dead device stays plugged: its unplugging never completes, and would block all later plugging.
  */
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { faultPoint } from "../../core/fault-points.ts";
@@ -22,7 +22,7 @@ export class NoPortError extends Error {
   override name = "NoPortError";
 }
 
-/** Throws NoPortError, or with what failed: to try again then is to go on. */
+/** Throws NoPortError, or the failure: a retry then continues. */
 export async function renewDrive(parts: GuestParts, signal: AbortSignal): Promise<void> {
   const { machine, connection } = parts;
   if (!machine) throw new Error("there is no machine to plug into");
@@ -41,7 +41,7 @@ async function plugNext(parts: GuestParts, signal: AbortSignal): Promise<void> {
   const { machine, plan, record } = parts;
   const { turn, ports } = record.now.drive;
   if (turn + 1 >= ports) throw new NoPortError(`all ${ports} ports for the drive are used up`);
-  // What is left of the group, or one that a daemon before this one did not get to plug.
+  // Leftovers of the group, or a process that an earlier daemon did not get to plug.
   if (parts.share) await endProcess(parts.share);
   await serveDrive(parts);
   const { share } = parts;

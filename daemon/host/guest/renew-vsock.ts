@@ -1,7 +1,7 @@
 /**
- * Owns giving a running guest a new vsock device in place of one that cannot work any more; its agent dials again over it.
+ * Gives a running guest a new vsock device in place of a lost one; its agent dials again over it.
  *
- *   end its process → unplug → start another → plug
+ *     end its process → unplug → start another → plug
  */
 import { faultPoint } from "../../core/fault-points.ts";
 import { unlessGivenUp } from "../../core/published.ts";
@@ -20,7 +20,7 @@ export function hasLostVsock({ endpoint, undialled, connection }: GuestParts): b
   return connection.state.value.link === null && endpoint !== undialled && !connection.isBeingMet;
 }
 
-/** Throws when QEMU or the guest refuses, or when it is given up. */
+/** Throws if QEMU or the guest refuses, or on cancellation. */
 export async function renewVsock(parts: GuestParts, signal: AbortSignal): Promise<void> {
   const { machine, host, plan, connection } = parts;
   if (!machine || !parts.endpoint) throw new Error("there is no vsock device to renew");

@@ -1,10 +1,10 @@
 /**
- * Owns making a guest of what was saved, of itself or of another:
+ * Makes a guest from saved state, its own or another's:
  *
- *   directories → machine → virtiofsd, vsock → the devices that it knows → load → its vsock → forget what was saved → go on → agent
+ *     directories → machine → virtiofsd, vsock → the saved devices → load → its vsock → forget the saved state → resume → agent
  *
- * Until that is forgotten a failure leaves it as it was, to be tried again; from then on it is a guest as any other. What a snapshot has
- * is first put into the sandbox's own directory, by links, as if it had been saved there.
+ * Until the saved state is forgotten a failure leaves it as it was, for a retry; from then on it is a guest as any other. A snapshot's
+ * files are first linked into the sandbox's own directory, as if they had been saved there.
  */
 
 import { rm } from "node:fs/promises";
@@ -24,7 +24,7 @@ import { keepSaved, type RestoredAs, readSaved, removeMemory, type Saved } from 
 import { connectionOf, type Guest, guestOf, undoReporter } from "./start.ts";
 import { hostFor, RESTORE_STEPS, type StartParts } from "./steps.ts";
 
-/** A guest that is to be restored: what its machine is, is saved with it. */
+/** A guest that is to be restored: its machine is part of its saved state. */
 export type RestorePlan = Omit<StartPlan, "image">;
 
 /** `onSpent` is called when the guest is about to go on. When `signal` gives it up its processes are killed, whatever they are doing. Throws StepError; snapshot_incompatible. */
@@ -51,12 +51,12 @@ export async function restoreGuest(
     record: new RecordFile(plan.paths.processes, newRecord(plan.sandbox_id, "saved")),
     connection: connectionOf(host, plan, known, 0, restoredAs(saved.restored_as ?? "resumed")),
   };
-  // The steps wait for these processes and for nothing else, and undo what they can then no longer do.
+  // The steps wait for these processes and for nothing else; without them they fail, and are undone.
   const giveUp = () => void endProcesses(plan.paths).catch(() => {});
   signal.addEventListener("abort", giveUp, { once: true });
   try {
     const timings = await runSteps(RESTORE_STEPS, parts, undoReporter(host, plan.sandbox_id), signal);
-    // The guest runs: what cannot be removed now goes with it.
+    // The guest runs: files that cannot be removed now are removed with it.
     await tidy(plan.paths, saved.disk).catch((error: unknown) =>
       host.log.warn("former layers not removed", { sandbox_id: plan.sandbox_id, error: describeError(error) }),
     );
@@ -67,8 +67,8 @@ export async function restoreGuest(
 }
 
 /**
- * Puts what a snapshot has into a sandbox's directory, as if that had been saved itself: once this resolves it is what there is of the
- * sandbox. `id` names its disk, and was not used for one of its layers before. Throws snapshot_incompatible.
+ * Puts a snapshot's files into a sandbox's directory, as if they had been saved there: once this resolves they are the sandbox's state.
+ * `id` names its disk, and was not used for one of its layers before. Throws snapshot_incompatible.
  */
 export async function adoptSnapshot(
   { isolation }: Pick<GuestHost, "isolation">,
@@ -82,7 +82,7 @@ export async function adoptSnapshot(
   await makeGuestDirectories(paths, users);
   const layers = layersBelow(from.directory, saved.disk);
   const disk = layerOver(id);
-  // Under a name of its own: what was saved of the sandbox itself may still be there.
+  // Under a separate name: the sandbox's own saved memory may still be there.
   const memory = `memory-${id}`;
   try {
     await layOverSnapshot({ from, layers }, paths, id, users?.qemu.uid ?? 0);
@@ -97,13 +97,13 @@ export async function adoptSnapshot(
   }
 }
 
-/** What is removed once the guest has gone on over another disk. */
+/** Removes obsolete files once the guest runs over another disk. */
 async function tidy(paths: SavedPaths, disk: string): Promise<void> {
   await tidyLayers(paths.directory, disk);
   await removeMemory(paths);
 }
 
-/** What is said of a snapshot of which sandboxes can be made here. Throws snapshot_incompatible. */
+/** Saved state of a snapshot from which sandboxes can be made here. Throws snapshot_incompatible. */
 export async function requireRestorable(from: SavedPaths): Promise<Saved> {
   const saved = await readSaved(from);
   requireFits(saved);
@@ -114,7 +114,7 @@ export async function requireRestorable(from: SavedPaths): Promise<Saved> {
   });
 }
 
-/** What boots from a snapshot's disk. */
+/** Image that boots from a snapshot's disk. */
 export async function imageOfDisk(from: SavedPaths): Promise<GuestImage> {
   const saved = await readSaved(from);
   return { ...imageOf(saved, from), over: { from, layers: layersBelow(from.directory, saved.disk) } };

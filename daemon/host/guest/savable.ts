@@ -1,4 +1,4 @@
-/** Owns whether a guest can be saved, and how much disk that takes at most, by what is recorded of it. */
+/** Whether a guest can be saved, and the most disk space that takes, according to its record. */
 import { residentMemoryMib } from "../use.ts";
 import type { GuestRecord } from "./record.ts";
 
@@ -6,7 +6,7 @@ const MIB = 1024 ** 2;
 /** The devices' state, and the table of which pages are there. */
 const BESIDE_MEMORY_MIB = 16;
 
-/** Why a guest whose machine is not recorded cannot be saved. */
+/** Why a guest without a recorded machine cannot be saved. */
 export const OLDER = "it was started by an older roomd";
 
 /** Why it cannot be saved, whenever it is tried; null when it can. */
@@ -19,8 +19,8 @@ export function whyUnsavable({ machine, drive }: GuestRecord, hasDrive: boolean)
 }
 
 /**
- * Zero pages are not written, and what QEMU has besides the guest's memory is not either: so it is less as a rule. Of a guest that is
- * not there yet, all that it may have.
+ * Zero pages are not written, and neither is QEMU's other memory: so it is less as a rule. For a guest that does not exist yet, all memory
+ * that it may have.
  */
 export function savedBytes({ qemu }: Pick<GuestRecord, "qemu">, memoryMib: number): number {
   const used = qemu ? Math.min(residentMemoryMib(qemu.pid), memoryMib) : memoryMib;

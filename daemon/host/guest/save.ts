@@ -1,15 +1,15 @@
 /**
- * Owns saving a running guest to disk at one instant, memory and devices, and its disk as it is then.
+ * Saves a running guest to disk at one instant: memory and devices, and its disk as it is then.
  *
- *   to hibernate   hold its connection → let go of its vsock device → stop and save ⇒ written down as whole; it never goes on
- *   a snapshot     the same, then another layer on its disk → the guest goes on ⇒ written down as whole
- *   of its disk    its file system at rest → stop → another layer → the guest goes on ⇒ written down as whole
+ *     to hibernate   hold its connection → release its vsock device → pause and save ⇒ recorded as whole; it never resumes
+ *     a snapshot     the same, then another layer on its disk → resume ⇒ recorded as whole
+ *     of its disk    its file system quiesced → pause → another layer → resume ⇒ recorded as whole
  *
- * A vhost-user vsock device cannot be saved, so it is taken away first, and another comes when the guest goes on. The kernel's is saved
+ * A vhost-user vsock device cannot be saved, so it is unplugged first, and another is plugged when the guest resumes. The kernel's is saved
  * with the rest.
  *
- * Memory that was saved belongs to the disk as it is then, and a guest that goes on changes that. So what hibernates goes on only while
- * nothing is written down; and what a snapshot has is a layer that nobody writes to any more.
+ * Saved memory belongs to the disk as it is then, and a running guest changes the disk. So a hibernating guest may resume only while
+ * nothing is recorded; and a snapshot's disk is a layer that is never written any more.
  */
 
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
@@ -53,33 +53,35 @@ export interface SnapshotRequest {
   snapshot_id: SnapshotId;
   /** Memory, devices and disk; or the disk alone. */
   mode: "full" | "disk";
-  /** Where it is to lie; nothing is there. */
+  /** Target; nothing is there. */
   into: SavedPaths;
-  /** Awaited once it can be taken, before the guest stands still; what it throws leaves no snapshot. */
+  /** Awaited once the snapshot can be taken, before the guest is paused; if it throws there is no snapshot. */
   whenReady?(signal: AbortSignal): Promise<void>;
-  /** Of memory and disk: awaited once all of it is taken, before the guest goes on. What it throws, or the guest's end, leaves no snapshot. */
+  /**
+   * Of memory and disk: awaited once all of it is taken, before the guest resumes. If it throws, or the guest ends, there is no snapshot.
+   */
   whileStill?(signal: AbortSignal): Promise<void>;
 }
 
 const OLD_AGENT = "the agent in it is older than this roomd, and cannot become another sandbox";
 
-/** What a snapshot came to. */
+/** Result of a snapshot. */
 export interface SnapshotTaken {
   /** How long the guest stood still. */
   paused_ms: number;
-  /** What it takes on disk and its parent does not: memory, and the layer that was written to since. */
+  /** Disk usage that it does not share with its parent: memory, and the layer written since. */
   size_bytes: number;
 }
 
-/** Where another layer's name comes from, and how the guest went on. */
+/** Layers of the snapshot's disk, and the time that the guest was paused. */
 interface Cut {
   layers: string[];
   paused_ms: number;
 }
 
 /**
- * Resolves once the guest stands still and is whole on disk: it must not go on, and is to be ended. Throws when it goes on as before;
- * StrandedError when it does not. Nothing of its parts may be replaced meanwhile.
+ * Resolves once the guest is paused and whole on disk: it must not resume, and is to be ended. Throws if it resumed as before;
+ * StrandedError if it did not. None of its parts may be replaced in the meantime.
  */
 export async function saveGuest(parts: GuestParts, signal: AbortSignal): Promise<void> {
   const { paths } = parts.plan;
@@ -98,8 +100,8 @@ export async function saveGuest(parts: GuestParts, signal: AbortSignal): Promise
 }
 
 /**
- * Takes a snapshot; resolves once it is whole and the guest answers again. Throws when there is none, and the guest goes on as before;
- * StrandedError when it does not. Nothing of its parts may be replaced meanwhile.
+ * Takes a snapshot; resolves once it is whole and the guest answers again. Throws if there is no snapshot, and the guest resumed as before;
+ * StrandedError if it did not. None of its parts may be replaced in the meantime.
  */
 export async function snapshotGuest(
   parts: GuestParts,
@@ -117,14 +119,14 @@ export async function snapshotGuest(
   // The same call may have been cut off before.
   await rm(into.directory, { recursive: true, force: true });
   try {
-    // Before the guest stands still: this takes no process, and some time all the same.
+    // Before the guest is paused: this needs no process, but some time.
     await makeLayer(directory, base, next, top, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
     await mkdir(into.directory, { recursive: true, mode: 0o700 });
     await request.whenReady?.(signal);
     const cut = request.mode === "full" ? cutWithMemory : cutDisk;
     const { layers, paused_ms } = await cut(parts, machine, { ...request, top, next }, signal);
     const size_bytes = bytesOf(join(directory, top)) + bytesOf(into.memory);
-    // Also those that one which was cut off has left: others than their user read them from now on.
+    // Including layers that an aborted snapshot has left: from now on they are read by others than their user.
     for (const layer of layers) await freeze(join(directory, layer));
     await linkLayers(plan.paths, layers, into);
     await Promise.all(layers.map((layer) => synced(join(into.directory, layer))));
@@ -141,7 +143,7 @@ export async function snapshotGuest(
   }
 }
 
-/** Of a name that none has had: one that is there is written to. */
+/** A name never used before: an existing layer would be written to. */
 const nextLayer = () => layerOver(crypto.randomUUID().replaceAll("-", ""));
 
 /** Each costs QEMU a descriptor and memory, and every read a look. */
@@ -154,8 +156,8 @@ function requireFewLayers(directory: string, top: string): void {
 }
 
 /**
- * The same of a guest that hibernates, `uid` being its QEMU's user: what was saved of it is shared, and its disk gets another layer. Throws
- * when there is none; it hibernates as before.
+ * The same for a hibernated guest, `uid` being its QEMU's user: its saved state is shared, and its disk gets another layer. Throws if there
+ * is no snapshot; it stays hibernated as before.
  */
 export async function snapshotSaved(
   paths: SavedPaths,
@@ -173,7 +175,7 @@ export async function snapshotSaved(
     await mkdir(into.directory, { recursive: true, mode: 0o700 });
     await makeLayer(paths.directory, paths.base, next, top, uid);
     await keepSaved(paths, { ...saved, disk: next });
-    // From here on nobody writes to what was on top.
+    // From here on the former top layer is never written.
     const layers = layersBelow(paths.directory, top);
     for (const layer of layers) await freeze(join(paths.directory, layer));
     await freeze(join(paths.directory, memory));
@@ -223,7 +225,7 @@ async function cutDisk(
   const { connection, plan } = parts;
   const { directory } = plan.paths;
   await freezeDisk(await connection.link(HOLD_DEADLINE_MS, signal));
-  // Where something fails from here on it goes on by itself: its standstill has an end.
+  // If a step fails from here on, the guest's disk thaws automatically: its freeze has a time limit.
   await connection.hold(HOLD_DEADLINE_MS);
   const stoppedAt = monotonicMs();
   const laid = answering(parts, () => machine.pause()).then(() => machine.layDisk(join(directory, next)));
@@ -262,14 +264,14 @@ async function letGo(parts: GuestParts, signal: AbortSignal): Promise<void> {
 async function saveMemory(parts: GuestParts, machine: Machine, then: "goes on" | "ends"): Promise<number> {
   const { host, plan } = parts;
   const { memory } = plan.paths;
-  // What may be there is another's, by a link. QEMU may write into files that it finds, and make none.
+  // An existing file may be another's, by a link. QEMU may write into existing files, and create none.
   await rm(memory, { force: true });
   await writeFile(memory, "", { mode: 0o600, flag: "wx" });
   await ownFile(memory, host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? 0);
   using holes = then === "ends" ? null : holesOf(parts, machine);
   const stoppedAt = monotonicMs();
   try {
-    // What the drive's process knows is saved too.
+    // The state of the drive's process is saved too.
     await answering(parts, () => machine.save(memory, () => keepsSize(parts, holes?.note())));
   } finally {
     await keepsSize(parts, holes?.restore());
@@ -277,7 +279,7 @@ async function saveMemory(parts: GuestParts, machine: Machine, then: "goes on" |
   return stoppedAt;
 }
 
-/** What saving adds to the host's memory that the guest has is given back by these; null where it cannot be. */
+/** Frees the guest memory on the host that saving adds; null if that is not possible. */
 function holesOf(parts: GuestParts, machine: Machine): MemoryHoles | null {
   const { host, plan } = parts;
   try {
@@ -288,7 +290,7 @@ function holesOf(parts: GuestParts, machine: Machine): MemoryHoles | null {
   }
 }
 
-/** The guest is saved, and goes on, all the same where this fails. */
+/** The guest is saved, and resumes, even if this fails. */
 async function keepsSize(parts: GuestParts, work: Promise<void> | undefined): Promise<void> {
   await work?.catch((error: unknown) => sayLarger(parts, error));
 }
@@ -302,7 +304,10 @@ function isSavedWith({ endpoint }: GuestParts): boolean {
   return endpoint?.device.kind === "kernel";
 }
 
-/** The guest goes on, over another vsock device where it had lost its own; returns when its processors did. Throws StrandedError. */
+/**
+ * Resumes the guest, over another vsock device if it had lost its own; returns the time at which its processors resumed. Throws
+ * StrandedError.
+ */
 async function goOn(parts: GuestParts, machine: Machine, signal: AbortSignal): Promise<number> {
   const { plan, connection } = parts;
   try {
@@ -318,7 +323,7 @@ async function goOn(parts: GuestParts, machine: Machine, signal: AbortSignal): P
   }
 }
 
-/** QEMU asks the drive's process, held or not. */
+/** QEMU needs answers from the drive's process, held or not. */
 async function answering<T>({ host, share }: GuestParts, work: () => Promise<T>): Promise<T> {
   return await (share ? host.restraints.answering(share, work) : work());
 }
@@ -345,14 +350,14 @@ async function factsOf(
   };
 }
 
-/** What its machine is. Throws UnsavableError. */
+/** Its machine. Throws UnsavableError. */
 function machineFactsOf({ record }: GuestParts): SavedMachine {
   const { machine } = record.now;
   if (!machine) throw new UnsavableError(OLDER);
   return machine;
 }
 
-/** The same of one that others can be made of. Throws UnsavableError. */
+/** The same for a guest that can be copied. Throws UnsavableError. */
 function copiable(parts: GuestParts): SavedMachine {
   if (parts.connection.state.value.restores !== true) {
     throw new UnsavableError(OLD_AGENT);
@@ -360,7 +365,7 @@ function copiable(parts: GuestParts): SavedMachine {
   return savable(parts);
 }
 
-/** The same of one whose memory can be saved. Throws UnsavableError. */
+/** The same for a guest with memory that can be saved. Throws UnsavableError. */
 function savable(parts: GuestParts): SavedMachine {
   const why = whyUnsavable(parts.record.now, parts.share !== undefined);
   if (why !== null) throw new UnsavableError(why);

@@ -1,6 +1,6 @@
 /**
- * Owns what is said on disk of a guest that was saved: on what its memory has to be loaded, and by what host and agent know each
- * other. It is written last and forgotten first, so that what it says is there is whole: without it there is nothing to restore.
+ * Metadata of a saved guest, on disk: the host that its memory has to be loaded on, and the credentials by which host and agent recognize
+ * each other. It is written last and removed first, so that the state it describes is whole: without it there is nothing to restore.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
@@ -14,13 +14,13 @@ import { synced } from "../files/synced.ts";
 import { digestFile } from "../images/digest.ts";
 import { layersIn } from "../images/layers.ts";
 
-/** Raised when what was saved by older daemons cannot be restored any more. */
+/** Raised when state saved by older daemons can no longer be restored. */
 const FORMAT = 1;
 
 const saved = Type.Object({
   format: Type.Literal(FORMAT),
   qemu_version: Type.String(),
-  /** The host's, as processorOf tells it. */
+  /** The host's, as processorOf returns it. */
   processor: Type.String(),
   machine: Type.Object({
     hardware: Type.Object({
@@ -37,13 +37,13 @@ const saved = Type.Object({
   }),
   /** The layer of its disk that is on top. */
   disk: Type.String({ pattern: "^disk(-\\w+)?\\.qcow2$" }),
-  /** What its guest is told that it is, once it goes on; as it was where nothing is said. */
+  /** Kind of restore that its agent is notified of on resume; absent: it resumes as it was. */
   restored_as: Type.Optional(Type.Union([Type.Literal("rolled_back"), Type.Literal("forked")])),
-  /** The file of its memory; null of one whose disk alone was taken. */
+  /** The file of its memory; null if only its disk was saved. */
   memory: Type.Union([Type.String({ pattern: "^memory(-\\w+)?$" }), Type.Null()]),
-  /** The vsock device that was saved with the rest; null where one is plugged into what is restored. */
+  /** The vsock device that was saved with the rest; null if one is plugged on restore. */
   vsock: Type.Union([Type.Literal("kernel"), Type.Null()]),
-  /** Whether its agent can become another's, or what it was before. */
+  /** Whether its agent can become another sandbox's, or be rolled back. */
   restores: Type.Boolean(),
   known: Type.Object({
     secret: Type.Union([Type.String(), Type.Null()]),
@@ -58,7 +58,7 @@ type Place = Pick<SavedPaths, "directory" | "saved">;
 
 const MEMORY = /^memory(?:-\w+)?$/;
 
-/** Makes what was saved whole: from here on it is what there is of the guest. */
+/** Commits the saved state: from here on it is the state of the guest. */
 export async function keepSaved(paths: Place, facts: SavedFacts): Promise<void> {
   await faultPoint("hibernate.saved");
   const whole: Saved = { format: FORMAT, ...facts };
@@ -71,7 +71,7 @@ export async function keepSaved(paths: Place, facts: SavedFacts): Promise<void> 
   await faultPoint("hibernate.kept");
 }
 
-/** What was saved is of no use any more, or was never whole. Its memory goes later: that takes a while. */
+/** Invalidates saved state that is obsolete, or was never whole. Its memory is removed afterwards: that takes a while. */
 export async function forgetSaved(paths: Place): Promise<void> {
   if (isSaved(paths)) {
     await rm(paths.saved);
@@ -80,7 +80,7 @@ export async function forgetSaved(paths: Place): Promise<void> {
   await removeMemory(paths);
 }
 
-/** Removes all memory that was saved but what `kept` names. */
+/** Removes all saved memory except `kept`. */
 export async function removeMemory(
   { directory }: Pick<SavedPaths, "directory">,
   kept: string | null = null,
@@ -92,13 +92,13 @@ function memoryIn(directory: string): string[] {
   return unlessGone(() => readdirSync(directory).filter((name) => MEMORY.test(name)));
 }
 
-/** Bytes that a guest takes on disk: the layers of its disk, some of which a snapshot may share, and its memory where it was saved. */
+/** Bytes that a guest takes on disk: the layers of its disk, some of which a snapshot may share, and its saved memory. */
 export function diskUse({ directory }: Pick<SavedPaths, "directory">): number {
   const names = [...unlessGone(() => layersIn(directory)), ...memoryIn(directory)];
   return names.reduce((sum, name) => sum + bytesOf(join(directory, name)), 0);
 }
 
-/** Bytes that a file takes; 0 where there is none. */
+/** Bytes that a file takes; 0 if it does not exist. */
 export function bytesOf(file: string): number {
   return (statSync(file, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
 }
@@ -115,14 +115,14 @@ export function isSaved(paths: Place): boolean {
   return existsSync(paths.saved);
 }
 
-/** Throws where it is not there, or is of another form. */
+/** Throws if it is absent, or has another format. */
 export async function readSaved(paths: Place): Promise<Saved> {
   const value: unknown = JSON.parse(await readFile(paths.saved, "utf8"));
   if (!Value.Check(saved, value)) throw new Error("what was saved has a form that this roomd does not know");
   return value;
 }
 
-/** Over what a snapshot has itself: its memory, and the layer on top of its disk with what that lies over. */
+/** Over a snapshot's own content: its memory, and the top layer of its disk with the reference to its backing file. */
 export async function digestSaved(paths: Place): Promise<string> {
   const { disk, memory } = await readSaved(paths);
   const hash = createHash("sha256");

@@ -1,4 +1,4 @@
-/** Owns the processes behind a guest's drive: starting the one of the moment, and where it is plugged. */
+/** The processes behind a guest's drive: start of the current one, and the port that it is plugged into. */
 import { entryTo } from "../confine/index.ts";
 import { driveRootOf, ownedDirectory } from "../isolation/directories.ts";
 import type { KnownProcess } from "../process.ts";
@@ -11,18 +11,18 @@ export interface DrivePlace {
   turn: number;
   /** How many the guest has. */
   ports: number;
-  /** Whether the guest has mounted what is plugged there. */
+  /** Whether the guest has mounted the device that is plugged there. */
   mounted: boolean;
 }
 
-/** Whose drive is served: a guest's, or what stands in for one. */
+/** Owner of the served drive: a guest, or a stand-in. */
 export interface Served {
   plan: Pick<GuestPlan, "sandbox_id" | "paths" | "drive_directory" | "drive_limit_bytes">;
   host: GuestHost;
   share?: KnownProcess;
 }
 
-/** Starts virtiofsd for the guest's drive, if it has one; QEMU can connect then. `restores`: what it knew is loaded into it. */
+/** Starts virtiofsd for the guest's drive, if it has one; QEMU can connect then. `restores`: its saved state will be loaded into it. */
 export async function serveDrive(parts: Served, restores = false): Promise<void> {
   const { plan, host } = parts;
   const { paths, drive_directory, drive_limit_bytes } = plan;
@@ -38,11 +38,11 @@ export async function serveDrive(parts: Served, restores = false): Promise<void>
     enter: entryTo(host.confinement, plan.sandbox_id),
     restores,
   });
-  // Before the guest is there: what it may do else comes with the first look at the drive.
+  // Before the guest exists: any other mode is set by the first check of the drive.
   host.restraints.set(parts.share, "open", drive_limit_bytes);
 }
 
-/** By which the guest knows it: its kernel refuses a second device of one name. */
+/** Tag under which the guest sees it: its kernel refuses a second device of the same name. */
 export function driveTag(turn: number): string {
   return turn === 0 ? DRIVE_TAG : `${DRIVE_TAG}${turn}`;
 }

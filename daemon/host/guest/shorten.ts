@@ -1,13 +1,14 @@
 /**
- * Owns that the disk of a running guest does not come to lie over ever more layers: each snapshot adds one. Where there are many, all are
- * merged into the one on top, slowly and while no snapshot is taken, and the guest goes on.
+ * Limits the number of layers of a running guest's disk: each snapshot adds one. If there are many, all are merged into the top one, slowly
+ * and while no snapshot is taken, and the guest keeps running.
  *
- *   begin ──few layers──▶ nothing
- *     └──many──▶ quiet for a while ─▶ QEMU copies ─▶ those in between are closed in QEMU ─▶ removed
- *   end   cancels it: whoever saves the guest, adds a layer, or puts layers into its directory has it to himself until the next begin
+ *     begin ──few layers──▶ nothing
+ *       └──many──▶ quiet for a while ─▶ QEMU copies ─▶ those in between are closed in QEMU ─▶ removed
+ *     end   cancels it: a caller that saves the guest, adds a layer, or puts layers into its directory has exclusive access
+ *           until the next begin
  *
- * A daemon that is killed leaves a job to QEMU; the one that takes the guest over finds it by its name, or finds what it has left to
- * remove. Layers that snapshots have stay theirs.
+ * A daemon that is killed leaves a job to QEMU; the daemon that adopts the guest finds it by its name, or finds its leftovers to remove.
+ * Layers of snapshots stay theirs.
  */
 import { basename, join } from "node:path";
 import { sleep } from "../../core/clock.ts";
@@ -24,18 +25,18 @@ import type { GuestParts } from "./steps.ts";
 
 /** More layers than these are merged. */
 const MOST_LAYERS = 16;
-/** More than these at once and as fast as it goes: QEMU tells of each in every answer, which has a limit. */
+/** More than these are merged immediately and at full speed: QEMU lists each in every answer, which has a size limit. */
 const MANY_LAYERS = 64;
 const MIB = 1024 ** 2;
-/** A tenth of what a slow disk writes. */
+/** A tenth of a slow disk's write speed. */
 const SLOWLY = 8 * MIB;
-/** Since the last snapshot; doubled each time that one came in between, since what was copied by then was for nothing. */
+/** Since the last snapshot; doubled each time that a snapshot interrupts a merge, since the data copied by then is wasted. */
 const QUIET_MS = { first: 20_000, most: 3_600_000 } as const;
-/** After one that failed. */
+/** Backoff after a failure. */
 const AGAIN_MS = 600_000;
-/** Whoever wants the guest waits so long for one that cannot be put off. */
+/** Longest time that callers wait for a merge that cannot be postponed. */
 const PATIENCE_MS = 60_000;
-/** On the host's disk: what is copied is there twice for a while. */
+/** On the host's disk: copied data exists twice for a while. */
 const RESERVE_BYTES = 1024 * MIB;
 
 export class Shortener {
@@ -51,13 +52,13 @@ export class Shortener {
     this.#machine = machine;
   }
 
-  /** From now on layers are merged where they are many. */
+  /** From now on layers are merged if there are many. */
   begin(): void {
     if (this.#over.signal.aborted) this.#over = new AbortController();
     this.#work = this.#keepShort(this.#over.signal);
   }
 
-  /** Nothing is merged any more when this resolves, nor is anything removed, until the next `begin`. Throws when QEMU does not let go. */
+  /** When this resolves nothing is merged or removed any more, until the next `begin`. Throws if QEMU does not release the layers. */
   async end(): Promise<void> {
     if (this.#isUrgent) await within(this.#work, PATIENCE_MS, "the merging of layers").catch(() => {});
     this.leave();
@@ -65,12 +66,12 @@ export class Shortener {
     if (await cancelStream(this.#machine.qmp)) this.#quietMs = Math.min(this.#quietMs * 2, QUIET_MS.most);
   }
 
-  /** The guest ends, and its QEMU with it: nothing is begun any more. */
+  /** The guest ends, and its QEMU with it: no merge is started any more. */
   leave(): void {
     this.#over.abort();
   }
 
-  /** Resolves once layers are few, or it is given up. */
+  /** Resolves once layers are few, or on cancellation. */
   async #keepShort(signal: AbortSignal): Promise<void> {
     for (let isLong = true; isLong; ) {
       try {
@@ -84,7 +85,7 @@ export class Shortener {
     }
   }
 
-  /** False where there are few layers. */
+  /** False if there are few layers. */
   async #shorten(signal: AbortSignal): Promise<boolean> {
     const { qmp } = this.#machine;
     const { directory } = this.#parts.plan.paths;
@@ -109,7 +110,7 @@ export class Shortener {
     return true;
   }
 
-  /** Removes the layers that the disk does not lie over any more, and returns the others. First QEMU closes them: else they keep their space. */
+  /** Removes the layers that are no longer below the disk, and returns the others. First QEMU closes them: else they keep their space. */
   async #tidy(): Promise<string[]> {
     const { directory } = this.#parts.plan.paths;
     await closeLayers(this.#machine.qmp, await this.#machine.diskNode());
@@ -131,7 +132,7 @@ export class Shortener {
   }
 }
 
-/** When so many layers are merged, and how fast; null where they are few. Pure. */
+/** Delay and speed of merging this many layers; null if they are few. Pure. */
 export function paceOf(layers: number, quietMs: number): { wait_ms: number; bytes_per_second: number } | null {
   if (layers <= MOST_LAYERS) return null;
   if (layers <= MANY_LAYERS) return { wait_ms: quietMs, bytes_per_second: SLOWLY };

@@ -1,9 +1,9 @@
 /**
  * Pauses and resumes a guest. Its processors stop; its memory and its devices stay as they are.
  *
- *   hold its connection → stop the processors ⇒ standing still → go on → let its connection flow → set its clock
+ *     hold its connection → stop the processors ⇒ paused → resume → release its connection → set its clock
  *
- * A connection that was lost meanwhile, by a restart of the daemon, comes back over a new vsock device.
+ * A connection that was lost in the meantime, by a restart of the daemon, comes back over a new vsock device.
  */
 import { DeadlineError } from "../../core/published.ts";
 import { correctClock } from "../guest-link/clock.ts";
@@ -15,12 +15,12 @@ const HOLD_DEADLINE_MS = 10_000;
 /** As long as a running agent may be silent. */
 const AGENT_DEADLINE_MS = 30_000;
 
-/** QEMU said nothing: whether the guest stands still nobody knows. */
+/** QEMU did not answer: it is unknown whether the guest is paused. */
 export class StuckError extends Error {
   override name = "StuckError";
 }
 
-/** Stops the guest. Throws when it goes on as before, and StuckError when that is not sure. */
+/** Pauses the guest. Throws if it keeps running as before, and StuckError if that is not certain. */
 export async function pauseGuest({ connection, changeRun }: Guest): Promise<void> {
   await connection.hold(HOLD_DEADLINE_MS);
   try {
@@ -45,7 +45,7 @@ export async function regainGuest(guest: Guest, signal: AbortSignal): Promise<vo
   try {
     await correctClock(link);
   } catch {
-    // What was on its way when it stopped may have cost it its vsock device. A new connection comes with its clock set.
+    // Data on its way at the time of the pause may have cost it its vsock device. A new connection comes with its clock set.
     link.close("the guest does not answer after standby");
     await link.closed;
     await meetAgain(guest, signal);

@@ -1,11 +1,11 @@
 /**
- * Owns how a guest comes up:
+ * Start of a guest:
  *
- *   launch   directories → disk → machine → load (from a snapshot)
- *   join     devices → plug → resume → agent
+ *     launch   directories → disk → machine → load (from a snapshot)
+ *     join     devices → plug → resume → agent
  *
- * The first half may have been done ahead (pool.ts); a machine that ended while it waited is followed by a fresh one, and a
- * snapshot that does not load by a cold boot. Whatever fails, nothing is left behind but the logs.
+ * The first half may have been done ahead (pool.ts); a machine that ended while it waited is replaced by a fresh one, and a snapshot that
+ * does not load by a cold boot. After any failure nothing remains but the logs.
  */
 import type { Restored } from "../../../shared/agent-protocol/messages.ts";
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
@@ -33,7 +33,7 @@ import {
   stepsBesideDisk,
 } from "./steps.ts";
 
-/** What an ending QEMU takes to give back its memory. */
+/** Time that an exiting QEMU takes to free its memory. */
 const ENDING_MS = 500;
 
 /** A guest that is up. */
@@ -46,46 +46,49 @@ export interface Guest {
   boot: Record<string, number>;
   /** Resolves with how QEMU ended. */
   exited: Promise<string>;
-  /** Why it has ended, as far as QEMU or the host's kernel said. */
+  /** Why it has ended, as far as QEMU or the host's kernel reported it. */
   ending(): ReturnType<Machine["ending"]> | "out_of_memory";
-  /** What is amiss with it, until that is put right. */
+  /** Faults of the guest, until they are resolved. */
   health: Published<Health>;
-  /** What is recorded of it just now: whoever wants that of many need not read their files. */
+  /** Its current record, from memory: callers that need many records do not read files. */
   record(): GuestRecord;
-  /** Makes sure that the guest, which has just gone on, has a vsock device that works. Throws when it cannot have one. */
+  /** Gives a guest that was just resumed a working vsock device. Throws if it cannot have one. */
   ensureVsock(signal: AbortSignal): Promise<void>;
-  /** Lets the guest's processors stop, or go on, or finds out that they have: QEMU asks the drive's process then, held or not. */
+  /**
+   * Pauses or resumes the guest's processors, or detects that this has happened: QEMU then needs answers from the drive's process, held or
+   * not.
+   */
   changeRun(change: (machine: Machine) => Promise<void>): Promise<void>;
   /**
-   * Saves the guest to its directory (save.ts): it stands still then, must not go on, and is to be left. Throws when it goes on as
-   * before; StrandedError when it does not.
+   * Saves the guest to its directory (save.ts): then it is paused, must not resume, and `leave` is to be called. Throws if it resumed as
+   * before; StrandedError if it did not.
    */
   save(signal: AbortSignal): Promise<void>;
-  /** What merges its layers: not while others are put into its directory. */
+  /** Merges its layers: not while others are put into its directory. */
   shortener: Pick<Shortener, "begin" | "end">;
-  /** Takes a snapshot of the guest, which goes on (save.ts). Throws StrandedError when it does not. */
+  /** Takes a snapshot of the guest, which then resumes (save.ts). Throws StrandedError if it does not. */
   snapshot(request: SnapshotRequest, signal: AbortSignal): Promise<SnapshotTaken>;
-  /** Ends the guest and frees all it had but its logs, its disk, and what was saved of it. Throws when something of it is left. */
+  /** Ends the guest and frees everything except its logs, its disk, and its saved state. Throws if something remains. */
   leave(): Promise<void>;
-  /** Ends the guest and frees all it had but its logs. Throws when something of it is left; again tries again. */
+  /** Ends the guest and frees everything except its logs. Throws if something remains; can be retried. */
   end(): Promise<void>;
 }
 
 /** Its process runs, and this is how it comes up. */
 export type OnStarted = (mode: Guest["start_mode"]) => void;
 
-/** A machine that is launched and paused, ready to become somebody's guest. */
+/** A launched, paused machine, ready to be assigned to a sandbox. */
 export interface Launched {
   parts: LaunchParts & { machine: Machine };
   mode: Exclude<LaunchMode, "saved">;
   timings: Record<string, number>;
-  /** Ends it and frees all it had. Throws when something of it is left; again tries again. */
+  /** Ends it and frees everything. Throws if something remains; can be retried. */
   end(): Promise<void>;
 }
 
 /**
- * Launches a machine, unless `signal` gives it up. Until `awaited` is given, if it is named, nobody waits for it, and it comes after
- * sandboxes on the processors. Throws StepError.
+ * Launches a machine, unless `signal` cancels it. If `awaited` is given, no caller waits for the machine until that is aborted, and it has
+ * lower CPU priority than sandboxes. Throws StepError.
  */
 export async function launchGuest(
   host: GuestHost,
@@ -103,8 +106,8 @@ export async function launchGuest(
 }
 
 /**
- * Starts a guest, from `warm` when that is launched. `onStarted` is called once its process runs. When `signal` gives the
- * start up, the guest's processes are killed, whatever they are doing. Throws; what is left then is in StepError.not_undone.
+ * Starts a guest, from `warm` if that is launched. `onStarted` is called once its process runs. When `signal` cancels the start, the
+ * guest's processes are killed, whatever they are doing. Throws; leftovers are in StepError.not_undone.
  */
 export async function startGuest(
   host: GuestHost,
@@ -113,11 +116,11 @@ export async function startGuest(
   onStarted: OnStarted,
   signal: AbortSignal,
 ): Promise<Guest> {
-  // The steps wait for these processes and for nothing else, and undo what they can then no longer do.
+  // The steps wait for these processes and for nothing else; without them they fail, and are undone.
   const giveUp = () => void endProcesses(plan.paths).catch(() => {});
   signal.addEventListener("abort", giveUp, { once: true });
   try {
-    // One that could not be launched is as if there were none.
+    // A machine that could not be launched counts as absent.
     const ready = await warm?.catch(() => null);
     const guest = ready ? await joinWarm(host, plan, ready, onStarted, signal) : null;
     return guest ?? (await startFresh(host, plan, onStarted, signal));
@@ -136,7 +139,7 @@ async function startFresh(host: GuestHost, plan: StartPlan, onStarted: OnStarted
   }
 }
 
-/** A guest made of the machine that waited; null when that had ended by itself. */
+/** A guest made of the warm machine; null if that had ended on its own. */
 async function joinWarm(
   host: GuestHost,
   plan: StartPlan,
@@ -161,7 +164,7 @@ async function joinWarm(
 }
 
 async function launchBestWay(host: GuestHost, plan: StartPlan, signal: AbortSignal): Promise<Launched> {
-  // Linux 6.12 takes no further processor while it runs on QEMU without KVM: what has others was saved with them.
+  // Linux 6.12 accepts no further processor at run time on QEMU without KVM: a snapshot has the number that it was saved with.
   const { snapshot_memory, snapshot_vcpus } = plan.image;
   if (snapshot_memory === null || plan.vcpu_count !== snapshot_vcpus)
     return await launchGuest(host, plan, "cold", { signal });
@@ -211,7 +214,7 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
     await keeper.end();
     await undoAll<GuestParts>(steps as readonly Step<GuestParts>[], parts);
   };
-  /** Nobody else does anything to its parts or its layers meanwhile. One that is stranded ends. */
+  /** Exclusive access to its parts and its layers. A stranded guest ends. */
   const alone = async <T>(work: () => Promise<T>, afterwards: "stays" | "goes on"): Promise<T> => {
     await keeper.end();
     const goOn = () => {

@@ -1,4 +1,4 @@
-/** Owns the steps by which a guest comes up, each with its undo. start.ts puts them in order. */
+/** The steps of a guest's start, each with its undo. start.ts puts them in order. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startTimer } from "../../core/clock.ts";
@@ -26,28 +26,28 @@ import { removeDisk } from "./remains.ts";
 import { forgetSaved } from "./saved.ts";
 import { serveDrive } from "./serve-drive.ts";
 
-/** Where a session could not be ranked: the kernel takes that ten times a second from who has few rights. */
+/** Retry delay if a session could not be ranked: the kernel accepts that ten times a second from processes with few rights. */
 const RANK_AGAIN_MS = 250;
 
 interface MachineParts {
   host: GuestHost;
-  /** The layer of its disk that it writes to; the first one where nothing is said. */
+  /** The layer of its disk that it writes to; absent: the first one. */
   disk?: string;
-  /** All that a later daemon needs; what is beside it are sockets and children of this one. */
+  /** All that a later daemon needs; the rest are sockets and children of this one. */
   record: RecordFile;
   machine?: Machine;
   /** Those of its processes together, once it has one. */
   limits?: Limits;
-  /** While nobody waits for it, others come first; serving where nothing is said. */
+  /** While no caller waits for it, others have priority; absent: serving. */
   rank?: Rank;
 }
 
-/** What a launched machine consists of. */
+/** Parts of a launched machine. */
 export interface LaunchParts extends MachineParts {
   plan: LaunchPlan;
 }
 
-/** What a whole guest consists of. */
+/** Parts of a whole guest. */
 export interface GuestParts extends MachineParts {
   plan: GuestPlan;
   connection: GuestConnection;
@@ -63,9 +63,9 @@ export interface StartParts extends GuestParts {
   plan: StartPlan;
   /** Once its devices are recorded. */
   served?: Recorded<"served">;
-  /** What is loaded: whether it knows its vsock device, and of which QEMU it is. */
+  /** Saved state to load: whether its vsock device is part of it, and the version of its QEMU. */
   saved?: { vsock: boolean; qemu_version: string };
-  /** Hears that the guest is about to go on, and what was saved of it is gone. */
+  /** Called when the guest is about to resume, and its saved state is gone. */
   onSpent?(): void;
 }
 
@@ -111,7 +111,7 @@ const machine: Step<LaunchParts> = {
   run: async (parts) => {
     const { plan, host, record } = parts;
     const { paths, image } = plan;
-    // Its QEMU may not enter where a snapshot lies.
+    // Its QEMU may not enter a snapshot's directory.
     const { kernel, initramfs } = image.over ? baseIn(paths.base) : image;
     const uuid = crypto.randomUUID();
     const { rank = "serving" } = parts;
@@ -144,7 +144,7 @@ const machine: Step<LaunchParts> = {
         rank,
       },
     );
-    // Somebody may have come meanwhile.
+    // A caller may have come in the meantime.
     await keepLimits(parts);
     await rm(paths.kernel_head, { force: true });
   },
@@ -155,7 +155,7 @@ const machine: Step<LaunchParts> = {
   },
 };
 
-/** Its own directories, and those of the template that it starts from. Where that lies on another disk, its base are links. */
+/** Its own directories, and those of the template that it starts from. If that is on another disk, its base consists of links. */
 async function rootOf({ paths, image }: LaunchPlan): Promise<MachineSpec["root"]> {
   const { kernel, initramfs, snapshot_memory } = image;
   const files = [...(image.over ? [] : [kernel, initramfs]), ...(snapshot_memory === null ? [] : [snapshot_memory])];
@@ -168,7 +168,7 @@ async function rootOf({ paths, image }: LaunchPlan): Promise<MachineSpec["root"]
   };
 }
 
-/** What QEMU uses, and by which it is found again, stays as long as it does. */
+/** Files that QEMU uses, and by which it is found again, stay as long as it runs. */
 function requireEnded({ record }: LaunchParts): void {
   const { qemu } = record.now;
   if (qemu && isAlive(qemu)) throw new Error("its QEMU has not ended");
@@ -180,7 +180,7 @@ const load: Step<LaunchParts> = {
   undo: async () => {},
 };
 
-/** A machine that is ready to go, and belongs to nobody yet. */
+/** A machine that is ready to resume, and not assigned to a sandbox yet. */
 export function launchSteps(mode: Exclude<LaunchMode, "saved">): Step<LaunchParts>[] {
   return [directories, disk, machine, ...(mode === "snapshot" ? [load] : [])];
 }
@@ -189,7 +189,7 @@ function savedMachineOf({ hardware, append, agent_generation }: LaunchPlan["imag
   return { hardware, append, agent_generation };
 }
 
-/** Two processes that know nothing of each other start side by side; meanwhile the limits become those of this guest. */
+/** Two independent processes start in parallel; at the same time the limits become those of this guest. */
 const devices: Step<StartParts> = {
   name: "devices",
   run: async (parts) => {
@@ -215,7 +215,7 @@ const devices: Step<StartParts> = {
   },
 };
 
-/** Devices come after the load and before the guest goes on: earlier it would never see them. */
+/** Devices are plugged after the load and before the resume: earlier the guest would never see them. */
 const plug: Step<StartParts> = {
   name: "plug",
   run: async ({ machine, endpoint, share, served, plan }) => {
@@ -227,7 +227,7 @@ const plug: Step<StartParts> = {
   undo: async () => {},
 };
 
-/** What is saved knows these devices: they must be there before that is loaded, and where they were. */
+/** The saved state includes these devices: they must be plugged before it is loaded, into the same ports. */
 const knownDevices: Step<StartParts> = {
   name: "drive",
   run: async ({ machine, endpoint, share, served, plan, saved }) => {
@@ -239,7 +239,7 @@ const knownDevices: Step<StartParts> = {
   undo: async () => {},
 };
 
-/** A QEMU loads what its elders have saved, and not the other way round. Throws snapshot_incompatible. */
+/** A QEMU loads the saved state of older versions, not of newer ones. Throws snapshot_incompatible. */
 export function requireAsNew(here: string, saved: string): void {
   const [one, other] = [here, saved].map((version) => version.split(".").slice(0, 2).map(Number));
   const [[major = 0, minor = 0] = [], [savedMajor = 0, savedMinor = 0] = []] = [one, other];
@@ -250,7 +250,7 @@ export function requireAsNew(here: string, saved: string): void {
   });
 }
 
-/** One that was not saved comes anew. */
+/** A device that was not saved is plugged as a new one. */
 const vsock: Step<StartParts> = {
   name: "vsock",
   run: async ({ machine, endpoint, served, saved }) => {
@@ -260,7 +260,7 @@ const vsock: Step<StartParts> = {
   undo: async () => {},
 };
 
-/** From here on the guest changes its disk, and what was saved of its memory fits it no more. */
+/** From here on the guest changes its disk, and its saved memory no longer matches that. */
 const spend: Step<StartParts> = {
   name: "spend",
   run: async ({ plan, onSpent }) => {
@@ -291,10 +291,10 @@ const agent: Step<StartParts> = {
   undo: async () => {},
 };
 
-/** Makes a launched machine somebody's. */
+/** Assigns a launched machine to a sandbox. */
 export const JOIN_STEPS: Step<StartParts>[] = [devices, plug, resume, agent];
 
-/** Makes a guest of what was saved of it, whose disk is there and stays whatever fails. */
+/** Makes a guest from its saved state; its disk exists and stays after any failure. */
 export const RESTORE_STEPS: Step<StartParts>[] = [
   directories,
   machine,
@@ -343,7 +343,7 @@ export function vsockAddress(
   };
 }
 
-/** Somebody waits for it now: nobody comes before it any more. What cannot be done just now is done when it joins. */
+/** A caller waits for it now: it gets full priority. If that fails now it is done when it joins. */
 export async function bringForward(parts: LaunchParts): Promise<void> {
   parts.rank = "serving";
   if (parts.record.now.qemu) await keepLimits(parts).catch(() => {});
@@ -358,7 +358,7 @@ async function keepLimits(parts: LaunchParts | StartParts): Promise<void> {
   if (host.confinement.kind !== "none") await host.confinement.limit(plan.sandbox_id, limits);
   else if (!qemu) return;
   else if (!rankSession(qemu.pid, rank)) {
-    // No start fails for it, and none is left behind others for ever.
+    // No start fails because of it, and no guest keeps a low priority forever.
     if (isAlive(qemu)) startTimer(() => void keepLimits(parts), RANK_AGAIN_MS).unref();
     return;
   }

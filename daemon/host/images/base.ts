@@ -1,9 +1,9 @@
 /**
- * Owns what a sandbox has of its template: the files themselves under names of its own, by hard links, which cost no space. So it
- * can be started again from its disk, or from memory that was saved, when the template has been built anew or is gone.
+ * A sandbox's links to its template: the files themselves under the sandbox's own names, as hard links, which cost no space. So it can be
+ * started again from its disk, or from saved memory, after the template has been rebuilt or removed.
  *
- *   <sandbox> ─ disk-….qcow2 ── over ──▶ base/disk.qcow2 ── over ──▶ base/root.qcow2
- *             └ base ─ vmlinuz, initramfs.img, empty.qcow2
+ *     <sandbox> ─ disk-….qcow2 ── over ──▶ base/disk.qcow2 ── over ──▶ base/root.qcow2
+ *               └ base ─ vmlinuz, initramfs.img, empty.qcow2
  */
 import { link, symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,17 +12,17 @@ import { errnoOf } from "../../core/service-error.ts";
 import { crossedDirectory } from "../isolation/directories.ts";
 import { setBacking } from "./overlay.ts";
 
-/** The files of a template by what they are; `disk` is null where its snapshot may not be used. */
+/** The files of a template by role; `disk` is null if its snapshot may not be used. */
 export interface BaseFiles {
   kernel: string;
   initramfs: string;
   root: string;
   disk: string | null;
-  /** A disk over the one or the other that nobody has written to. */
+  /** An unwritten disk over the one or the other. */
   empty: string;
 }
 
-/** `root` is what the disk of a template says that it lies over. */
+/** `root` is the backing file that a template's disk names. */
 const NAMES: Record<keyof BaseFiles, string> = {
   kernel: "vmlinuz",
   initramfs: "initramfs.img",
@@ -37,7 +37,7 @@ export function baseIn(directory: string): BaseFiles & { disk: string } {
   return { kernel: at("kernel"), initramfs: at("initramfs"), root: at("root"), disk: at("disk"), empty: at("empty") };
 }
 
-/** Again does what is missing. Where a template lies on another disk than sandboxes do, they depend on it for as long as they are. */
+/** A repeated call links missing files. If a template is on another disk than sandboxes, they depend on it as long as they exist. */
 export async function linkBase(files: BaseFiles, directory: string): Promise<void> {
   crossedDirectory(directory);
   for (const [role, file] of Object.entries(files) as [keyof BaseFiles, string | null][]) {
@@ -45,7 +45,7 @@ export async function linkBase(files: BaseFiles, directory: string): Promise<voi
     const own = join(directory, NAMES[role]);
     await link(file, own).catch(async (error: unknown) => {
       const code = errnoOf(error);
-      // One that booted by itself has no disk of the snapshot's.
+      // A sandbox that booted cold has no disk of the snapshot.
       if (code === "EEXIST" || (code === "ENOENT" && role === "disk")) return;
       if (code !== "EXDEV") throw error;
       await symlink(file, own);
@@ -53,7 +53,7 @@ export async function linkBase(files: BaseFiles, directory: string): Promise<voi
   }
 }
 
-/** Says of a sandbox's new disk that it lies over its own link to the template's. */
+/** Sets the sandbox's own link to the template's disk as the backing file of its new disk. */
 export function layOver(overlay: string, which: "disk" | "root"): void {
   setBacking(overlay, `${BASE}/${NAMES[which]}`);
 }

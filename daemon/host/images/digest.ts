@@ -1,6 +1,6 @@
 /**
- * Owns the digest of large sparse files: SHA-256 over the blocks that are not all zero, each with its position.
- * Holes cost nothing to read, and a copy that fills them with zeros has the same digest.
+ * Digest of large sparse files: SHA-256 over the blocks that are not all zero, each with its position. Holes cost nothing to read, and a
+ * copy that fills them with zeros has the same digest.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { nextData } from "../files/libc.ts";
@@ -29,7 +29,7 @@ export async function digestFile(path: string): Promise<string> {
   }
 }
 
-/** Position of the block with the next data at or after `from`; the end or beyond it when there is none. */
+/** Position of the block with the next data at or after `from`; the end or later if there is no data. */
 function nextBlock(file: FileHandle, from: number): number {
   const data = nextData(file.fd, from);
   return Math.max(from, data - (data % BLOCK_BYTES));

@@ -1,9 +1,9 @@
 /**
- * Owns the layers of a sandbox's disk. Each is a file that lies over another of the same directory, down to the sandbox's link to its
- * template's; the one on top is written to, those below never change. A directory that shares some of them, of a snapshot or of a
- * sandbox that began with one, has links to them under the same names: they are there for as long as anybody has them.
+ * Layers of a sandbox's disk. Each is a file with another of the same directory as its backing file, down to the sandbox's link to its
+ * template's; the top one is written to, those below never change. A directory that shares some of them, of a snapshot or of a sandbox that
+ * started from one, has hard links to them under the same names: they exist as long as one directory has them.
  *
- *   <sandbox> ─ disk-snap_2.qcow2 ── over ──▶ disk-snap_1.qcow2 ── over ──▶ disk-sbx_1.qcow2 ── over ──▶ base/…
+ *     <sandbox> ─ disk-snap_2.qcow2 ── over ──▶ disk-snap_1.qcow2 ── over ──▶ disk-sbx_1.qcow2 ── over ──▶ base/…
  */
 import { readdirSync } from "node:fs";
 import { chmod, chown, link, rm, stat } from "node:fs/promises";
@@ -14,17 +14,17 @@ import { ownFile } from "../isolation/directories.ts";
 import { baseIn, linkBase } from "./base.ts";
 import { backingOf, copyOverlay, setBacking } from "./overlay.ts";
 
-/** A disk that nobody writes to any more: whoever may enter a directory that has it may read it. */
+/** Mode of a disk that is never written any more: every process that may enter a directory with it may read it. */
 const FROZEN = 0o444;
 /** Sandboxes of older daemons have one without an id. */
 const LAYER = /^disk(?:-\w+)?\.qcow2$/;
 
-/** The layer that `id` is the first to write to, or of which it is what lies below. */
+/** The layer that `id` is the first to write to, or the layer directly above `id`'s. */
 export function layerOver(id: string): string {
   return `disk-${id}.qcow2`;
 }
 
-/** The layers from the one on top down to the last above the base. Throws where one is missing, or names itself. */
+/** The layers from the top one down to the last above the base. Throws if a layer is missing, or names itself. */
 export function layersBelow(directory: string, top: string): string[] {
   const layers: string[] = [];
   for (let name: string | null = top; name !== null && LAYER.test(name); name = backingOf(join(directory, name))) {
@@ -54,7 +54,7 @@ interface Place {
   base: string;
 }
 
-/** Links to a disk's layers, and to its base, in another directory. Again does what is missing. */
+/** Links to a disk's layers, and to its base, in another directory. A repeated call links missing ones. */
 export async function linkLayers(from: Place, layers: readonly string[], to: Place): Promise<void> {
   await linkBase(baseIn(from.base), to.base);
   for (const name of layers) await linkTo(join(from.directory, name), join(to.directory, name));
@@ -76,13 +76,13 @@ export async function layOverSnapshot(
   return name;
 }
 
-/** Nobody writes to it any more. */
+/** Makes a layer read-only. */
 export async function freeze(path: string): Promise<void> {
   if (process.geteuid?.() === 0) await chown(path, 0, 0);
   await chmod(path, FROZEN);
 }
 
-/** Again is nothing. Throws EEXIST where something else has the name. */
+/** Idempotent. Throws EEXIST if another file has the name. */
 export async function linkTo(file: string, name: string): Promise<void> {
   try {
     await link(file, name);
@@ -96,7 +96,7 @@ async function isSame(file: string, other: string): Promise<boolean> {
   return one.dev === two.dev && one.ino === two.ino;
 }
 
-/** Removes the layers that the one on top does not lie over. */
+/** Removes the layers that are not below the top one. */
 export async function tidyLayers(directory: string, top: string): Promise<void> {
   const needed = layersBelow(directory, top);
   for (const name of layersIn(directory)) if (!needed.includes(name)) await rm(join(directory, name));

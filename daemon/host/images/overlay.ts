@@ -1,4 +1,4 @@
-/** Owns the disk of a sandbox: an empty qcow2 overlay over its template's disk, so that no guest writes into another. */
+/** The disk of a sandbox: an empty qcow2 overlay over its template's disk, so that no guest writes into another's. */
 
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
 import { copyFile, rm, writeFile } from "node:fs/promises";
@@ -9,22 +9,25 @@ import { runProgram } from "../process.ts";
 
 const DEADLINE_MS = 60_000;
 const CONVERT_DEADLINE_MS = 10 * DEADLINE_MS;
-/** What its file begins with. */
+/** Magic number of its file. */
 const QCOW2 = "QFI\u00fb";
-/** Where its header has what: where the name of what it lies over stands, and how long that is; the size; and the last byte of the features that a reader must know, with the bit of another file for data. */
+/**
+ * Offsets in its header: position and length of the backing file's name; the size; and the last byte of the features that a reader must
+ * know, with the bit of an external data file.
+ */
 const BACKING_AT = 8;
 const BACKING_BYTES_AT = 16;
 const SIZE_AT = 24;
 const LAST_FEATURES_AT = 79;
 const DATA_FILE = 4;
-/** The smallest cluster that there may be has 512 bytes, ours the usual 64 KiB: nothing else begins before. */
+/** The smallest possible cluster has 512 bytes, ours the usual 64 KiB: no other content starts before. */
 const MOST_HEADER_BYTES = 65_536;
 /** docs/interop/qcow2.rst of QEMU. */
 const MOST_BACKING_BYTES = 1023;
 
 /**
- * Makes an empty overlay over `backing`, once per template; sandboxes copy it, which needs no process.
- * `backing` is written into the file as it is given: a relative one is relative to where the copies lie.
+ * Makes an empty overlay over `backing`, once per template; sandboxes copy it, which needs no process. `backing` is written into the file
+ * as given: a relative path is relative to the directory of the copies.
  */
 export async function makeOverlay(qemuImg: string, overlay: string, backing: string, sizeBytes: number): Promise<void> {
   await runProgram(
@@ -40,11 +43,11 @@ export async function makeDisk(qemuImg: string, disk: string, sizeBytes: number)
 
 /** A sandbox's own overlay: a copy of the template's empty one. */
 export async function copyOverlay(empty: string, overlay: string): Promise<void> {
-  // Never over one that is there: a guest may be writing to it.
+  // Never over an existing file: a guest may be writing to it.
   await copyFile(empty, overlay, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
 }
 
-/** Says that a disk which nobody has open lies over another file, relative to where it lies itself. Throws where there is no room for that. */
+/** Sets the backing file of a disk that is not open, relative to the disk's directory. Throws if the header has no room for it. */
 export function setBacking(disk: string, backing: string): void {
   const header = headerOf(disk);
   const at = Number(header.readBigUInt64BE(BACKING_AT));
@@ -61,7 +64,7 @@ export function setBacking(disk: string, backing: string): void {
   }
 }
 
-/** What a disk says that it lies over, relative to where it lies itself; null where that is nothing. Throws where there is no disk. */
+/** The backing file recorded in the header, relative to the disk's directory; null if it has none. Throws if the disk is absent. */
 export function backingOf(disk: string): string | null {
   const header = headerOf(disk);
   const at = Number(header.readBigUInt64BE(BACKING_AT));
@@ -95,7 +98,7 @@ export interface GuestRoot {
 const METADATA_SHARE = 1 / 64;
 const METADATA_BYTES = 16 * 1024 ** 2;
 
-/** Converts a root image to a qcow2 file without holes. A backing file is not looked up in the image: a QEMU may have written that. */
+/** Converts a root image to a qcow2 file without holes. The backing file is not read from the image: a QEMU may have written that. */
 export async function convertRoot(qemuImg: string, from: MadeRoot, qcow2: string): Promise<void> {
   const file = (filename: string) => ({ driver: "file", filename });
   if (from.format === "raw") {
@@ -127,12 +130,12 @@ function convertArgv(qemuImg: string, source: object, qcow2: string): string[] {
   return [qemuImg, "convert", "-O", "qcow2", `json:${JSON.stringify(source)}`, qcow2];
 }
 
-/** The virtual size of a disk (qcow2), in bytes. Throws where there is none. */
+/** The virtual size of a disk (qcow2), in bytes. Throws if the disk is absent. */
 export function diskBytes(path: string): number {
   return Number(headerOf(path).readBigUInt64BE(SIZE_AT));
 }
 
-/** What a disk (qcow2) may grow to, in MiB. Throws where there is none. */
+/** The size to which a disk (qcow2) may grow, in MiB. Throws if the disk is absent. */
 export function diskMib(path: string): number {
   return Math.ceil(diskBytes(path) / 1024 ** 2);
 }
@@ -145,7 +148,7 @@ function requireAlone(path: string, sizeBytes: number): void {
   if (size !== sizeBytes) throw new Error(`${path} has a size of ${size} bytes instead of ${sizeBytes}`);
 }
 
-/** The first fields of the header (docs/interop/qcow2.rst of QEMU). Throws where there is none. */
+/** The first fields of the header (docs/interop/qcow2.rst of QEMU). Throws if the header is absent. */
 function headerOf(path: string): Buffer {
   const header = Buffer.alloc(80);
   const file = openSync(path, "r");

@@ -1,29 +1,29 @@
-/** Owns the command lines by which a process gives up what it does not need. Each program replaces the one before: the pid stays. */
+/** Command lines by which a process drops unneeded privileges. Each program replaces the previous one: the pid stays. */
 import type { Identity } from "./ids.ts";
 import type { OwnRoot } from "./root.ts";
 
 /**
- * In a network of its own, in which there is nothing. Made while still root, so that no user namespace is needed. What it talks to
- * are sockets with a path, which belong to no network. A vhost-vsock device (since Linux 7.0 too) has the network of who opens it,
- * and that is the daemon.
+ * In a separate, empty network namespace. Made while still root, so that no user namespace is needed. The process communicates over sockets
+ * with a path, which belong to no network. A vhost-vsock device (since Linux 7.0 too) has the network of the process that opens it, and
+ * that is the daemon.
  */
 export function withoutNetwork(argv: readonly string[]): string[] {
   return ["unshare", "--net", ...argv];
 }
 
 /**
- * Mounts a table, changes to the root that it makes, and takes the former one away. util-linux does each; the program at the end is
- * looked up in the new root.
+ * Mounts a table, changes to the root that it makes, and unmounts the former one. util-linux does each; the program at the end is looked up
+ * in the new root.
  */
 const CHANGE_ROOT =
   'mount --all --fstab "$1" && cd "$2" && pivot_root . old && cd / && umount --lazy old proc && shift 2 && exec "$@"';
 
-/** As a user that may do nothing but what its files allow, now and later, and that has no network. */
+/** As a user with no rights but those of its files, now and later, and without a network. */
 export function asUser(identity: Identity, argv: readonly string[]): string[] {
   return withoutNetwork(asNetworkUser(identity, argv));
 }
 
-/** As asUser, and with a root file system of its own (root.ts). */
+/** As asUser, and with a separate root file system (root.ts). */
 export function asUserWithin({ directory, table }: OwnRoot, identity: Identity, argv: readonly string[]): string[] {
   const own = asNetworkUser(identity, argv);
   return ["unshare", "--net", "--mount", "sh", "-c", CHANGE_ROOT, "sh", table, directory, ...own];
@@ -47,7 +47,7 @@ export function asHelper(user: Identity | null, mostFileBytes: number, argv: rea
   return user ? asNetworkUser(user, bounded) : bounded;
 }
 
-/** In a process namespace of its own, whose other processes the kernel ends with it. */
+/** In a separate process namespace; the kernel ends its other processes with it. */
 export function withoutSurvivors(argv: readonly string[]): string[] {
   return ["unshare", "--pid", "--fork", "--kill-child", ...argv];
 }
@@ -58,19 +58,19 @@ export function atWord(argv: readonly string[]): string[] {
 }
 
 /**
- * As root of a user namespace, which is nobody on the host. The line that it waits for says that the namespace has its ids. Made
- * while still root, since hosts may forbid it to others.
+ * As root of a user namespace, which is an unprivileged user on the host. The line that it waits for means that the namespace has its ids.
+ * Made while still root, since hosts may forbid it to other users.
  */
 export function asNamespaceRoot(argv: readonly string[]): string[] {
   const become = ["setpriv", "--reuid=0", "--regid=0", "--clear-groups", "--no-new-privs", ...argv];
   return ["unshare", "--user", "--keep-caps", ...atWord(become)];
 }
 
-/** What virtiofsd needs for files of several users, and to shut itself in. */
+/** Capabilities that virtiofsd needs for files of several users, and to sandbox itself. */
 const FILE_CAPABILITIES = ["chown", "dac_override", "fowner", "fsetid", "setgid", "setuid", "mknod", "setfcap"];
 const START_CAPABILITIES = ["setpcap", "sys_admin"];
 
-/** As root with a few capabilities, where there are no user namespaces. */
+/** As root with a few capabilities, on hosts without user namespaces. */
 export function asBoundRoot(argv: readonly string[]): string[] {
   const kept = [...FILE_CAPABILITIES, ...START_CAPABILITIES].map((name) => `+${name}`);
   return ["setpriv", "--no-new-privs", "--inh-caps=-all", `--bounding-set=-all,${kept.join(",")}`, ...argv];

@@ -1,12 +1,12 @@
 /**
- * Owns who may enter the directories of guests. Those above are crossed by every process and listed by none:
+ * Access rights of the directories of guests. Their parents are crossed by every process and listed by none:
  *
- *   data_dir 711 ─ sandboxes 711 ─ <sandbox> 710 root:qemu ─ disk.qcow2 600 qemu
- *            │     rooms 711 ───── <room> 710 root:drive ──── drive 1777 drive    the group says who root of its guests is
- *            └──── templates 711 ─ … 711, files 640 root:templates    every QEMU's user is a member of that group
- *   runtime_dir 711 ─ g 711 ─ <sandbox> 711 ─ vm 710 qemu · vsock 710 vsock:qemu · fs 710 drive:qemu
+ *     data_dir 711 ─ sandboxes 711 ─ <sandbox> 710 root:qemu ─ disk.qcow2 600 qemu
+ *              │     rooms 711 ───── <room> 710 root:drive ──── drive 1777 drive    the group is root of its guests
+ *              └──── templates 711 ─ … 711, files 640 root:templates    every QEMU's user is a member of that group
+ *     runtime_dir 711 ─ g 711 ─ <sandbox> 711 ─ vm 710 qemu · vsock 710 vsock:qemu · fs 710 drive:qemu
  *
- * What the daemon believes (process records, logs) lies where none of them may write.
+ * Files that the daemon trusts (process records, logs) are in directories that none of them may write.
  */
 import { chmodSync, existsSync, lchownSync, lstatSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { chmod, chown, mkdir } from "node:fs/promises";
@@ -15,7 +15,7 @@ import type { SandboxPaths } from "../../core/paths.ts";
 import { runProgram } from "../process.ts";
 import type { GuestUsers } from "./index.ts";
 
-/** Others cross it, and need to know the name of what they want. */
+/** Others cross it, and need to know the name of the entry that they open. */
 const CROSSED = 0o711;
 
 /** A directory of its owner, which the members of a group may cross. Again sets the same. */
@@ -33,7 +33,7 @@ export function crossedDirectory(path: string): void {
   setMode(path, CROSSED);
 }
 
-/** Lets the users of QEMU read the files in a template's version, and nobody else. Without a group they are root, who may. */
+/** Lets only the users of QEMU read the files in a template's version. Without a group they are root, which may. */
 export function readableTemplate(directory: string, group: number | null): void {
   for (const crossed of [dirname(directory), directory]) setMode(crossed, CROSSED);
   if (group === null || process.geteuid?.() !== 0) return;
@@ -46,7 +46,7 @@ export function readableTemplate(directory: string, group: number | null): void 
   }
 }
 
-/** Only where it is another: a change of mode makes a file look changed. */
+/** Only if the mode differs: a change of mode makes a file look changed. */
 function setMode(path: string, mode: number): void {
   if (existsSync(path) && (statSync(path).mode & 0o7777) !== mode) chmodSync(path, mode);
 }
@@ -57,12 +57,12 @@ export async function ownFile(path: string, uid: number): Promise<void> {
   await chmod(path, 0o600);
 }
 
-/** Gives a directory to a user with all that is in it; links in it are left where they lead. */
+/** Gives a directory and all its content to a user; link targets are not changed. */
 export async function ownTree(path: string, uid: number): Promise<void> {
   await runProgram(["chown", "--recursive", "--no-dereference", `${uid}:${uid}`, path], 60_000);
 }
 
-/** Marks a room's directory with who root of its guests is; the drive in it is theirs. */
+/** Marks a room's directory with the host user of its guests' root; the drive in it belongs to that user. */
 export async function markDrive(drive: string, root: number): Promise<void> {
   if (process.geteuid?.() !== 0) return;
   await chown(dirname(drive), 0, root);
@@ -70,12 +70,12 @@ export async function markDrive(drive: string, root: number): Promise<void> {
   await chown(drive, root, root);
 }
 
-/** The host's number of root in the guests of a room: what the room's directory, which no guest can change, is marked with. */
+/** The host's number of root in the guests of a room: the mark of the room's directory, which no guest can change. */
 export function driveRootOf(drive: string): number {
   return statSync(dirname(drive)).gid;
 }
 
-/** The directories of one sandbox but that of its drive's socket, whose owner is known later. */
+/** The directories of one sandbox except that of its drive's socket, which gets its owner later. */
 export async function makeGuestDirectories(paths: SandboxPaths, users: GuestUsers | null): Promise<void> {
   const [qemu, vsock] = users ? [users.qemu.uid, users.vsock.uid] : [0, 0];
   for (const above of [dirname(paths.directory), dirname(paths.runtime)]) crossedDirectory(above);

@@ -1,22 +1,22 @@
 /**
- * Owns which user and group ids the processes of guests run as: numbers without a passwd entry, made from ids that are
- * never used again. A guest that breaks out of its QEMU finds nothing on the host that belongs to its user but its own
- * disk and sockets; neither does one that comes later, since no state says which number is free.
+ * User and group ids of guest processes: numbers without a passwd entry, derived from ids that are never reused. A guest that breaks out of
+ * its QEMU finds nothing on the host that belongs to its user but its own disk and sockets; neither does a later guest, since no state
+ * records which number is free.
  *
- *   base ─┬─ 1024 ranges of 65536: a room's drive, whose guests' user n is range + n on the host
- *         ├─ 2^26 numbers: in pairs, QEMU and vsock device of a sandbox
- *         └─ 65536 groups: that of an organization's templates, by a number that the database has
+ *     base ─┬─ 1024 ranges of 65536: a room's drive, user n of its guests is range + n on the host
+ *           ├─ 2^26 numbers: in pairs, QEMU and vsock device of a sandbox
+ *           └─ 65536 groups: that of an organization's templates, by a number that the database has
  */
 import { createHash } from "node:crypto";
 
-/** A process's user, whose group has the same number. */
+/** A process's user, and a group with the same number. */
 export interface Identity {
   uid: number;
   /** Further groups: that of /dev/kvm, and those of templates. */
   groups: readonly number[];
 }
 
-/** User ids that a guest knows. */
+/** User ids that exist in a guest. */
 export const DRIVE_RANGE = 65_536;
 const DRIVE_RANGES = 1024;
 const SANDBOX_IDS = 2 ** 26;

@@ -1,4 +1,4 @@
-/** Owns who the processes of guests are on this host: found out once, when the daemon starts. */
+/** Users of the guest processes on this host: determined once, when the daemon starts. */
 import { statSync } from "node:fs";
 import { driveRoot, type Identity, orgTemplateGroup, sandboxIds, templateGroup } from "./ids.ts";
 
@@ -9,15 +9,15 @@ export interface GuestUsers {
 }
 
 export interface Isolation {
-  /** Null where processes run as the daemon itself: it is not root, or was told so. */
+  /** Null if processes run as the daemon itself: it is not root, or is configured so. */
   usersOf(sandboxId: string): GuestUsers | null;
-  /** A user that reads templates and has no other rights, KVM's included; null where processes run as the daemon itself. */
+  /** A user that reads templates and has no other rights, KVM's included; null if processes run as the daemon itself. */
   readerOf(id: string): Identity | null;
-  /** The host's number of root in the guests of a new room; 0 where it is root itself. */
+  /** The host's number of root in the guests of a new room; 0 if it is root itself. */
   newDriveRoot(roomUid: string): number;
-  /** Whether QEMU has a root file system of its own. */
+  /** Whether QEMU has a separate root file system. */
   ownRoots: boolean;
-  /** The group that reads the templates of the owner of these guests. Null where processes run as the daemon itself. */
+  /** The group that reads the templates of the owner of these guests. Null if processes run as the daemon itself. */
   templateGroup: number | null;
   /** That of an organization's guests, by the number of its group: they read the host's templates and its own. Null: it has none. */
   ofOrg(number: number | null): Isolation;
@@ -61,7 +61,7 @@ function isolationFor(options: IsolationOptions, readable: readonly number[]): I
   };
 }
 
-/** The groups that may use KVM, where not everybody may. */
+/** The groups that may use KVM, if not every user may. */
 export function kvmGroups(device = "/dev/kvm"): number[] {
   try {
     const { mode, gid } = statSync(device);

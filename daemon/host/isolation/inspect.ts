@@ -1,4 +1,4 @@
-/** Owns finding out whether the processes of guests can have users of their own here, and what is in the way. */
+/** Checks whether guest processes can have separate users on this host, and finds the obstacles. */
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -7,12 +7,12 @@ import { asUserWithin, withoutNetwork } from "./argv.ts";
 import { DRIVE_RANGE, ID_SPAN, sandboxIds } from "./ids.ts";
 import { makeOwnRoot } from "./root.ts";
 
-/** A host that has just booted, or is full, is slow; one that hangs is not waited for. */
+/** A host that has just booted, or is full, is slow; a host that hangs is not waited for. */
 const PROBE_DEADLINE_MS = 30_000;
-/** What virtiofsd does first: its own processes, mounts and network, and a /proc of those processes. */
+/** First action of virtiofsd: separate processes, mounts and network, and a /proc of those processes. */
 const SHUT_IN = ["unshare", "--pid", "--mount", "--net", "--fork", "mount", "-t", "proc", "proc", "/proc"];
 
-/** What keeps guests from starting: one sentence, and what to do where it is not another isolation.uid_base. */
+/** Obstacle to starting guests: one sentence, and the remedy if it is not another isolation.uid_base. */
 export interface IsolationProblem {
   message: string;
   remedy?: string;
@@ -20,11 +20,11 @@ export interface IsolationProblem {
 
 export interface IsolationFindings {
   base: number;
-  /** What must be put right before a guest may start; empty when nothing. */
+  /** Must be resolved before a guest may start; empty if there is no problem. */
   problems: IsolationProblem[];
-  /** Whether root of the guests can be nobody on the host. */
+  /** Whether root of the guests can be an unprivileged user on the host. */
   namespaces: boolean;
-  /** Whether QEMU can have a root file system of its own. */
+  /** Whether QEMU can have a separate root file system. */
   mounts: boolean;
 }
 
@@ -111,7 +111,7 @@ async function haveNetworks(): Promise<boolean> {
 
 /** A host may make no mount namespaces, or mount nothing in one, as a container does. */
 async function haveMounts(base: number, scratch: string): Promise<boolean> {
-  // A command of the operator may try it beside the daemon.
+  // An operator's command may try it concurrently with the daemon.
   const probe = join(scratch, `mount-probe-${process.pid}`);
   const root = { directory: probe, table: `${probe}.fstab` };
   try {

@@ -1,10 +1,10 @@
-/** Owns the ids of a process's user namespace: written by us, who may, so that no setuid program has to. */
+/** Ids of a process's user namespace: written by the daemon, which may, so that no setuid program has to. */
 import { readlinkSync, writeFileSync } from "node:fs";
 import { monotonicMs, sleep } from "../../core/clock.ts";
 import { DeadlineError } from "../../core/published.ts";
 import { DRIVE_RANGE } from "./ids.ts";
 
-/** How often to look whether the process has its namespace: well under what starting it takes. */
+/** Poll interval for the process's namespace: well under its start time. */
 const LOOK_EVERY_MS = 1;
 const DEADLINE_MS = 10_000;
 

@@ -1,4 +1,4 @@
-/** Users whose processes may be the service's own: its user, and those that `isolation.uid_base` gives to guests. */
+/** Users of processes that may be the service's own: its user, and those that `isolation.uid_base` gives to guests. */
 import { readFileSync, statSync } from "node:fs";
 import { COMPUTED_IDS } from "./ids.ts";
 

@@ -1,14 +1,14 @@
 /**
- * The root file system of one QEMU: the host's programs, read-only, some devices, and directories of its own. It is made of empty
- * directories and a table of mounts; `argv.ts` has the process mount the table in a namespace of its own and change to it.
+ * The root file system of one QEMU: the host's programs, read-only, some devices, and its own directories. It is made of empty directories
+ * and a table of mounts; `argv.ts` has the process mount the table in a separate namespace and change to it.
  *
- *   <root> ─ usr, bin → usr/bin, lib → usr/lib, …, etc/ld.so.cache    the host's, read-only
- *          ├ dev/null, dev/kvm, …                                     no others
- *          ├ <data_dir>/sandboxes/<id>, <runtime_dir>/g/<id>          writable, as far as files let its user
- *          ├ <data_dir>/templates/<id>/<version>                      read-only
- *          └ old, proc                                                empty once it has changed to it
+ *     <root> ─ usr, bin → usr/bin, lib → usr/lib, …, etc/ld.so.cache    the host's, read-only
+ *            ├ dev/null, dev/kvm, …                                     no others
+ *            ├ <data_dir>/sandboxes/<id>, <runtime_dir>/g/<id>          writable, as far as files let its user
+ *            ├ <data_dir>/templates/<id>/<version>                      read-only
+ *            └ old, proc                                                empty once it has changed to it
  *
- * Every path is the same as on the host, so that what the daemon tells QEMU, and what QEMU tells, holds on both sides.
+ * Every path is the same as on the host, so that paths in messages to QEMU, and from QEMU, are valid on both sides.
  */
 import { chmod, lstat, mkdir, readlink, realpath, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -64,13 +64,13 @@ export async function makeOwnRoot({ directory, table }: OwnRoot, program: string
   for (const path of await elsewhere(program)) await show(path, READ_ONLY);
   for (const path of outermost(seen.readOnly)) await show(path, READ_ONLY);
   for (const path of outermost(seen.writable)) await show(path, WRITABLE);
-  // Taken away again: by it umount finds what is mounted.
+  // Unmounted again: umount finds the mounts through it.
   mounts.push(["/proc", join(directory, "proc"), "bind"]);
   const lines = mounts.map(([from = "", to = "", options]) => `${escaped(from)} ${escaped(to)} none ${options} 0 0\n`);
   await writeFile(table, lines.join(""), { mode: 0o600 });
 }
 
-/** The directories of these files, and of those that they are links to. */
+/** The directories of these files, and of the targets of links. */
 export async function directoriesOf(files: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const file of files) {
@@ -82,13 +82,13 @@ export async function directoriesOf(files: readonly string[]): Promise<string[]>
   return [...found];
 }
 
-/** Those that do not lie in another. Pure. */
+/** Directories that are not inside another. Pure. */
 export function outermost(directories: readonly string[]): string[] {
   const isWithin = (path: string, above: string) => path !== above && !relative(above, path).startsWith("..");
   return [...new Set(directories)].filter((path) => !directories.some((above) => isWithin(path, above)));
 }
 
-/** One that all enter and list, with those on the way from `above`, whatever the daemon's umask. */
+/** Makes a directory that all users enter and list, with its parents from `above` on, whatever the daemon's umask. */
 async function openDirectory(path: string, above: string): Promise<void> {
   if (path === above) return;
   try {

@@ -1,4 +1,4 @@
-/** Owns QEMU's command line. Pure: a spec in, arguments out; every value is typed or escaped. */
+/** QEMU's command line. Pure: a spec in, arguments out; every value is typed or escaped. */
 import { type MachineSpec, portsOf } from "./spec.ts";
 
 /** Bytes of translated code that TCG may keep, per guest. */
@@ -50,7 +50,7 @@ export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
     spec.append,
     ...option("-blockdev", "", { driver: "file", "node-name": "disk-file", filename: spec.disk }),
     ...option("-blockdev", "", { driver: "qcow2", "node-name": "disk", file: "disk-file", discard: "unmap" }),
-    // A guest whose disk the host has no space for stands still until there is; an error would break its file system.
+    // If the host has no space for a guest's disk, the guest stalls until there is; an error would break its file system.
     ...device("virtio-blk-pci", { id: "disk0", drive: "disk", werror: "enospc", bus: "pcie.0", addr: "0x2" }),
     ...(spec.input === undefined
       ? []
@@ -71,8 +71,8 @@ export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
       }),
     ),
     ...device("pvpanic-pci", { id: "panic0", bus: "pcie.0", addr: "0x6" }),
-    // Root of the guest has its driver, and says which pages are free: of those QEMU discards what lies in this guest's own memory, where it
-    // reads zeros then, and nothing else. It is never inflated: that would take from a guest what it was promised.
+    // Free page reporting: the guest driver, which guest root controls, reports free pages, and QEMU discards them from this guest's own
+    // memory, so that they read as zeros, and nothing else. The balloon is never inflated: that would take promised memory from a guest.
     ...(hardware.returns_memory
       ? device("virtio-balloon-pci", { id: "balloon0", "free-page-reporting": "on", bus: "pcie.0", addr: "0x7" })
       : []),

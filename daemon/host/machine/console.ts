@@ -1,7 +1,6 @@
 /**
- * Owns the log of a guest's serial console: bounded, whatever the guest prints, and read by byte offset.
- * A log is a directory with one or two segments; a segment's name is the offset of its first byte. Reads from the console are rate-limited:
- * the guest waits meanwhile.
+ * The log of a guest's serial console: bounded, whatever the guest prints, and read by byte offset. A log is a directory with one or two
+ * segments; a segment's name is the offset of its first byte. Reads from the console are rate-limited: the guest waits in the meantime.
  */
 import { closeSync, mkdirSync, openSync, read, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +13,7 @@ import { Allowance } from "../guest-link/pace.ts";
 
 const readBytes = promisify(read);
 
-/** When a segment is full the next begins, and the one before the last is dropped. */
+/** When a segment is full the next is started; only the last two are retained. */
 const SEGMENT_BYTES = 1024 * 1024;
 
 export class ConsoleLog {
@@ -24,7 +23,7 @@ export class ConsoleLog {
   #size: number;
   #closed = false;
 
-  /** Opens the log for writing, at the end of what is there. */
+  /** Opens the log for writing, at its end. */
   constructor(directory: string) {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     this.#directory = directory;
@@ -38,10 +37,10 @@ export class ConsoleLog {
     if (this.#closed) return;
     try {
       if (this.#size >= SEGMENT_BYTES) this.#nextSegment();
-      // What no longer fits on the disk is not written.
+      // Bytes that no longer fit on the disk are not written.
       this.#size += writeSync(this.#file, bytes);
     } catch {
-      // A full disk: the guest goes on without this piece, and a later one may fit again.
+      // A full disk: the guest continues without this piece, and a later one may fit again.
     }
   }
 
@@ -70,7 +69,7 @@ export class ConsoleLog {
 /** A kernel that boots is read some thousand times. A flood of single bytes then costs a hundredth of a core. */
 const READS = { perSecond: 500, atOnce: 20_000 } as const;
 
-/** Handlers of a console's socket: each read goes to the log and to `hear`. */
+/** Handlers of a console's socket: each read goes to the log and to the callback. */
 export function consoleHandlers(log: Pick<ConsoleLog, "append" | "close">, hear: (bytes: Uint8Array) => void) {
   const allowance = new Allowance(READS.perSecond, READS.atOnce);
   let pause: Timer | undefined;
@@ -109,8 +108,8 @@ const MOST_LOOKED_BYTES = 4 * SEGMENT_BYTES;
 const CUT = "…";
 
 /**
- * Whole lines from a byte offset on, and the offset after the last that was looked at: up to `limit` that begin with `prefix`, of 256 KiB. A
- * long line is cut. Segments that were dropped are skipped. `pieces` yields the event loop.
+ * Whole lines from a byte offset on, and the offset after the last scanned line: up to `limit` that start with `prefix`, of 256 KiB. A long
+ * line is truncated. Dropped segments are skipped. `pieces` yields the event loop.
  */
 export async function readConsole(
   directory: string,
@@ -159,8 +158,8 @@ interface Part {
 }
 
 /**
- * Places are those in `bytes`; `seen` is where the last whole line ends. Lines that are not wanted are passed over by the search for the next one
- * that is: each of 2 Mi empty lines would cost as much as a full one.
+ * Places are those in `bytes`; `seen` is the end of the last whole line. Unwanted lines are skipped by the search for the next wanted one:
+ * each of 2 Mi empty lines would cost as much as a full one.
  */
 function linesIn(
   bytes: Buffer,
@@ -216,7 +215,7 @@ function segmentsOf(directory: string): Segment[] {
 
 /** From an offset on; of a log that has less, from its end on. */
 async function readFrom(directory: string, after: number, most: number): Promise<Part> {
-  // Opened within one turn with the look at the directory: a segment that is dropped meanwhile is still read.
+  // Opened in the same turn as the directory is read: a segment that is dropped in between is still read.
   const segments = segmentsOf(directory).map((segment) => ({
     ...segment,
     file: openSync(join(directory, segmentName(segment.begin)), "r"),

@@ -1,10 +1,10 @@
-/** The thread that notes and restores the holes of one guest's memory: for memory that lies scattered that takes a while. */
+/** The thread that notes and restores the holes of one guest's memory: if that is scattered it takes a while. */
 import { nextData, nextHole, punchHole } from "../files/libc.ts";
 import type { Ordered, Told } from "./memory-holes.ts";
 
 declare const self: Worker;
 
-/** A guest decides how scattered its memory lies: beyond so many holes in a file, what is not there may be there afterwards. */
+/** A guest determines how scattered its memory is: above this number of holes in a file, absent pages may be allocated afterwards. */
 const MOST_HOLES = 65_536;
 
 interface Hole {

@@ -1,6 +1,6 @@
 /**
- * Owns the kernel of a machine that loads a snapshot. QEMU keeps the file that it is given in its own memory, for a boot that never comes: the
- * kernel that runs is in the snapshot. What it looks at itself is the head alone (Documentation/arch/x86/boot.rst of Linux).
+ * The kernel file of a machine that loads a snapshot. QEMU keeps the file that it is given in its own memory, for a boot that never comes:
+ * the running kernel is in the snapshot. QEMU itself reads only the head (Documentation/arch/x86/boot.rst of Linux).
  */
 import { chmod, open, writeFile } from "node:fs/promises";
 

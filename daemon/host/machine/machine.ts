@@ -1,6 +1,4 @@
-/**
- * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
- */
+/** One running QEMU: start, load a snapshot, plug, run, save, end. It is independent of rooms and agents. */
 import type { Socket } from "bun";
 import { monotonicMs, sleep } from "../../core/clock.ts";
 import { Published, within } from "../../core/published.ts";
@@ -25,7 +23,7 @@ import { NonsenseError } from "./qmp-message.ts";
 import { drivePort, type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, VSOCK_PORT } from "./spec.ts";
 
 const START_DEADLINE_MS = 20_000;
-/** A monitor that has its client greets nobody else: then the spare one is asked. */
+/** A monitor that has its client greets no other: then the spare one is tried. */
 const GREETING_DEADLINE_MS = 3_000;
 const MIGRATION_DEADLINE_MS = 600_000;
 const LISTEN_DEADLINE_MS = 5_000;
@@ -44,49 +42,52 @@ export interface MachineFiles {
 export interface Machine {
   process: HostProcess;
   qmp: Qmp;
-  /** Hears what the guest prints on its serial console, until the returned function is called. */
+  /** Calls the listener with the output of the guest's serial console, until the returned function is called. */
   onConsole(listener: (bytes: Uint8Array) => void): () => void;
   /** Types a line on the guest's serial console. Short: nothing waits for the guest to read it. */
   typeLine(line: string): void;
   /** Loads a snapshot that `save` made. */
   load(memoryFile: string): Promise<void>;
-  /** Stops the guest, awaits `whenStill`, and saves memory and device state. Where that fails it stands still and can go on. */
+  /** Pauses the guest, awaits `whenStill`, and saves memory and device state. If that fails it stays paused and can be resumed. */
   save(memoryFile: string, whenStill?: () => Promise<void>): Promise<void>;
-  /** A save that a daemon before this one began ends here: what it has written is of no use. Nothing where there is none. */
+  /** Cancels a save that an earlier daemon started: its output is useless. Does nothing if there is no save. */
   cancelSave(): Promise<void>;
   /** The file that is the guest's disk, as QEMU has opened it. */
   disk(): Promise<string>;
-  /** The name of the node in QEMU that is the guest's disk, whatever lies below it. */
+  /** The name of QEMU's node for the guest's disk, whatever its backing files. */
   diskNode(): Promise<string>;
-  /** What the guest writes from now on goes into this empty disk over the one it has, which stays as it is. The guest stands still. */
+  /** Directs further writes of the guest into this empty disk over its current one, which stays as it is. The guest is paused. */
   layDisk(overlay: string): Promise<void>;
   /** QEMU's version, as `10.0.2`. */
   version(): Promise<string>;
   plugVsock(device: VsockDevice): Promise<void>;
   /** Takes the vsock device away from a guest that runs. Again is nothing. */
   unplugVsock(): Promise<void>;
-  /** `turn` says how many devices of the drive were plugged before. */
+  /** `turn` is the number of the drive's devices plugged before. */
   plugDrive(socket: string, tag: string, turn: number): Promise<void>;
   /** Takes a drive away from a guest that runs and has not mounted it; its process must be there still. Again is nothing. */
   unplugDrive(turn: number): Promise<void>;
-  /** Resolves once the guest runs, which is at once unless it stands still. Rejects when QEMU has ended, or is given up. */
+  /** Resolves once the guest runs, which is immediately unless it is paused. Rejects if QEMU has ended, or on cancellation. */
   running(signal: AbortSignal): Promise<void>;
-  /** Gives the guest memory beyond its base, rounded up to whole blocks. Again is nothing: a guest looks anew each time that it is told. */
+  /**
+   * Gives the guest memory in addition to its base, rounded up to whole blocks. The same size again is not sent: a guest would check its
+   * memory each time.
+   */
   resizeMemory(memoryMib: number, hardware: Pick<Hardware, "base_memory_mib">): Promise<void>;
   resume(): Promise<void>;
   pause(): Promise<void>;
   /** Whether the guest of a daemon before us runs, was stopped, or is stalled. Throws when QEMU is in any other state. */
   find(): Promise<"running" | "paused" | "stalled">;
   end(): Promise<void>;
-  /** Whether QEMU has stopped the guest because the host's disk had no space for what the guest wrote to its own. */
+  /** Whether QEMU has paused the guest because the host's disk had no space for the guest's writes to its own. */
   stalled: Published<boolean>;
   /** Resolves once QEMU has done all that stopping the guest takes. */
   stopped(): Promise<void>;
-  /** Lets a stalled guest go on: QEMU writes again what it could not, and stalls again where it still cannot. */
+  /** Resumes a stalled guest: QEMU retries the failed writes, and stalls again if they still fail. */
   unstall(): Promise<void>;
   /**
-   * Why the guest has ended, as far as QEMU or the kernel said: its own panic, its own power-off, the host's memory, what QEMU said
-   * that no QEMU says, or nothing.
+   * Why the guest has ended, as far as QEMU or the kernel reported it: its own panic, its own power-off, the host's memory, a message that
+   * no QEMU sends, or unknown.
    */
   ending(): MachineEnding | null;
 }
@@ -96,7 +97,7 @@ export type MachineEnding = "panic" | "power_off" | "oom" | "nonsense";
 /** Either the kernel's own vhost-vsock, or a vhost-user device that serves a socket. */
 export type VsockDevice = { kind: "kernel"; guest_cid: number } | { kind: "vhost-user"; socket: string };
 
-/** Starts QEMU, paused before the guest's first instruction. `onProcess` hears of the process before anything can fail. */
+/** Starts QEMU, paused before the guest's first instruction. `onProcess` is called before anything can fail. */
 export async function startMachine(
   qemu: string,
   spec: MachineSpec,
@@ -108,7 +109,7 @@ export async function startMachine(
   const ownArgv = withUser(spec, argv);
   const begun = async (process: ProcessRecord) => {
     offerToOomKiller(process.pid);
-    // Where it has a group, that is what counts.
+    // If it has a group, the group's weight counts.
     giveWay(process.pid, enter ? "serving" : rank);
     await onProcess(process);
   };
@@ -135,7 +136,7 @@ export async function connectMachine(
 ): Promise<Machine> {
   const log = new ConsoleLog(at.console_log);
   const listeners = new Set<(bytes: Uint8Array) => void>();
-  // Whose child it is not, its end shows by its sockets.
+  // For a process that is not our child, closed sockets show its end.
   const gone = process.exited ?? new Promise<never>(() => {});
   // Our own child's monitor has had no client yet, and its start may take long on a busy host.
   const monitor = process.exited ? Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone) : connectMonitor(at.sockets);
@@ -156,7 +157,7 @@ export async function connectMachine(
   }
 }
 
-/** A QEMU without a monitor cannot be led, and one that talks nonsense must not go on: neither outlives its monitor. */
+/** A QEMU without a monitor cannot be controlled, and a QEMU that sends nonsense must not keep running: neither outlives its monitor. */
 async function endWithMonitor(process: KnownProcess, qmp: Qmp): Promise<void> {
   const { by } = await qmp.closed;
   if (by === "us") return;
@@ -164,7 +165,7 @@ async function endWithMonitor(process: KnownProcess, qmp: Qmp): Promise<void> {
   await endProcess(process);
 }
 
-/** The monitor of a QEMU that had a client before: the spare one, where that client still holds the first. */
+/** The monitor of a QEMU that had a client before: the spare one, if that client still holds the first. */
 async function connectMonitor({ qmp, qmp_spare }: MachineSpec["sockets"]): Promise<Qmp> {
   const gone = new Promise<never>(() => {});
   try {
@@ -182,7 +183,7 @@ class RunningMachine implements Machine {
   readonly #listeners: Set<(bytes: Uint8Array) => void>;
   readonly stalled = new Published(false);
   #ending: Exclude<MachineEnding, "oom"> | null = null;
-  /** Blocks of memory that the guest was told to take beyond its base. */
+  /** Blocks of memory in addition to its base that the guest was requested to take. */
   #plugged = 0;
 
   constructor(process: HostProcess, qmp: Qmp, console: Socket<undefined>, listeners: Set<(bytes: Uint8Array) => void>) {
@@ -195,7 +196,7 @@ class RunningMachine implements Machine {
       else if (event === "SHUTDOWN" && data.guest === true) this.#ending ??= "power_off";
       // Without space QEMU's `werror=enospc` stops the guest; other errors are the guest's to see.
       else if (event === "BLOCK_IO_ERROR" && data.action === "stop") this.stalled.set(true);
-      // Of such errors QEMU tells once a second at most, so that this may be the first word of one.
+      // QEMU reports such errors once a second at most, so this may be the first sign of one.
       else if (event === "STOP") this.#lookWhetherStalled().catch(() => {});
       else if (event === "RESUME") this.stalled.set(false);
     });
@@ -226,7 +227,7 @@ class RunningMachine implements Machine {
 
   async save(memoryFile: string, whenStill?: () => Promise<void>): Promise<void> {
     await this.#setMigration();
-    // As fast as the disk is: what is usual between hosts, 128 MiB a second, holds for files too.
+    // At the disk's speed: the default between hosts, 128 MiB a second, applies to files too.
     await this.qmp.execute("migrate-set-parameters", { "max-bandwidth": 0 });
     await this.qmp.execute("stop");
     try {
@@ -235,7 +236,7 @@ class RunningMachine implements Machine {
       await this.qmp.execute("migrate", { uri: `file:${memoryFile}` });
       await this.#migrationDone(finished, "save");
     } catch (error) {
-      // A guest that goes on while it is being saved stops when that is done, and nobody knows why.
+      // A guest that resumes while it is being saved is paused when that is done, for no visible reason.
       await this.cancelSave();
       throw error;
     }
@@ -250,7 +251,7 @@ class RunningMachine implements Machine {
   }
 
   async disk(): Promise<string> {
-    // What QEMU says of a disk over another is no name of a file: that is its child's.
+    // QEMU reports no file name for a disk with a backing file: its child has that.
     const child = fileOf(await this.diskNode());
     const nodes = (await this.qmp.execute("query-named-block-nodes", { flat: true })) as {
       file: string;
@@ -361,7 +362,7 @@ class RunningMachine implements Machine {
   async find(): Promise<"running" | "paused" | "stalled"> {
     const status = await this.#lookWhetherStalled();
     if (this.stalled.value) return "stalled";
-    // Saved, by a daemon that did not come to end it or to let it go on.
+    // Saved, by a daemon that did not get to end or resume it.
     if (status === "postmigrate") return "paused";
     if (status !== "running" && status !== "paused") throw new Error(`QEMU says the guest is ${status}`);
     return status;
@@ -377,7 +378,7 @@ class RunningMachine implements Machine {
     await this.#lookWhetherStalled();
   }
 
-  /** What QEMU says of an error may come when the guest has long gone on: only the state that it is in counts. */
+  /** QEMU's report of an error may arrive long after the guest has resumed: only its current state counts. */
   async #lookWhetherStalled(): Promise<string | undefined> {
     const { status } = (await this.qmp.execute("query-status")) as { status?: string };
     this.stalled.set(status === "io-error");
@@ -400,7 +401,7 @@ class RunningMachine implements Machine {
       );
       gone.catch(() => {});
       await this.qmp.execute("device_del", { id }).catch((error: unknown) => {
-        // A daemon before this one may have begun it.
+        // An earlier daemon may have started it.
         if (!String(error).includes("process of unplug")) throw error;
       });
       await gone;

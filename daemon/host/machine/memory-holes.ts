@@ -1,10 +1,10 @@
 /**
- * Owns that a guest has no more of the host's memory after it was saved than before. To save it QEMU reads every page, and a page of
- * memory that processes share is there once it was read: also one that the guest never used, or has given back and reports no more.
+ * Keeps a save from adding to a guest's memory on the host. To save it QEMU reads every page, and a page of shared memory is allocated once
+ * it was read: even a page that the guest never used, or has given back and no longer reports.
  *
- *   open ─▶ the guest stops ─▶ note which pages are not there ─▶ QEMU saves ─▶ take these away again ─▶ the guest goes on
+ *     open ─▶ the guest is paused ─▶ note the absent pages ─▶ QEMU saves ─▶ free these again ─▶ the guest resumes
  *
- * What is not there reads as zeros, and nobody writes while the guest stands still, so what is taken away reads as before.
+ * Absent pages read as zeros, and nothing writes while the guest is paused, so freed pages read as before.
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
@@ -22,9 +22,9 @@ export type Told = string | null;
 
 export class MemoryHoles implements Disposable {
   readonly #files: readonly number[];
-  /** Its own: a guest whose memory lies scattered keeps no other one waiting. */
+  /** A dedicated thread: a guest with scattered memory delays no other. */
   readonly #thread = new Worker(new URL("./holes-thread.ts", import.meta.url).href);
-  /** Rejects where the thread ends by itself. */
+  /** Rejects if the thread exits on its own. */
   readonly #ended = Promise.withResolvers<never>();
 
   /** Those of a QEMU that runs as `user`; null: as ourselves. Throws when it has ended. */
@@ -41,12 +41,12 @@ export class MemoryHoles implements Disposable {
     }
   }
 
-  /** The guest stands still, and does until `restore` has resolved. */
+  /** The guest is paused, and stays paused until `restore` has resolved. */
   note(): Promise<void> {
     return this.#order({ does: "note", files: this.#files });
   }
 
-  /** What was not there when it was noted is not there again. */
+  /** Frees the pages that were absent when they were noted. */
   restore(): Promise<void> {
     return this.#order({ does: "restore" });
   }
@@ -65,14 +65,14 @@ export class MemoryHoles implements Disposable {
   }
 }
 
-/** Opened with its user's rights: a QEMU that a guest has taken over can show us nothing but what it may open itself. */
+/** Opened with its user's rights: a QEMU that a guest has compromised can expose only files that it may open itself. */
 function memoryOf(qemu: ProcessRecord, user: Identity | null): number[] {
   const files: number[] = [];
   try {
     asFileUser(user?.uid ?? null, () => {
       const directory = `/proc/${qemu.pid}/fd`;
       for (const path of readdirSync(directory).map((name) => `${directory}/${name}`)) {
-        // Nor can it make us wait for what is none.
+        // Nor can it make us wait for another kind of file.
         if (isMemory(path)) files.push(openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
       }
     });
@@ -89,7 +89,7 @@ function isMemory(path: string): boolean {
   try {
     return readlinkSync(path) === MEMORY_FILE;
   } catch (error) {
-    // What QEMU opens besides comes and goes.
+    // Other files of QEMU are opened and closed at any time.
     if (errnoOf(error) === "ENOENT") return false;
     throw error;
   }

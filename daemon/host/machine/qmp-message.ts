@@ -1,6 +1,6 @@
 /**
- * Owns what QEMU's monitor may say: lines of JSON of three kinds, bounded in length and in number. Pure. A QEMU that was taken over
- * by its guest may write anything, so that whatever is none of these is an error and nothing else.
+ * Valid messages of QEMU's monitor: lines of JSON of three kinds, bounded in length and in number. Pure. A QEMU that was compromised by its
+ * guest may write anything, so every other message is an error and nothing else.
  */
 import { parseJson } from "../../core/json.ts";
 import { Allowance } from "../guest-link/pace.ts";
@@ -16,7 +16,7 @@ export type QmpMessage =
   | { kind: "return"; id: number; value: unknown }
   | { kind: "refusal"; id: number; message: string };
 
-/** QEMU has said what no QEMU says: it is not to be trusted any more. */
+/** QEMU has sent a message that no QEMU sends: it is not trusted any more. */
 export class NonsenseError extends Error {
   override name = "NonsenseError";
 
@@ -25,7 +25,7 @@ export class NonsenseError extends Error {
   }
 }
 
-/** The longest answer that we ask for has a few KiB. */
+/** The longest answer that we request has a few KiB. */
 export const MAX_LINE_BYTES = 1024 * 1024;
 /** A guest can cause some ten events a second, which QEMU limits itself. */
 export const MAX_LINES_PER_SECOND = 2_000;
@@ -33,11 +33,11 @@ const MAX_BYTES_PER_SECOND = 4 * MAX_LINE_BYTES;
 const MAX_REFUSAL_CHARACTERS = 1000;
 const NEWLINE = 10;
 
-/** Cuts what arrives into lines. */
+/** Splits incoming bytes into lines. */
 export class QmpLines {
   readonly #bytes = new Allowance(MAX_BYTES_PER_SECOND, MAX_BYTES_PER_SECOND);
   readonly #lines = new Allowance(MAX_LINES_PER_SECOND, MAX_LINES_PER_SECOND);
-  /** The beginning of a line whose end is still to come. */
+  /** The start of an incomplete line. */
   #pieces: Uint8Array[] = [];
   #length = 0;
 

@@ -1,6 +1,6 @@
 /**
- * Owns the conversation with QEMU's monitor (QMP): commands, their answers, and events. What QEMU says that it may not say
- * (qmp-message.ts) ends the conversation, and machine.ts then ends that QEMU.
+ * Connection to QEMU's monitor (QMP): commands, their answers, and events. An invalid message (qmp-message.ts) ends the connection, and
+ * machine.ts then ends that QEMU.
  */
 import type { Socket } from "bun";
 import { DeadlineError, within } from "../../core/published.ts";
@@ -14,7 +14,7 @@ export class QmpError extends Error {
   override name = "QmpError";
 }
 
-/** Who ended the conversation: we did, QEMU did, or it said what it may not say. */
+/** Cause of the connection's end: we closed it, QEMU did, or it sent an invalid message. */
 export type QmpEnd = { by: "us" | "qemu" } | { by: "nonsense"; error: NonsenseError };
 
 const COMMAND_DEADLINE_MS = 30_000;
@@ -33,7 +33,7 @@ export class Qmp {
   readonly #closed = Promise.withResolvers<QmpEnd>();
   #nextId = 1;
   #isClosed = false;
-  /** Whether what arrives can only be ours: before that an answer to an earlier client may still be on its way. */
+  /** Whether arriving answers can only be ours: before that an answer to an earlier client may still be on its way. */
   #isOurs = false;
 
   /**
@@ -61,7 +61,7 @@ export class Qmp {
     }
   }
 
-  /** Resolves when the conversation has ended, with who ended it. */
+  /** Resolves when the connection has ended, with the cause. */
   get closed(): Promise<QmpEnd> {
     return this.#closed.promise;
   }

@@ -1,11 +1,11 @@
-/** Owns what a virtual machine is, as plain data. argv.ts turns it into QEMU's command line. */
+/** Specification of a virtual machine, as plain data. argv.ts turns it into QEMU's command line. */
 
 import type { Identity } from "../isolation/ids.ts";
 import type { OwnRoot, Seen } from "../isolation/root.ts";
 
 export type Acceleration = "kvm" | "tcg";
 
-/** What a template's snapshot and every guest restored from it must have in common. */
+/** Properties that a template's snapshot and every guest restored from it must have in common. */
 export interface Hardware {
   /** Fixed machine type, never the moving `q35`. */
   machine_type: string;
@@ -15,7 +15,7 @@ export interface Hardware {
   /** Most memory that can be plugged on top. */
   max_plugged_mib: number;
   acceleration: Acceleration;
-  /** Ports for the drive's device: the first, and spares, since a device whose virtiofsd has died can never be unplugged. */
+  /** Ports for the drive's device: the first, and spares, since a device can never be unplugged after its virtiofsd has died. */
   drive_ports: number;
   /** Whether memory that the guest frees comes back to the host: by a balloon that is never inflated, and reports free pages. */
   returns_memory: boolean;
@@ -26,7 +26,7 @@ export interface MachineSpec {
   name: string;
   uuid: string;
   hardware: Hardware;
-  /** As what it loads was saved with. */
+  /** The same as in the state that it loads. */
   vcpu_count: number;
   kernel: string;
   initramfs: string;
@@ -36,19 +36,19 @@ export interface MachineSpec {
   /** A second disk, a raw file that it can only read; most have none. */
   input?: string;
   sockets: { qmp: string; qmp_spare: string; console: string };
-  /** Who QEMU runs as; null: as ourselves. */
+  /** QEMU's user; null: as ourselves. */
   user: Identity | null;
   /** Root file system of QEMU; null: the host's, with the rights of its user. */
   root: (OwnRoot & Seen) | null;
-  /** What a guest's vsock is plugged with: the kernel's device, opened by us, since it is root's; null for vhost-user. */
+  /** Device for a guest's vsock: the kernel's, opened by us, since it is root's; null for vhost-user. */
   vsock_file: string | null;
-  /** Whether it begins by loading a snapshot. */
+  /** Whether it starts by loading a snapshot. */
   incoming: boolean;
 }
 
 /**
- * Told of fast string instructions, a kernel copies byte by byte with them, which TCG does at a quarter of the usual speed. A fifth
- * level of page tables lengthens each walk of them, and the two kinds of protection throw away what TCG remembers of addresses.
+ * If fast string instructions are advertised, a kernel copies byte by byte with them, which TCG does at a quarter of the usual speed. A
+ * fifth level of page tables lengthens each walk of them, and the two kinds of protection discard TCG's cached address translations.
  */
 const EMULATED_CPU = "max,-erms,-fsrm,-la57,-smap,-pku";
 
@@ -63,33 +63,33 @@ export function machineTypeFor(qemuVersion: string | null): string {
 }
 /** The least that a template is saved with. */
 export const BASE_MEMORY_MIB = 256;
-/** What a template is saved with, and what may be plugged, are multiples of the guest's own blocks. */
+/** A template's saved memory, and pluggable memory, are multiples of the guest's own blocks. */
 export const MEMORY_GRAIN_MIB = 128;
 /** virtio-mem plugs in blocks of this size. */
 export const MEMORY_BLOCK_MIB = 2;
 
-/** What new templates have: two spares. Each more costs every start some 10 ms, the pool's quick ones too. */
+/** Ports of new templates: two spares. Each more costs every start some 10 ms, the pool's quick ones too. */
 export const DRIVE_PORTS = 3;
 export const VSOCK_PORT = "port-vsock";
 
-/** Where the drive's device is plugged, the first time (0) and each time after its virtiofsd has died. */
+/** Port of the drive's device, the first time (0) and each time after its virtiofsd has died. */
 export function drivePort(turn: number): string {
   return turn === 0 ? "port-drive" : `port-spare${turn === 1 ? "" : turn}`;
 }
 
-/** Where devices that come and go are plugged. The guest looks at the last first, and needs its vsock soonest. */
+/** Ports of devices that come and go. The guest probes the last first, and needs its vsock soonest. */
 export function portsOf({ drive_ports }: Hardware): string[] {
   return [...Array.from({ length: drive_ports }, (_, turn) => drivePort(turn)), VSOCK_PORT];
 }
 
 /**
- * What compiling costs a guest on its way up is code that runs once, and under TCG each instruction of that is translated first: what
- * the agent runs is compiled once it has run long, as a stream's part has. It collects when its heap has grown, and seldom besides.
- * The kernel gives the first process what it does not know itself as environment.
+ * During a guest's start, compilation is spent on code that runs once, and under TCG each instruction of that is translated first: so the
+ * agent's code is compiled only after it has run long, as the code of streams has. Garbage is collected when the heap has grown, and seldom
+ * otherwise. The kernel passes unknown parameters to the first process as its environment.
  */
 const AGENT_RUNTIME = [
   ...["JITAfterWarmUp", "JITSoon"].map((name) => `BUN_JSC_thresholdFor${name}=20000`),
-  // To compile it once more, and better, takes longest of all, and beside commands: for what runs ten times as long.
+  // A second, optimizing compilation takes longest of all, and runs alongside commands: only for code that runs ten times as long.
   ...["OptimizeAfterWarmUp", "OptimizeAfterLongWarmUp", "OptimizeSoon"].map(
     (name) => `BUN_JSC_thresholdFor${name}=200000`,
   ),
@@ -97,8 +97,8 @@ const AGENT_RUNTIME = [
 ];
 
 /**
- * What runs in an emulated processor speculates about nothing, and each indirect call costs three jumps with retpolines. The others
- * harden the guest's kernel against the guest's own programs, on which nothing of ours relies; they cost a tenth of every command.
+ * An emulated processor does not speculate, and each indirect call costs three jumps with retpolines. The others harden the guest's kernel
+ * against the guest's own programs; nothing of ours relies on that, and they cost a tenth of every command.
  */
 const EMULATED = [
   "mitigations=off",
@@ -124,7 +124,7 @@ export function kernelAppend(acceleration: Acceleration): string {
     "swiotlb=noforce",
     "memhp_default_state=online",
     "memory_hotplug.memmap_on_memory=1",
-    // What a guest frees it gives back in pieces of 2^4 pages and more. Usual are 2^9, which the memory of programs that end seldom makes up.
+    // A guest returns freed memory in pieces of 2^4 pages and more. The default is 2^9, which the memory of exiting programs seldom fills.
     "page_reporting.page_reporting_order=4",
     "random.trust_cpu=on",
     ...(acceleration === "tcg" ? EMULATED : []),

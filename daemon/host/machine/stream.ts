@@ -1,7 +1,7 @@
 /**
- * Owns what QEMU is asked so that the disk of a running guest comes to lie directly over its base: it copies what the layers in between
- * have into the one on top, and then says so in that one's header, in this order. The guest goes on meanwhile, and its disk opens at
- * any moment. There is one such job at most; it has a name, by which a later daemon finds it, and is gone from QEMU as soon as it has ended.
+ * QEMU job that puts the disk of a running guest directly over its base: it copies the content of the layers in between into the top one,
+ * and then changes the backing file in that one's header, in this order. The guest keeps running, and its disk can be opened at any moment.
+ * There is one such job at most; it has a name, by which a later daemon finds it, and is gone from QEMU as soon as it has ended.
  */
 
 import { timeoutSignal } from "../../core/clock.ts";
@@ -9,32 +9,32 @@ import { DeadlineError, unlessGivenUp } from "../../core/published.ts";
 import type { Qmp } from "./qmp.ts";
 
 const JOB = "merge-layers";
-/** Events may be lost with a daemon's end; a job is asked for as often. */
+/** Events may be lost with a daemon's end; so the job is polled at this interval. */
 const LOOK_AGAIN_MS = 60_000;
 const CANCEL_DEADLINE_MS = 30_000;
-/** What machine.ts and argv.ts name: the disk, and each layer that was laid over it. */
+/** Node names given by machine.ts and argv.ts: the disk, and each layer that was laid over it. */
 const OURS = /^(?:disk|d[0-9a-f]{20})$/;
 
 type Monitor = Pick<Qmp, "execute" | "nextEvent">;
 
-/** A node of QEMU's graph of disks, as it tells of it. */
+/** A node of QEMU's graph of disks, as QEMU reports it. */
 export interface DiskNode {
   "node-name": string;
   drv: string;
   file: string;
 }
 
-/** What is to be merged. */
+/** The merge to do. */
 export interface Stream {
   /** The node on top. */
   top: string;
-  /** The file that it is to lie over, as QEMU has opened it, and what its header is to say. */
+  /** The future backing file, as QEMU has opened it, and its name for the header. */
   base: { file: string; backing: string };
   /** 0 is as fast as the disk is. */
   bytes_per_second: number;
 }
 
-/** Begins it; resolves when it has begun. */
+/** Starts it; resolves when it has started. */
 export async function beginStream(qmp: Monitor, { top, base, bytes_per_second }: Stream): Promise<void> {
   const node = nodeOf(await diskNodes(qmp), base.file);
   if (node === null) throw new Error("QEMU has not opened what the guest's disk lies over");
@@ -44,7 +44,7 @@ export async function beginStream(qmp: Monitor, { top, base, bytes_per_second }:
     "base-node": node,
     "backing-file": base.backing,
     speed: bytes_per_second,
-    // QEMU 10.0 crashes when it is asked for its nodes while it keeps one that has ended.
+    // QEMU 10.0 crashes on a query for its nodes while it keeps an ended job.
     "auto-dismiss": true,
   });
 }
@@ -56,8 +56,8 @@ export async function hasStream(qmp: Monitor): Promise<boolean> {
 }
 
 /**
- * Resolves once there is none, with why it failed or null, which is also said of one whose end was not seen. Rejects with DeadlineError
- * when it is given up; it goes on then.
+ * Resolves once there is no job, with the reason of its failure or null; null also if its end was not seen. Rejects with DeadlineError on
+ * cancellation; the job continues then.
  */
 export async function streamEnded(qmp: Monitor, signal: AbortSignal): Promise<string | null> {
   for (;;) {
@@ -78,22 +78,22 @@ export async function streamEnded(qmp: Monitor, signal: AbortSignal): Promise<st
   }
 }
 
-/** Ends it where it runs; the disk is as before, and what was copied stays in the layer on top. Says whether there was one. */
+/** Cancels it if it runs; the disk is as before, and copied data stays in the top layer. Returns whether there was one. */
 export async function cancelStream(qmp: Monitor): Promise<boolean> {
   if (!(await hasStream(qmp))) return false;
-  // It may have ended meanwhile.
+  // It may have ended since.
   await qmp.execute("job-cancel", { id: JOB }).catch(() => {});
   await streamEnded(qmp, timeoutSignal(CANCEL_DEADLINE_MS));
   return true;
 }
 
-/** Closes the layers that the disk does not lie over any more: QEMU has none of them open when this resolves. */
+/** Closes the layers that are no longer below the disk: QEMU has all of them closed when this resolves. */
 export async function closeLayers(qmp: Monitor, top: string): Promise<void> {
   let names = spareNodes(await diskNodes(qmp), top);
   while (names.length > 0) {
     const kept: string[] = [];
     for (const name of names) {
-      // One that another lies over goes after that.
+      // A layer below another is closed after that.
       const isGone = await qmp.execute("blockdev-del", { "node-name": name }).then(
         () => true,
         () => false,
@@ -105,16 +105,16 @@ export async function closeLayers(qmp: Monitor, top: string): Promise<void> {
   }
 }
 
-/** The node of a layer that QEMU found by the header of the one above; null where there is none. Pure. */
+/** The node of a layer that QEMU found by the header of the layer above; null if there is no such node. Pure. */
 export function nodeOf(nodes: readonly DiskNode[], file: string): string | null {
   return nodes.find((node) => node.drv === "qcow2" && node.file === file)?.["node-name"] ?? null;
 }
 
-/** What was the disk once, and the files of that; what QEMU found below goes with them. The one on top stays. Pure. */
+/** Former disks, and their files; nodes that QEMU found below are closed with them. The top one stays. Pure. */
 export function spareNodes(nodes: readonly DiskNode[], top: string): string[] {
   const isSpare = (name: string) => OURS.test(name) && name !== top;
   const names = nodes.map((node) => node["node-name"]).filter((name) => isSpare(name.replace(/-file$/, "")));
-  // A file goes after what is in it.
+  // A file is closed after the node that uses it.
   return names.toSorted((a, b) => Number(a.endsWith("-file")) - Number(b.endsWith("-file")));
 }
 

@@ -1,12 +1,12 @@
 /**
- * Owns what a share lets its guest do to the drive, from outside of it, so that root in the guest can undo none of it:
+ * Restricts a guest's operations on the drive, from outside of its share, so that root in the guest can undo none of it:
  *
- *   open      everything, in files up to a size; further on a write fails with EFBIG, by the process's limit on file sizes
- *   stopped   reads, deletes, makes empty files: that limit is nothing
- *   held      nothing: whoever uses the drive in the guest waits until it is another of these
+ *     open      everything, in files up to a size; above that a write fails with EFBIG, by the process's limit on file sizes
+ *     stopped   reads, deletes, makes empty files: that limit is 0
+ *     held      nothing: programs that use the drive in the guest wait until the mode is another of these
  *
- * A share that is held does not answer QEMU either, which asks it whenever the guest stops or goes on, and then does nothing
- * else. Meanwhile it is only stopped.
+ * A held share does not answer QEMU either, which sends it a request whenever the guest is paused or resumed, and then does nothing else.
+ * During that it is only stopped.
  */
 
 import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
@@ -27,10 +27,10 @@ const SIGXFSZ_BIT = 1n << 24n;
 export class Restraints {
   readonly #held = new Map<string, ProcessRecord>();
   readonly #answering = new Map<string, number>();
-  /** Those that stand still, and into which mode each is put after that. */
+  /** Quiesced shares, and the mode that each is put into afterwards. */
   readonly #still = new Map<string, { over: Promise<void>; after: () => void }>();
 
-  /** Puts a share into a mode, for good; `largestFile` is in bytes. One that has ended is nothing. Throws when the daemon may not. */
+  /** Puts a share into a mode, permanently; `largestFile` is in bytes. Does nothing if it has ended. Throws if the daemon may not. */
   set(share: ProcessRecord, mode: ShareMode, largestFile: number): void {
     for (const [key, held] of this.#held) if (!isAlive(held)) this.#held.delete(key);
     if (mode === "held") this.#held.set(keyOf(share), share);
@@ -41,8 +41,8 @@ export class Restraints {
   }
 
   /**
-   * Has guests wait with their drive until the work is done, in which nothing of theirs changes it. A share that answers QEMU just now
-   * is waited for, and one that has to meanwhile waits. Throws DeadlineError where one does not come to rest, or another came.
+   * Has guests wait with their drive during the work, so that none of them changes it. Waits for a share that is answering QEMU; a share
+   * that has to answer during the work waits. Throws DeadlineError if a share does not come to rest, or a new one appears.
    */
   async still<T>(sharesNow: () => readonly ProcessRecord[], work: () => Promise<T>): Promise<T> {
     const shares = sharesNow();
@@ -84,7 +84,7 @@ export class Restraints {
     if (errors.length > 0) throw errors[0];
   }
 
-  /** Lets the share answer for as long as the work takes, whatever its mode is or becomes meanwhile. */
+  /** Lets the share answer for the duration of the work, whatever its mode is or becomes. */
   async answering<T>(share: ProcessRecord, work: () => Promise<T>): Promise<T> {
     const key = keyOf(share);
     for (let still = this.#still.get(key); still; still = this.#still.get(key)) await still.over;
@@ -114,7 +114,7 @@ export function wake(share: ProcessRecord): void {
   if (isAlive(share)) for (const pid of treeOf(share.pid)) signal(pid, "SIGCONT");
 }
 
-/** The mode in which a daemon before us left a share; one that it held and that has been woken is only stopped. */
+/** The mode in which an earlier daemon left a share; a held share that has been woken is only stopped. */
 export function modeFound(share: ProcessRecord): ShareMode {
   const processes = isAlive(share) ? treeOf(share.pid) : [];
   if (processes.some((pid) => /^State:\s+T/m.test(textOf(`/proc/${pid}/status`)))) return "held";
@@ -147,14 +147,14 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    // It has ended meanwhile.
+    // It has ended since.
     if (errnoOf(error) !== "ESRCH") throw error;
   }
 }
 
 function restrain(share: ProcessRecord, mode: ShareMode, largestFile: number): void {
   if (!isAlive(share)) return;
-  // virtiofsd serves from a child in a namespace of its own.
+  // virtiofsd serves from a child in a separate namespace.
   for (const pid of treeOf(share.pid)) {
     try {
       // A share of an earlier version would be ended by the signal: it is held instead of stopped.
@@ -162,13 +162,13 @@ function restrain(share: ProcessRecord, mode: ShareMode, largestFile: number): v
       if (mayLimit) limitFileSize(pid, mode === "open" ? largestFile : 0);
       process.kill(pid, mode === "open" || (mode === "stopped" && mayLimit) ? "SIGCONT" : "SIGSTOP");
     } catch (error) {
-      // It has ended meanwhile.
+      // It has ended since.
       if (errnoOf(error) !== "ESRCH") throw error;
     }
   }
 }
 
-/** What guests have deleted and still hold open: on the drive's disk, but in no directory. */
+/** Files that guests have deleted and still hold open: on the drive's disk, but in no directory. */
 export async function* deletedFiles(
   drive: string,
   shares: readonly ProcessRecord[],

@@ -1,4 +1,4 @@
-/** Owns the virtiofsd of one sandbox, which gives the guest the room's directory and nothing else. */
+/** The virtiofsd of one sandbox, which gives the guest the room's directory and nothing else. */
 import { readFileSync } from "node:fs";
 import { lchown, rm } from "node:fs/promises";
 import { asBoundRoot } from "../isolation/argv.ts";
@@ -16,16 +16,16 @@ export interface ShareOptions {
   directory: string;
   socket: string;
   logFile: string;
-  /** QEMU's user, who connects; null when that is us. */
+  /** QEMU's user, which connects; null if that is ours. */
   client: number | null;
-  /** Into the sandbox's group: it forks, and what it forks is where it is. */
+  /** Into the sandbox's group: it forks, and its children are in the same group. */
   enter: Enter;
-  /** Whether QEMU loads into it what one before it knew of the guest: which files are open. */
+  /** Whether QEMU loads into it the guest's state from an earlier virtiofsd: the open files. */
   restores: boolean;
 }
 
 /**
- * Starts virtiofsd on a directory; resolves once QEMU can connect. On a drive whose guests' root is nobody on the host it
+ * Starts virtiofsd on a directory; resolves once QEMU can connect. On a drive whose guests' root is an unprivileged user on the host it
  * runs as that; else (no user namespaces, or a room from before) as root with the few capabilities that files need.
  */
 export async function startShare(options: ShareOptions): Promise<HostProcess> {
@@ -58,13 +58,13 @@ export function shareArgv({ virtiofsd, directory, socket, restores }: Omit<Share
     directory,
     "--socket-path",
     socket,
-    // What one guest writes the others and the host see at once; a cache would show it up to a second later.
+    // The writes of one guest are visible to the others and the host immediately; a cache would show them up to a second later.
     "--cache=never",
     "--allow-mmap",
     "--sandbox=namespace",
     "--seccomp=kill",
     "--inode-file-handles=never",
-    // Each file that the guest's kernel knows takes one; more than we have it cannot get.
+    // Each file that the guest's kernel has cached takes one; it cannot get more than we have.
     `--rlimit-nofile=${Math.min(1_000_000, mostDescriptors())}`,
     "--log-level=warn",
     // A file that is not there any more gives the guest an error; without this nothing would be restored.

@@ -1,6 +1,6 @@
 /**
- * Owns the trial of what the kernel's transport needs of Bun: that it adopts a listening descriptor, which its types do not say,
- * and tells the descriptor of a connection that it accepts.
+ * Trial of the features of Bun that the kernel's transport requires: that Bun adopts a listening descriptor, which its types do not
+ * declare, and exposes the descriptor of an accepted connection.
  */
 import { dlopen } from "bun:ffi";
 import { randomUUID } from "node:crypto";
@@ -13,10 +13,10 @@ import { connectVsock, listenVsock, peerAddress, peerFamily } from "./vsock-sock
 const AF_UNIX = 1;
 const SOCK_STREAM_FLAGS = 1 | 0o2000000 | 0o4000;
 const VMADDR_CID_LOCAL = 1;
-/** The first of some that nobody chooses. */
+/** The first of a range that no program uses. */
 const TRIAL_PORT = 0x726f0000;
 const TRIAL_PORTS = 0xffff;
-/** Only what hangs takes longer: a busy host that is emulated needs seconds for what others do at once. */
+/** Only a hang takes longer: an emulated, busy host needs seconds for work that is immediate elsewhere. */
 const ANSWER_MS = 60_000;
 
 const { symbols: libc } = dlopen("libc.so.6", {
@@ -25,7 +25,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   listen: { args: ["i32", "i32"], returns: "i32" },
 });
 
-/** Connects to a listener that was adopted. Resolves with what the kernel says of the connection that it accepted. */
+/** Connects to an adopted listener. Resolves with the kernel's family of the connection that it accepted. */
 export async function adoptedPeer(): Promise<"unix" | "other"> {
   const name = `\0roomd-${randomUUID()}`;
   const listening = check(libc.socket(AF_UNIX, SOCK_STREAM_FLAGS, 0), "socket");
@@ -39,7 +39,7 @@ export async function adoptedPeer(): Promise<"unix" | "other"> {
   return family === AF_UNIX ? "unix" : "other";
 }
 
-/** The same over vsock: the CID of whoever connected. Null where the kernel has no loopback of vsock. */
+/** The same over vsock: the CID of the connected peer. Null if the kernel has no loopback of vsock. */
 export async function loopbackPeer(): Promise<number | null> {
   if (!existsSync("/sys/module/vsock_loopback")) return null;
   const port = TRIAL_PORT + Math.floor(Math.random() * TRIAL_PORTS);
@@ -52,7 +52,7 @@ export async function loopbackPeer(): Promise<number | null> {
   );
 }
 
-/** What `look` finds at the connection that an adopted listener accepts. */
+/** Result of `look` for the connection that an adopted listener accepts. */
 async function accepted<T>(
   listening: number,
   look: (descriptor: number) => T,

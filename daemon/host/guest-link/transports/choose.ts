@@ -1,9 +1,9 @@
 /**
- * Owns which vsock transport a guest has: new ones the kernel's own where it opens, else the vhost-user device; one that is
- * taken over the one that it was started with. A port of the kernel's is taken for the first guest only, so that whoever just
- * looks, beside a daemon, takes none.
+ * Choice of a guest's vsock transport: for a new guest the kernel's if it opens, else the vhost-user device; for an adopted guest the kind
+ * that it was started with. A port of the kernel's is bound for the first guest only, so that a process that only inspects the host,
+ * alongside a daemon, binds none.
  *
- * Only root may listen on the ports that agents dial. Agents of older templates dial others, which are taken for them alone.
+ * Only root may listen on the ports that agents dial. Agents of older templates dial others, which are bound for them alone.
  */
 import { closeSync, existsSync, openSync } from "node:fs";
 import { HOST_PORT, OPEN_HOST_PORT, PROOF_GENERATION } from "../../../../shared/agent-protocol/messages.ts";
@@ -56,12 +56,12 @@ export class Transports {
     this.#mayListen = mayListen;
   }
 
-  /** What new guests get, and why; null where there is none. */
+  /** Transport of new guests, and the reason; null if there is none. */
   get found(): { kind: VsockTransport["kind"] | null; reason: string } {
     return { kind: this.#kind, reason: this.#reason };
   }
 
-  /** Whether guests have the kernel's vsock, over which they reach whoever listens on the host's. */
+  /** Whether guests have the kernel's vsock, over which they reach every listener on the host's. */
   get reachesHost(): boolean {
     return this.#kind === "kernel" || this.#kernel.size > 0;
   }
@@ -79,7 +79,7 @@ export class Transports {
       : this.of("vhost-user", HOST_PORT);
   }
 
-  /** Looks what there is for new guests. */
+  /** Determines the transport for new guests. */
   async choose(): Promise<void> {
     let why = "";
     if (this.#wanted !== "vhost-user" && (this.#wanted === "kernel" || existsSync(this.#device))) {
@@ -105,7 +105,7 @@ export class Transports {
         : `Guests use vhost-device-vsock ${version}${why}.`;
   }
 
-  /** For a guest that was started with this kind, or whose agent dials other ports. Throws not_ready while it cannot be had. */
+  /** For a guest that was started with this kind, or whose agent dials other ports. Throws not_ready while it is unavailable. */
   of(kind: VsockTransport["kind"], firstPort: number): VsockTransport {
     if (kind === "vhost-user") return makeVhostUserTransport(this.#program, this.#version, firstPort);
     return this.#openedKernel(firstPort, "It needs the kernel's vsock, which cannot be used");

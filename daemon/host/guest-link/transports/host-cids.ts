@@ -1,6 +1,6 @@
 /**
- * Owns asking the kernel which CIDs are free. They are the whole host's: another daemon's guests have some, and any program's virtual
- * machine may. Nothing lists them. Whoever opens the device and takes one is told when somebody has it, so each is tried.
+ * Search for free CIDs. They are shared by the whole host: another daemon's guests have some, and any program's virtual machines may. There
+ * is no list. A process that opens the device and takes a CID gets an error if it is in use, so each is tried.
  */
 import { dlopen, ptr } from "bun:ffi";
 import { randomInt } from "node:crypto";
@@ -10,25 +10,25 @@ import { check } from "../../files/libc.ts";
 
 /** _IOW(0xAF, 0x60, __u64) of linux/vhost.h. */
 const VHOST_VSOCK_SET_GUEST_CID = 0x4008af60;
-/** Among so many, which nobody chooses, one is free at once. */
+/** A range so large, and used by no other program, that a free CID is found immediately. */
 const ASIDE = { from: 2 ** 31, to: 2 ** 32 - 2 } as const;
 const ASIDE_TRIES = 8;
 
 export interface CidDevice {
-  /** Throws where it cannot be opened. */
+  /** Throws if it cannot be opened. */
   open(): number;
-  /** Takes a CID in place of the one before it. False when somebody has it. */
+  /** Takes a CID in place of the previous one. False if it is in use. */
   take(descriptor: number, cid: number): boolean;
   close(descriptor: number): void;
 }
 
-/** The first of these CIDs that nobody on the host has, and that is free again when this returns; null when there is none. */
+/** The first of these CIDs that is unused on the host, and that is free again when this returns; null if there is none. */
 export function firstFreeCid(cids: Iterable<number>, device: CidDevice): number | null {
   let descriptor: number;
   try {
     descriptor = device.open();
   } catch {
-    // Whoever starts a guest hears why; of CIDs nothing is known then.
+    // The start of a guest reports the cause; until then nothing is known about CIDs.
     const [first = null] = cids;
     return first;
   }
@@ -65,7 +65,7 @@ export function cidDevice(path: string): CidDevice {
         return false;
       }
     },
-    // On another thread: the kernel waits there until nobody looks at it any more.
+    // On another thread: the kernel waits there until the device has no readers left.
     close: (descriptor) => close(descriptor, () => {}),
   };
 }

@@ -1,4 +1,4 @@
-/** Owns the vsock transport by the kernel's vhost-vsock: one AF_VSOCK listener for all guests, told apart by their CID. */
+/** Vsock transport by the kernel's vhost-vsock: one AF_VSOCK listener for all guests, distinguished by their CID. */
 import type { SocketHandler, UnixSocketOptions } from "bun";
 import { NO_QUIRKS } from "../../../../shared/agent-protocol/device-quirks.ts";
 import { HOST_PORTS } from "../../../../shared/agent-protocol/messages.ts";
@@ -11,7 +11,7 @@ import { listenVsock, peerAddress } from "./vsock-socket.ts";
 /** The kernel's vhost-vsock. */
 export const VHOST_VSOCK = "/dev/vhost-vsock";
 
-/** Takes the first free port of HOST_PORTS: only for who starts guests. Throws when there is none, or none may be taken. */
+/** Binds the first free port of HOST_PORTS: only for a process that starts guests. Throws if no port is free, or none may be bound. */
 export function makeKernelTransport(firstPort: number): VsockTransport & { port: number; stop(): void } {
   const guests = new Map<number, (link: GuestLink) => void>();
   const { fd, port } = listenFirstFree(firstPort);
@@ -32,7 +32,7 @@ export function makeKernelTransport(firstPort: number): VsockTransport & { port:
     close: (socket) => socket.data?.end("the guest closed it"),
     error: (socket, error) => socket.data?.end(error.message),
   };
-  // Bun adopts a listening descriptor, which its types do not say.
+  // Bun adopts a listening descriptor, which its types do not declare.
   const options: unknown = { fd, socket: handlers };
   const listener = Bun.listen(options as UnixSocketOptions<LinkedSocket | null>);
 

@@ -1,8 +1,8 @@
 /**
- * Owns finding out who else listens on the host's vsock. A guest of the kernel's vsock reaches every such port, whatever its
- * egress list says: systemd 256 and newer, for one, binds sshd to port 22 on hosts that are virtual machines themselves.
+ * Search for other listeners on the host's vsock. A guest of the kernel's vsock reaches every such port, whatever its egress list allows:
+ * systemd 256 and newer, for one, binds sshd to port 22 on hosts that are virtual machines themselves.
  *
- * The kernel tells of them by sock_diag(7), linux/vm_sockets_diag.h; /proc has no list of them.
+ * The kernel reports them by sock_diag(7), linux/vm_sockets_diag.h; /proc has no list of them.
  */
 import { dlopen } from "bun:ffi";
 import { HOST_PORT, HOST_PORTS } from "../../../../shared/agent-protocol/messages.ts";
@@ -27,10 +27,10 @@ const AT_SOURCE_CID = 4;
 const AT_SOURCE_PORT = 8;
 const MESSAGE_BYTES = 32;
 
-/** The host's address, as guests know it, and any address. */
+/** The host's address, as seen by guests, and any address. */
 const VMADDR_CID_HOST = 2;
 const VMADDR_CID_ANY = 0xffffffff;
-/** As much as the kernel gives at once. */
+/** The most that the kernel returns in one call. */
 const BUFFER_BYTES = 32 * 1024;
 
 const { symbols: libc } = dlopen("libc.so.6", {
@@ -40,7 +40,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   close: { args: ["i32"], returns: "i32" },
 });
 
-/** Whether this kernel can tell; asked once, since it looks for a module each time. */
+/** Why this kernel cannot report them; cached, since it looks for a module on each query. */
 let cannotTell: string | null = null;
 
 /** The ports that guests of the kernel's vsock reach and that are no roomd's, in order; or why that is unknown. */
@@ -57,7 +57,7 @@ export function foreignListeners(own: readonly number[]): ForeignListeners {
   }
 }
 
-/** Of those that listen, who is reached by guests and is not ours: only daemons listen where agents dial. Pure. */
+/** Ports of the listeners that guests reach and that are not ours: only daemons listen on the ports that agents dial. Pure. */
 export function foreign(listeners: readonly Listener[], own: readonly number[]): number[] {
   const reached = listeners.filter(({ cid }) => cid === VMADDR_CID_HOST || cid === VMADDR_CID_ANY);
   const isDaemons = (port: number) => (port >= HOST_PORT && port < HOST_PORT + HOST_PORTS) || own.includes(port);
@@ -99,7 +99,7 @@ function diagRequest(): Buffer {
   return request;
 }
 
-/** What one piece of the kernel's answer says, and whether it was the last. Throws SystemError with the kernel's. */
+/** Parses one part of the kernel's answer: its listeners, and whether it was the last. Throws SystemError with the kernel's error. */
 export function readAnswer(answer: Buffer): { listeners: Listener[]; over: boolean } {
   const listeners: Listener[] = [];
   for (let at = 0; at + NLMSG_HEADER_BYTES <= answer.byteLength; ) {
@@ -112,7 +112,7 @@ export function readAnswer(answer: Buffer): { listeners: Listener[]; over: boole
     if (type === SOCK_DIAG_BY_FAMILY && body.byteLength >= MESSAGE_BYTES && body[0] === AF_VSOCK) {
       listeners.push({ cid: body.readUInt32LE(AT_SOURCE_CID), port: body.readUInt32LE(AT_SOURCE_PORT) });
     }
-    // Each begins at a multiple of four.
+    // Each starts at a multiple of four.
     at += (length + 3) & ~3;
   }
   return { listeners, over: false };

@@ -1,4 +1,4 @@
-/** Owns what a vsock transport is: two of them exist, the kernel's vhost-vsock and a vhost-user device. */
+/** Interface of a vsock transport: two of them exist, the kernel's vhost-vsock and a vhost-user device. */
 import type { HasQuirk } from "../../../../shared/agent-protocol/device-quirks.ts";
 import type { GuestUsers } from "../../isolation/index.ts";
 import type { VsockDevice } from "../../machine/machine.ts";
@@ -10,21 +10,21 @@ export interface GuestAddress {
   guest_cid: number;
   /** Socket of the vhost-user device, towards QEMU. */
   device_socket: string;
-  /** Socket beside which the guest's connections arrive. */
+  /** Base path: the guest's connections arrive on sockets next to it. */
   guest_socket: string;
   log_file: string;
-  /** Who the device's process is, and QEMU, who connects to it; null when both are us. */
+  /** Users of the device's process, and of QEMU, which connects to it; null if both are ours. */
   users: GuestUsers | null;
-  /** Puts the device's process where the guest's are. */
+  /** Puts the device's process into the guest's group. */
   enter: Enter;
 }
 
 /** The host's end of one guest's vsock. */
 export interface VsockEndpoint {
   device: VsockDevice;
-  /** The device's own process; null where the kernel is the device. */
+  /** The device's own process; null if the kernel is the device. */
   process: KnownProcess | null;
-  /** What is peculiar to the device. */
+  /** Quirks of the device. */
   has: HasQuirk;
   /** Stops listening and ends the process. Again is nothing. */
   close(): Promise<void>;
@@ -32,12 +32,12 @@ export interface VsockEndpoint {
 
 export interface VsockTransport {
   kind: VsockDevice["kind"];
-  /** The device that QEMU is given opened; null where it connects to a socket. */
+  /** Device file that QEMU gets as an open descriptor; null if it connects to a socket. */
   device_file: string | null;
   /** The first of these CIDs that no virtual machine of the host has; null when there is none. */
   firstFree(cids: Iterable<number>): number | null;
   /** Makes the guest's device and listens; `onLink` is called for every connection that the guest makes. */
   open(address: GuestAddress, onLink: (link: GuestLink) => void): Promise<VsockEndpoint>;
-  /** Listens again for a guest whose device, and `process` of it, were there before this daemon. */
+  /** Listens again for a guest whose device, and `process` of it, an earlier daemon started. */
   adopt(address: GuestAddress, process: KnownProcess | null, onLink: (link: GuestLink) => void): Promise<VsockEndpoint>;
 }

@@ -1,4 +1,4 @@
-/** Owns the vsock transport by vhost-device-vsock: a process per guest, the guest's ports as Unix sockets. */
+/** Vsock transport by vhost-device-vsock: a process per guest, the guest's ports as Unix sockets. */
 import { lchownSync, rmSync } from "node:fs";
 import { DEVICE_BUFFER_BYTES, type HasQuirk, quirksOf } from "../../../../shared/agent-protocol/device-quirks.ts";
 import { asUser } from "../../isolation/argv.ts";
@@ -11,7 +11,7 @@ import type { GuestAddress, VsockEndpoint, VsockTransport } from "./transport.ts
 
 const START_DEADLINE_MS = 10_000;
 
-/** `port` is the one that its guests dial; `version` the program's, null where it is unknown. */
+/** `port` is dialled by its guests; `version` is the program's, null if it is unknown. */
 export function makeVhostUserTransport(program: string, version: string | null, port: number): VsockTransport {
   return {
     kind: "vhost-user",
@@ -65,7 +65,7 @@ export function deviceArgv(program: string, address: Omit<GuestAddress, "enter">
     "--tx-buffer-size",
     // The quirk small_buffer.
     String(DEVICE_BUFFER_BYTES),
-    // The quirk siblings_meet: each gets a group of its own.
+    // The quirk siblings_meet: each gets a separate group.
     "--groups",
     address.sandbox_id,
   ];
@@ -101,7 +101,7 @@ function listen(address: GuestAddress, port: number, has: HasQuirk, onLink: (lin
     unix: path,
     socket: {
       open: (socket) => {
-        // The device tells no source port: only the name of the socket, for the port that was dialled.
+        // The device exposes no source port: only the name of the socket, for the port that was dialled.
         socket.data = linkSocket(socket, { to: port, from: null }, has);
         onLink(socket.data.link);
       },

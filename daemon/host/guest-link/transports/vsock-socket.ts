@@ -1,4 +1,4 @@
-/** Owns AF_VSOCK sockets, which Bun does not make: libc by FFI. sockaddr_vm is described in vsock(7). */
+/** AF_VSOCK sockets, which Bun does not support: libc by FFI. sockaddr_vm is described in vsock(7). */
 import { dlopen, ptr } from "bun:ffi";
 import { check, SystemError } from "../../files/libc.ts";
 
@@ -35,10 +35,10 @@ export function listenVsock(port: number): number | null {
   }
 }
 
-/** Connects, and never waits; what is returned closes the connection. Throws SystemError. */
+/** Connects without waiting; the returned function closes the connection. Throws SystemError. */
 export function connectVsock(cid: number, port: number): () => void {
   const fd = check(libc.socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket");
-  // That it is under way is no error; one that fails is not accepted.
+  // A connection in progress is not an error; a failed one is never accepted.
   libc.connect(fd, ptr(addressOf(cid, port)), SOCKADDR_VM_BYTES);
   return () => void libc.close(fd);
 }
@@ -53,8 +53,8 @@ function addressOf(cid: number, port: number): Uint8Array {
 }
 
 /**
- * Address of the guest at the other end. The CID is the host kernel's word, the port the guest kernel's: of a guest whose kernel is not
- * subverted, a process without CAP_NET_BIND_SERVICE has none below RESERVED_PORTS.
+ * Address of the guest at the other end. The CID is set by the host kernel, the port by the guest kernel: if a guest's kernel is not
+ * subverted, its processes without CAP_NET_BIND_SERVICE have no port below RESERVED_PORTS.
  */
 export function peerAddress(fd: number): { cid: number; port: number } | null {
   const peer = peerOf(fd);
@@ -62,7 +62,7 @@ export function peerAddress(fd: number): { cid: number; port: number } | null {
   return { cid: peer.getUint32(8, true), port: peer.getUint32(4, true) };
 }
 
-/** The address family of a connection; null where there is none. */
+/** The address family of a connection; null if there is none. */
 export function peerFamily(fd: number): number | null {
   return peerOf(fd)?.getUint16(0, true) ?? null;
 }
