@@ -44,7 +44,7 @@ const databaseFiles = () =>
     .filter((name) => name.startsWith("roomd.db"))
     .map((name) => join(daemon.dataDir, name));
 
-/** Read by another process: whoever closes a file gives up its own locks on it, those of this one's connections too. */
+/** Read by another process: a process that closes a file loses its POSIX locks on it, also those of this process's own connections. */
 function dumpOf(files: string[]): string {
   const { status, stdout } = spawnSync("cat", files, { encoding: "latin1", maxBuffer: 256 * 1024 ** 2 });
   expect(status).toBe(0);
@@ -69,7 +69,7 @@ describe("a record", () => {
     await daemon.room("r");
     const ids = audited.map(({ name }) => `all-${name}`);
     const all = await recordsOf(ids, ids.length + 1);
-    // A room that is made of another has a record of its own, which says of which.
+    // A forked room has one more record of its own, with the name of its source.
     const isOfFork = ({ event, request_id }: AuditRecord) => event === "room.created" && request_id === "all-room_fork";
     const { room_id: forked, checkpoint_id } = answers.get("room_fork").body;
     expect(all.filter(isOfFork)).toMatchObject([
@@ -83,7 +83,7 @@ describe("a record", () => {
       const inRoom = "room_id" in operation.params.properties;
       expect(record, operation.name).toMatchObject({
         event: operation.audit,
-        // The operator's operations are none for this key.
+        // This key has no access to the operator's operations.
         outcome: status < 400 ? "success" : status === 403 ? "denied" : "error",
         status,
         error_code: status < 400 ? null : body.code,
@@ -442,7 +442,7 @@ describe("nothing that could be used", () => {
     const dump = dumpOf(files);
     expect(dump).toContain(new Bun.CryptoHasher("sha256").update(key).digest("hex"));
     for (const secret of secrets) {
-      // The first 8 characters are shown to people; 35 more are what makes it a key.
+      // The first 8 characters are shown to users; the other 35 are the secret.
       const rest = secret.slice("key-".length + 8);
       for (const text of [dump, daemon.log]) {
         expect(text.includes(secret.slice(0, 20))).toBe(false);
@@ -549,7 +549,7 @@ describe("the chain", () => {
     });
 
     let made = 0;
-    /** What `roomd audit verify` says of a copy of the database after this was done to it. */
+    /** Result of `roomd audit verify` on a copy of the database that `tamper` has changed. */
     async function verdictAfter(tamper: (file: string) => unknown): Promise<{ status: number; broken: Json[] }> {
       const directory = join(daemon.home, "copies", String(++made));
       mkdirSync(directory);
@@ -560,7 +560,7 @@ describe("the chain", () => {
       return { status: said.status, broken: JSON.parse(said.stdout).filter(({ ok }: Json) => !ok) };
     }
 
-    /** As one who may write to the file would: without the triggers. */
+    /** Changes by an attacker with write access to the file: the triggers are dropped first. */
     const bySql =
       (...statements: string[]) =>
       (file: string) =>
@@ -616,7 +616,7 @@ describe("the chain", () => {
       const { seq } = (await org("limit=1000")).items.find(({ request_id }) => request_id === "write-1") ?? {};
       const { broken } = await verdictAfter((file) => {
         const bytes = readFileSync(file);
-        // SQLite leaves what it has moved where it was: the record may be there more than once.
+        // SQLite does not erase moved cells: the file may contain the record more than once.
         for (let at = bytes.indexOf("write-1"); at >= 0; at = bytes.indexOf("write-1", at))
           bytes[at] = "v".charCodeAt(0);
         writeFileSync(file, bytes);

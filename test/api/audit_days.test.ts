@@ -1,6 +1,6 @@
 /**
- * Closed days of the audit in a whole service: calls of the API return every record once, wherever it is by then; a backup has all of them; and
- * a day that cannot be written ends the service, or waits where there is no space.
+ * Closed days of the audit in a whole service: API calls return each record once, whether it is in the database or in a day's file; a
+ * backup contains all of them; a day that cannot be written ends the service, or is postponed while the disk is full.
  */
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

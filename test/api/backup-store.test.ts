@@ -82,7 +82,7 @@ test("the daemon makes one unasked; what a kill cuts off leaves nothing; it is r
   second.kill("SIGKILL");
   await second.exited;
   server.fault = () => null;
-  // The lock of the one that was cut off is free once its process is gone.
+  // The killed backup's lock is released when its process has exited.
   await expect.poll(async () => (await run(env, "backup", "--to", "s3")).status, { timeout: 30_000 }).toBe(0);
   expect([server.uploads.size, server.objects.size]).toEqual([0, 2]);
   const { items } = JSON.parse((await run(env, "backup", "list", "--json")).out) as Json;

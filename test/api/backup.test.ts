@@ -1,7 +1,7 @@
 /**
- * What docs/operations.md says of upgrading, backing up and restoring, as it stands: its blocks marked `sh operations`, in a host's
- * place. Real are the binary, its data and all that `roomd` does; systemd and the scripts of packaging/, which have tests of their
- * own, are small stand-ins, and every path of the host is one below the test's directory.
+ * The procedures of docs/operations.md for upgrade, backup and restore, executed literally: its blocks marked `sh operations`, on a
+ * simulated host. The binary, its data and all of `roomd` are real; systemd and the scripts of packaging/, which have their own tests, are
+ * replaced by small stubs, and each host path is under the test's directory.
  */
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -54,7 +54,7 @@ function block(section: string): string {
 
 const hosts: Host[] = [];
 
-/** What stands for a host of its own: its directories, its services, and a checkout. */
+/** A simulated host: its directories, its services and a checkout. */
 class Host {
   readonly root = mkdtempSync("/tmp/roomd-t-");
   readonly data = join(this.root, "var/lib/roomd");
@@ -95,7 +95,7 @@ class Host {
     return join(this.root, "checkout");
   }
 
-  /** Runs a block of the page in the checkout, with this host's paths; what it printed. */
+  /** Runs a block of the page in the checkout, with this host's paths. Returns its output. */
   async run(commands: string): Promise<string> {
     const here = commands
       .replace(/(?<=\s)\/(?=(var|run|etc|usr)\/)/g, `${this.root}/`)
@@ -141,7 +141,7 @@ class Host {
 afterAll(() => {
   for (const host of hosts) {
     const lock = join(host.root, "run/roomd/daemon.lock");
-    // Nobody else's process: the lock is held as long as it lives.
+    // The pid is not of an unrelated process: the lock is held as long as the daemon lives.
     if (existsSync(lock) && spawnSync("flock", ["--nonblock", lock, "true"]).status !== 0) {
       process.kill(host.pid, "SIGKILL");
       spawnSync("flock", [lock, "true"]);
@@ -233,7 +233,7 @@ test.skipIf(!isRoot)(
     );
     setSchema(latestVersion());
 
-    // The new binary goes on with the same data.
+    // The new binary continues with the same data.
     const old = first.pid;
     const oldBinary = statSync(readlinkSync(`/proc/${old}/exe`)).ino;
     expect(await first.run(block("Upgrade"))).toMatch(/^wrote .*roomd-before\.tar/);
@@ -252,7 +252,7 @@ test.skipIf(!isRoot)(
     mkdirSync(unpacked);
     spawnSync("tar", ["-xf", backup, "--ignore-zeros", "--sparse", "-C", unpacked]);
     rmSync(join(unpacked, "rooms", lost.room_uid), { recursive: true });
-    // Of another half is there, and the end of the archive says that it was being deleted.
+    // Of the other room half is present, and the end record of the archive lists it as being destroyed.
     const endFile = join(unpacked, "backup-end.json");
     const { rooms_ended } = JSON.parse(readFileSync(endFile, "utf8")) as { rooms_ended: Json[] };
     rooms_ended.push({ room_uid: halved.room_uid, keep_drive: false });
@@ -293,7 +293,7 @@ test.skipIf(!isRoot)(
     }
     const held = await fetch(`${second.url}/v1/me`, { headers: { authorization: `Bearer ${revoked.key}` } });
     expect(held.status).toBe(401);
-    // What it has, it can use: no room is without its drive.
+    // Each listed room is usable: none is without its drive.
     const { items } = await second.api("GET", "/v1/rooms?state=active&limit=1000");
     for (const { room_id } of items) await second.api("GET", `/v1/rooms/${room_id}/drive/list`);
     const names = items.map(({ room_id }: Json) => room_id);
@@ -304,14 +304,14 @@ test.skipIf(!isRoot)(
     const onRecord = JSON.parse(await second.run("roomd audit --host --event backup. --json")) as Json;
     expect(onRecord.items.map(({ event }: Json) => event)).toEqual(["backup.restored", "backup.begun"]);
 
-    // What is there already is never overwritten.
+    // Existing data is never overwritten.
     const refused = await second.run("dist/roomd restore /var/backups/roomd.tar 2>&1 || echo status $?");
     expect(refused).toMatch(/There is a service in .* already\.\n.*another data_dir.*\nstatus 1\n$/);
     expect(await second.run("roomd backup /var/backups/roomd.tar 2>&1 || echo status $?")).toMatch(
       /already exists.*\nstatus 1/,
     );
 
-    // A guest of the newer service goes on without a daemon: what it is known by is the socket in its arguments.
+    // A guest of the newer service keeps running without a daemon: it is identified by the socket in its arguments.
     const socket = join(first.root, "run/roomd/g", `sbx_${"0".repeat(26)}`, "fs.sock");
     const guest = Bun.spawn(["setsid", "bash", "-c", "read", "guest", "--socket-path", socket], { stdin: "pipe" });
     const after = await first.api("POST", "/v1/rooms", { room_id: "after" });
@@ -333,7 +333,7 @@ test.skipIf(!isRoot)(
     host.key = JSON.parse(await host.run("dist/roomd init --json")).api_key;
     const { room_uid } = await host.api("POST", "/v1/rooms", { room_id: "first" });
     await host.api("POST", "/v1/rooms/first/drive/write", { path: "/file", content: "kept" });
-    // The pipe is full before the database is through: nothing of drives is read until somebody reads on.
+    // The pipe is full before the database is copied: no drive is read until the reader continues.
     await host.run("roomd backup - | { head -c 512; roomd room destroy first >&2; cat; } > /var/backups/first.tar");
     const fresh = 'ROOMD_DATA_DIR="$HOST/fresh" ROOMD_RUNTIME_DIR="$HOST/fresh-run"';
     const restored = await host.run(`${fresh} dist/roomd restore /var/backups/first.tar`);
@@ -382,7 +382,7 @@ test.skipIf(!isRoot)("what is no backup, or one of a newer roomd, changes nothin
     expect(left.filter((entry) => entry !== "daemon.lock")).toEqual([]);
   }
 
-  // Drives without a database may be all that somebody has left of a service.
+  // Drives without a database may be the only remains of a service.
   mkdirSync(join(host.root, "fresh/retired/rom_1"), { recursive: true });
   expect(await restore("roomd")).toMatch(/There is a service in .* already\./);
   rmSync(join(host.root, "fresh/retired/rom_1"), { recursive: true });

@@ -1,4 +1,4 @@
-/** A barrier under agents that are late, arrive twice, give up and come again, while the daemon is killed: what its history must hold. */
+/** Invariants of a barrier's history: agents are late, arrive twice, time out and return, while the daemon is killed. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { TestDaemon } from "../harness/daemon.ts";
@@ -11,7 +11,7 @@ const {
   kills: KILLS,
 } = LONG ? { agents: 40, rounds: 500, kills: 10 } : { agents: 8, rounds: 40, kills: 3 };
 const BARRIERS = "/v1/rooms/history/barriers";
-/** How a call may end beside a release; each is tried again. */
+/** Error codes of a call that does not end in a release; each is retried. */
 const TYPED = ["barrier_timeout", "barrier_cancelled", "shutting_down"];
 
 let daemon: TestDaemon;
@@ -26,7 +26,7 @@ test(
   async () => {
     if (!LONG) console.log("barrier history: in short; ROOMD_TEST_LONG=1 has 40 agents, 500 rounds and ten kills");
     await daemon.room("history");
-    /** What each generation was released with, as told to each who passed it. */
+    /** Release of each generation, as returned to each agent that passed it. */
     const releases = new Map<number, { released_at: string; arrived: string[] }[]>();
     const ends = new Map<string, number>();
     let passed = 0;

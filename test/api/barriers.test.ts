@@ -1,4 +1,4 @@
-/** Barriers on a daemon without guests: who waits for whom, how each generation ends, and that it ends once. */
+/** Barriers on a daemon without guests: the awaited agents, the possible ends of a generation, and that each generation ends once. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
@@ -32,7 +32,7 @@ async function roomOf() {
         async () => (await daemon.ok("GET", `${path}/agents`)).items,
         (items: Json[]) => items.filter(({ waiting_on }) => waiting_on.length > 0).length === agents,
       ),
-    /** A sandbox that is being created, as long as it is left to. */
+    /** A sandbox that stays in creation until the test ends it. */
     sandbox: (agent_id: string): Promise<Answer> =>
       daemon.api("POST", `${path}/sandboxes/from-template?wait=none`, {
         agent_id,
@@ -81,7 +81,7 @@ describe("a barrier", () => {
     expect((await room.get()).arrived).toEqual(["a"]);
     expect((await room.arrive({ agent_id: "b" })).body.generation).toBe(1);
     expect((await again).body).toMatchObject({ generation: 1, state: "released" });
-    // Who missed the release asks by number, and opens nothing.
+    // An agent that missed the release queries it by number, which opens no new generation.
     expect((await room.arrive({ agent_id: "a", generation: 1 })).body).toMatchObject({
       generation: 1,
       state: "released",
@@ -221,7 +221,7 @@ test("the end of an agent's sandbox answers at once whoever waits for it", async
   expect(send.body.code).toBe("agent_unavailable");
   const late = await room.arrive({ agent_id: "a", participants });
   expect(late.body).toMatchObject({ code: "barrier_broken", details: { generation: 2 } });
-  // Who waits for nobody by name waits on.
+  // An arrival that names no participants keeps waiting.
   expect((await daemon.ok("GET", `${path}/barriers/unnamed`)).state).toBe("waiting");
   await daemon.ok("DELETE", path);
   expect((await unnamed).body.code).toBe("room_destroying");

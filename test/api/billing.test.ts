@@ -13,7 +13,7 @@ import type { Visitor } from "../harness/visitor.ts";
 const ORG = "/v1/orgs/self/billing";
 const daysAgo = (days: number) => Math.floor(Date.now() / 1000) - days * 86_400;
 
-/** What happens next to a subscription, to its notices, or to the daemon. */
+/** Next event of a subscription, its notices or the daemon. */
 interface Moment {
   what: string;
   which: number;
@@ -53,7 +53,7 @@ const settled = async () =>
   await until("all notices are seen to", () =>
     people.sql((database) => database.prepare("SELECT 1 FROM billing_events WHERE done_at IS NULL").get() === null),
   );
-/** Something has changed of it, as the service tells. */
+/** Sends a notice that the subscription has changed, as the payment service does. */
 const tell = async (subscription: string) => {
   const { id, customer } = service.subscription(subscription);
   const about = { id, object: "subscription", customer };
@@ -65,7 +65,7 @@ const told = async (subscription: string) => {
 };
 const billingOf = async (owner: Visitor): Promise<Json> => (await owner.api("GET", ORG)).body;
 
-/** Begins to buy, as the page does. */
+/** Starts a purchase, as the page does. */
 async function buy(owner: Visitor): Promise<string> {
   await people.prove(owner);
   const sent = await owner.send("/billing", { do: "buy" });
@@ -143,7 +143,7 @@ describe("an owner", () => {
     expect(both.map(({ body }) => body.checkout_id)).toEqual([first, first]);
     expect(await buy(owner)).toBe(first);
     const { subscription } = service.pay(first, daysAgo(40));
-    // Nobody has told of it yet.
+    // The notice has not been sent yet.
     expect((await owner.api("POST", `${ORG}/checkouts`)).status).toBe(409);
     expect(await billingOf(owner)).toMatchObject({ plan: "starter" });
     service.change(subscription, { status: "canceled" });
@@ -255,7 +255,7 @@ describe("a notice", () => {
         if (what === "step" && steps.length > 0) await step();
         else if (what === "notice") await send(notices[which % notices.length] as Notice);
         else if (what === "kill") {
-          // It has the notice, and is killed while it asks what has changed.
+          // The daemon has received the notice, and is killed while it queries the change.
           const asked = service.asked.length;
           service.isSilent = true;
           await send(await service.notice("customer.subscription.updated", about));
@@ -266,7 +266,7 @@ describe("a notice", () => {
         }
       }
       while (steps.length > 0) await step();
-      // The service sends what was not answered again.
+      // The service resends unanswered notices.
       for (const notice of notices.toReversed()) await send(notice);
       await settled();
       const { plan: bought, status } = await billingOf(owner);
@@ -404,7 +404,7 @@ test("a payment service that says nothing keeps the daemon from no stop", async 
   await daemon.serve();
   await settled();
   expect(await billingOf(owner)).toMatchObject({ plan: "starter" });
-  // Asked once it waits 20 s.
+  // The timeout of a pending request to the service is 20 s.
   expect(tookMs).toBeLessThan(15_000);
 }, 60_000);
 

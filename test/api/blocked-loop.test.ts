@@ -1,4 +1,4 @@
-/** A daemon whose event loop is blocked: the log names the operation and its owner while it is. */
+/** A daemon with a blocked event loop: during the block its log names the operation and its owner. */
 import { expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { TestDaemon } from "../harness/daemon.ts";

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** Sends a request to make a room in these parts, each in a packet of its own, and returns what is answered. */
+/** Sends a request to create a room in these parts, each in a separate packet. Returns the status line. */
 async function send(framing: string, parts: readonly string[], end = false): Promise<string> {
   const { hostname, port } = new URL(daemon.url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
@@ -22,7 +22,7 @@ async function send(framing: string, parts: readonly string[], end = false): Pro
   const head = `POST /v1/rooms HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${daemon.apiKey}\r\n`;
   socket.write(`${head}Content-Type: application/json\r\n${framing}\r\n\r\n`);
   for (const part of parts) {
-    // So that the service meets what came so far.
+    // The service processes the part before the next one arrives.
     await Bun.sleep(50);
     // A refusal comes before the whole body.
     if (socket.writableEnded) break;

@@ -1,6 +1,6 @@
 /**
- * Keys that are bound, to rooms or to an agent: what they are not for is not there, by whatever door. Every operation has its row
- * in both tables, so that a new one fails the suite until somebody has said what it is to a bound key.
+ * Keys bound to rooms or to an agent: resources outside of the binding appear absent, through every transport. Each operation has its row
+ * in both tables, so that a new one fails the suite until its behaviour for a bound key is declared.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Operation } from "../../shared/api/contract.ts";
@@ -16,7 +16,7 @@ import { OF_KEYS, requestOf } from "./requests.ts";
 import { insertSnapshotRow } from "./snapshot-row.ts";
 
 const SANDBOXES = "/v1/rooms/r/sandboxes";
-/** The agent that requests.ts asks about, and the one that the key is bound to. */
+/** The agent that requests.ts queries, and the agent of the key. */
 const [OTHER, OWN] = ["worker-1", "worker-2"];
 
 let daemon: TestDaemon;
@@ -37,7 +37,7 @@ beforeAll(async () => {
     await daemon.api("POST", `${SANDBOXES}/from-template`, sandbox(agent, 9100 + at));
     other = await untilState(daemon, "r", agent, "failed");
   }
-  // The one that requests.ts names.
+  // The message that requests.ts names.
   const message = { message_id: "no-message", source: "planner", destination: "reviewer", payload: 1 };
   await daemon.ok("GET", "/v1/rooms/r/messages?agent_id=reviewer");
   await daemon.ok("POST", "/v1/rooms/r/messages", message);
@@ -68,12 +68,12 @@ const anybodys = [
   "template_get",
   "live_socket",
 ];
-/** It finds what they may read: locate.test.ts holds it to that. */
+/** Its results are limited to readable resources, which locate.test.ts checks. */
 const ofIds = ["locate"];
-/** They give and show what is bound at least as tightly; keys.test.ts holds them to it. */
+/** They create and list only keys bound at least as tightly, which keys.test.ts checks. */
 const ofKeys = ["key_create", "key_list", "key_rotate", "key_revoke"];
 
-/** What operations are to a key that is bound to other rooms. */
+/** Behaviour of each operation for a key bound to other rooms. */
 const TO_A_ROOMS_KEY: Record<string, readonly string[]> = {
   "has no such room": names(inRooms),
   "is refused": [...ofOrg, "room_create", "room_from_backup"],
@@ -97,7 +97,7 @@ const ofSnapshots = ["snapshot_get", "snapshot_delete"];
 /** They are about all of a room's agents. */
 const ofWholeRooms = ["room_checkpoint", "room_fork", "room_move", "room_backup", "room_from_backup"];
 
-/** What operations are to a key that is bound to another agent, in the same room. */
+/** Behaviour of each operation for a key bound to another agent of the same room. */
 const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
   "has no such sandbox": names(perSandbox),
   "is not that agent": actsAs,
@@ -109,7 +109,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
     ...["room_create", "room_list", "room_get", "room_update", "room_destroy", "agent_list", "message_get"],
     ...["barrier_list", "barrier_get", "barrier_cancel", "audit_list", "audit_summary", "audit_verify", "room_events"],
     ...["room_overview", "room_waits", "room_now", "room_timeline"],
-    // What is named is not there.
+    // The named resource does not exist.
     ...["checkpoint_list", "checkpoint_get", "checkpoint_delete", "room_restore"],
     ...["fs_write", "fs_list", "fs_read", "fs_stat", "fs_mkdir", "fs_move", "fs_delete", "file_put", "file_get"],
   ],
@@ -125,11 +125,11 @@ test.each([
 
 const operationsOf = (rows: readonly string[] | undefined) => OF_KEYS.filter(({ name }) => rows?.includes(name));
 
-/** To a bound key a tool is what its operation is. */
+/** A tool behaves for a bound key as its operation does. */
 const toolsOf = (rows: readonly string[] | undefined) =>
   TOOL_LIST.filter(({ operation }) => rows?.includes(operation.name));
 
-/** An answer without what differs from call to call, and with the name that was asked for in a place of its own. */
+/** A response without the fields that differ from call to call, and with the requested name replaced by a placeholder. */
 const shown = ({ status, body }: Answer, name: string) =>
   JSON.stringify({ status, ...body, request_id: "" }).replaceAll(name, "NAME");
 

@@ -1,4 +1,4 @@
-/** Owns what the tests of this ring share: other keys and organizations, calls below what fetch allows, waiting for a condition. */
+/** Helpers of the tests in this folder: further keys and organizations, calls below the level of fetch, waiting for a condition. */
 import { connect } from "node:net";
 import type { Scope } from "../../shared/api/contract.ts";
 import { type Answer, answerOf, type Json, type TestDaemon } from "../harness/daemon.ts";
@@ -44,7 +44,7 @@ export async function makeOrg(daemon: TestDaemon, name: string): Promise<{ org_i
   return await run(daemon, "org", "create", "--name", name);
 }
 
-/** Asks until it is so. Throws with the last thing that was seen. */
+/** Polls until the condition holds. Throws with the last observed value. */
 export async function until<T>(
   look: () => T | Promise<T>,
   holds: (seen: T) => boolean,
@@ -59,7 +59,7 @@ export async function until<T>(
   }
 }
 
-/** Sends these bytes and returns all that comes back until the server closes; ask for that with `Connection: close`. */
+/** Sends these bytes and returns all that the server sends until it closes; request that with `Connection: close`. */
 export function overSocket(daemon: TestDaemon, ...parts: (string | Uint8Array)[]): Promise<string> {
   const { hostname, port } = new URL(daemon.url);
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * Checkpoints of rooms in which nothing runs: what the database and the drive have comes back, in another room and in its own; bounds,
- * plans and rights; and the same call again. Rooms with guests are in test/vm/checkpoint.test.ts.
+ * Checkpoints of rooms without running guests: contents of the database and the drive are restored, into another room and into the same
+ * one; limits, plans and permissions; retries of the same call. Rooms with guests are in test/vm/checkpoint.test.ts.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -83,7 +83,7 @@ test("a room that is turned back is what it was, and gives no number of a messag
   await send("back", "later");
   const [, later] = await inbox("back");
   expect(later?.seq).toBeGreaterThan(after?.seq ?? Number.POSITIVE_INFINITY);
-  // The former drive goes, and nothing is left beside the room's.
+  // The former drive is erased, and nothing remains next to the room's.
   const { room_uid } = record;
   await until("the former drive is erased", () => {
     const names = readdirSync(join(daemon.dataDir, "rooms", room_uid)).sort();

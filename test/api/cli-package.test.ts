@@ -1,4 +1,4 @@
-/** The command line's client as the daemon serves it: installed by npm from its address and run by Node, beside the binary's own answers. */
+/** The CLI client package as the daemon serves it: installed by npm from its URL and run by Node, its output compared with the binary's. */
 import { execFileSync, spawn } from "node:child_process";
 import {
   existsSync,
@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Node itself is what runs it, not the runtime of the tests. */
+/** It runs on Node itself, not on the runtime of the tests. */
 const PATH = () => `${dirname(realNode())}:${process.env.PATH}`;
 
 async function roomd(args: string[], input = "", env: Record<string, string> = {}) {

@@ -1,4 +1,4 @@
-/** What is thrown where nobody catches it: the service says so and ends, rather than go on in a state that nobody knows. */
+/** Uncaught exceptions: the service logs them and exits, instead of continuing in an unknown state. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { TestDaemon } from "../harness/daemon.ts";

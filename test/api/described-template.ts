@@ -1,7 +1,6 @@
 /**
- * Owns a template of which only the manifest is there: enough for every rule about a request that names it, and no guest can
- * ever start from it. A daemon reads it as it reads those that `roomd template build` makes. Its files, where they are asked for,
- * have a byte each: enough for what only seems to be QEMU.
+ * A template that consists of its manifest only: enough for all rules on a request that names it, but no guest can start from it. A daemon
+ * reads it like the output of `roomd template build`. Its files, if requested, have one byte each: enough for a fake QEMU.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -75,7 +74,7 @@ function digestOf(bytes: Buffer): string {
   return createHash("sha256").update(`${bytes.byteLength}\n0\n`).update(bytes).digest("hex");
 }
 
-/** As much of a disk as says what it may grow to, and over what it lies. */
+/** The part of a qcow2 header with the virtual size and the backing file. */
 function qcow2Header(gib: number): Buffer {
   const below = Buffer.from("../root.qcow2");
   const header = Buffer.concat([Buffer.alloc(104), below]);

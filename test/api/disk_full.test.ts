@@ -1,4 +1,4 @@
-/** A host whose disk is full: every call says so or works, nothing that was acknowledged is lost, and space is all it takes. */
+/** A host with a full disk: each call reports it or works, no acknowledged write is lost, and free space alone restores the service. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

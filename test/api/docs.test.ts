@@ -1,4 +1,7 @@
-/** The page at /docs: it has all of the interface, needs nothing but itself, and a browser is told to let it do nothing else. What its script does is in test/web. */
+/**
+ * The page at /docs: it covers the whole interface, has no external dependencies, and its headers make the browser block all else. Its
+ * script is tested in test/web.
+ */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +14,7 @@ import { bare } from "./calls.ts";
 import { OPERATIONS } from "./requests.ts";
 
 const DOCS = join(import.meta.dirname, "../../docs");
-/** What is written for users; decisions about the code are in a folder of their own. */
+/** Pages for users; decisions about the code are in a separate folder. */
 const pages = () =>
   readdirSync(DOCS)
     .filter((name) => name.endsWith(".md"))

@@ -1,4 +1,4 @@
-/** The drive as HTTP clients have it: every call of it, its headers, and what a client that goes away leaves. */
+/** The drive over HTTP: all of its calls, its headers, and the remains of a client that disconnects. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -57,7 +57,7 @@ describe("write and read", () => {
   });
 
   test("belongs to whom it is for, with the directories that are made for it", async () => {
-    // Users of a guest are of a range that begins with the drive's own.
+    // A guest's users are mapped to a range that starts at the drive's own.
     const base = statSync(directory).uid;
     const ids = (path: string) => {
       const { uid, gid } = statSync(join(directory, path));

@@ -154,7 +154,7 @@ describe("the cursor of an organization's events", () => {
     await daemon.restart("SIGKILL");
     const [byQuery] = await take(sse(`${PATH}?after=${second?.id}`), 1);
     expect(byQuery).toEqual(third);
-    // What the URL says was before the stream was interrupted.
+    // The cursor in the URL is from before the stream was interrupted.
     const [byHeader] = await take(sse(`${PATH}?after=${second?.id}`, { "last-event-id": String(first?.id) }), 1);
     expect(byHeader).toEqual(second);
     const lines = await daemon.api("GET", `${PATH}?after=${second?.id}&follow=false`);
@@ -233,7 +233,7 @@ test("a reader that does not read is cut off, holds up nobody, and misses nothin
   await write("slow", "/after");
   expect(await next).toMatchObject({ done: false });
   await follower.return(undefined);
-  // What it was sent before the cut ends within an event, or after one; all that it had whole is without a gap.
+  // The bytes sent before the disconnect end within an event or after one; the complete events have no gap.
   socket.on("data", (chunk) => {
     text += chunk.toString("latin1");
   });
@@ -264,7 +264,7 @@ test("a reader too many is refused, and that is on record as what it is, not as 
   const { api_key } = await makeOrg(daemon, "crowd");
   const over = new AbortController();
   const follow = () => fetch(`${daemon.url}/v1/orgs/self/events`, { headers: bearer(api_key), signal: over.signal });
-  // Held on to: an answer that nobody has any more is closed with its stream.
+  // References are held: the stream of a garbage-collected response is closed.
   const answers = await Promise.all(Array.from({ length: 251 }, follow));
   expect(answers.filter(({ status }) => status === 429)).toHaveLength(1);
   over.abort();

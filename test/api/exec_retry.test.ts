@@ -17,12 +17,12 @@ afterAll(async () => {
   await daemon.stop();
 });
 
-/** Calls as if the sandbox ran, whose guest does not answer. */
+/** Calls as if the sandbox ran with a guest that does not respond. */
 const call = (verb: string, key: string, body: Json = { argv: ["true"] }) => {
   rows.run("UPDATE sandboxes SET state = 'running'");
   return daemon.api("POST", `/v1/rooms/r/sandboxes/it/${verb}`, body, { "idempotency-key": key });
 };
-/** The names by which commands were to be begun, oldest first. */
+/** Execution IDs of the attempted commands, oldest first. */
 const names = async () => {
   const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?event=exec.&order=asc&limit=1000");
   return items.map(({ details }: Json) => details.exec_id).filter((id: unknown) => id !== undefined);
@@ -44,7 +44,7 @@ test.each(["exec", "executions"])("%s again, after an answer that was none, is b
 test("and after a daemon that ended in between", async () => {
   await call("exec", "before");
   const [first] = (await names()).slice(-1);
-  // What it does in the moment before it would ask the guest.
+  // The fault is immediately before the request to the guest.
   daemon.env[FAULT_VARIABLE] = "audit.recorded=kill";
   await daemon.restart();
   await expect(call("exec", "before")).rejects.toThrow();

@@ -1,4 +1,4 @@
-/** Messages between agents, on a daemon without guests: who gets what, in which order, how often, and what is refused. */
+/** Messages between agents, on a daemon without guests: recipients, order, number of deliveries, and refusals. */
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAX_INBOX, MAX_PAYLOAD_BYTES } from "../../shared/api/fabric.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** A room of its own, in which these agents have shown themselves. */
+/** A separate room in which these agents are known. */
 async function roomOf(...agents: string[]) {
   const id = `fabric-${++count}`;
   await daemon.room(id);
@@ -372,7 +372,7 @@ describe("refused is", () => {
     expect(body).toMatchObject({ status: 404, code: "agent_not_found", details: { agent_id: "nobody" } });
     expect(body.hint).toMatch(/^Agents of the room: \w/);
     expect((await room.inbox("b")).items).toEqual([]);
-    // Who was refused has not taken part.
+    // A refused sender does not become a participant.
     expect(await room.presence("a")).toBeUndefined();
   });
 

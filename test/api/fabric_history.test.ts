@@ -1,4 +1,4 @@
-/** Many agents that send to each other while the daemon is killed again and again: what their history must hold. */
+/** History of many agents that send to each other while the daemon is killed repeatedly: its invariants. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { TestDaemon } from "../harness/daemon.ts";
 import { FabricHistory, readAll, sendMany } from "../harness/fabric-checker.ts";

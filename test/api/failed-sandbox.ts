@@ -1,6 +1,6 @@
 /**
- * Owns a daemon with a sandbox that failed, for want of a QEMU, and left its row: a test gives it the state that it needs, and all
- * that a call does before it asks the guest is as with any other.
+ * A daemon with a sandbox that failed because there is no QEMU, and left its row: a test sets the state that it needs, and all steps of a
+ * call before its request to the guest are as with any other sandbox.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";

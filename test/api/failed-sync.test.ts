@@ -65,7 +65,7 @@ async function serve(how: Omit<Recorder, "to">): Promise<string> {
   return to;
 }
 
-/** Answers that a loss of power takes, of all since the first test: no byte of the file that was not synced is left. */
+/** Responses, of all since the first test, that a power loss would revoke: each unsynced byte of the file is dropped. */
 async function lostIn(name: string, disk: RecordedDisk): Promise<string[]> {
   const left = snapshotOf(daemon.dataDir, join(home, "left"));
   try {
@@ -99,7 +99,7 @@ async function failSync(name: string, count: number, most = Number.POSITIVE_INFI
     expect(await lostIn(name, disk)).toEqual([]);
     expect(status).toBe(DISK_FAILED_STATUS);
 
-    // Without a loss of power the next start has all of it, counts no crash, and writes what the disk may lack.
+    // Without a power loss the next start has all data, counts no crash, and writes the data that the disk may lack.
     const logged = daemon.log.length;
     const next = await serve({ paths });
     const restarted = performance.now() + RESTARTED_MS;

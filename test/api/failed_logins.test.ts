@@ -1,4 +1,4 @@
-/** Keys that are none: an address that has sent too many is told to come later, and all of them are on record. */
+/** Invalid keys: an address that has sent too many gets `rate_limited` with a time to retry, and the audit has all of them. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** What is on disk, whatever the daemon still has in mind. */
+/** Rows on disk, without the daemon's pending writes. */
 function recorded<Row>(daemon: TestDaemon, query: string): Row[] {
   using database = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
   return database.query(query).all() as Row[];
@@ -30,7 +30,7 @@ test("beyond the limit are told to come later, by every route; a good key is not
   expect(refused + statuses.filter((status) => status === 401).length).toBe(statuses.length);
   expect(refused).toBeGreaterThan(LIMIT);
   for (const path of ["/v1/rooms", "/v1/nothing", "/v1/me"]) {
-    // One may have been earned back meanwhile, not two.
+    // One attempt may have been refilled in the meantime, not two.
     await ask(WRONG, path);
     const { status, headers, body } = await ask(WRONG, path);
     expect([path, status, body.code, body.retryable]).toEqual([path, 429, "rate_limited", true]);

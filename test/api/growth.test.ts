@@ -1,4 +1,4 @@
-/** What callers can make the database grow by has a bound, and what goes is given back to the disk. */
+/** Limits on the database growth that callers can cause, and that freed space is returned to the disk. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -15,13 +15,13 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** What the database's file takes, and what its log does. */
+/** Size of the database file, or with a suffix of its log. */
 const sizeMib = (suffix = "", of = daemon) => {
   const file = join(of.dataDir, `roomd.db${suffix}`);
   return existsSync(file) ? statSync(file).size / MIB : 0;
 };
 
-/** Sends so many messages, some at once; the answers' statuses, and how often each came. */
+/** Sends `count` messages, several concurrently. Returns the number of responses per status. */
 async function send(
   count: number,
   messageOf: (n: number) => object,

@@ -1,4 +1,7 @@
-/** `roomd hibernate --all`, as far as it goes without guests: the service is told, ends, says that it takes longer, and starts again as ever. */
+/**
+ * `roomd hibernate --all` without guests: the service receives the request, exits, reports to systemd that it takes longer, and starts
+ * normally again.
+ */
 import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +44,7 @@ test("ends the service that runs, and refuses where none does", async () => {
     expect([again.status, again.stderr]).toEqual([1, expect.stringContaining("No service runs")]);
     expect(existsSync(flag)).toBe(false);
 
-    // What a daemon that was killed has not read any more is not for the next.
+    // A flag that a killed daemon has not read is ignored by the next one.
     writeFileSync(flag, "");
     await daemon.serve();
     expect(existsSync(flag)).toBe(false);

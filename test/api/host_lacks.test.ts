@@ -1,4 +1,4 @@
-/** A create on a host that lacks what every guest needs: it is told at once, and leaves nothing. */
+/** A create on a host that lacks a prerequisite of every guest: it fails immediately, and leaves nothing. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { describeTemplate } from "./described-template.ts";

@@ -1,6 +1,6 @@
 /**
- * Trees that root in a guest makes in seconds, made here on the room's drive as guests make them: what they cost others while
- * they are measured, listed, added to and erased, and that nothing is left of them.
+ * File trees that root in a guest makes in seconds, made here on the room's drive as guests make them: their cost to others while they are
+ * measured, listed, extended and erased, and that nothing of them remains.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const LEVELS = shortOrLong("levels of a deep tree", 5_000, 100_000);
 const NAMES = shortOrLong("names in a wide directory", 20_000, 1_000_000);
 const HOLES_GIB = shortOrLong("GiB of a file of holes", 2, 10);
 const DEADLINE_MS = LONG ? 1_800_000 : 120_000;
-/** How many of the attacker's calls are under way at once. */
+/** Number of concurrent calls of the attacker. */
 const AT_ONCE = 16;
 
 let daemon: TestDaemon;
@@ -40,7 +40,7 @@ async function makeRoom(name: string): Promise<string> {
   return join(daemon.dataDir, "rooms", room_uid, "drive");
 }
 
-/** Calls again and again, so many at once, until `done`. */
+/** Calls repeatedly, `AT_ONCE` in parallel, until `done`. */
 async function hammer(call: (n: number) => Promise<unknown>, done: () => boolean): Promise<void> {
   let n = 0;
   const one = async () => {
@@ -56,7 +56,7 @@ const onSmall = (calls: (name: string, done: () => boolean) => Promise<unknown>)
 const write = (name: string, path: string) =>
   daemon.ok("POST", `/v1/rooms/${name}/drive/write`, { path, content: "x", append: true });
 
-/** Makes directories and deletes them, which once had the drive measured anew each time. */
+/** Makes and deletes directories, each of which used to trigger a new measurement of the drive. */
 const changes = (name: string, done: () => boolean) =>
   hammer(async (n) => {
     await daemon.ok("POST", `/v1/rooms/${name}/drive/mkdir`, { path: `new${n}` });

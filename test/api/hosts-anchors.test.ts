@@ -1,4 +1,4 @@
-/** Owns what is found out by anchors of the audit: a host whose own data were cut or rewritten, by somebody who can change all of them. */
+/** Tampering that audit anchors detect: data of a host truncated or rewritten by an attacker with access to all of it. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -106,14 +106,14 @@ test("records that were cut off, with all that this host knows of them, are miss
   const found = await verify();
   expect(found.ok).toBe(false);
   expect(chainOf(found, "host-1")).toMatchObject({ ok: true });
-  // What came since has taken the places of what was cut: it is the anchor that is another.
+  // Newer records have taken the numbers of the removed ones: the difference is in the anchor.
   expect(chainOf(found, "host-2").broken_at).toBeGreaterThan(kept);
   expect(two.log).toContain("the audit lacks a record that was anchored");
   const said = await two.cli(["audit", "verify", "--host"]);
   expect([said.status, said.stdout]).toEqual([1, expect.stringContaining(`${two.orgId}: the chain is broken at`)]);
   const { stdout } = await two.cli(["doctor"]);
   expect(stdout).toMatch(/audit\b.*lacks records that were anchored/);
-  // The chain goes on, and is anchored anew: that hides nothing.
+  // The chain continues, and is anchored again: that hides nothing.
   for (let n = 0; n < 8; n++) await two.ok("POST", "/v1/rooms", { room_id: `more-${n}`, host: "host-2" });
   await until("it has gone on", async () => (await anchored(two)) > seq);
   await two.restart("SIGTERM");
@@ -161,7 +161,7 @@ async function inData<T>(host: TestDaemon, work: (connection: Connection) => T):
 const headOf = (queries: Connection["queries"]): number =>
   Number(queries.all<Json>(`SELECT seq FROM audit_heads WHERE org_key = '${one.orgId}'`)[0].seq);
 
-/** As one who may write to the file would. */
+/** As an attacker with write access to the file does. */
 function untie(connection: Connection): void {
   const triggers = connection.queries.all<Json>("SELECT name FROM sqlite_schema WHERE type = 'trigger'");
   for (const { name } of triggers) connection.execute(`DROP TRIGGER ${name}`);
@@ -183,7 +183,7 @@ function rewriteFrom({ queries, execute }: Connection, seq: number): void {
   execute(`UPDATE audit_heads SET hash = '${before}' WHERE org_key = '${one.orgId}'`);
 }
 
-/** Who can change the database can change that too. */
+/** With access to the database an attacker can change this file too. */
 function forgetHeads(host: TestDaemon): void {
   rmSync(join(host.dataDir, "audit-heads.ndjson"), { force: true });
 }

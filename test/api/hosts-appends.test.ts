@@ -29,7 +29,7 @@ const CALL_MS = 20_000;
 const MOST_APPENDS = 450;
 /** From the end of a cut of 1.5 s until a host follows the directory: TCP repeats a packet after twice the time. */
 const HEAL_MS = 4_000;
-/** For a host that is killed beside much else. */
+/** For a host that is killed while the machine is busy. */
 const UNTIL_MS = 60_000;
 const chance = new Chance();
 
@@ -50,7 +50,7 @@ const nameOf = (host: TestDaemon) => host.env.ROOMD_HOST_ID ?? "";
 const anyHost = () => chance.pick(service.hosts);
 const FILE = "log";
 
-/** What an answer says of whether anything was done; a call with a name of its own may be repeated, so that a refusal says nothing. */
+/** Whether a response shows that the append was done; a call with an idempotency key may be a retry, so that its refusal proves nothing. */
 function fateOf(status: number, body: Json, isNamed: boolean): Fate {
   if (status < 300) return "done";
   if (status >= 500 && (isNamed || body.details?.started === "unknown" || body.retryable !== true)) return "unknown";
@@ -167,7 +167,7 @@ class History {
     for (const host of service.hosts) await until("the key is refused", () => this.#use(host, key, key_id), UNTIL_MS);
   }
 
-  /** Whether a host refuses the key; null: it gave no answer that says so. */
+  /** Whether a host refuses the key; null if the response does not show it. */
   async #use(host: TestDaemon, secret: string, key: string): Promise<boolean | null> {
     const began = performance.now();
     const authorization = `Bearer ${secret}`;

@@ -1,4 +1,4 @@
-/** Owns who would get at several hosts by what they have in common: the listener for hosts, our headers, tokens to join, the database. */
+/** Attacks on several hosts through their shared parts: the listener for hosts, our headers, join tokens, the database. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Owns what a host tells of its clock: whether it is that of the database that hosts share. */
+/** A host's report on its clock: whether it agrees with the clock of the shared database. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";
@@ -20,7 +20,7 @@ const clockIn = (checks: Json[]) => checks.find(({ id }) => id === "clock");
 const told = async () => clockIn((await one.api("GET", "/health")).body.checks);
 const doctor = async () => clockIn(JSON.parse((await one.cli(["doctor", "--json"])).stdout).checks);
 
-/** From the next connection on the server tells a time that is so much later. */
+/** From the next connection on the server's clock is ahead by `by`. */
 const setClock = (by: string) =>
   service.postgres.sql(`CREATE SCHEMA IF NOT EXISTS later;
     CREATE OR REPLACE FUNCTION later.now() RETURNS timestamptz LANGUAGE sql STABLE

@@ -1,6 +1,6 @@
 /**
- * Owns a host that dies around the directory's commit: what was not committed is nowhere, what was is true for all, and is recorded by the
- * host that had changed it when it starts again.
+ * A host that is killed around the directory's commit: uncommitted changes are nowhere, committed changes are visible to all hosts, and the
+ * host that made them records them when it restarts.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TestDaemon } from "../harness/daemon.ts";
@@ -30,7 +30,9 @@ async function recordsOf(event: string): Promise<RecordOf[]> {
 const keysOf = async (host: TestDaemon): Promise<{ name: string; key_id: string; revoked_at: string | null }[]> =>
   (await host.ok("GET", `/v1/orgs/${host.orgId}/keys`)).items;
 
-/** It passes the point so often before it dies there, as it starts or while it is asked; then it starts again as it is. */
+/**
+ * Kills the host at a fault point, which may include a number of passes, during its start or a call; then restarts it without the fault.
+ */
 async function diesAt(point: string, ask: (index: number) => Promise<unknown>): Promise<void> {
   await one.end("SIGTERM");
   one.env.ROOMD_FAULT_POINT = point;
@@ -43,7 +45,7 @@ async function diesAt(point: string, ask: (index: number) => Promise<unknown>): 
 
 const MOST_ASKED = 60;
 
-/** Of the keys of this name: the same on both hosts, each with the record of who made it, or that it was recovered. */
+/** Keys of this name are equal on both hosts, each with an audit record of its creation or its recovery. */
 async function expectRecorded(name: string): Promise<{ made: number; recovered: number }> {
   const named = async (host: TestDaemon) =>
     (await keysOf(host)).filter((each) => each.name.startsWith(name)).map(({ key_id }) => key_id);

@@ -1,4 +1,7 @@
-/** An organization's events and the lines of its audit over all hosts: every record once, in its host's order, whoever is asked, whatever ends. */
+/**
+ * An organization's events and audit records over all hosts: each record once, in the order of its host, through any host, despite any
+ * crash.
+ */
 import { Database } from "bun:sqlite";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -27,7 +30,7 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 });
 
-/** What a host has on record of the organization, in its order. */
+/** A host's audit records of the organization, in order. */
 function chainOf(host: TestDaemon): string[] {
   using rows = new Database(join(host.dataDir, "roomd.db"), { readonly: true });
   rows.run("PRAGMA busy_timeout = 5000");
@@ -37,7 +40,7 @@ function chainOf(host: TestDaemon): string[] {
     .map(({ audit_id }) => audit_id);
 }
 
-/** A reader: all it has been told, and where it goes on. */
+/** A reader: the events that it received, and its cursor. */
 class Reader {
   readonly told: Json[] = [];
   readonly warnings: string[] = [];
@@ -86,13 +89,13 @@ class Reader {
     this.cursor = event.cursor;
   }
 
-  /** Goes away where it is now. */
+  /** Disconnects at the current position. */
   async leave(): Promise<void> {
     this.#over.abort();
     await this.#reading;
   }
 
-  /** Resolves once the stream has ended by itself. */
+  /** Resolves once the server has ended the stream. */
   async ended(): Promise<void> {
     await this.#reading;
   }
@@ -102,7 +105,7 @@ class Reader {
   }
 }
 
-/** Of each chain all that comes after the first that was told, once and in order, up to these. */
+/** The reader has a part of each chain without gaps: all records after its first one, once and in order. */
 function expectWhole(reader: Reader, chains: readonly string[][]): void {
   const ids = reader.ids();
   expect(new Set(ids).size).toBe(ids.length);
@@ -383,7 +386,7 @@ describe.runIf(LONG)("for long, events", () => {
   }, 120_000);
 });
 
-/** What is asked, by a client that reads as it likes. */
+/** A raw request, by a client that controls its reads. */
 function asking(host: TestDaemon, path: string, accept: string) {
   const { hostname, port } = new URL(host.url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -493,7 +496,7 @@ test("a host that was removed and has joined again by the same name tells all of
   await service.knowEachOther(3);
   await one.ok("POST", "/v1/rooms", { room_id: "c2", host: "host-3" });
   const isTold = (each: Reader) => async () => each.told.some(({ room_id }) => room_id === "c2");
-  // By who has followed all the while, and who comes again with the cursor of before.
+  // Received both by a reader that stayed connected and by a reader that reconnects with the earlier cursor.
   await until("the reader is told", isTold(reader));
   for (const host of [one, two, three]) {
     const again = new Reader(cursor);

@@ -1,4 +1,7 @@
-/** A planner, a worker and a reviewer who enter by different hosts, and know nothing of where their room is, which is moved meanwhile. */
+/**
+ * A planner, a worker and a reviewer that connect to different hosts and do not know the location of their room, which is moved in the
+ * meantime.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Room, Roomd } from "../../sdk/typescript/src/index.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
@@ -26,7 +29,7 @@ test("work together while their room is moved, and moved back", { timeout: 120_0
   const { id } = await first.rooms.create({ roomId: "team" });
   const [at, other] = [new Room(first.client, id), new Room(second.client, id)];
   const agents = { planner: at.agent("planner"), worker: other.agent("worker"), reviewer: at.agent("reviewer") };
-  // Whom a message is for has to be known.
+  // The recipient of a message must be known.
   for (const agent of Object.values(agents)) await agent.subscribe(["team"]);
   const meets = { participants: ["planner", "worker", "reviewer"] };
   const merged: string[] = [];
@@ -71,7 +74,7 @@ test("work together while their room is moved, and moved back", { timeout: 120_0
       const to = (await at.get()).host === "host-1" ? "host-2" : "host-1";
       await moved(service.first, id, to);
       moves.push(to);
-      // In a room that is always on its way nobody gets far.
+      // In a room that is always moving the agents make little progress.
       await until("they have gone on", () => over.is || merged.length >= moves.length, 60_000);
     }
   })();

@@ -1,4 +1,4 @@
-/** Owns what must hold while something of several hosts fails: three daemons, and a PostgreSQL that is killed, stopped, cut off, replaced. */
+/** Invariants during failures of a cluster: three daemons, and a PostgreSQL that is killed, stopped, disconnected, replaced. */
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -8,9 +8,9 @@ import { shortOrLong, until } from "../harness/guests.ts";
 import { TestHosts } from "../harness/hosts.ts";
 import { SshClient, sshPort } from "../harness/ssh-client.ts";
 
-/** What waits for the directory is told within this; a round gives up after five seconds. */
+/** Upper bound for an error of a call that waits for the directory; a round times out after five seconds. */
 const BOUND_MS = 8_000;
-/** What is done in a moment may take so long where much else runs here. */
+/** Timeout on a busy machine for steps that normally take a moment. */
 const BUSY_MS = 40_000;
 const stopped = shortOrLong("milliseconds without PostgreSQL, or of a stopped daemon", 2_000, 60_000);
 /** Longer than a lease. */
@@ -32,7 +32,7 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 }, 60_000);
 
-/** What a test that failed has left is not the next one's. */
+/** Removes the leftovers of a failed test before the next one. */
 afterEach(async ({ task }) => {
   if (task.result?.state !== "fail") return;
   await service.postgres.join().catch(() => {});
@@ -53,7 +53,7 @@ async function made(host: TestDaemon, roomId: string, at: string): Promise<strin
   return body.room_uid;
 }
 
-/** The whole service is as it was: whoever is asked can make a room anywhere, and the others find it. */
+/** The whole service has recovered: each host can create a room anywhere, and the others find it. */
 async function isWhole(name: string): Promise<void> {
   for (const [index, host] of service.hosts.entries()) {
     const roomId = `${name}-${index + 1}`;
@@ -64,7 +64,7 @@ async function isWhole(name: string): Promise<void> {
   }
 }
 
-/** Refused with cluster_unavailable and when to ask again, soon. */
+/** Refused soon with cluster_unavailable and a Retry-After. */
 async function expectUnavailable(
   asked: () => Promise<{ status: number; headers: Headers; body: { code?: string } }>,
   codes = ["cluster_unavailable"],
@@ -76,7 +76,7 @@ async function expectUnavailable(
   expect(performance.now() - startedAt).toBeLessThan(BOUND_MS);
 }
 
-/** What hosts believe is what the directory says, and what it says of use is so. */
+/** The placements and the usage in the directory agree. */
 async function expectSettled(): Promise<void> {
   await until("use is what there is", async () => {
     const rooms = await service.postgres.sql(
@@ -89,7 +89,7 @@ async function expectSettled(): Promise<void> {
   });
 }
 
-/** What the room's host does without the directory. */
+/** The room's host works without the directory. */
 async function expectGoesOn(host: TestDaemon, roomId: string): Promise<void> {
   await host.ok("PUT", `/v1/rooms/${roomId}/agents/b/subscriptions`, { topics: ["t"] });
   const sent = await host.ok("POST", `/v1/rooms/${roomId}/messages`, {
@@ -115,7 +115,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
     const asks = [one, two, three].map(async (host) => {
       while (!isOver) {
         const { status, body } = await host.api("GET", "/v1/rooms/restart");
-        // The room's host may be silent for a second to the others, where much else runs here.
+        // On a busy machine the room's host may be unresponsive to the others for a second.
         if (host === one || body.code !== "host_unreachable") answers.add(`${status} ${body.code ?? ""}`.trim());
       }
     });
@@ -161,7 +161,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
     await service.postgres.cut("second");
     await one.ok("DELETE", `/v1/orgs/${one.orgId}/keys/${key_id}`);
     await expectUnavailable(() => create(three, "cut-new", "host-3"));
-    // Whoever waits for its database may be silent to the others for so long, where much else runs here.
+    // On a busy machine a host that waits for its database may be unresponsive to the others for that long.
     await expectUnavailable(() => create(one, "cut-new", "host-3"), ["cluster_unavailable", "host_unreachable"]);
     expect((await create(one, "cut-new", "host-2")).status).toBe(201);
     await expectUnavailable(() => three.api("GET", "/v1/rooms/cut-new"));
@@ -231,7 +231,7 @@ describe("a host", { timeout: 120_000 }, () => {
       expect(await asked()).toBe(401);
       await until("its room answers", async () => (await one.api("GET", `/v1/rooms/silent-${ms}`)).status === 200);
       await isWhole(`resumed-${ms}`);
-      // One that was silent for longer than its lease has to be heard again.
+      // A host that was unresponsive for longer than its lease has to be seen again.
       await service.knowEachOther();
     },
   );
@@ -330,10 +330,10 @@ describe("a host that is dead", { timeout: 120_000 }, () => {
     expect(JSON.parse(removed.stdout).rooms_lost).toContainEqual({ room_id: "dead", org_id: one.orgId });
     await until("its name is free", async () => (await create(two, "dead", "host-2")).status === 201);
 
-    // It comes back, and believes what it believed.
+    // It comes back with its old state.
     await three.serve();
     for (const at of ["host-3", "host-2"]) {
-      // It knows that it is none any more, or is told so.
+      // It finds that it is no longer a member, or another host reports it.
       expect([422, 503]).toContain((await create(three, "from-the-grave", at)).status);
     }
     await expectUnavailable(

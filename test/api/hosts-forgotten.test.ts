@@ -1,4 +1,6 @@
-/** A PostgreSQL that forgot that a room was moved: whatever it says, one host serves the room, and it is the one that has it. */
+/**
+ * A PostgreSQL that lost the record of a room's move: whatever it contains, exactly one host serves the room, the one that has its data.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";
@@ -18,7 +20,7 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 }, 60_000);
 
-/** A room on the first host with a message, which the other host knows of, and PostgreSQL as it is then, to come back to. */
+/** Creates a room on the first host with a message, which the other host can locate, and copies PostgreSQL as a state to return to. */
 async function begun(room_id: string): Promise<void> {
   await one.ok("POST", "/v1/rooms", { room_id, host: "host-1" });
   await one.ok("PUT", `/v1/rooms/${room_id}/agents/b/subscriptions`, { topics: ["t"] });
@@ -37,7 +39,7 @@ async function heard(host: TestDaemon, room_id: string): Promise<unknown[]> {
   return items.map(({ payload }: { payload: unknown }) => payload);
 }
 
-/** Who answers for a room, asked again and again until both lead to the same host. */
+/** Hosts that serve a room, polled until both answer 200. */
 async function servedBy(room_id: string): Promise<string[]> {
   const all = new Set<string>();
   await until("both lead to it", async () => {
@@ -58,7 +60,7 @@ test("after the move was done: the host that has it says so again, also where it
   await begun("done");
   await one.ok("POST", "/v1/rooms/done/move", { host: "host-2" });
   await said(two, "done", 2);
-  // The former host would say that the room has ended there.
+  // The former host would report that the room has left it.
   await one.end("SIGKILL");
   await service.postgres.replace("done");
   await two.restart();
@@ -86,7 +88,7 @@ test("before the former host knew of it: that serves it no more, and keeps it un
   try {
     await service.postgres.replace("claimed");
     await one.serve();
-    // Long enough for it to have asked, and not been answered.
+    // Long enough for an unanswered query to the other host.
     await until(
       "it has asked the other in vain",
       () => one.log.includes("it is not known yet where a room is"),

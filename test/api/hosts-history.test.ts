@@ -1,6 +1,6 @@
 /**
- * Owns a history of three hosts: clients make and destroy rooms of the same few names, and make and revoke keys, while PostgreSQL and hosts are
- * killed, frozen and cut off. ROOMD_TEST_SEED is the seed, and is printed; ROOMD_TEST_LONG=1 runs for minutes.
+ * A history of three hosts: clients create and destroy rooms of a few shared names, and create and revoke keys, while PostgreSQL and hosts
+ * are killed, frozen and disconnected. The seed is printed and can be set by ROOMD_TEST_SEED; ROOMD_TEST_LONG=1 runs for minutes.
  */
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { Chance } from "../harness/random.ts";
 const RUN_MS = shortOrLong("milliseconds of the history of hosts", 10_000, 300_000);
 const CLIENTS = 6;
 const NAMES = ["red", "green", "blue", "white"];
-/** No call takes longer: the directory is given up after five seconds, twice where one host asks another. */
+/** Upper bound of each call: directory rounds time out after five seconds, twice if one host calls another. */
 const CALL_MS = 20_000;
 const chance = new Chance();
 
@@ -31,7 +31,7 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 }, 60_000);
 
-/** What a refusal says of whether anything was done. */
+/** Whether a refused call may have taken effect. */
 function fateOf(status: number, body: { code?: string; detail?: string }): Fate {
   if (status < 300) return "done";
   if (status === 503 && (body.code !== "cluster_unavailable" || body.detail?.includes("not known"))) return "unknown";
@@ -165,7 +165,7 @@ test(
     expect(Number(sessions)).toBeLessThanOrEqual(hosts.length * 5 + 1);
     const orphans = hosts.flatMap((host) => host.leftovers().filter((line) => line.startsWith("process")));
     expect(orphans).toEqual([]);
-    // A round that fails for a reason of its own is a bug.
+    // A round that fails for an internal reason is a bug.
     for (const host of hosts) expect(host.log).not.toContain("a change not brought");
   },
   RUN_MS + 120_000,

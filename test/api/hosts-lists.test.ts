@@ -1,4 +1,4 @@
-/** What tells of all hosts together, whichever is asked, and while one of them does not answer. */
+/** Lists over all hosts, through any of them, and while one of them is unresponsive. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -174,7 +174,7 @@ describe("whichever host is asked", () => {
   });
 });
 
-/** A port as one is exposed, of a sandbox that has no guest: whoever gets to it is told that. */
+/** The row of an exposed port, of a sandbox without a guest: a request to the port gets that as its error. */
 async function expose(host: TestDaemon, room: string): Promise<string> {
   const sandbox = { agent_id: "worker", guest_cid: 9100 + (room.codePointAt(0) ?? 0), memory_mib: DESCRIBED_MIN_MIB };
   await host.api("POST", `/v1/rooms/${room}/sandboxes/from-template`, sandbox);

@@ -1,4 +1,4 @@
-/** Owns what becomes of a host that is killed while it becomes a member. */
+/** A host that is killed while it joins the cluster. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";

@@ -210,7 +210,7 @@ describe("either host is killed at any step", () => {
       delete victim.env.ROOMD_FAULT_POINT;
       await service.knowEachOther();
       const writing = writers(room_id);
-      // Its own daemon may be the one that ends.
+      // The victim may be the called daemon itself.
       await one.api("POST", `/v1/rooms/${room_id}/move`, { host: "host-2" }).catch(() => null);
       await until("it has ended", () => !victim.runs);
       await victim.restart();
@@ -230,7 +230,7 @@ describe("either host is killed at any step", () => {
       expect(numbersIn(after.messages).slice(3).sort(byNumber)).toEqual(written);
       await until("nothing is left of it elsewhere", () => leftOn(isThere ? one : two, before.record.room_uid) === "");
       await until("nothing is left of what was packed", () => packedOn(one, before.record.room_uid) === "");
-      // It goes on, and can be moved again.
+      // The room continues, and can be moved again.
       await two.ok("POST", `/v1/rooms/${room_id}/messages`, { source: "a", destination: "b", payload: { n: 4 } });
       await one.ok("POST", `/v1/rooms/${room_id}/move`, { host: isThere ? "host-1" : "host-2" });
       expect(numbersIn(await messagesOf(room_id)).sort(byNumber)).toEqual([1, 2, 3, 4, ...written]);
@@ -239,13 +239,13 @@ describe("either host is killed at any step", () => {
   );
 });
 
-/** A host that is killed may take so long until it is back, while much else runs here. */
+/** Timeout for the restart of a killed host on a busy machine. */
 const RESTART_MS = 60_000;
 
 /** An inbox takes 1,000 messages, and a host that is killed may take long until it is back. */
 const MOST_WRITTEN = 900;
 
-/** Sends by both hosts, each message again and again until it is acknowledged, by a name of its own. */
+/** Sends through both hosts; each message has its own ID and is retried until it is acknowledged. */
 function writers(room_id: string) {
   const written: number[] = [];
   let isOver = false;
@@ -254,7 +254,7 @@ function writers(room_id: string) {
       const body = { source: "a", destination: "b", payload: { n }, message_id: `m-${n}` };
       let said = "";
       const taken = async () => {
-        // Nobody may be there to ask.
+        // The host may be down.
         const answer = await host.api("POST", `/v1/rooms/${room_id}/messages`, body).catch(() => null);
         said = JSON.stringify(answer?.body ?? null);
         return answer !== null && answer.status < 300;
@@ -329,7 +329,7 @@ describe("a goal that dies once the room is its own", () => {
     });
     expect(await seen("stranded")).toEqual(before);
     expect((await two.problem("POST", "/v1/rooms", { room_id: "stranded" })).code).toBe("room_id_in_use");
-    // Whoever comes back as if nothing had been takes nothing up.
+    // A host that returns as if no room had been transferred does not accept it.
     delete goal.env.ROOMD_FAULT_POINT;
     await goal.serve();
     await until("it has tried", () => goal.log.includes("a room that came is not settled yet"));
@@ -344,7 +344,7 @@ describe("a goal that dies once the room is its own", () => {
 const TO_W = { source: "a", destination: "w", payload: 1 };
 const OPERATOR = () => ({ authorization: `Bearer ${one.operatorKey}` });
 
-/** A call whose body comes a byte at a time, and never all of it. */
+/** A call with a body that is sent one byte at a time and never completed. */
 function drip(method: string, path: string, length: number): { sent(): number; answer: Promise<string> } {
   const { hostname, port } = new URL(one.url);
   const socket = connect(Number(port), hostname);
@@ -411,7 +411,7 @@ async function seen(room_id: string) {
   return { record, file_count: drive.file_count, files, messages: await messagesOf(room_id) };
 }
 
-/** What a host has of a room that is another's, but the drive that it keeps for a while. */
+/** A host's remains of a room that another host owns, except the drive that it retains for a while. */
 function leftOn({ dataDir }: TestDaemon, roomUid: string): string {
   const places = ["rooms", "arriving"].map((name) => join(dataDir, name, roomUid));
   return places.filter((place) => existsSync(place)).join();
@@ -426,7 +426,7 @@ async function messagesOf(room_id: string): Promise<{ payload: unknown; message_
   }
 }
 
-/** What a host has copied of a room to send it, wherever it lies. */
+/** The copies that a host has made of a room to send it, wherever they are stored. */
 function packedOn({ dataDir }: TestDaemon, roomUid: string): string {
   const room = join(dataDir, "rooms", roomUid);
   const former = join(room, "former");

@@ -65,12 +65,12 @@ describe("a host whose data were set back to before a room moved away", { timeou
     setBack();
     await service.postgres.stop();
     await one.serve();
-    // What is read may be old; nothing is acknowledged that could be lost.
+    // Reads may be stale; no write is acknowledged that could be lost.
     expect((await one.api("GET", "/v1/rooms/older")).status).toBe(200);
     const { status, headers, body } = await post(one, "older", "to be lost");
     expect([status, body.code, headers.get("retry-after")]).toEqual([503, "cluster_unavailable", "1"]);
     expect(await checkOf(one, "membership")).toBe("warn");
-    // One that runs goes on.
+    // A running host continues.
     expect((await post(two, "older", "without the directory")).status).toBe(202);
     await service.postgres.begin();
     await until("host-1 follows the directory", async () =>

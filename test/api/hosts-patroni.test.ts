@@ -11,9 +11,9 @@ import { PatroniService, whyNoPatroni } from "../harness/patroni.ts";
 const reason = whyNoPatroni() ?? (LONG ? null : "it takes minutes: ROOMD_TEST_LONG=1 runs it");
 if (reason !== null) console.log(`hosts on a PostgreSQL by Patroni: left out, because ${reason}`);
 
-/** Of a failover: the primary's time to live, the election, and what a busy host adds. */
+/** Duration of a failover: the primary's TTL, the election, and a margin for a busy machine. */
 const BACK_MS = 90_000;
-/** So long rooms are made before anything happens, and after it. */
+/** Number of rooms created before and after the event. */
 const STEADY_ROOMS = 30;
 
 describe.skipIf(reason !== null)("hosts on a PostgreSQL by Patroni", () => {
@@ -59,7 +59,7 @@ describe.skipIf(reason !== null)("hosts on a PostgreSQL by Patroni", () => {
     expect(await postgres.primary()).not.toBe(former);
   }, 600_000);
 
-  /** Rooms are made by two hosts at once, of the same names, while something happens. */
+  /** Two hosts concurrently create rooms of the same names during an event. */
   async function during(what: string, happens: () => Promise<void>): Promise<void> {
     const [one, two, three] = service.hosts as [TestDaemon, TestDaemon, TestDaemon];
     const making = new Making(what.replaceAll(" ", "-"), [one, two]);
@@ -88,7 +88,7 @@ describe.skipIf(reason !== null)("hosts on a PostgreSQL by Patroni", () => {
 
 /** Two clients that make rooms, each at its own host, and want the same names. */
 class Making {
-  /** By their names, those that were acknowledged. */
+  /** Acknowledged rooms by name. */
   readonly made = new Map<string, string>();
   readonly twice: string[] = [];
   readonly answers: Record<string, number> = {};
@@ -129,7 +129,7 @@ class Making {
   }
 }
 
-/** All rooms that a host knows of, by their names. */
+/** All rooms in a host's list, by name. */
 async function roomsAt(host: TestDaemon): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (let cursor = ""; ; ) {

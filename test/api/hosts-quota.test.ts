@@ -54,7 +54,7 @@ test("a room that both hosts have rows of counts once", async () => {
   const moving = one.ok("POST", "/v1/rooms/moves/move", { host: "host-2" });
   const said = `SELECT "row" ->> 'moved_use' FROM roomd.rows WHERE tbl = 'placements' AND "row" ->> 'room_id' = 'moves'
     AND "row" ->> 'host_id' = 'host-2'`;
-  // The room is up at the next host, which has said so.
+  // The room is active on the next host, which has recorded that.
   await until("the next host has it", async () => (await two.api("GET", "/v1/rooms/moves")).status === 200);
   await until(
     "it has its rows",

@@ -1,4 +1,6 @@
-/** A room's file over hosts: taken and brought back by any of them, to any of them, and nothing left where either host or the caller goes. */
+/**
+ * Room backups over hosts: taken and restored through any host, to any host, without leftovers after either host or the caller disconnects.
+ */
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { request } from "node:http";

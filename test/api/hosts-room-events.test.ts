@@ -1,4 +1,4 @@
-/** Owns what a reader of a room's events has of them when the room moves: each once, in order, by the id of the last that it knows. */
+/** A reader of a room's events across moves of the room: each event once, in order, continued from the last received id. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";
@@ -25,7 +25,7 @@ const fileOf = (n: number) => ({ path: `/at-${n}`, content: String(n) });
 const write = (room: string, n: number) => one.ok("POST", `/v1/rooms/${room}/drive/write`, fileOf(n));
 const move = (room: string, host: string) => one.ok("POST", `/v1/rooms/${room}/move`, { host });
 
-/** What there is after an event, as lines. */
+/** Events after a cursor, one per line. */
 async function eventsAfter(host: TestDaemon, room: string, after: number): Promise<Json[]> {
   const response = await fetch(`${host.url}/v1/rooms/${room}/events?follow=false&after=${after}`, {
     headers: { Authorization: `Bearer ${host.apiKey}` },
@@ -74,7 +74,7 @@ describe("who goes on with the last id", () => {
       expect(writtenIn(all)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
       const ids = all.map(({ seq }) => seq);
       expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
-      // A list's newest record is where new events begin.
+      // The sequence number of a list's newest record is a cursor for new events.
       const { items } = await one.ok("GET", `/v1/rooms/${room}/audit?limit=1`);
       await write(room, 8);
       expect(writtenIn(await eventsAfter(two, room, items[0].seq))).toEqual([8]);

@@ -1,4 +1,4 @@
-/** What docs/cluster.md says of setting up two hosts with a database that has to prove its name, and of upgrading one after another. */
+/** The procedures of docs/cluster.md: setup of two hosts with a database that must prove its name, and rolling upgrades. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -13,7 +13,8 @@ let service: TestHosts;
 
 beforeAll(async () => {
   service = await TestHosts.start(0);
-  // By name and authority, as the page says, with the password in the URL or apart; init, token and join are typed by the harness.
+  // With the server's name and CA verified, as on the page, and the password in the URL or in a file; the harness runs init, token and
+  // join.
   const whole = service.postgres.url("tls");
   const url = new URL(whole);
   const file = join(service.postgres.directory, "password-alone");

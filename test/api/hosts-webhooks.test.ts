@@ -1,4 +1,4 @@
-/** Webhooks of an organization on two hosts, to a real receiver: each host sends what happens on it, by one secret. */
+/** Webhooks of an organization on two hosts, to a real receiver: each host sends its own events, signed with one secret. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ interface Hook {
 
 let made = 0;
 
-/** A webhook at a path of its own, which both hosts know. */
+/** A webhook with a separate path that both hosts have replicated. */
 async function hook(types: string[]): Promise<Hook> {
   const path = `/hook-${++made}`;
   const { webhook_id, secret } = await one.ok("POST", HOOKS, { url: receiver.url(path), types });
@@ -84,7 +84,7 @@ test("what happens on either arrives once, signed by the one secret, and both te
   expect(roomsOf(all).sort()).toEqual(names);
   for (const each of all) verify(each, own.secret);
   for (const host of [one, two]) {
-    // That it was read is an event too, which each host looks at a moment later.
+    // The reads are events too, which each host processes a moment later.
     const shown = await until("both have counted, and looked at all", async () => {
       const found = await host.ok("GET", `${HOOKS}/${own.webhook_id}`);
       return found.sent_count === 2 && found.behind_count === 0 && found;
@@ -108,7 +108,7 @@ test("a new secret, an end and another beginning are heard of by both", async ()
   const own = await hook(["room.created"]);
   const { secret } = await two.ok("POST", `${HOOKS}/${own.webhook_id}/rotate`, { grace_seconds: 0 });
   let count = 0;
-  /** What is sent once both have followed. */
+  /** Deliveries of the next event of both hosts. */
   const next = async () => {
     await happen();
     count += 2;

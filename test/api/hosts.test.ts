@@ -141,7 +141,7 @@ describe("two hosts that are one service", () => {
   });
 });
 
-/** A file of so many bytes that nothing could guess. @returns its SHA-256 */
+/** Writes a file of `bytes` random bytes. @returns its SHA-256 */
 function writeFile(path: string, bytes: number): string {
   const hash = new Bun.CryptoHasher("sha256");
   const file = openSync(path, "w");

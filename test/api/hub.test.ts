@@ -1,4 +1,4 @@
-/** The hub as the daemon serves it: its page, its files, and what a session can do by them, which is nothing. */
+/** The hub as the daemon serves it: its page and its files, and that its session cannot change anything. */
 import { brotliDecompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestDaemon } from "../harness/daemon.ts";
@@ -47,7 +47,7 @@ describe("a page of the hub", () => {
         user: { role: "owner" },
       });
     }
-    // One that is known would let in a style of another's.
+    // A predictable nonce would admit an injected style.
     expect(nonces.size).toBe(8);
   });
 
@@ -125,7 +125,7 @@ async function packedBytes(path: string): Promise<number> {
   return (await packed.arrayBuffer()).byteLength;
 }
 
-/** The files that a program cannot begin without, itself among them. */
+/** The files that a program imports on start, including itself. */
 async function importedBy(path: string, known = new Set<string>()): Promise<Set<string>> {
   if (known.has(path)) return known;
   known.add(path);
@@ -134,7 +134,7 @@ async function importedBy(path: string, known = new Set<string>()): Promise<Set<
   return known;
 }
 
-/** `from"./x"` and `import"./x"`, as the build writes what is imported at once. */
+/** `from"./x"` and `import"./x"`, the build's form of static imports. */
 function namesIn(text: string): string[] {
   return [...text.matchAll(/\b(?:from|import)\s*"\.\/([^"]+)"/g)].map(([, name = ""]) => name);
 }
@@ -161,7 +161,7 @@ test("a client that connects is on record once, by what it calls itself", async 
     const body = JSON.stringify(hello(name));
     await (await fetch(`${daemon.url}/mcp`, { method: "POST", headers, body })).text();
   }
-  // It is written after the answer, as nobody waits for it.
+  // The record is written after the response, because no caller waits for it.
   const clients = async (): Promise<string[]> => {
     const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=mcp.connected&order=asc");
     return items.map(({ details }: { details: { client: string } }) => details.client);

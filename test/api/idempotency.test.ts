@@ -1,4 +1,4 @@
-/** Idempotency-Key: one effect and one answer, however often and through whatever it is asked. */
+/** Idempotency-Key: one effect and one response, for any number of retries through any transport. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -26,7 +26,7 @@ test("the same call a hundred times at once is one room and one answer", async (
   const others = new Set(answers.filter(({ status }) => status !== 201).map(({ body }) => body.code));
   expect([...others].filter((code) => code !== "idempotency_in_progress")).toEqual([]);
 
-  // Whoever was told to come back gets the one answer then.
+  // Callers that got `idempotency_in_progress` get the stored response later.
   const later = await Promise.all(Array.from({ length: 100 }, () => create("once", "hundred")));
   expect(new Set(later.map(({ body }) => JSON.stringify(body)))).toEqual(new Set([JSON.stringify(made[0]?.body)]));
   expect(later.every((answer) => answer.status === 201 && replayed(answer) === "true")).toBe(true);

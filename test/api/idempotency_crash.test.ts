@@ -1,6 +1,6 @@
 /**
- * Idempotency-Key across the daemon's end, between what was done and its answer: the same call again has one effect, and where
- * one commit keeps both, the answer that was never heard.
+ * Idempotency-Key across a crash of the daemon between an effect and its response: a retry has one effect, and if one commit stores both,
+ * it returns the response that was never delivered.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
@@ -32,7 +32,7 @@ interface Post {
   operator?: true;
 }
 
-/** What the service has of it: one more after the call, however often it was made. */
+/** Number of the created items: one more after the call, despite retries. */
 type Count = () => Promise<number>;
 
 const items =

@@ -1,4 +1,4 @@
-/** Accounts elsewhere: who is let in by one, who is not, and what an issuer or a thief cannot make the service believe. */
+/** External accounts (OpenID Connect): accepted and rejected sign-ins, and forged claims of an issuer or an attacker. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -51,7 +51,7 @@ async function away(visitor: Visitor, path = "/signin", form: Json = { do: "else
   return back.headers.get("location") ?? "";
 }
 
-/** Comes to the page, and sends its form. */
+/** Opens the return page, and submits its form. */
 async function comeBack(visitor: Visitor, address: string) {
   const { pathname, search, searchParams } = new URL(address);
   const page = await visitor.see(pathname + search, NAVIGATED);
@@ -144,7 +144,7 @@ test("what comes back is good once, and in the browser that left", async () => {
   const form = Object.fromEntries(new URL(address).searchParams);
   await visitor.send("/signout", {});
   expect((await visitor.send("/signin/return", form)).status).toBe(401);
-  // A thief has somebody else come back with the thief's code.
+  // An attacker makes a victim's browser return with the attacker's code.
   const thief = new Visitor(daemon);
   await thief.see("/signin");
   const stolen = Object.fromEntries(new URL(await away(thief)).searchParams);
@@ -242,7 +242,7 @@ test("an address that somebody only says to have keeps its person from nothing, 
   const { email, org_id } = (await elsewhere.api("GET", "/v1/account")).body;
   expect(org_id).not.toBe(organizations[0].org_id);
   provider.person = { ...provider.person, email };
-  // Where they cannot, whoever has it was let in by somebody, and keeps it.
+  // Without public sign-up, the account with this address was admitted by an invitation or approval, and keeps it.
   expect((await signIn()).page.status).toBe(401);
   daemon.env.ROOMD_SIGNUP_MODE = "approval";
   await daemon.restart();

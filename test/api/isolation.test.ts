@@ -1,4 +1,4 @@
-/** What doctor says where guests' processes cannot have users of their own: what is in the way, and what to do. */
+/** `roomd doctor` on hosts that cannot give guests' processes separate users: the cause and the remedy. */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ describe("the check `isolation`", () => {
       const check = await checkOf("isolation", dirs);
       expect(check).toMatchObject({ status: "fail", message: expect.stringContaining(`cannot enter ${closed},`) });
       expect(check.remedy).toContain(`chmod o+x ${closed}`);
-      // A template is not begun to be built either.
+      // A template build is refused before it starts, too.
       const built = await daemon.cli(["template", "build", "default", "--verbose"], undefined, dirs);
       expect(built).toMatchObject({ status: 1, stdout: "" });
       expect(built.stderr).toMatch(new RegExp(`^roomd: .*cannot enter ${closed},.*\nRun \`chmod o\\+x ${closed}\``));

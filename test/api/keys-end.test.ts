@@ -1,11 +1,11 @@
-/** The end of a key is the end of all that is open by it, by whatever door and whoever ends it. */
+/** Revocation of a key closes all that was opened with it, on every transport and for every cause of the revocation. */
 import { connect } from "node:net";
 import { utils } from "ssh2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
 import { bearer, makeKey, run, until } from "./calls.ts";
 
-/** Nothing here ends by itself within the time that a test has. */
+/** Longer than a test: no wait in this file expires by its own timeout. */
 const LONG_MS = 50_000;
 const KEYS = "/v1/orgs/self/keys";
 const WAIT = `/v1/rooms/r/messages?agent_id=waiter&wait_ms=${LONG_MS}`;
@@ -179,7 +179,7 @@ test("what a key adds while it is revoked does not outlive it", async () => {
   const { key_id, key } = await makeKey(daemon, { scopes: ["keys:write", "terminal"] });
   const add = (_: unknown, n: number) => {
     const { public: public_key } = utils.generateKeyPairSync("ed25519");
-    // A call with one has a commit of its own before that of its work.
+    // A call with an idempotency key has a separate commit before that of its work.
     const once = n % 2 === 0 ? {} : { "idempotency-key": `added-${n}` };
     return daemon.api("POST", SSH_KEYS, { public_key, name: "x" }, { ...bearer(key), ...once });
   };

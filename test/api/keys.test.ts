@@ -1,4 +1,4 @@
-/** Organizations and keys by the API: what a key may give, whom it sees, how it is replaced and how it ends. */
+/** Organizations and keys over the API: grantable scopes, visible keys, rotation and revocation. */
 import { Database } from "bun:sqlite";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

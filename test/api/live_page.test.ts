@@ -1,4 +1,4 @@
-/** The page's own connection, as its program opens it: streams by one WebSocket, and by requests of their own where there is none. */
+/** The page's own connection, as its program opens it: streams over one WebSocket, or separate requests if no WebSocket can be opened. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { TestDaemon } from "../harness/daemon.ts";
@@ -23,7 +23,7 @@ beforeAll(async () => {
   daemon = await TestDaemon.start();
   await daemon.room("r");
   const owner = await Visitor.owner(daemon);
-  // A browser adds the cookie and where its page is from.
+  // A browser adds the cookie and the origin of its page.
   const headers = { cookie: owner.headers.cookie ?? "", origin: daemon.url };
   class PageSocket extends real.WebSocket {
     constructor(url: string) {
@@ -83,7 +83,7 @@ test("several streams go by one socket, each with its own lines, until each is l
   );
   events.abort();
   expect(await told.over).toMatchObject({ name: "AbortError" });
-  // The other goes on.
+  // The other stream continues.
   await daemon.ok("GET", "/v1/rooms/r/messages?agent_id=alice");
   expect(state.lines.some(({ type }) => type === "error")).toBe(false);
   now.abort();

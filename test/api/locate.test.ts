@@ -1,4 +1,4 @@
-/** What an id is, and who is told: by the API, the command line and the way /go/ID of the web. */
+/** The type of an ID, and the callers with permission to resolve it: over the API, the command line and /go/ID of the web. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -12,14 +12,14 @@ import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 let daemon: TestDaemon;
 let other: Record<string, string>;
 let people: People;
-/** By what they are; each is the organization's. */
+/** IDs by type; each belongs to the organization. */
 const ids: Record<string, string> = {};
 const [ROOM, AGENT, LABEL] = ["build-42", "worker", "web-k3vq7m2xdw5tzjh4rnplc6ayse"];
 
 const ask = (id: string, headers: Record<string, string> = {}) =>
   daemon.api("GET", `/v1/locate/${encodeURIComponent(id)}`, undefined, headers);
 
-/** What only guests leave behind. */
+/** Rows that only guests create. */
 function leave({ sandbox_id, org_id, room_uid }: Json): void {
   const rows = new Database(join(daemon.dataDir, "roomd.db"));
   rows.run("PRAGMA busy_timeout = 5000");
@@ -187,7 +187,7 @@ describe("to a key that is bound", () => {
 describe("an id of people", () => {
   let member: Visitor;
   let foreign: Visitor;
-  /** Those of the owner and of the organization: of whom, what they are, and where that leads. */
+  /** IDs of the owner and of the organization, with their type and page. */
   let theirs: [id: string, type: string, path: string][];
 
   beforeAll(async () => {
@@ -296,7 +296,7 @@ describe("roomd open", () => {
 describe("/go/ID", () => {
   const go = (id: string) => `/go/${encodeURIComponent(id)}`;
 
-  /** Where whoever signs in comes who wanted nothing else. */
+  /** Target of a sign-in without a requested page. */
   const home = async () => {
     const { email } = (await people.owner.api("GET", "/v1/account")).body;
     return (await new Visitor(daemon).send("/signin", { email, password: PASSWORD })).to;

@@ -1,4 +1,4 @@
-/** Losses of power at any moment of a daemon's work: what was acknowledged or read is there after it, and nothing is half there. */
+/** Power loss at any moment of a daemon's work: acknowledged and read data survives it, and nothing is half written. */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { Chance } from "../harness/random.ts";
 import { RECORDED_PROGRAM, RecordedDisk, recorder, snapshotOf } from "../harness/recorded-disk.ts";
 
 const LONG = process.env.ROOMD_TEST_LONG === "1";
-/** A state in so many is also started by a daemon. */
+/** One of `startedEach` states is also started by a daemon. */
 const { workMs, states, startedEach } = LONG
   ? { workMs: 20_000, states: 300, startedEach: 10 }
   : { workMs: 3_000, states: 16, startedEach: 8 };

@@ -1,4 +1,4 @@
-/** Registries that do not keep to what they say: another image than the one that is named, other places to fetch from, contents without an end. */
+/** Registries that violate their own metadata: another image than the named one, redirects to other hosts, endless contents. */
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,11 +20,11 @@ let daemon: TestDaemon;
 let registry: ReturnType<typeof Bun.serve>;
 let trust: string;
 let host: string;
-/** What it answers for any manifest, and for blobs by digest. */
+/** Its response to any manifest request, and to blob requests by digest. */
 let manifest = "";
 let blobs: Record<string, () => Response> = {};
 let asked: string[] = [];
-/** Where it has one signed in first; null: nowhere. */
+/** Token endpoint that it requires; null: no authentication. */
 let realm: string | null = null;
 
 beforeAll(async () => {
@@ -69,7 +69,7 @@ afterEach(() => {
   asked = [];
 });
 
-/** An image whose manifest has one more field or layer than it should. */
+/** An image with an unexpected field or layer in its manifest. */
 function offer(more: Json = {}, config: Json = {}): void {
   manifest = JSON.stringify({
     ...{ schemaVersion: 2, mediaType: OCI, layers: [] },
@@ -117,7 +117,7 @@ function endlessBody() {
   const answer = () =>
     new Response(
       new ReadableStream({
-        // In turns of its own: the test has the same loop.
+        // In separate turns: the test shares the event loop.
         pull: async (controller) => {
           await new Promise((turn) => setTimeout(turn, 1));
           counter.sent += piece.byteLength;
@@ -144,7 +144,7 @@ test.skipIf(!asRoot)("a layer that is longer than it says ends with what it says
 test.skipIf(!asRoot)("layers that exceed their declared sizes are bounded by the sum of these", async () => {
   const { counter, answer } = endlessBody();
   const small = Array.from({ length: 5 }, (_, n) => `small ${n}`);
-  // By itself each may be as long as the longest.
+  // Individually each may be as long as the longest.
   offer({ layers: [layerOf("largest", 64 * MIB), ...small.map((name) => layerOf(name, 1))] });
   for (const name of ["largest", ...small]) blobs[digestOf(name)] = answer;
   expect(await refusedOf(`docker://${host}/app:1`)).toMatchObject({
@@ -172,7 +172,7 @@ test.skipIf(!asRoot)("for an organization nobody is asked to whom a registry lea
   expect(await failureForOrg()).toMatchObject({ code: "image_invalid", detail: expect.stringContaining("arm64") });
   const redirect = (to: string) => () => new Response(null, { status: 307, headers: { location: to } });
   blobs = { [digest]: redirect(`http://127.0.0.1:${elsewhere.port}/blob`) };
-  // In its own network there is nobody at that address.
+  // In the build's own network no server listens at that address.
   expect(await failureForOrg()).toMatchObject({ details: { step: "pull" } });
   for (const scheme of ["http", "https"]) {
     blobs = { [digest]: redirect(`${scheme}://internal.example:${elsewhere.port}/blob`) };
@@ -189,14 +189,14 @@ test.skipIf(!asRoot)("for an organization nobody is asked to whom a registry lea
     ...{ code: "build_failed", details: { refused: [`internal.example:${elsewhere.port}`] } },
   });
   expect(elsewhere.asked).toBe(0);
-  // The operator, whose network it is, may be led anywhere.
+  // The operator's build uses the operator's network, and may be redirected anywhere.
   realm = null;
   blobs = { [digest]: redirect(`http://127.0.0.1:${elsewhere.port}/blob`) };
   await refusedOf(`docker://${host}/app:1`);
   expect(elsewhere.asked).toBeGreaterThan(0);
 });
 
-/** A server that counts who asks. */
+/** A server that counts its requests. */
 async function listening() {
   const counted = { asked: 0 };
   const server = Bun.serve({

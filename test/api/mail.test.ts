@@ -1,4 +1,4 @@
-/** Letters: signing up in each mode, a new way in, an address that is verified, invitations, and how they are handed to a mail server. */
+/** E-mails: sign-up in each mode, account recovery, address verification, invitations, and delivery to a mail server. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,11 +20,11 @@ async function startWith(env: Record<string, string> = {}): Promise<TestDaemon> 
 }
 
 const rows = (sql: string): Json[] => people.sql((database) => database.prepare(sql).all() as Json[]);
-/** What a page says. */
+/** Text of a page's main element. */
 const saidBy = ({ text }: PageSeen) => /<main[^>]*>(.*?)<\/main>/s.exec(text)?.[1] ?? "";
 const ask = async (email: string, on = daemon) => await new Visitor(on).send("/signup", { email });
 
-/** What somebody does with the letter: a name, an organization, a password. */
+/** Completes a sign-up from its e-mail: a name, an organization, a password. */
 async function finish(token: string, org_name: string, on = daemon) {
   const visitor = new Visitor(on);
   const look = await visitor.send("/signup", { do: "look", token });
@@ -199,7 +199,7 @@ describe("who is here", () => {
     await person.send("/account", { do: "email", email: "has-shown@example.org" });
     const taken = linkIn(await mail.letterTo("has-shown@example.org", /Confirm/));
     expect((await person.send("/verify", { token: taken.token })).status).toBe(409);
-    // The address that is left is told, where its person had shown it, also when it has had its letters of the day.
+    // The previous address is notified if it was verified, even if its daily limit of e-mails is used up.
     await people.prove(visitor);
     for (let n = 0; n < 6; n++) await new Visitor(daemon).send("/recover", { email: "has-shown@example.org" });
     await visitor.send("/account", { do: "email", email: "moved@example.org" });
@@ -219,7 +219,7 @@ describe("who is here", () => {
     });
     const { email, email_verified } = (await squatter.api("GET", "/v1/account")).body;
     expect([email, email_verified]).toEqual([expect.stringMatching(/^usr_.*@no-address\.invalid$/), false]);
-    // Once it is shown, nobody takes it.
+    // A verified address cannot be taken.
     const before = mail.letters.length;
     await ask("eve@example.org");
     expect((await mail.letterTo("eve@example.org", /account already/, before)).text).toContain("sign in");

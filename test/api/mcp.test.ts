@@ -40,7 +40,7 @@ describe.each(ways)("the $generation client over $way", ({ way, generation }) =>
 
   test("calls every tool: each succeeds, or is refused as the interface says", async () => {
     await daemon.room(room);
-    // What ends the room comes last.
+    // The tool that destroys the room is last.
     const inOrder = TOOL_LIST.toSorted(
       (one, other) => Number(one.name === "room_destroy") - Number(other.name === "room_destroy"),
     );

@@ -1,6 +1,6 @@
 /**
- * The official conformance suite's scenarios that need no tools of its own, for the protocol's generation that it knows. Its client sends
- * no key, so that a relay of the test's adds one.
+ * Scenarios of the official conformance suite that need no tools of their own, for the protocol version that it supports. Its client sends
+ * no key, so a relay of the test adds one.
  */
 import { spawn } from "node:child_process";
 import { resolve } from "node:path";
@@ -16,7 +16,7 @@ const SCENARIOS = [
   "ping",
   "server-sse-multiple-streams",
 ];
-/** Each is a process of its own. */
+/** Each scenario is a separate process. */
 const many = shortOrLong("scenarios of the MCP conformance suite", 3, SCENARIOS.length);
 
 describe("the conformance suite", () => {

@@ -1,4 +1,4 @@
-/** The MCP door from outside: who is let in, by what key, host and page, and what it takes of a message. */
+/** The MCP transport from outside: authentication, Host and Origin checks, and accepted messages. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
 import { connectMcp } from "../harness/mcp-client.ts";

@@ -5,10 +5,10 @@ import { shortOrLong } from "../harness/guests.ts";
 import { callOf, inspect } from "../harness/mcp-inspector.ts";
 import { rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
 
-/** What the inspector ends with. */
+/** Exit codes of the inspector. */
 const EXIT = { ok: 0, tool_failed: 5 };
 
-/** Each of its own processes takes half a second. */
+/** Each separate process takes half a second. */
 const ERAS = { http: ["legacy", "modern"], stdio: ["modern", "legacy"] } as const;
 const eras = shortOrLong("the inspector's generations of the protocol, each over HTTP and stdio", 1, 2);
 const calls = shortOrLong("tools called by the inspector", 2, TOOL_LIST.length);
@@ -35,7 +35,7 @@ describe.each(ways)("the inspector over $way, $era", ({ way, era }) => {
   test("calls tools, and says which of them failed", { timeout: 120_000 }, async () => {
     const room = `${way}-${era}`;
     await daemon.room(room);
-    // What ends the room comes last.
+    // The tool that destroys the room is last.
     const inOrder = TOOL_LIST.toSorted((one, two) => +(one.name === "room_destroy") - +(two.name === "room_destroy"));
     for (const tool of inOrder.filter(({ name }) => called.includes(name))) {
       const { args, without_guests: code } = rowOf(tool);

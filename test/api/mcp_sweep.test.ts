@@ -1,6 +1,6 @@
 /**
- * Every tool of the list, one after another: which keys may call it, and that what another organization owns does not exist. A new
- * tool is swept by being on the list, with its row in tool-calls.ts; what bound keys are to it is in bound_keys.test.ts.
+ * Each tool of the list in turn: the keys that may call it, and that resources of another organization appear absent. A new tool is swept
+ * by being on the list, with its row in tool-calls.ts; bound keys are in bound_keys.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../shared/api/contract.ts";
@@ -74,7 +74,7 @@ describe("a key with every scope but one", () => {
   });
 });
 
-/** What each tool is about; what is about nothing of an organization's has its own test below. */
+/** Tools by the kind of resource that they name; tools that name no resource of an organization have their own test below. */
 const inRooms = TOOL_LIST.filter(({ operation }) => "room_id" in operation.params.properties);
 const ofOrgs = TOOL_LIST.filter(({ operation }) => "org_id" in operation.params.properties);
 const ofNobody = TOOL_LIST.filter((tool) => !inRooms.includes(tool) && !ofOrgs.includes(tool));

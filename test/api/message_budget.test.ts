@@ -1,4 +1,4 @@
-/** What an organization's messages may take: what nobody still has to read makes space, what somebody has to read never goes. */
+/** Storage limit of an organization's messages: a message without pending readers may be evicted, an unread one never is. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -27,7 +27,7 @@ class Room {
     this.headers = bearer(key);
   }
 
-  /** A room of an organization of its own, whose agents take part. */
+  /** A room in a separate organization, with these agents. */
   static async of(name: string, agents: readonly string[] = []): Promise<Room> {
     const { api_key } = await makeOrg(daemon, name);
     const room = new Room(`/v1/rooms/${name}`, api_key);
@@ -94,7 +94,7 @@ describe("messages that nobody has to read", () => {
     const { last_seq } = behind.body.details;
     const next = await room.read(`after=${last_seq}&limit=1`);
     expect(next.body.items[0].seq).toBe(last_seq + 1);
-    // From the beginning is all that is left: what b has to read, and then the newest.
+    // A read from the start returns the remaining messages: the unread one of b, then the newest.
     const seqs = (await room.read("limit=2")).body.items.map(({ seq }: Json) => seq);
     expect(seqs).toEqual([1, last_seq + 1]);
     expect((await room.read("agent_id=b")).body.items).toMatchObject([{ seq: 1, payload: "to be read" }]);

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** A room of its own, in which these agents have shown themselves. */
+/** A separate room in which these agents are known. */
 async function roomOf(...agents: string[]) {
   const id = `many-${++count}`;
   await daemon.room(id);
@@ -232,7 +232,7 @@ describe("what is refused", () => {
     expect(failed).toMatchObject({ outcome: "denied", details: { messages: 3 } });
     expect((await room.send([{ destination: "b", payload: "own" }], bearer(key))).status).toBe(202);
 
-    // What was taken back is nowhere counted.
+    // Rolled back messages are not counted.
     const full = await roomOf("b");
     for (let sent = 0; sent < MAX_INBOX - 8; sent += 248) await full.send(Array(248).fill(to("b")));
     expect((await full.send(Array(9).fill(to("b")))).body).toMatchObject({ code: "inbox_full", details: { index: 8 } });

@@ -1,4 +1,4 @@
-/** The figures for Prometheus: that they are what happened, in a format that is read here strictly, and who may see them. */
+/** Prometheus metrics: correct values, the exposition format (parsed strictly), and access control. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LOOP_KINDS } from "../../daemon/core/loop/figures.ts";
 import { CHECK_IDS } from "../../daemon/domain/service/checks.ts";
@@ -153,7 +153,7 @@ describe("whoever asks from elsewhere", () => {
     await expectGuarded((headers) => bare(daemon, "GET", "/metrics", { ...headers, host: "rooms.example.org" }));
   });
 
-  // nginx's plain proxy_pass: its own address for a host, and nothing that tells of a client.
+  // nginx's plain proxy_pass: its own address as Host, and no header about the client.
   const proxied = { connection: "close" };
 
   test("through a proxy that says nothing of its clients needs one where clients reach the service by another name", async () => {

@@ -1,4 +1,7 @@
-/** What packaging/monitoring has for Prometheus and Grafana, against what /metrics says: each expression can be read, and asks for what there is. */
+/**
+ * The files of packaging/monitoring for Prometheus and Grafana, checked against /metrics: each expression parses, and names existing
+ * metrics.
+ */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SOURCES } from "../../shared/api/audit.ts";
@@ -19,7 +22,7 @@ const drawn = panels.filter(({ type }) => type !== "row");
 const variables: Json[] = dashboard.templating.list;
 const VARIABLES = variables.map(({ name }) => `$${name}`);
 
-/** What Prometheus itself knows of each target. */
+/** Metrics that Prometheus itself adds for each target. */
 const OF_PROMETHEUS = { up: ["instance", "job"] };
 const OF_TARGETS = ["instance", "job"];
 /** Labels of which not every value is there at any time. */
@@ -46,7 +49,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** The labels of a metric, and what each can be; undefined where there is no such metric. */
+/** The labels of a metric with their possible values; undefined if the metric does not exist. */
 function labelsOf(metric: string): Map<string, Set<string>> | undefined {
   const own = samples.filter(({ name }) => name === metric);
   const ofPrometheus = OF_PROMETHEUS[metric as keyof typeof OF_PROMETHEUS];

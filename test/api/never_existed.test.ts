@@ -1,7 +1,7 @@
 /**
- * What belongs to another organization costs the work of what never existed, so that nobody can tell the two apart by the time it
- * takes: each operation and tool that is asked for the one and for the other gives the same answer and runs the same statements
- * with as many rows. A new path parameter fails the first test until it has its row.
+ * A resource of another organization costs the same work as an absent one, so that response times do not reveal it: each operation and tool
+ * that is called with either gives the same response and runs the same statements with the same number of rows. A new path parameter fails
+ * the first test until it has its row.
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 import { OF_KEYS, requestOf } from "./requests.ts";
 import { insertSnapshotRow } from "./snapshot-row.ts";
 
-/** Of the caller, at the place of each path parameter that is not asked about. */
+/** The caller's own names, for each path parameter that is not under test. */
 const OWN: Record<string, string> = {
   room_id: "own-room",
   source_room_id: "own-room",
@@ -29,7 +29,7 @@ interface Names {
   never: string;
 }
 
-/** For each path parameter a name of another organization's, made below, and one that never was. */
+/** For each path parameter a name of another organization, created below, and a name that never existed. */
 const NAMES: Record<string, Names> = {
   room_id: { foreign: "secret", never: "nobody" },
   source_room_id: { foreign: "secret", never: "nobody" },
@@ -62,7 +62,7 @@ const NOT_KEPT: Record<string, string> = {
 };
 
 interface Case {
-  /** What is asked for what. */
+  /** Operation and parameter. */
   title: string;
   ask(given: string, requestId: string): Promise<Answer>;
   name: Names;
@@ -73,7 +73,7 @@ interface Seen {
   statements: readonly string[];
 }
 
-/** Nobody listens there. */
+/** No server listens there. */
 const NO_IMAGE = "docker://127.0.0.1:1/none";
 
 let daemon: TestDaemon;
@@ -82,19 +82,19 @@ let other: string;
 const OF_CALLER = /from "api_keys" left join "orgs"/;
 
 let run = new Map<string, string[]>();
-/** The name that never was is asked for before the foreign one and after it: what a timer does meanwhile is in one of the three. */
+/** The absent name is requested before the foreign one and after it: work of a concurrent timer is in one of the three. */
 const ASKED = ["before", "foreign", "after"] as const;
 type Asked = (typeof ASKED)[number];
 /** By case. */
 const seen = new Map<string, Record<Asked, Seen>>();
-/** What the caller has itself, beside what it has not. */
+/** The caller's existing resources, each with an absent one. */
 const CONTROLS = {
   room: ["/v1/rooms/own-room", "/v1/rooms/nobody"],
   sandbox: ["/v1/rooms/own-room/sandboxes/worker-1", "/v1/rooms/own-room/sandboxes/worker-2"],
   barriers: ["/v1/rooms/own-room/barriers", "/v1/rooms/nobody/barriers"],
 } as const;
 
-/** What room_from_backup names is a room that it makes. */
+/** The name in room_from_backup is that of the room to create. */
 const parametersOf = ({ name, params }: Operation) =>
   name === "room_from_backup" ? [] : Object.keys(params.properties);
 
@@ -133,7 +133,7 @@ const replyTo: Case = {
   name: NAMES.message_id as Names,
 };
 
-/** By its id alone each kind is looked for among its own. */
+/** With its ID alone each resource is looked up among those of its type. */
 const located: Case[] = ["key_id", "ssh_key_id", "access_id", "message_id"].map((parameter) => ({
   title: `locate of a ${parameter}`,
   ask: (id, requestId) => bare(daemon, "GET", `/v1/locate/${id}`, { ...bearer(other), "x-request-id": requestId }),
@@ -247,7 +247,7 @@ beforeAll(async () => {
       const { preflight: _, ...told } = body;
       const text = JSON.stringify({ status, headers: kept, ...told, request_id: "" });
       const given = asked === "foreign" ? name.foreign : name.never;
-      // The caller's key is read again once the log has restarted, before any name is looked at.
+      // The caller's key is read again after a restart of the write-ahead log, before any name is looked up.
       const statements = (run.get(id) ?? []).filter((each) => !OF_CALLER.test(each));
       return { answer: JSON.parse(text.replaceAll(given, "NAME")), statements };
     };

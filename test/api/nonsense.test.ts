@@ -1,4 +1,4 @@
-/** A QEMU that talks nonsense, as one would that its guest has taken over: its sandbox fails, and the service notices nothing. */
+/** A QEMU that sends malformed messages, like one compromised by its guest: its sandbox fails, and the service is unaffected. */
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -34,7 +34,7 @@ test.each([
   expect(failed.status).toMatchObject({ reason, message: expect.stringMatching(/nonsense/) });
   expect(failed.exit).toMatchObject({ cause: "vmm_crash" });
   expect([daemon.pid, (await daemon.api("GET", "/v1/me")).status]).toEqual([pid, 200]);
-  // Nothing of it is left: not even a process that has no monitor any more.
+  // No leftovers: not even a process that has lost its monitor.
   expect(daemon.leftovers().filter((line) => line.startsWith("process"))).toEqual([]);
   expect(daemon.log).not.toMatch(/uncaught|unhandled/);
 });

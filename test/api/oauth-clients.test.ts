@@ -1,4 +1,4 @@
-/** The usual MCP clients, each as it asks: it finds out whom to ask, is let in by a person, works, and refreshes. */
+/** The usual MCP clients, each with its own requests: discovery of the authorization server, consent by a person, tool calls, refresh. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -46,13 +46,13 @@ const call = (authorization: Record<string, string>) =>
 const read = async (url: string): Promise<Json> => (await (await fetch(url)).json()) as Json;
 
 interface Found {
-  /** What the challenge names. */
+  /** The scopes that the challenge names. */
   challenge: string;
   resource: Json;
   server: Json;
 }
 
-/** From the refusal to the metadata of whom to ask. */
+/** From the 401 response to the metadata of the authorization server. */
 async function discover(): Promise<Found> {
   const refused = await call({});
   expect(refused.status).toBe(401);
@@ -68,7 +68,10 @@ async function discover(): Promise<Found> {
   };
 }
 
-/** By its document where it has one and the server takes it without a secret, else by registering: its client_id. */
+/**
+ * Identifies the client by its metadata document if it has one and the server accepts it without a secret, otherwise by registration.
+ * Returns its client_id.
+ */
 async function identify({ document, metadata }: McpClient, { server }: Found): Promise<string> {
   const takesDocuments =
     server.client_id_metadata_document_supported === true &&

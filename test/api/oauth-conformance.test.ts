@@ -1,4 +1,7 @@
-/** What the conformance suite asks of an authorization server: its metadata, a grant by a code without a resource, and how tokens are answered. */
+/**
+ * Requirements of the conformance suite for an authorization server: its metadata, an authorization code grant without a resource, and
+ * token responses.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CodeGrant, type TokenAnswer, token } from "../harness/code-grant.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
@@ -30,7 +33,7 @@ async function register(asked: Json): Promise<TokenAnswer> {
   return { status: response.status, headers: response.headers, body: (await response.json()) as Json };
 }
 
-/** What holds of every answer of an endpoint that programs speak to (RFC 6749, 5.1 and 5.2). */
+/** Requirements for each response of an endpoint for programs (RFC 6749, 5.1 and 5.2). */
 function expectJson({ headers }: TokenAnswer): void {
   expect(Object.fromEntries(headers)).toMatchObject({
     "content-type": "application/json",

@@ -1,4 +1,6 @@
-/** Applications that are known by a document at a URL of theirs: one that is fetched over TLS and let in, and all that is refused instead. */
+/**
+ * Applications identified by a metadata document at their own URL: a valid one, fetched over TLS and accepted, and all rejected variants.
+ */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -123,7 +125,7 @@ describe("looking up", () => {
     await until("both are asked for", () => place.asked.filter((path) => path.startsWith("/slow-")).length === 2);
     const third = await consent(put("/third.json"));
     expect([third.status, third.text]).toEqual([429, expect.stringContaining("Too many applications")]);
-    // What is known needs no looking up.
+    // A cached document needs no fetch.
     expect((await consent(place.url("/good.json"))).text).toContain("By document");
     held.resolve();
     for (const page of await Promise.all(waiting)) expect(page.text).toContain("answered with 500");

@@ -1,4 +1,4 @@
-/** Applications: how one finds out whom to ask, how a person lets it in, what it may then, and how it ends. */
+/** Applications: discovery, consent by a person, permitted calls, and revocation. */
 import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -35,7 +35,7 @@ const LIST = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
 const recorded = async (event: string): Promise<Json[]> =>
   (await daemon.ok("GET", `/v1/orgs/self/audit?event=${event}&limit=100`)).items;
 
-/** Somebody who has taken an invitation. */
+/** A person who has accepted an invitation. */
 async function member(role: string, email: string): Promise<Visitor> {
   const made = await ada.api("POST", "/v1/orgs/self/invitations", { role });
   const visitor = new Visitor(daemon);
@@ -50,7 +50,7 @@ interface Asked {
   query: URLSearchParams;
 }
 
-/** What a client asks with that was just registered, changed as a test wants it. */
+/** Authorization request of a newly registered client, with the test's changes. */
 async function asking(change: Record<string, string | null> = {}, redirect_uris = [REDIRECT]): Promise<Asked> {
   const { client_id } = await register({ client_name: "By hand", redirect_uris });
   const verifier = randomBytes(32).toString("base64url");
@@ -131,7 +131,7 @@ describe("the official client", () => {
     const shown = { client_name: "Official <client>", redirect_host: "127.0.0.1:33418", room_ids: null };
     expect(body.items).toEqual([expect.objectContaining(shown)]);
     expect((await ada.see("/account/applications")).text).toContain("Official &#60;client&#62;");
-    // The next call comes with a token whose time is up: the client refreshes by itself.
+    // The next call sends an expired token: the client refreshes automatically.
     const before = application.saved?.access_token;
     age("oauth_tokens", "expires_at", 3700);
     expect((await client.callTool({ name: "room_list", arguments: {} })).isError).not.toBe(true);
@@ -266,7 +266,7 @@ describe("codes", () => {
     expect(taken.body).not.toHaveProperty("key_id");
     const token = `Bearer ${taken.body.access_token}`;
     expect((await call("/mcp", token, LIST)).status).toBe(200);
-    // Who has a copy of the code is too late, and takes the grant with it.
+    // A reused code is rejected, and revokes the grant.
     expect((await exchange(asked, code)).body.error).toBe("invalid_grant");
     expect((await call("/mcp", token, LIST)).status).toBe(401);
     expect((await refresh(asked, taken.body.refresh_token)).body.error).toBe("invalid_grant");
@@ -373,7 +373,7 @@ describe("refreshing", () => {
   });
 });
 
-/** What the database says. */
+/** Rows of the daemon's database. */
 function rows<T>(sql: string): T[] {
   return query<T>(daemon, sql);
 }
@@ -424,7 +424,7 @@ describe("what is asked for wrongly", () => {
     const { status, to, text } = await new Visitor(daemon).see(`/authorize?${query}`);
     expect([status, to]).toEqual([400, null]);
     expect(text).toContain("None of the scopes is known here.");
-    // Where a person has said no, it is told.
+    // A denial by a person is reported to the application.
     const { to: told } = await decide(ada, await asking({}, [elsewhere]), { ...allow, do: "deny" });
     expect(told).toContain(`${elsewhere}?error=access_denied`);
   });
@@ -686,7 +686,7 @@ describe("the command line", () => {
   test("signs in by a browser, works, refreshes, and signs out", async () => {
     const home = join(daemon.home, "home");
     mkdirSync(home);
-    // Without a key, and without a word where the service is once it has signed in.
+    // Without a key, and after the sign-in without the service's URL.
     const env = { HOME: home, ROOMD_API_KEY: "", ROOMD_URL: "" };
     const file = join(home, ".config", "roomd", "credentials.json");
     const lost = await daemon.cli(["whoami"], undefined, { ...env, ROOMD_URL: daemon.url });
@@ -720,7 +720,7 @@ describe("the command line", () => {
     const kept = JSON.parse(readFileSync(file, "utf8"));
     kept.services[daemon.url].expires_at_ms = 0;
     writeFileSync(file, JSON.stringify(kept));
-    // Two at once refresh once.
+    // Two concurrent commands refresh once.
     for (const { status } of await Promise.all([cli("whoami"), cli("room", "list")])) expect(status).toBe(0);
     const fresh = JSON.parse(readFileSync(file, "utf8")).services[daemon.url];
     expect(fresh.refresh_token).not.toBe(kept.services[daemon.url].refresh_token);

@@ -1,6 +1,6 @@
 /**
- * What a daemon answers to requests that are made by chance from its own document: only what the document says, in the shape that
- * it says, and never a 500. ROOMD_TEST_SEED is the seed, and is printed; ROOMD_TEST_LONG=1 sends 10,000 of them, of a new seed.
+ * A daemon's responses to random requests generated from its own document: only documented responses, in the documented shape, and never a
+ * 500. The seed is printed and can be set by ROOMD_TEST_SEED; ROOMD_TEST_LONG=1 sends 10,000 requests with a new seed.
  */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -27,7 +27,7 @@ const IS_LONG = process.env.ROOMD_TEST_LONG === "1";
 const REQUESTS = IS_LONG ? 10_000 : 3000;
 const SHORT_SEED = 20_261_122;
 const AT_ONCE = 4;
-/** Nothing that is generated waits for so long. */
+/** Longer than any generated request waits. */
 const ANSWER_MS = 15_000;
 const DEADLINE_MS = 15 * 60_000;
 
@@ -51,7 +51,7 @@ beforeAll(async () => {
   for (const room of ["main", "second"]) await daemon.room(room);
   await daemon.ok("POST", "/v1/rooms/main/drive/write", { path: "/notes.txt", content: "hello\n" });
   await daemon.ok("POST", "/v1/rooms/main/drive/mkdir", { path: "/a/b" });
-  // Nobody listens there: it fails.
+  // No server listens there: the build fails.
   const from = { image: "docker://127.0.0.1:1/none" };
   const build = await daemon.ok("POST", "/v1/templates", { template_id: "default", from });
   // It is sent nothing: no event is called so.
@@ -111,7 +111,7 @@ test(`${REQUESTS} requests from the document are answered as it says`, { timeout
   expect(Object.fromEntries(faults)).toEqual({});
   expect([...seen.keys()].sort()).toEqual(operations.map(({ operationId }) => operationId).sort());
   const done = [...seen.values()].filter((statuses) => [...statuses].some((status) => status < 400)).length;
-  // Nothing is carried out in a sandbox: there is none. Nor is a room made of a file that is none.
+  // There is no sandbox in which an operation could succeed. Nor is a room created from an invalid file.
   const possible = OF_KEYS.filter(({ path, name }) => !path.includes("{sandbox}") && name !== "room_from_backup");
   expect(done, "operations of which something was carried out").toBeGreaterThan(possible.length / 2);
 
@@ -191,7 +191,7 @@ async function answerTo(operation: Described, { url, init }: Sent): Promise<{ st
   return { status, fault: faultOf(operation, status, type, text, response.headers) };
 }
 
-/** What the document does not say of an answer; null when it says all of it. */
+/** First difference of a response from the document; null if there is none. */
 function faultOf(
   operation: Described,
   status: number,
@@ -238,7 +238,7 @@ function wrongIn(schema: Json, value: unknown): string | null {
   return check(value) ? null : ajv.errorsText(check.errors);
 }
 
-/** The document lets answers have further fields later; those that they have are in it. */
+/** The document allows future fields in responses; all current fields must be in it. */
 function closed(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(closed);
   if (!isRecord(schema)) return schema;

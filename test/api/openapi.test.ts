@@ -18,7 +18,7 @@ import { OPERATIONS } from "./requests.ts";
 const COPY = join(import.meta.dirname, "../../shared/api/openapi.json");
 
 let daemon: TestDaemon;
-/** As it is served, and with everything where it is used. */
+/** The document as served, and with all references resolved. */
 let served: Json;
 let document: Json;
 beforeAll(async () => {
@@ -168,7 +168,7 @@ describe("every operation", () => {
   });
 });
 
-/** That none is sent which it does not tell of is looked at wherever a test asks. */
+/** The harness checks in every test that no undocumented header is sent. */
 test("each header of an answer that it tells of is sent", async () => {
   const sent = new Set<string>();
   const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
@@ -227,7 +227,7 @@ describe("its schemas", () => {
   test("say of what may be null that it may, as generators of clients understand it", () => {
     const look = (at: string, schema: Json): void => {
       const ofNull = (schema.anyOf ?? []).filter(({ type }: Json) => type === "null");
-      // What has a name, or several forms, is beside null; all else has null among its types.
+      // Named or alternative schemas are combined with null by anyOf; all others have null among their types.
       if (ofNull.length > 0) {
         const [first, ...more] = schema.anyOf.filter(({ type }: Json) => type !== "null");
         expect(first.$ref !== undefined || more.length > 0, at).toBe(true);
@@ -253,7 +253,7 @@ describe("its schemas", () => {
   });
 });
 
-/** What is within a schema, each by where it is. */
+/** Nested schemas, each with its path. */
 function innerOf({ properties, patternProperties, items, anyOf }: Json): [string, Json][] {
   const fields = Object.entries<Json>({ ...properties, ...patternProperties });
   return [
@@ -272,7 +272,7 @@ const WORDS = new Set(
   ].flat(),
 );
 
-/** Throws, with its place, on what is no JSON Schema. */
+/** Throws, with the location, on an invalid JSON Schema. */
 function check(at: string, schema: Json): void {
   expect(
     Object.keys(schema).filter((word) => !WORDS.has(word)),

@@ -1,4 +1,4 @@
-/** What the operator does on the host, beside a daemon that runs: keys, organizations, starts, stops, and two daemons on one host. */
+/** Operator commands on the host of a running daemon: keys, organizations, starts, stops, and two daemons on one host. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -44,7 +44,7 @@ describe("init", () => {
 });
 
 test("init says which plan its organization is on, what that allows and what changes it", async () => {
-  // By itself: a host of a service does not begin anew.
+  // Standalone: a cluster member cannot be initialized again.
   const env = { ROOMD_PLANS_STARTER_ROOMS_HARD_CAP: "77", ROOMD_CLUSTER_URL: "" };
   await using other = await TestDaemon.start({ env });
   await other.end("SIGTERM");
@@ -264,7 +264,7 @@ describe("the end of a daemon", () => {
         expect(await own.end(signal)).toBe(0);
         expect(performance.now() - startedAt).toBeLessThan(5000);
         idle.destroy();
-        // A cold process beside others may be slow to start.
+        // A cold process on a busy machine may be slow to start.
         const lines = own.log.split("\n").filter((line) => !line.includes("the event loop is blocked"));
         expect(lines.join("\n")).not.toMatch(/"level":"(warn|error)"/);
         await expect(fetch(`${own.url}/health`)).rejects.toThrow();
@@ -336,7 +336,7 @@ describe("the end of a daemon", () => {
     try {
       const made: string[] = [];
       let killed: Promise<unknown> | undefined;
-      // Each begins its next when it is answered, so that there are always 200 under way.
+      // Each creator sends its next call on the response to the previous one, so that 200 are always in flight.
       const creators = Array.from({ length: 200 }, async (_, creator) => {
         for (let n = 0; ; n++) {
           const answer = await own.api("POST", "/v1/rooms", { room_id: `r-${creator}-${n}` }).catch(() => null);
@@ -382,7 +382,7 @@ describe("the end of a daemon", () => {
       expect(left.length + answered.length).toBeLessThanOrEqual(10);
       expect(readdirSync(join(own.dataDir, "rooms")).sort()).toEqual(left.map(({ room_uid }: Json) => room_uid).sort());
       expect(left.every(({ state }: Json) => state === "active")).toBe(true);
-      // Nobody has to wait for what is being erased.
+      // Erasure is in the background, no caller waits for it.
       const retired = () => (existsSync(join(own.dataDir, "retired")) ? readdirSync(join(own.dataDir, "retired")) : []);
       await until(
         async () => retired(),

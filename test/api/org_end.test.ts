@@ -1,4 +1,4 @@
-/** The end of an organization: who may, what ends at once, what goes on after a crash, and what is kept. */
+/** Deletion of an organization: permission, immediate effects, resumption after a crash, and retained data. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -15,7 +15,7 @@ let daemon: TestDaemon;
 let people: People;
 let count = 0;
 
-/** An organization with an owner, a key of the owner's, and so many rooms with something on their drives. */
+/** An organization with an owner, a key of the owner, and `rooms` rooms with a file on each drive. */
 async function made(rooms = 2) {
   const name = `Acme ${++count}`;
   const owner = await people.foreign(name);
@@ -117,7 +117,7 @@ describe("an organization", () => {
     await untilEnded(org_id);
   });
 
-  // Records are written within commits: of the first the end is not begun, of the others it is not done.
+  // Records are written within commits: at the first one the deletion has not started, at the others it is incomplete.
   test.each(
     sampled("kills amid the end of an organization", [
       "audit.recorded",
@@ -139,7 +139,7 @@ describe("an organization", () => {
       await untilSo("the daemon is killed", () => !daemon.runs);
       daemon.env[FAULT_VARIABLE] = "";
       await daemon.serve();
-      // What was not acknowledged may not have begun.
+      // An unacknowledged deletion may not have started.
       if (stateOf(org_id).ending_at === null) expect((await end(owner)).status).toBe(202);
       await untilEnded(org_id);
       for (const uid of room_uids) expect(drives()).not.toContain(uid);

@@ -1,4 +1,4 @@
-/** Sandboxes of all rooms in one list, and the short path by which one is created: who sees which, and that both paths are one call. */
+/** Sandboxes of all rooms in one list, and the short path that creates one: visibility, and that both paths are one operation. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../shared/api/contract.ts";
 import { type Json, NO_GUESTS, TestDaemon } from "../harness/daemon.ts";

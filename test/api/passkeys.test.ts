@@ -1,4 +1,4 @@
-/** Passkeys: what signs somebody in, what must not, and the last way in, with a keeper of passkeys in software. */
+/** Passkeys: valid and rejected sign-ins, and the last sign-in method, with a software authenticator. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Otherwise, Passkey } from "../harness/authenticator.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
@@ -18,13 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** What a page asks a browser for. */
+/** WebAuthn options in a page. */
 function optionsIn({ text }: PageSeen): Json {
   const [, shown = ""] = /data-options="([^"]*)"/.exec(text) ?? [];
   return JSON.parse(shown.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))));
 }
 
-/** Adds a passkey to who is signed in. */
+/** Adds a passkey to the signed-in user. */
 async function add(visitor: Visitor, otherwise: Otherwise = {}, key = new Passkey(origin)) {
   const { options } = (await visitor.api("POST", "/v1/account/passkeys/options", {})).body;
   const added = await visitor.api("POST", "/v1/account/passkeys", {
@@ -65,7 +65,7 @@ test("what a browser answers is good once, in the browser that was asked, for wh
   expect(page.to).toBe("/");
   const again = visitor.copy();
   expect((await signInWith(again, answer)).status).toBe(401);
-  // Asked in one browser, answered in another.
+  // Requested in one browser, answered in another.
   const asked = new Visitor(daemon);
   const options = optionsIn(await asked.see("/signin", host));
   const other = new Visitor(daemon);
@@ -204,7 +204,7 @@ test("a passkey proves who somebody is, in the session that asked, and by its ow
   expect((await prove(member, key.use(otherOptions))).status).toBe(403);
   expect((await prove(other, key.use(otherOptions))).status).toBe(403);
   const before = member.session;
-  // The challenge that somebody else's passkey has answered is used up.
+  // The challenge is consumed, although another user's passkey answered it.
   expect((await prove(member, key.use(options))).status).toBe(403);
   const answer = key.use(optionsIn(await ask()));
   const proved = await prove(member, answer);

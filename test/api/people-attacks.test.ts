@@ -1,4 +1,4 @@
-/** Ways in that must not be: around a proof, past a removal, through other people's links, and against who signs in. */
+/** Attacks on accounts: bypass of a proof, access after removal, use of other users' links, and attacks on a sign-in. */
 import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
@@ -21,7 +21,7 @@ const foreign = () => people.foreign();
 const staleProofs = () => people.staleProofs();
 const prove = (visitor: Visitor) => people.prove(visitor);
 
-/** What is answered to a POST of which the most part comes after `meanwhile`. */
+/** Response to a POST that sends most of its body after `meanwhile`. */
 async function slowly(visitor: Visitor, path: string, type: string, body: string, meanwhile: () => Promise<void>) {
   const { hostname, port } = new URL(daemon.url);
   const socket = connect(Number(port), hostname);
@@ -238,7 +238,7 @@ describe("who signs in", () => {
     const listen = `127.0.0.1:${await freePort()}`;
     const env = { ROOMD_HTTP_BASE_URL: "http://rooms.example.org", ROOMD_HTTP_LISTEN: listen };
     const plain = await TestDaemon.start({ env });
-    // It says how others reach it, and is asked where it listens.
+    // Its base URL is the public name; the requests go to its listener.
     plain.url = `http://${listen}`;
     try {
       for (const path of ["/signin", "/setup"]) {

@@ -1,4 +1,4 @@
-/** People: the first owner by the setup link, others by invitation, what a session may and what not, and how it ends. */
+/** People: the first owner by the setup link, others by invitation, the permissions of a session, and its end. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -22,7 +22,7 @@ const userLink = async (...who: string[]): Promise<Json> => {
   if (status !== 0) throw new Error(stderr);
   return JSON.parse(stdout);
 };
-/** As if so much time had gone by. */
+/** Moves a time of all open sessions `seconds` into the past. */
 function age(column: "proved_at" | "seen_at" | "created_at", seconds: number): void {
   const database = new Database(join(daemon.dataDir, "roomd.db"));
   database.exec("PRAGMA busy_timeout = 5000");
@@ -153,13 +153,13 @@ describe("a session", () => {
       const body = method === "GET" || method === "DELETE" ? undefined : {};
       expect([method, path, (await ada.api(method, url, body)).body.code]).toEqual([method, path, "hub_is_read_only"]);
     }
-    // What only reads by its scope must only read by its method.
+    // An operation with a read scope must have a read-only method.
     const reads: readonly string[] = READ_SCOPES;
     const writers = Object.values<Operation>(operations).filter(
       ({ access, watched, method }) => (watched || reads.includes(access)) && method !== "GET",
     );
     expect(writers.map(({ name }) => name)).toEqual([]);
-    // Whoever is attached types: that is no watching.
+    // An attached client can type: that is not watching.
     expect(Object.values<Operation>(operations).flatMap(({ name, watched }) => (watched ? [name] : []))).toEqual([
       "terminal_list",
       "terminal_get",
@@ -181,7 +181,7 @@ describe("a session", () => {
       expect([site, answer.status, answer.body.code]).toEqual([site, 403, "foreign_request"]);
       const form = await ada.send("/account", { do: "name", name: "Mallory" }, { "sec-fetch-site": site });
       expect([site, form.status]).toEqual([site, 403]);
-      // Who follows a link sees a page.
+      // A followed link shows the page.
       const visit = { "sec-fetch-site": site, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
       expect((await ada.see("/account", visit)).status).toBe(200);
       const framed = { ...visit, "sec-fetch-dest": "iframe" };

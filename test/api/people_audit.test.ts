@@ -1,6 +1,6 @@
 /**
- * Everything that people do is on record: each kind of record that the code has is left by a walk through real calls, and no record has
- * what lets somebody in, or whom an id stands for.
+ * All actions of people are audited: real calls produce each kind of record that the code defines, and no record contains a credential or
+ * the identity behind an ID.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ let service: PaymentService;
 let daemon: TestDaemon;
 let people: People;
 let owner: Visitor;
-/** What must be in no record, by what it is. */
+/** Values that must not occur in a record, by kind. */
 const secrets = new Map<string, string>();
 const visitors: Visitor[] = [];
 
@@ -42,7 +42,7 @@ function secret(what: string, value: unknown): string {
   secrets.set(`${what}: ${secrets.size}`, value);
   return value;
 }
-/** Whose cookies are secrets too, at each time that it is looked at. */
+/** Registers a browser: its cookies are secrets too, at each time that they are collected. */
 function browser(visitor = new Visitor(daemon)): Visitor {
   visitors.push(visitor);
   return visitor;
@@ -289,7 +289,7 @@ test("each kind of record that there is was left by this", async () => {
   const kinds = auditKinds(FAMILIES);
   expect(kinds.length).toBeGreaterThan(45);
   const left = (): string[] => [...new Set(rows().map(({ event }) => event))];
-  // What only was read is written a little later.
+  // Records of reads are written a little later.
   await until(
     () => kinds.filter((kind) => !left().includes(kind)),
     (missing) => missing.length === 0,
@@ -307,10 +307,10 @@ test("no record has what lets somebody in, an address, or a name", () => {
   );
   expect(found).toEqual([]);
   expect(secrets.size).toBeGreaterThan(60);
-  // What may be there is found by the same look.
+  // Permitted values are found by the same search.
   expect(all.filter(({ text }) => text.includes("By hand")).length).toBeGreaterThan(0);
   for (const { event, text } of all.filter((row) => FAMILIES.includes(row.event.split(".")[0] ?? ""))) {
-    // Whatever is made here to let somebody in has 32 bytes.
+    // All credentials made by the service have 32 bytes.
     expect([event, /(?<![\w-])[\w-]{43}(?![\w-])/.exec(text)?.[0]]).toEqual([event, undefined]);
     expect([event, /[\w.+-]+@[\w-]+\.\w+/.exec(text)?.[0]]).toEqual([event, undefined]);
   }

@@ -1,6 +1,6 @@
 /**
- * Whether an address is here is told to nobody who is outside: what a page says, and what the service asks of its database before it
- * answers, is the same for one that somebody has and one that nobody has.
+ * Outsiders cannot find out whether an address has an account: the page, and the database statements before the response, are the same for
+ * a registered and an unknown address.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MailServer } from "../fixtures/mail-server.ts";
@@ -11,7 +11,7 @@ import { invite, PASSWORD, People } from "../harness/people.ts";
 import { type PageSeen, Visitor } from "../harness/visitor.ts";
 
 const isWorkTold = process.env.ROOMD_TEST_CLUSTER !== "1";
-/** Who is here: that have shown their address, that have not, that are shut out, and that had their letters of the day. */
+/** Registered users: with a verified address, an unverified one, a disabled account, and a used up daily e-mail limit. */
 const HERE = ["verified", "claimed", "disabled", "has-had-letters"] as const;
 const NOBODY = "nobody";
 const MOST_TRIES = 3;
@@ -27,7 +27,7 @@ interface Asked {
 /** How long each took to be answered, in milliseconds. */
 type Times = Map<string, number>;
 
-/** What a statement does, to which table: a row that is written in place of another is one that is written. */
+/** Kind and table of a statement: an upsert counts as an insert. */
 const shapeOf = (statement: string): string =>
   statement
     .replace(/^\d+ × /, "")
@@ -62,8 +62,8 @@ class Place {
   }
 
   /**
-   * Asks of each address, the first time for nothing: what it answers, without the address and what each answer has of its own. Asks anew where
-   * the writes of one were part of a commit that another began, a timer's say.
+   * Sends the form with each address, after a discarded warm-up: the responses, without the address and without values unique to each
+   * response. Retries if a commit started by other work, such as a timer, included the writes of a request.
    */
   async ask(path: string, form: (email: string) => Record<string, string>, who: readonly string[]) {
     for (let tries = 1; ; tries++) {
@@ -109,7 +109,7 @@ class Place {
 
 const OF_CARRIER = /^update "?mails"? set "attempts"/;
 
-/** What became of a letter of before may be written in the same commit. */
+/** The result of an earlier e-mail may be written in the same commit. */
 function withoutCarrier(work: string[]): string[] {
   const isIts = (at: number) => OF_CARRIER.test(work[at] ?? "");
   return work.filter(
@@ -166,7 +166,7 @@ describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
     try {
       const form = (email: string) => ({ email, name: "Somebody", note: "please" });
       const { asked } = await place.ask("/signup", form, ["verified", "claimed", "disabled", NOBODY]);
-      // Who is here is not shown to the operator: something else is written, of which nothing comes.
+      // Existing accounts are not shown to the operator: a different row without effect is written instead.
       for (const each of asked.values()) {
         const alike = each.work.map((step) => step.replace(/^insert (?:mails|signup_requests)$/, "insert one"));
         each.work = alike.filter((step) => step !== "select mails");

@@ -1,6 +1,6 @@
 /**
- * Every page, every form and every operation of accounts, one after another: who must not, and how they are refused, with nothing
- * changed. A page or form is swept by being on the list of places, an operation by being on that of operations.
+ * Each page, form and account operation in turn: the visitors it is refused to, the form of the refusal, and that nothing is changed. Pages
+ * and forms are swept by being on the list of places, operations by being on that of operations.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { PLACES } from "../../daemon/edge/web/places.ts";
@@ -23,7 +23,7 @@ const TABLES = [
   "passkeys",
   "identities",
 ];
-/** What changes by being seen. */
+/** Columns that a view changes. */
 const SEEN = ["seen_at", "last_used_at"];
 const VISIT = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
 const ELSEWHERE = ["cross-site", "same-site", "none"];
@@ -73,7 +73,7 @@ function kept(): Json {
   );
 }
 
-/** What it answers, having changed nothing. */
+/** Returns the response, after a check that nothing was changed. */
 async function unmoved<T>(ask: () => Promise<T>): Promise<T> {
   const before = kept();
   const answer = await ask();
@@ -157,7 +157,7 @@ describe("the page", () => {
     for (const visitor of [new Visitor(daemon), owner, viewer]) {
       const { text } = await visitor.see(pathOf(place));
       for (const [tag, attributes = "", inner = ""] of text.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)) {
-        // A form that asks for a page, with what it is to show in its address, sends nothing.
+        // A GET form that only requests a page, with its parameters in the URL, submits nothing.
         if (tag.includes(`method="get" action="${pathOf(place)}"`)) continue;
         expect(tag).toContain('method="post"');
         const action = /action="([^"]*)"/.exec(attributes)?.[1] ?? "";
@@ -209,7 +209,7 @@ describe("the form", () => {
     const answer = await send(foreign, form);
     expect(answer.status).toBeLessThan(500);
     expect(ours()).toEqual(before);
-    // It may have signed itself out, or ended what is its own.
+    // It may have signed itself out, or deleted its own resources.
     if (foreign.session === "" || (await foreign.api("GET", "/v1/account")).status !== 200)
       foreign = await people.foreign();
   });

@@ -1,4 +1,4 @@
-/** What is kept of a person: all of it is shown, nothing that lets in, and nothing names the person who was forgotten. */
+/** Stored personal data: all of it is shown, without credentials, and nothing names a forgotten person. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Application } from "../harness/application.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
@@ -17,7 +17,7 @@ afterAll(() => daemon.stop());
 const nameOf = (email: string) => `Madame ${email.split("@")[0]}`;
 const EMAIL = "zerlina.quist@example.org";
 
-/** Somebody who has done this and that: a key, a rename, an invitation, two sessions. */
+/** A person with some activity: a key, a rename, an invitation, two sessions. */
 async function busy(email = EMAIL) {
   const visitor = new Visitor(daemon);
   await people.prove(people.owner);
@@ -34,7 +34,7 @@ async function busy(email = EMAIL) {
     (database) =>
       void database.prepare("UPDATE users SET verified_at = ? WHERE email = ?").run(new Date().toISOString(), email),
   );
-  // One more, which nobody takes.
+  // Another invitation, which stays open.
   await invite(people.owner, "viewer", { email });
   return { visitor, application, elsewhere, key_id, key, invited, user_id: await idOf(visitor) };
 }
@@ -114,7 +114,7 @@ test.each(["by the operator", "by the person"])("is gone %s, and so is all that 
   await expect(application.listTools()).rejects.toThrow();
   expect((await new Visitor(daemon).see(invited)).status).toBe(404);
   expect([tablesWith(nameOf(email)), tablesWith(email)]).toEqual([[], []]);
-  // The id is left in records, and in what is the organization's.
+  // The ID remains in audit records, and in resources of the organization.
   expect(tablesWith(user_id).sort()).toEqual(expect.arrayContaining(["api_keys", "audit"]));
   for (const table of ["users", "memberships", "sessions", "browsers", "links", "oauth_grants"]) {
     expect(tablesWith(user_id)).not.toContain(table);
@@ -122,7 +122,7 @@ test.each(["by the operator", "by the person"])("is gone %s, and so is all that 
   expect((await daemon.cli(["audit", "verify", "--host"])).status).toBe(0);
   expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).ok).toBe(true);
   expect((await daemon.cli(["user", "forget", email])).status).toBe(1);
-  // The address is nobody's, and may come again.
+  // The address is free, and may be used again.
   expect((await people.member("viewer", { email })).session).not.toBe("");
   await run(daemon, "user", "forget", email);
 });

@@ -1,4 +1,4 @@
-/** What exposed ports are without a guest: records, tokens, limits, ends; test/vm/ports.test.ts has what passes through them. */
+/** Exposed ports without a guest: records, tokens, limits, removal; proxied traffic is in test/vm/ports.test.ts. */
 import type { Database } from "bun:sqlite";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -259,7 +259,7 @@ describe("the way to it", () => {
     const { label } = exposed({ port: 8007 });
     for (let tries = 0; tries < 5; tries++) await codeOf(`/p/${label}/`, { "x-port-token": "ptk_wrong" });
     await daemon.restart("SIGTERM");
-    // Without a supervisor the sandbox has ended for the daemon that starts, which unexposes what it finds.
+    // Without a supervisor the restarted daemon considers the sandbox ended, and unexposes its ports.
     await until(listed, (items) => items.length === 0);
     const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?event=port.refused&order=asc");
     const own = items.filter((each: Json) => each.details.port === 8007);
@@ -314,7 +314,7 @@ describe("the way to it", () => {
       expect([served.status, served.headers.get("set-cookie")]).toEqual([502, null]);
     }
     expect(await codeOf(`/p/${label}?port_token=${token}`)).toEqual(refusal);
-    // What a redirect would lose is let in at once.
+    // A request that would lose its body by a redirect is authorized directly.
     expect(await codeOf(`/p/${label}/?port_token=${token}`, {}, "POST")).toEqual(refusal);
   });
 

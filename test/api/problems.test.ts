@@ -1,4 +1,4 @@
-/** What is not right is said in one form, with a code of the table, in the order of the road; nothing inner ever leaves. */
+/** Errors have one format, with a code of the table, in the order of the pipeline's checks; internal details are never sent. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS, type ErrorCode, type Problem } from "../../shared/api/errors.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
@@ -298,7 +298,7 @@ describe("the order of checks", () => {
     reader = (await makeKey(daemon, { scopes: ["rooms:read", "drive:read"] })).key;
   });
 
-  /** Each call breaks one rule less than the one before; the first that is broken is what is answered. */
+  /** Each call breaks one rule fewer than the previous one; the response is the first broken rule's error. */
   const broken = { "content-type": "text/plain" };
   const right = { "content-type": "application/json" };
   const none = "/v1/rooms/none/drive/move";

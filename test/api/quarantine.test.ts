@@ -1,6 +1,6 @@
 /**
- * A sandbox whose being taken over crashes the service: by the second crash it is known which one it is, and the third start puts it
- * aside. What only seems to be a guest is enough for that: it crashes before anything of it is asked.
+ * A sandbox that crashes the service during its adoption: the second crash identifies the sandbox, and the third start quarantines it. A
+ * fake guest is enough: the crash comes before any request to it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ test("what crashes the service twice is put aside by the third start, and nothin
     await untilState(daemon, "r", "innocent", "failed");
     await daemon.end("SIGTERM");
 
-    // As if both had run: a row that says so, and a process that serves its sockets.
+    // As if both had run: a row in state running, and a process with its sockets in the arguments.
     rows.run("UPDATE sandboxes SET state = 'running', cid_held = 1, exit_cause = NULL, exit_at = NULL");
     const pids: Record<string, number> = {};
     const found = rows.query("SELECT sandbox_id, agent_id, guest_cid FROM sandboxes").all() as Json[];
@@ -56,7 +56,7 @@ test("what crashes the service twice is put aside by the third start, and nothin
       { crashes: 0, under_way: 1 },
       { crashes: 0, under_way: 1 },
     ]);
-    // Under suspicion they are taken over one after another: the second has nothing to do with this crash.
+    // Under suspicion they are adopted one after another: this crash does not involve the second.
     await crash();
     expect(noted()).toEqual([
       { crashes: 1, under_way: 1 },
@@ -100,7 +100,7 @@ test("that somebody kills the service is no crash, however often", async () => {
       const { max } = rows.query("SELECT coalesce(max(crashes), 0) AS max FROM adoptions").get() as { max: number };
       expect(max).toBe(0);
     }
-    // As systemd says it of a crash.
+    // The format that systemd uses for a crash.
     await daemon.end("SIGKILL");
     rows.run("INSERT OR REPLACE INTO adoptions SELECT sandbox_id, 1, 1 FROM sandboxes");
     rows.run("UPDATE sandboxes SET state = 'running', cid_held = 1");

@@ -1,6 +1,7 @@
 /**
- * Where packaging/quickstart puts the daemon, on a host of its own: namespaces that hide this one's directories and network. Real are
- * the script, the binary and its data; systemd, and what installs and builds, are small stand-ins. The demo is test/vm/quickstart.test.ts.
+ * The daemon's installation by packaging/quickstart, on a simulated host: namespaces that hide this host's directories and network. The
+ * script, the binary and its data are real; systemd, and the install and build scripts, are small stubs. The demo is in
+ * test/vm/quickstart.test.ts.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -15,13 +16,13 @@ const canHide = spawnSync("unshare", [...NAMESPACES, "mount", "-t", "tmpfs", "no
 const reason = canHide ? null : "namespaces cannot be made here";
 if (reason !== null) console.log(`where quickstart puts the daemon: left out, because ${reason}`);
 
-/** The service is what it is with systemd: no variable of who started it. */
+/** As with systemd, the service gets no variable of its starter. */
 const SYSTEMD_STAND_IN = `#!/bin/bash -e
 case $1 in
   restart) setsid env -i PATH="$PATH" /usr/local/lib/roomd/roomd serve </dev/null >/run/journal 2>&1 & ;;
 esac
 `;
-/** Prints what runs: its file, then the variables that it was started with. */
+/** Prints the running process: its executable, then its initial environment. */
 const HOST = `
 cp -a /usr/local/lib/roomd/virtiofsd* "$HOME/lib/" 2>/dev/null || true
 mount --bind /var/lib/dpkg "$HOME/dpkg"
@@ -45,7 +46,7 @@ end() {
 }
 `;
 
-/** Runs a script on such a host; what it printed. */
+/** Runs a script on such a host. Returns its output. */
 function onHost(script: string): string {
   const home = mkdtempSync("/tmp/roomd-t-");
   try {
@@ -111,7 +112,7 @@ test.skipIf(reason !== null)("`roomd uninstall` says what it would do, and with 
   expect(said).toContain("runs still");
   const [, kept = ""] = said.split("runs still");
   expect(kept).toMatch(/\nroomd\.db\n(.*\n)*setup\.env\n/);
-  // What is not ours stays, and its directory with it.
+  // Files of others stay, and so does their directory.
   expect(kept.trimEnd().split("\n").slice(-4)).toEqual([
     "1",
     "roomd's service has ended, and 0 sandboxes with it",

@@ -1,4 +1,4 @@
-/** What an organization's plan allows: warnings beyond the soft cap, refusals beyond the hard one, and both ways of changing it. */
+/** Limits of an organization's plan: warnings above the soft cap, refusals above the hard cap, and both ways of changing it. */
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Calls of a key beyond its rate: what every answer tells of it, who is refused, and what is on record. */
+/** Calls of a key above its rate: the rate limit headers of each response, the refused callers, and the audit records. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
 import { bare, bearer, makeKey, run } from "./calls.ts";
@@ -82,7 +82,7 @@ test("a message counts as one more call for each 100 of its recipients", async (
     return before - after;
   };
   expect(await used(99)).toBeLessThanOrEqual(1);
-  // One may have been earned back meanwhile.
+  // One token may have been refilled in the meantime.
   expect(await used(500)).toBeGreaterThanOrEqual(5);
   expect(await used(500)).toBeLessThanOrEqual(6);
 });
@@ -99,7 +99,7 @@ test("a rotated key has what the one before it has left", async () => {
   const made = await makeKey(daemon);
   const rotated = await run(daemon, "key", "rotate", made.key_id, "--grace", "1h");
   const again = await run(daemon, "key", "rotate", rotated.key_id, "--grace", "1h");
-  // A call a second comes back: it is used up just before it is asked about.
+  // One call per second is refilled: the bucket is emptied immediately before the check.
   await useUp(made.key);
   for (const { key } of [rotated, again]) expect((await askLate(key)).body.code).toBe("rate_limited");
   expect(again.first_key_id).toBeUndefined();

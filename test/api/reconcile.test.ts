@@ -1,4 +1,4 @@
-/** What is on the host and belongs to no sandbox is removed, with a record of it; what is another daemon's is left alone. */
+/** Host resources that belong to no sandbox are removed, and the removal is logged; those of another daemon are left alone. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ const ended = (child: ChildProcess) => child.exitCode !== null || child.signalCo
 test("processes, sockets and directories of no sandbox go; those of another daemon stay", async () => {
   const [alone, found, template] = [newId("sbx"), newId("sbx"), newId("sbx")];
   const shareOf = (id: string) => pretendedShare(join(daemon.runtimeDir, "g", id, "fs", "drive.sock"));
-  // As it starts, the daemon sweeps what builds have left, too.
+  // On start the daemon also sweeps leftovers of builds.
   const first = shareOf(newId("sbx"));
   await until("a pass is over", () => ended(first));
   const trial = pretendedShare(join(daemon.runtimeDir, "t", template, "fs", "drive.sock"));
@@ -45,7 +45,7 @@ test("processes, sockets and directories of no sandbox go; those of another daem
 
   await until("the process has ended", () => ended(own));
   await until("the directories are gone", () => !directories.some((directory) => existsSync(directory)));
-  // Every pass looks at them too.
+  // Each pass examines them too.
   expect([ended(trial), ended(other)]).toEqual([false, false]);
   await until("it is in the log", () => [alone, found].every((id) => daemon.log.includes(id)));
 });

@@ -1,6 +1,6 @@
 /**
- * Owns a plausible request for every operation, read off the list: its example where it has one, and the names below.
- * `missing` and `unused` say where the list and the names do not fit together.
+ * A plausible request for each operation, derived from the list: its example if it has one, and the names below. `missing` and `unused`
+ * list mismatches between the list and the names.
  */
 import type { Operation } from "../../shared/api/contract.ts";
 import { operations } from "../../shared/api/operations.ts";
@@ -10,7 +10,7 @@ export interface Names {
   org_id: string;
 }
 
-/** What no schema can tell: values of path parameters and of required query parameters. */
+/** Values that no schema provides: path parameters and required query parameters. */
 const VALUES: Record<string, (names: Names) => string> = {
   room_id: ({ room_id }) => room_id,
   source_room_id: ({ room_id }) => room_id,
@@ -48,7 +48,7 @@ const VALUES: Record<string, (names: Names) => string> = {
 
 export const OPERATIONS: readonly Operation[] = Object.values(operations);
 
-/** Those that a key may ask for: the others are of a person's account, and want a session. */
+/** Operations that a key may call: the others are of a person's account, and require a session. */
 export const OF_KEYS = OPERATIONS.filter(({ access }) => access !== "account");
 
 export interface TestRequest {
@@ -76,7 +76,7 @@ export function requestOf(operation: Operation, names: Names, other: Record<stri
 const requiredQuery = (operation: Operation): string[] => operation.query.required ?? [];
 const pathParameters = (operation: Operation): string[] => Object.keys(operation.params.properties);
 
-/** What an operation needs and nothing here gives. */
+/** Requirements of operations without a value here. */
 export function missing(): string[] {
   return OPERATIONS.flatMap((operation) => {
     const names = [...pathParameters(operation), ...requiredQuery(operation)].filter((name) => !(name in VALUES));
@@ -85,7 +85,7 @@ export function missing(): string[] {
   });
 }
 
-/** What is given here and no operation needs. */
+/** Values here that no operation requires. */
 export function unused(): string[] {
   const needed = new Set(
     OPERATIONS.flatMap((operation) => [...pathParameters(operation), ...requiredQuery(operation)]),

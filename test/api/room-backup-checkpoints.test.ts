@@ -1,6 +1,6 @@
 /**
- * Checkpoints in a room's file: the room that is made of it has them, can be turned back to them, and others can be made of them; what is
- * forged of them makes nothing. And a room that was made of a file is on record as soon as it is there.
+ * Checkpoints in a room backup: the restored room has them, can be rolled back to them, and can be forked from them; forged ones create
+ * nothing. The creation of a room from a backup is audited as soon as the room exists.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -79,7 +79,7 @@ test("they come along, as checkpoints of the new room, which the former room's e
   expect([await read("made"), await inbox("made")]).toEqual(["now", ["first", "second"]]);
   await daemon.ok("POST", room("made", `/checkpoints/${first?.checkpoint_id}/restore`));
   expect([await read("made"), await inbox("made")]).toEqual(["first", ["first"]]);
-  // Those of the source are where they were, and can be deleted.
+  // Those of the source are unchanged, and can be deleted.
   for (const id of ids) await daemon.ok("DELETE", room("source", `/checkpoints/${id}`));
 });
 

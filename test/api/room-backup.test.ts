@@ -1,6 +1,6 @@
 /**
- * A room as a file, and a room made of one: what comes along, for whom, and that a file that is hostile, damaged or cut off makes nothing
- * and leaves nothing. Rooms whose guests write meanwhile are in test/vm/checkpoint.test.ts.
+ * Room backup to a file, and restore from one: its contents, its permissions, and that a hostile, damaged or truncated file creates nothing
+ * and leaves nothing. Rooms whose guests write concurrently are in test/vm/checkpoint.test.ts.
  */
 import {
   chmodSync,
@@ -88,7 +88,7 @@ const inbox = async (name: string): Promise<Json[]> =>
 const arrive = (name: string, agent_id: string) =>
   daemon.ok("POST", room(name, "/barriers"), { barrier_id: "both", agent_id, parties: 2, timeout_ms: 0 });
 
-/** Nothing is left of files, or of rooms that did not come to be. */
+/** Nothing remains of files, or of rooms that failed to be created. */
 async function expectNothingLeft(): Promise<void> {
   const rooms = new Set((await daemon.ok("GET", "/v1/rooms?limit=1000")).items.map(({ room_uid }: Json) => room_uid));
   await until("no file is left", () => namesIn("room-files").length === 0);
@@ -193,7 +193,7 @@ describe("a file makes nothing", () => {
     await expectNothingLeft();
   });
 
-  /** What a hostile administrator writes, whole and with its digest. */
+  /** Files from a hostile administrator, complete and with a valid digest. */
   const state = (change: (line: Json) => Json) => () =>
     withFile(file, "state", (text) =>
       text

@@ -1,4 +1,4 @@
-/** Rooms at a glance, on a daemon without guests: who is there, who is blocked, what is said, and what it costs. */
+/** Overview of rooms, on a daemon without guests: present agents, blocked agents, recent messages, and the cost. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -17,7 +17,7 @@ afterAll(() => daemon.stop());
 const PATH = "/v1/overview/rooms";
 const glanceOf = ({ items }: Json, id: string): Json => items.find((each: Json) => each.room_id === id);
 
-/** A room of its own, in which these agents have shown themselves. */
+/** A separate room in which these agents are known. */
 async function roomOf(...agents: string[]) {
   const id = `glance-${++count}`;
   const { room_uid, created_at } = await daemon.room(id);
@@ -190,7 +190,7 @@ test("a thousand rooms, in all of which somebody waits, are looked at in many tu
       }
     })();
     database.close();
-    // Others, meanwhile.
+    // Concurrent calls of other clients.
     let longestMs = 0;
     let answered = 0;
     let isOver = false;

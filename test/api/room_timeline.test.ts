@@ -1,4 +1,4 @@
-/** A room's timeline, on a daemon without guests: what of its record is shown, page by page, and what goes on. */
+/** A room's timeline, on a daemon without guests: the audit records that it shows, its pages, and work in progress. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TimelineItem } from "../../shared/timeline/item.ts";
 import { toItem } from "../../shared/timeline/to-item.ts";
@@ -131,7 +131,7 @@ describe("pages", () => {
     for (let sent = 0; sent < MESSAGES; sent += 50) {
       await Promise.all([
         ...Array.from({ length: 50 }, (_, at) => room.send({ source: "a", topic: `nobody.n${sent + at}` })),
-        // Between them, more than a page of what is only read.
+        // Between them, more than a page of reads.
         ...Array.from({ length: 10 }, () => daemon.ok("GET", `${room.path}/agents`)),
       ]);
     }
@@ -203,7 +203,7 @@ test("filters by time, agent and type; what is wrong with a query is said", asyn
     const answer = await daemon.api("GET", `${room.path}/timeline?${query}`);
     expect([query, answer.status]).toEqual([query, 422]);
   }
-  // A cursor of another list is none of this one.
+  // A cursor of another list is invalid here.
   const audit = await daemon.ok("GET", `${room.path}/audit?limit=1`);
   const mistaken = await daemon.api("GET", `${room.path}/timeline?cursor=${audit.next_cursor}`);
   expect(mistaken.body.code).toBe("invalid_cursor");

@@ -1,4 +1,4 @@
-/** Who waits for whom, on a daemon without guests: every way to wait, together and in circles. */
+/** Waits between agents, on a daemon without guests: every kind of wait, combined and in cycles. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** A room of its own, in which these agents have shown themselves. */
+/** A separate room in which these agents are known. */
 async function roomOf(...agents: string[]) {
   const id = `waits-${++count}`;
   await daemon.room(id);
@@ -24,7 +24,7 @@ async function roomOf(...agents: string[]) {
     id,
     path,
     waits,
-    /** Once there are so many. */
+    /** Resolves once there are `wanted` waits. */
     counted: (wanted: number): Promise<Json> => until(waits, (seen: Json) => seen.waits.length === wanted),
     send: (body: object): Promise<Answer> => daemon.api("POST", `${path}/messages`, { payload: 1, ...body }),
     ask: async (source: string, destination: string): Promise<string> =>
@@ -67,7 +67,7 @@ describe("what is waited for without a call", () => {
     const room = await roomOf("a", "b", "c");
     const { message_id } = (await room.send({ source: "a", destinations: ["b", "c"], kind: "request" })).body;
     expect((await room.waits()).waits[0].on).toEqual(["b", "c"]);
-    // Who was not asked answers nothing, and neither does an event.
+    // A response from an agent that is not a recipient does not count, and neither does an event.
     await room.send({ source: "x", destination: "a", kind: "response", reply_to: message_id });
     await room.send({ source: "b", destination: "a", kind: "event", reply_to: message_id });
     expect((await room.waits()).waits[0].on).toEqual(["b", "c"]);
@@ -229,7 +229,7 @@ test("requests that have expired are forgotten, however many they are", async ()
   const room = await roomOf("a", "b");
   for (let sent = 0; sent < 50; sent++) await room.send({ source: "a", destination: "b", kind: "request", ttl_ms: 1 });
   await room.counted(0);
-  // Nothing of them is looked at again.
+  // They are not examined again.
   using database = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
   const kept = database.query("SELECT count(*) AS n FROM deliveries WHERE awaited = 1 AND expires_at_ms > 0");
   await until(

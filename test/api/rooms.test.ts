@@ -53,7 +53,7 @@ describe("a room", () => {
     const refused = answers.filter(({ status }) => status !== 201);
     expect(new Set(refused.map(({ body }) => body.code))).toEqual(new Set(["room_id_in_use"]));
     const made = (await daemon.ok("GET", "/v1/rooms?limit=1000")).items.map((room: Json) => room.room_uid);
-    // Those that were refused have left no directory.
+    // Refused creations have left no directory.
     expect(readdirSync(join(daemon.dataDir, "rooms")).sort()).toEqual(made.sort());
   });
 
@@ -303,7 +303,7 @@ describe("the list", () => {
 test("directories of rooms that never came to be are gone after a restart; whatever else lies there stays", async () => {
   const rooms = join(daemon.dataDir, "rooms");
   writeFileSync(join(rooms, "a-file"), "x");
-  // What a crash leaves between a room's directory and its row, and what somebody has put there.
+  // Leftovers of a crash between a room's directory and its row, and a directory that an operator has placed there.
   mkdirSync(join(rooms, "rom_unborn", "drive"), { recursive: true });
   mkdirSync(join(rooms, "rom_earlier"));
   mkdirSync(join(rooms, "rom_restored", "drive", "kept"), { recursive: true });

@@ -1,4 +1,7 @@
-/** Where a sandbox connected to, as clients read it: of one that runs no more, over a restart, and who may. What guests do is in test/unit/domain/egress. */
+/**
+ * A sandbox's connections as clients read them: after it has stopped, across a restart, and access control. Connections of guests are in
+ * test/unit/domain/egress.
+ */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +22,7 @@ let sandbox: Json;
 const PLACE = "/v1/rooms/r/sandboxes";
 const MANY = 250;
 
-/** What a guest would have left: so many of each kind, each a second later than the one before. */
+/** Rows as a guest would have left them: `MANY` of each kind, each a second later than the previous one. */
 function leave(): void {
   const rows = new Database(join(daemon.dataDir, "roomd.db"));
   rows.run("PRAGMA busy_timeout = 5000");

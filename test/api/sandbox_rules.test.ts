@@ -1,4 +1,4 @@
-/** What a request for a sandbox may say: the rules that need no guest, with the code of each when it alone is broken. */
+/** Validation of a request for a sandbox: the rules that need no guest, with the error code of each violation alone. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -23,7 +23,7 @@ test("without a template every create is refused, with those that there are", as
   const problem = await refused({});
   expect(problem).toMatchObject({ status: 422, code: "template_not_found", details: { available: [] } });
   expect(problem.errors.map(({ field }) => field)).toEqual(["template_id"]);
-  // Together with what else is wrong.
+  // Together with the other errors.
   const more = await refused({ guest_cid: 9099 });
   expect(more.code).toBe("validation_failed");
   expect(more.errors.map(({ field }) => field).sort()).toEqual(["guest_cid", "template_id"]);
@@ -64,7 +64,7 @@ describe("with a template", () => {
       { field: "memory_mib", code: "out_of_range", min: 128, max: limits.memory_mib_max },
     ]);
     expect(problem.detail).toContain(`at least 128 and at most ${limits.memory_mib_max} `);
-    // What it needs besides is told with the first refusal.
+    // The template's requirement is part of the first refusal.
     expect(problem.detail).toContain(`; template default needs ${DESCRIBED_MIN_MIB}.`);
   });
 

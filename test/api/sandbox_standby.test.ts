@@ -1,4 +1,4 @@
-/** What standby, hibernation and resume refuse, state by state; test/vm/standby.test.ts has what they do to a guest. */
+/** Refusals of standby, hibernation and resume, state by state; their effects on a guest are in test/vm/standby.test.ts. */
 import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SANDBOX_STATES, type SandboxState } from "../../shared/api/sandboxes.ts";

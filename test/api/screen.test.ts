@@ -1,4 +1,4 @@
-/** What the screen's operations refuse before there is a guest to ask; test/protocol/screen.test.ts has what they do. */
+/** Refusals of the screen's operations before any request to a guest; their effects are in test/protocol/screen.test.ts. */
 import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GUEST_SCOPES } from "../../daemon/edge/guest/allowed.ts";
@@ -13,7 +13,7 @@ const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
 
 let daemon: TestDaemon;
 let rows: Database;
-/** A person who may only look. */
+/** A person with read access only. */
 let viewer: Visitor;
 
 beforeAll(async () => {

@@ -1,4 +1,7 @@
-/** The Python SDK against a daemon, over a network that loses answers: its own tests, and what they cannot see. Commands are in test/vm. */
+/**
+ * The Python SDK against a daemon, over a network that loses responses: its own tests, and checks outside of their reach. Commands are in
+ * test/vm.
+ */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { generate } from "../../sdk/python/generate.ts";

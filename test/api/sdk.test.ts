@@ -1,4 +1,6 @@
-/** The SDK against a daemon, over a network that loses answers: what is asked for happens once, and is told. Commands are in test/vm. */
+/**
+ * The SDK against a daemon, over a network that loses responses: each call has one effect and returns its result. Commands are in test/vm.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generate } from "../../sdk/typescript/generate.ts";
 import { OPERATIONS as ROWS } from "../../sdk/typescript/src/generated/operations.ts";
@@ -34,7 +36,7 @@ afterAll(async () => {
   await daemon.stop();
 });
 
-/** Lets this happen to the first so many requests that are asked for. */
+/** Injects the fault into the first `times` requests. */
 function happens(times: number, fault: ReturnType<typeof proxy.fault>): void {
   let left = times;
   proxy.asked.length = 0;
@@ -208,7 +210,7 @@ describe("a network that fails", () => {
     expect(await roomd.rooms.open("whole").drive.readText("/x")).toBe("12345");
     happens(1, { cutAfterBytes: 3 });
     expect(await drive.readText("/x")).toBe("12345");
-    // What has begun to come is its reader's to go on with: it is told that it is not all.
+    // A stream that has started cannot be retried by the SDK: its reader gets an error that the data is incomplete.
     happens(1, { cutAfterBytes: 3 });
     await expect((await drive.open("/x")).text()).rejects.toBeInstanceOf(ConnectionError);
   });

@@ -1,4 +1,4 @@
-/** Whatever opens something is told once, to who asked for it: it is not in the database, its log, the daemon's, or the audit. */
+/** Credentials are returned once, to the requester: none is in the database, its log, the daemon's log, or the audit. */
 import type { Database } from "bun:sqlite";
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { withFailedSandbox } from "./failed-sandbox.ts";
 
 let daemon: TestDaemon;
 let rows: Database;
-/** By what they are. */
+/** By kind. */
 const secrets: Record<string, string> = {};
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ const made = async (path: string, body: Json, key = daemon.apiKey): Promise<Json
   const headers = { ...bearer(key), "idempotency-key": path };
   const first = await daemon.api("POST", path, body, headers);
   expect(first.status, JSON.stringify(first.body)).toBe(201);
-  // Kept for the same call, and told to nobody else.
+  // Stored for retries of the same call, and returned to no other caller.
   expect((await daemon.api("POST", path, body, headers)).body).toEqual(first.body);
   return first.body;
 };
@@ -57,7 +57,7 @@ test("every kind is made, used, and asked for again", async () => {
   using client = new SshClient(sshPort(daemon));
   await client.sshByPassword("it@r", access.token, ["true"]);
   await client.sshByPassword("it@r", daemon.apiKey, ["true"]);
-  // Where they do not belong.
+  // Secrets in the wrong fields.
   await daemon.api("GET", `/v1/rooms/${old.key}?key=${old.key}&cursor=${old.key}`);
   await daemon.api("POST", "/v1/rooms", `{"room_id": ${old.key}}`);
   await daemon.api("POST", `${AT}/exec`, { argv: ["curl", "-H", `Authorization: Bearer ${old.key}`, access.token] });
@@ -77,7 +77,7 @@ test("none is in the files of the database, in the daemon's log, or in what is r
   const audit = await daemon.api("GET", "/v1/orgs/self/audit", undefined, { accept: "application/x-ndjson" });
   expect(audit.body.split("\n").length).toBeGreaterThan(20);
   const dump = files.map((file) => readFileSync(file, "latin1")).join("");
-  // A key's first 8 characters are shown to people; a part of what follows would be too much.
+  // A key's first 8 characters are shown to users; no part of the rest may be.
   for (const [kind, secret] of Object.entries(secrets)) {
     for (const text of [dump, daemon.log, audit.body]) {
       const part = secret.slice(secret.startsWith("key-") ? 12 : 4).slice(0, 12);

@@ -1,4 +1,4 @@
-/** What the service tells systemd: that it answers, that its event loop turns, that it stops. */
+/** The service's notifications to systemd: ready, watchdog of the event loop, stopping. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,7 +46,7 @@ test.each([
   expect(said.slice(0, 2)).toEqual(["bound", "READY=1"]);
   const beats = () => said.filter((line) => line === "WATCHDOG=1").length;
   await until("it beats", () => beats() >= 3);
-  // An event loop that stands still says nothing.
+  // A stopped event loop sends nothing.
   process.kill(daemon.pid, "SIGSTOP");
   const before = await until("what it said has arrived", async () => {
     const now = beats();

@@ -1,4 +1,4 @@
-/** What the service says of itself: health, configuration, who the caller is, templates. */
+/** The service's information about itself: health, configuration, the caller's identity, templates. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../shared/api/contract.ts";
@@ -112,7 +112,7 @@ describe("/v1/config", () => {
     });
     for (const promise of [...config.guarantees, ...config.non_guarantees]) expect(promise).toMatch(/^\S.*\.$/);
     expect(config.non_guarantees.join(" ")).toContain("not audited");
-    // An append is seen while it grows: whole is what a write is, and that is said of both.
+    // An append is visible while it grows: only a write without append is atomic; both lists state that.
     expect(config.guarantees.find((promise: string) => promise.includes("half a file"))).toContain("Unless it appends");
     expect(config.non_guarantees.join(" ")).toContain("drive write with append");
   });

@@ -1,8 +1,8 @@
 /**
- * Open sign-up under attack: 10,000 attempts of one address and of many, of whom some follow the links of their letters and have passwords
- * hashed. What is bounded is asserted, and how long others wait: at most twice what they wait on a quiet service, or while the same process
- * asks for /health as often a second, since the attacker needs the same cores here as the service. All take turns, so that what else the
- * host does is in each. Takes minutes, so it runs where ROOMD_TEST_LONG is 1.
+ * Open sign-up under attack: 10,000 attempts from one address and from many, of which some follow the links of their e-mails and have
+ * passwords hashed. The limits are asserted, and the latency of other clients: at most twice that of an idle service, or that while the
+ * same process sends /health requests at the same rate, since the attacker shares the cores with the service here. All measurements take
+ * turns, so that other load of the host is in each. Takes minutes, so it runs only if ROOMD_TEST_LONG is 1.
  */
 import { expect, test } from "vitest";
 import { linkIn, MailServer, type Received } from "../fixtures/mail-server.ts";
@@ -13,13 +13,13 @@ import { PASSWORD, People } from "../harness/people.ts";
 const ATTEMPTS = 10_000;
 const TURNS = 10;
 const AT_ONCE = 32;
-/** Calls of others that are timed in a turn while nothing else is asked. */
+/** Timed calls of other clients in a turn without any other load. */
 const QUIET_CALLS = 1000;
-/** Who waits meanwhile: so many, one call after another. */
+/** Other clients, each with one call at a time. */
 const OTHERS = 4;
 const PER_DAY = 200;
 const LETTERBOXES = 300;
-/** Links that are followed in a turn, and how often each at once, of one address. */
+/** Links followed in a turn, and the number of concurrent attempts for each, all from one address. */
 const FOLLOWED = 4;
 const TIMES = 6;
 /** Passwords of one network that are worked on or wait. */
@@ -62,7 +62,7 @@ test.skipIf(leftOut !== null)(
       const from = n % 2 === 0 ? "198.51.100.7" : `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
       return post({ email: `box${n % LETTERBOXES}@example.org` }, from, asked);
     };
-    /** All that somebody tries with one letter, at once. */
+    /** All attempts with the link of one e-mail, concurrently. */
     const follow = async (letter: Received, n: number) => {
       const person = { token: linkIn(letter).token, name: "Eve", password: PASSWORD };
       const tries = Array.from({ length: TIMES }, (_, i) =>
@@ -105,7 +105,7 @@ test.skipIf(leftOut !== null)(
     const each = Map.groupBy(mail.letters, ({ to }) => to[0]);
     expect(Math.max(...[...each.values()].map((letters) => letters.length))).toBeLessThanOrEqual(5);
     expect(asked["429"]).toBeGreaterThan(ATTEMPTS / 2 - 100);
-    // Hashing is bounded: of all that is tried with a link at once, as few as one network may have had their password hashed.
+    // Password hashing is bounded: of the concurrent attempts with one link, only as many as one network's limit may have been hashed.
     expect(seen.size).toBeGreaterThan(FOLLOWED);
     expect(followed["429"]).toBeGreaterThanOrEqual(seen.size * (TIMES - MOST_OF_ONE));
     const kept = (table: string) => people.sql((database) => database.prepare(`SELECT * FROM ${table}`).all()).length;
@@ -119,7 +119,7 @@ test.skipIf(leftOut !== null)(
   900_000,
 );
 
-/** So many of it, a bounded number at once. */
+/** Runs `work` `count` times, with at most `AT_ONCE` in parallel. */
 async function atOnce(count: number, work: (n: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {
@@ -128,7 +128,7 @@ async function atOnce(count: number, work: (n: number) => Promise<void>): Promis
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-/** So many of it, one begun each so many milliseconds, whether or not those before are done. */
+/** Runs `work` `count` times, one start per `everyMs`, without waiting for previous ones. */
 async function paced(count: number, everyMs: number, work: () => Promise<unknown>): Promise<void> {
   const began = performance.now();
   const running: Promise<unknown>[] = [];
@@ -140,7 +140,7 @@ async function paced(count: number, everyMs: number, work: () => Promise<unknown
   await Promise.all(running);
 }
 
-/** How long each call of somebody else takes while `meanwhile` goes on, and so many of them at least; in milliseconds. */
+/** Latencies in ms of other clients' calls while `meanwhile` runs, at least `least` of them. */
 async function others(daemon: TestDaemon, meanwhile: () => Promise<void>, least = 1): Promise<number[]> {
   const times: number[] = [];
   let isOver = false;

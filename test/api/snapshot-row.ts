@@ -1,10 +1,10 @@
-/** Owns a snapshot as its row tells of it, of a sandbox that need never have run. */
+/** A snapshot's row, of a sandbox that need not have run. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { newId, type SnapshotId } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 
-/** Beside the daemon, which sees it with its next look. */
+/** Written without the daemon, which sees it on its next read. */
 export function insertSnapshotRow(daemon: TestDaemon, sandboxId: string): SnapshotId {
   const snapshotId = newId("snap");
   const rows = new Database(join(daemon.dataDir, "roomd.db"));

@@ -1,4 +1,4 @@
-/** Public keys, and what the gateway does to who has not logged in. Sessions are in test/vm/ssh.test.ts. */
+/** SSH public keys, and the gateway's treatment of unauthenticated clients. Sessions are in test/vm/ssh.test.ts. */
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -254,7 +254,7 @@ test("a key that two organizations have opens no sandbox of a name that both use
     await both.api("POST", "/v1/rooms", { room_id: "r" }, others);
     const sandbox = { agent_id: "agent-1", guest_cid: 9200, memory_mib: DESCRIBED_MIN_MIB };
     await both.api("POST", "/v1/rooms/r/sandboxes/from-template", sandbox, others);
-    // Whoever likes has somebody's public key, and may be there first.
+    // A public key is not a secret: another organization may add it first.
     for (const headers of [others, own]) await both.api("POST", KEYS, { public_key: known.publicKey }, headers);
     const logins = async (headers: Record<string, string>) =>
       (await both.api("GET", "/v1/orgs/self/audit?event=ssh.login", undefined, headers)).body.items.length;

@@ -1,6 +1,6 @@
 /**
- * Every operation of the list, one after another: who may call it, and that what another organization owns does not exist.
- * A new operation is swept by being on the list; one that cannot be asked for by requests.ts fails the first test.
+ * Each operation of the list in turn: the callers that may use it, and that resources of another organization appear absent. A new
+ * operation is swept by being on the list; an operation that requests.ts cannot call fails the first test.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
@@ -30,7 +30,7 @@ function call(operation: Operation, headers: Record<string, string>, own: Names 
 const guarded = OPERATIONS.filter(({ access }) => access !== "open");
 const scoped = guarded.filter(({ access }) => access !== "key" && access !== "operator");
 const operators = guarded.filter(({ access }) => access === "operator");
-/** By a key, or for what is of a person's account by a session. */
+/** With a key, or with a session for operations of a person's account. */
 const rightHeaders = ({ access }: Operation) =>
   access === "account" ? owner.headers : bearer(access === "operator" ? daemon.operatorKey : daemon.apiKey);
 const unknownKey = `key-${"A".repeat(43)}`;
@@ -54,7 +54,7 @@ describe("the right key", () => {
 });
 
 describe("without a key", () => {
-  // From here, which is the host itself; metrics.test.ts asks from elsewhere.
+  // These calls come from the host itself; metrics.test.ts calls from elsewhere.
   test.each(guarded.filter(({ openToHost }) => !openToHost))("$name is refused", async (operation) => {
     const { status, body, headers } = await call(operation, {});
     expect({ status, code: body.code }).toEqual({ status: 401, code: "missing_credentials" });
@@ -152,7 +152,7 @@ describe("a key with every scope but one", () => {
 
 describe("another organization's key", () => {
   const ofKeys = guarded.filter(({ access }) => access !== "account");
-  // A room that is made of a file is named by nobody before.
+  // A room to be created from a backup does not exist before.
   const existing = ofKeys.filter(({ name }) => name !== "room_from_backup");
   const named = existing.filter(({ params }) => "room_id" in params.properties || "org_id" in params.properties);
   const shown = ({ status, headers, body }: Answer) => ({

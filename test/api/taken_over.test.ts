@@ -1,6 +1,6 @@
 /**
- * What a daemon goes by when it takes a guest over: the record that the one before it left, which it goes on with. QEMU only seems to be
- * one here, and its agent never dials, so that the guest is given another vsock device before it is given up.
+ * The basis of an adoption: the record that the previous daemon left, and that the new daemon updates. QEMU is a fake here, and its agent
+ * never connects, so that the guest's vsock device is replaced before the adoption is abandoned.
  */
 import { Database } from "bun:sqlite";
 import { copyFileSync, writeFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
- * Templates that organizations have built, as far as no guest is needed: what is refused, who sees what, the queue, the stream, and that nothing of a
- * build is left that was ended or whose daemon was killed. The registry takes connections and says nothing. Whole builds: test/vm/images.test.ts.
+ * Templates built by organizations, as far as possible without a guest: refusals, visibility, the queue, the stream, and that nothing
+ * remains of a build that was cancelled or whose daemon was killed. The registry accepts connections and never responds. Whole builds:
+ * test/vm/images.test.ts.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -28,7 +29,7 @@ beforeAll(async () => {
   registry = createServer((socket) => {
     connections.add(socket);
     socket.on("error", () => {});
-    // What is not read is not seen to end.
+    // The end of a connection is only reported if its data is read.
     socket.resume();
     socket.on("close", () => connections.delete(socket));
   });
@@ -78,7 +79,7 @@ function left(): string[] {
   });
 }
 
-/** As a build leaves it: a template of the organization's own, which takes so much. */
+/** A template as a build leaves it: owned by the organization, of `mib` MiB. */
 function own(orgId: string, templateId: string, mib = 0): void {
   const made = join(daemon.home, "made");
   describeTemplate({ dataDir: made }, templateId);
@@ -101,7 +102,7 @@ test("what cannot be built is refused with all that is wrong, before anything is
   ]);
   for (const of of ["docker://app:1", "docker://team/app:1"])
     expect(await refused({ from: { image: of } })).toEqual([422, "validation_failed", ["from.image"]]);
-  // What lies on the host is no organization's.
+  // Files on the host belong to no organization.
   for (const of of ["oci:/etc", "docker-archive:/etc/shadow"]) {
     expect(await refused({ from: { image: of } })).toEqual([422, "validation_failed", ["from.image"]]);
     const dockerfile = `FROM ${of}`;
@@ -138,7 +139,7 @@ test("a build is followed, ended, and seen by its organization alone", async () 
   for (const of of [path, `${path}/stream`]) expect((await daemon.api("GET", of, undefined, other)).status).toBe(404);
   expect((await daemon.api("DELETE", path, undefined, other)).status).toBe(404);
 
-  // Another reader goes on where the first one stopped.
+  // Another reader resumes at the first one's position.
   const first = await readStream(daemon, path, { onEvent: ({ type }) => type !== "state" });
   expect(first.events.map(({ seq, type }: Json) => [seq, type])).toEqual([
     [0, "started"],
@@ -154,7 +155,7 @@ test("a build is followed, ended, and seen by its organization alone", async () 
   expect(readdirSync(join(daemon.dataDir, "org-templates", daemon.orgId, "slow"))).toEqual([]);
   expect(await daemon.ok("DELETE", path)).toEqual(ended);
 
-  // It counts although it came to nothing, for the key that asked.
+  // A failed build is metered too, for the key that requested it.
   const { totals, groups } = await daemon.ok("GET", "/v1/orgs/self/usage?group_by=key");
   expect(totals.build_seconds).toBeGreaterThan(0);
   expect(groups).toMatchObject([
@@ -315,7 +316,7 @@ test("an organization's own template stands before the host's, for it alone", as
   expect((await daemon.api("DELETE", `${TEMPLATES}/default`, undefined, other)).status).toBe(404);
   await daemon.ok("DELETE", `${TEMPLATES}/default`);
   expect(await seen()).toEqual([["default", "host"]]);
-  // The host's is nobody's to remove by a key.
+  // The host's template cannot be removed with a key.
   const answer = await daemon.api("DELETE", `${TEMPLATES}/default`);
   expect([answer.status, answer.body.code]).toEqual([404, "template_not_found"]);
   for (const name of ["..", "%2e%2e", "."]) {
@@ -352,7 +353,7 @@ test("whoever waits for a build takes no processor meanwhile", async () => {
     return Number(user) + Number(system);
   };
   const before = used();
-  await Bun.sleep(1000); // what is asked is that nothing happens meanwhile
+  await Bun.sleep(1000); // the test checks that no work is done in this time
   const spent = used() - before;
   child.kill("SIGINT");
   await ended;
@@ -370,7 +371,8 @@ test.each([
   await until("something is fetched", () => connections.size > 0);
   child.kill(signal);
   expect(await ended).toBe(status);
-  // One that is told to end does not before all is gone; where it is killed the processes end by themselves, and the daemon sweeps.
+  // On a signal that it handles, the build exits only after its cleanup; after SIGKILL its processes exit automatically, and the daemon
+  // sweeps.
   await until("its programs are gone", () => left().length === 0);
   await until("its files are gone", () => readdirSync(join(daemon.dataDir, "trials")).length === 0);
   if (status !== null) expect(readdirSync(join(daemon.dataDir, "templates", "given-up"))).toEqual([]);

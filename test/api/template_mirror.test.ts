@@ -1,4 +1,4 @@
-/** Where a template's packages come from, as far as nothing is fetched: what is configured, else the host's own sources. */
+/** Package sources of a template, as far as possible without a fetch: the configured mirror, otherwise the host's own sources. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

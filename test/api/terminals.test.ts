@@ -1,4 +1,4 @@
-/** What terminals refuse before there is a guest to ask; test/vm/terminals.test.ts has what they do. */
+/** Refusals of terminals before any request to a guest; their effects are in test/vm/terminals.test.ts. */
 import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SANDBOX_STATES } from "../../shared/api/sandboxes.ts";

@@ -13,7 +13,7 @@ interface Shown {
   protocol: string | null;
 }
 
-/** What one sees who comes while one listener gives way to the next: a connection that is reset. */
+/** Result for a client that connects while one listener replaces another: a connection reset. */
 const NOTHING: Shown = { pem: "", protocol: null };
 
 const toPem = (raw: Buffer) => raw.toString("base64");
@@ -155,7 +155,7 @@ describe("a certificate from files", () => {
     );
   });
 
-  /** A connection with a request that has begun and is finished later. */
+  /** A connection with a partial request that is completed later. */
   async function keptAlive(to: TestDaemon) {
     const { hostname, port } = new URL(to.url);
     const socket = await new Promise<TLSSocket>((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** What is used just now: who sees which sandboxes, and who the host. That the figures are true is in test/vm/top.test.ts. */
+/** Current resource use: access to the figures of sandboxes and of the host. Their correctness is in test/vm/top.test.ts. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SCOPES } from "../../shared/api/contract.ts";
 import { type Json, NO_GUESTS, TestDaemon } from "../harness/daemon.ts";

@@ -1,6 +1,6 @@
 /**
- * Traces, to a real collector: what a call continues, whatever door it came in by; what messages and their readers hand on; what is told
- * of it and to whom; what a collector that is away or refuses costs; and that without one nothing is told or begun.
+ * Traces, to a real collector: the trace that a call continues, on any transport; trace context in messages and their readers' calls;
+ * exported spans and their receivers; the cost of a collector that is down or refuses; and that without one nothing is exported or started.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ interface Outer {
   headers: { traceparent: string };
 }
 
-/** A place in a trace of somebody else's. */
+/** A span context in an external trace. */
 function outer(flags = "01"): Outer {
   const [trace_id, span_id] = [hex(16), hex(8)];
   return { trace_id, span_id, headers: { traceparent: `00-${trace_id}-${span_id}-${flags}` } };
@@ -93,7 +93,7 @@ describe("without a collector", () => {
     await daemon.ok("POST", `/v1/rooms/r/messages/${message.message_id}/ack`, { agent_id: "a" });
     for (const event of ["message.sent", "message.replied", "message.acked"])
       expect((await tracesOf(daemon, event))[0]).toBe(own.trace_id);
-    // What the sender has said stays, whatever the call continues.
+    // The sender's own headers are kept, regardless of the trace that the call continues.
     const call = outer();
     const both = await sent(daemon, call.headers, { headers: own.headers });
     expect(both.headers).toEqual(own.headers);
@@ -173,7 +173,7 @@ describe("with a collector", () => {
       "roomd.message_id": message.message_id,
       "http.response.status_code": 202,
     });
-    // Nothing that was said is in it.
+    // No message content is in it.
     expect(JSON.stringify(spans)).not.toContain('"x"');
     for (const span of spans) expect(span.ended_ms).toBeGreaterThanOrEqual(span.began_ms);
   });
@@ -191,7 +191,7 @@ describe("with a collector", () => {
     await daemon.api("PUT", "/v1/rooms/r/drive/files/notes.txt", "text", headers);
     const spans = await collector.trace(trace_id, (all) => all.length === 2);
     expect(treeOf(spans, span_id)).toEqual(["room_get", "file_put"]);
-    // A refusal is its caller's fault: the span says which, and has not failed.
+    // A refusal is the caller's fault: the span has its error code, and is not marked as failed.
     expect(spans.map(({ problem, attributes }) => [problem, attributes["error.type"]])).toEqual([
       [null, "room_not_found"],
       [null, undefined],
@@ -311,7 +311,7 @@ describe("with a collector", () => {
     expect(other.requests).toEqual([]);
     await other.stop();
     expect(await dropped()).toBe(before + 2);
-    // One that cannot be read does not take the others with it.
+    // A span that the collector cannot parse does not cause the others of its batch to be dropped.
     const halved = Array.from({ length: 4 }, outer);
     collector.answers.push({ status: 400 });
     await Promise.all(halved.map(({ headers }) => sent(daemon, headers)));

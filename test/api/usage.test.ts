@@ -1,4 +1,4 @@
-/** What an organization has used: counted with what happens, in groups that add up, and none of it lost with a daemon. */
+/** Usage of an organization: counted with each event, in groups that add up, and not lost in a crash. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -192,7 +192,7 @@ describe("credits", () => {
       warnings: [expect.stringContaining("used up")],
     });
     await run(daemon, "org", "credits", "--org", org_id, "--grant", "1");
-    // There is no guest to start: what refuses it now is not the credits.
+    // There is no guest to start: it now fails for another reason than credits.
     expect((await create()).code).not.toBe("quota_exceeded");
     expect((await as("GET", "/v1/orgs/self/usage")).body).toMatchObject({ can_create: { sandbox: true } });
   });

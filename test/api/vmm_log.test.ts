@@ -1,4 +1,4 @@
-/** What the processes of a guest say is bounded at once, and not only when the host is gone through every minute. */
+/** The log of a guest's processes is bounded continuously, and not only by the reconcile pass each minute. */
 import { copyFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";

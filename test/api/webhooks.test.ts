@@ -1,6 +1,6 @@
 /**
- * Webhooks, to a real receiver over TLS: what arrives, in which order and signed how; what becomes of it where the receiver is down,
- * refuses, redirects, hangs, or is where nothing may be sent; and that a crash loses nothing.
+ * Webhooks, to a real receiver over TLS: the deliveries, their order and signatures; handling of a receiver that is down, refuses,
+ * redirects, hangs, or has a forbidden address; and that a crash loses nothing.
  */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ beforeAll(async () => {
       NODE_EXTRA_CA_CERTS: join(home, "ca.pem"),
       ROOMD_WEBHOOKS_PRIVATE_RANGES: "127.0.0.1",
       ROOMD_EGRESS_HOSTS_FILE: names,
-      // None is asked.
+      // Must be ignored: deliveries use no proxy.
       HTTPS_PROXY: "http://127.0.0.1:1",
     },
   });
@@ -46,14 +46,14 @@ afterAll(async () => {
   rmSync(home, { recursive: true });
 });
 
-/** What names lead to. */
+/** Writes the addresses of names. */
 function nameAddresses(more: readonly string[] = []): void {
   const lines = ["127.0.0.1 receiver.test", "127.0.0.1 unnamed.test", "127.0.0.2 beside.test", "10.1.2.3 inside.test"];
   const both = ["127.0.0.1 both.test", "192.168.1.1 both.test", "169.254.169.254 metadata.test"];
   writeFileSync(names, [...lines, ...both, ...more, ""].join("\n"));
 }
 
-/** What is said of a name that may not be sent to, and of one that is not there. */
+/** The error for a name with a forbidden address, and for an unknown name. */
 const closed = (name: string) =>
   new RegExp(`^${name} could not be looked up, or has an address that webhooks may not be sent to: .*private_ranges.$`);
 
@@ -64,7 +64,7 @@ interface Hook {
 }
 
 let made = 0;
-/** A webhook at a path of its own. */
+/** A webhook with a separate path. */
 async function hook(types: string[], more: Json = {}): Promise<Hook> {
   const path = `/hook-${++made}`;
   const { webhook_id, secret } = await daemon.ok("POST", HOOKS, { url: receiver.url(path), types, ...more });
@@ -74,14 +74,14 @@ const get = ({ webhook_id }: Hook): Promise<Json> => daemon.ok("GET", `${HOOKS}/
 const remove = ({ webhook_id }: Hook) => daemon.ok("DELETE", `${HOOKS}/${webhook_id}`);
 const deliveries = async ({ webhook_id }: Hook): Promise<Json[]> =>
   (await daemon.ok("GET", `${HOOKS}/${webhook_id}/deliveries`)).items;
-/** What is told of the first event that was not taken. */
+/** The delivery of the first event that failed. */
 const told = (own: Hook) => until("it is told", async () => (await deliveries(own))[0]);
 const arrived = (path: string, count: number, type = "") =>
   until(`${count} events at ${path}`, () => {
     const all = receiver.at(path, type);
     return all.length >= count && all;
   });
-/** Throws where the signature is not one of the secret's, or is of another time than now. */
+/** Throws if the signature is not by the secret, or its time differs from now. */
 const verify = ({ headers, body }: Received, secret: string) => new Webhook(secret).verify(body, headers);
 const roomsOf = (all: readonly Received[]) => all.map(({ event }) => event.data.room_id);
 
@@ -138,7 +138,7 @@ describe("an event", () => {
     await arrived(ofRoom.path, 2);
     expect(receiver.at(ofRoom.path).map(({ event }) => event.type)).toEqual(["room.created", "room.destroyed"]);
     const seen = (await arrived(all.path, 4)).map(({ event }) => event.type);
-    // That of the second webhook, and nothing of those who only look.
+    // The creation of the second webhook, and no event of a read.
     expect(seen.slice(0, 4)).toEqual(["webhook.created", "webhook.created", "room.created", "room.created"]);
     expect(receiver.at(all.path).filter(({ event }) => /read|listed/.test(event.type))).toEqual([]);
     await remove(all);
@@ -312,7 +312,7 @@ describe("a receiver", () => {
     expect(receiver.at(own.path)).toHaveLength(1);
     expect(await get(own)).toMatchObject({ waiting_count: 1, behind_count: expect.any(Number) });
     receiver.answer(() => 204);
-    // Whoever changes it has it begin anew.
+    // A change of the webhook restarts its deliveries.
     await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: true });
     await arrived(own.path, 2);
     await remove(own);
@@ -391,7 +391,7 @@ describe("over the daemon's end", () => {
     await whileDown((rows) => rows.run(dueLast));
     await until("it is given up", async () => (await get(own)).failed_count === 1);
     expect((await deliveries(own))[0]).toMatchObject({ state: "failed", attempts: 17, next_at: null });
-    // Until somebody asks for it.
+    // Until a redelivery is requested.
     receiver.answer(() => 204);
     const [{ delivery_id }] = (await deliveries(own)) as [Json];
     const before = receiver.at(own.path).length;
@@ -415,7 +415,7 @@ describe("over the daemon's end", () => {
       actor: { type: "system", id: "webhooks" },
       details: { webhook_id: own.webhook_id, reason: "failing", failing_since: ago, last_status: 500 },
     });
-    // What waits is not given up with it, and does not wait longer once it is enabled again.
+    // Pending deliveries are not failed with it, and do not wait longer once it is enabled again.
     const later = new Date(Date.now() + 86_400_000).toISOString();
     await whileDown((rows) => rows.run("UPDATE webhook_deliveries SET attempts = 17, next_at = ?", [later]));
     expect(await get(own)).toMatchObject({ waiting_count: 2, failed_count: 0 });
@@ -519,7 +519,7 @@ describe("its owner", () => {
     expect((await owner.api("POST", HOOKS, { url: receiver.url("/x"), types: ["*"] })).body.code).toBe(
       "hub_is_read_only",
     );
-    // By its id it is found by those who see it.
+    // Its ID is resolved for callers that may see it.
     const place = `/v1/locate/${own.webhook_id}`;
     expect(await daemon.ok("GET", place)).toMatchObject({
       type: "webhook",

@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of the audit: a long chain appended, verified, searched and exported, and what others feel meanwhile.
- * Yardstick of verifying: the same records' bytes read from memory and hashed one by one.
+ * Benchmark of the audit: append, verification, search and export of a long chain, and the latency of other calls during them. Yardstick of
+ * verification: the same records' bytes read from memory and hashed one by one.
  */
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const USUAL_COUNT = 100_000;
 const BATCH = 1000;
 const ROUNDS = 3;
 const CALLS_ALONE = 500;
-/** What 100,000 records may take. */
+/** Limit for 100,000 records. */
 const MOST_MS = 5000;
 
 export async function benchAudit({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
@@ -56,7 +56,9 @@ const READERS = 8;
 const ME_CALLS = 300;
 const ME_EVERY_MS = 5;
 
-/** `me` at a steady pace, quiet and beside eight readers of each kind; and what a read costs the event loop's thread. */
+/**
+ * `me` at a fixed rate, idle and concurrent with eight readers of each kind; and the processor time of the event loop's thread for a read.
+ */
 async function benchBeside(report: Report, daemon: TestDaemon): Promise<void> {
   for (const [name, path] of Object.entries(READS)) {
     const quiet = await steadyMe(daemon);

@@ -1,4 +1,4 @@
-/** Owns the process of bare-server.ts, a yardstick. */
+/** Process of bare-server.ts, a yardstick. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";

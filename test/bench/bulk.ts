@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of what calls feel of one sandbox that moves bytes without end, by each way there is: a command's output, a port, egress,
- * files of the drive, SSH. Yardstick: the same calls on a quiet host, in turns; `…_p99_ratio` is the one's p99 over the other's.
+ * Benchmark of calls' latency while one sandbox moves bytes endlessly, over each path: a command's output, a port, egress, files of the
+ * drive, SSH. Yardstick: the same calls on an idle host, in alternation; `…_p99_ratio` is the busy p99 over the idle p99.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -27,13 +27,13 @@ const MIB = 1024 ** 2;
 const ROOM = "bulk";
 const AGENT = "mover";
 const NAME = "allowed.example";
-/** So many calls are made at a time. */
+/** Number of calls in one batch. */
 const PROBED = 200;
-/** Of calls on a quiet host before each way, and at least beside it: what is over sooner is done again. */
+/** Calls on an idle host before each path, and the minimum during it: a transfer that ends sooner is repeated. */
 const COMPARED = 2000;
 const TIMEOUT_MS = 600_000;
 
-/** Moves so many bytes; resolves when that is over. */
+/** Moves this number of bytes; resolves when the transfer is complete. */
 type Way = (bytes: number) => Promise<void>;
 
 export async function benchBulk({ report, count = USUAL_MIB, start }: Bench): Promise<void> {
@@ -67,7 +67,7 @@ export async function benchBulk({ report, count = USUAL_MIB, start }: Bench): Pr
   }
 }
 
-/** Calls until the work is done, which takes what is returned, in seconds. */
+/** Calls until the work is done. Returns the duration of the work in seconds. */
 async function probeDuring(
   other: Other,
   work: () => Promise<void>,
@@ -115,7 +115,10 @@ async function waysOf(daemon: TestDaemon, ssh: SshClient, bytes: number): Promis
   };
 }
 
-/** A program that stands for one of another host: it gives way to what is measured. `read` resolves with its first byte. */
+/**
+ * A program that simulates a client on another host: it runs at low priority, so that it does not disturb the measurement. `read` resolves
+ * with its first byte.
+ */
 function client(argv: readonly string[]): { read: Promise<void>; ended: Promise<void> } {
   const sink = `${quoted(argv)} | { head -c 1; cat >/dev/null; }`;
   const child = spawn("nice", ["-n", "19", "bash", "-o", "pipefail", "-c", sink], {

@@ -1,6 +1,7 @@
 /**
- * Owns the benchmark of what hosts share: `room_create` on a host alone, on the only one of a service, and on three of one that all make
- * rooms at once; by one client, and by eight. PostgreSQL waits for the disk, and a plain UPDATE … COMMIT of it is the yardstick.
+ * Benchmark of the shared directory: `room_create` on a standalone host, on the only host of a cluster, and on three hosts of a cluster
+ * that all create rooms concurrently; with one client, and with eight. PostgreSQL flushes to disk, and a plain UPDATE … COMMIT on it is the
+ * yardstick.
  */
 import pg from "pg";
 import type { TestDaemon } from "../harness/daemon.ts";
@@ -44,7 +45,7 @@ interface Done {
   perSecond: number;
 }
 
-/** By so many who ask one after another, each of them the next host. */
+/** With `clients` clients of sequential calls, each at the next host. */
 async function timed(
   clients: number,
   count: number,
@@ -75,7 +76,7 @@ function makeRooms(hosts: readonly TestDaemon[], clients: number, count: number)
   });
 }
 
-/** A row changed and committed, each client by a connection of its own. */
+/** Changes and commits a row, each client with a separate connection. */
 async function commitsOf(url: string, clients: number, count: number): Promise<Done> {
   const sessions = await Promise.all(
     Array.from({ length: clients }, async () => {

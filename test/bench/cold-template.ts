@@ -1,4 +1,4 @@
-/** Owns a copy of the template that all tests share whose snapshot every daemon refuses: sandboxes of it boot cold. */
+/** A copy of the template shared by all tests, with a snapshot that every daemon refuses: its sandboxes boot cold. */
 import { mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { SHARED_TEMPLATES } from "../harness/daemon.ts";
@@ -6,7 +6,7 @@ import { SHARED_TEMPLATES } from "../harness/daemon.ts";
 const TEMPLATE = "default";
 const MANIFEST = "manifest.json";
 
-/** Lays the copy into a data directory. Only the manifest is one of its own; the other files are links. */
+/** Puts the copy into a data directory. Only the manifest is a separate file; the others are links. */
 export function layColdTemplate(dataDir: string): void {
   const shared = realpathSync(join(SHARED_TEMPLATES, TEMPLATE, "current"));
   const home = join(dataDir, "templates", TEMPLATE);
@@ -16,7 +16,7 @@ export function layColdTemplate(dataDir: string): void {
     if (name !== MANIFEST) symlinkSync(join(shared, name), join(version, name));
   }
   const manifest = JSON.parse(readFileSync(join(shared, MANIFEST), "utf8")) as { qemu_version: string };
-  // No QEMU loads what another version has saved.
+  // No QEMU loads the saved state of another version.
   writeFileSync(join(version, MANIFEST), JSON.stringify({ ...manifest, qemu_version: `not ${manifest.qemu_version}` }));
   symlinkSync(basename(version), join(home, "current"));
 }

@@ -1,8 +1,7 @@
 /**
- * Owns the benchmark of create: from the call to the first command done, as a client sees it, and where the time goes;
- * from the snapshot, several at once, from the warm pool, and one after another as fast as they come with the pool that
- * is shipped, which then starts them from whatever is there.
- * Yardstick: the same with the same template, whose snapshot is refused, so that each guest boots cold.
+ * Benchmark of create: from the call to the end of the first command, as a client sees it, and its breakdown; from the snapshot, several
+ * concurrently, from the warm pool, and in a fast sequence with the default pool, which then starts sandboxes from any available source.
+ * Yardstick: the same with the same template and a refused snapshot, so that each guest boots cold.
  */
 import { readFileSync } from "node:fs";
 import type { SandboxRecord, StartMode } from "../../shared/api/sandboxes.ts";
@@ -32,7 +31,7 @@ interface Life {
   boot: SandboxRecord["boot"];
 }
 
-/** One way for a sandbox to start, on a daemon whose sandboxes all start that way. */
+/** One start mode, with a daemon whose sandboxes all start in it. */
 interface Way {
   daemon: TestDaemon;
   mode: StartMode;
@@ -99,7 +98,7 @@ async function createdWithTwo(daemon: TestDaemon, { count }: Way): Promise<Life[
   return lives;
 }
 
-/** So many at once, of which the pool knows nothing the first time. */
+/** Concurrent creates, the first time without advance notice for the pool. */
 async function createdTogether(daemon: TestDaemon) {
   const together = async () => {
     const done = await inLanes(BURST, BURST, (index) => reachFirstExec(daemon, index));
@@ -128,7 +127,7 @@ async function takeAllWays(ways: readonly Way[]): Promise<void> {
   }
 }
 
-/** One sandbox's life. A pool is full before it and again after it, so that filling it is in nobody's way. */
+/** Lifetime of one sandbox. The pool is full before it and again after it, so that refilling does not disturb the measurement. */
 async function live({ daemon, mode }: Way): Promise<Life> {
   const poolFull = async () => (mode === "pool" ? await poolAtRest(daemon, POOL_SIZE) : undefined);
   await poolFull();

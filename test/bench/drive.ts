@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of the drive calls: small durable files, large streams, a long list.
- * Yardstick: the same by plain system calls on the same file system.
+ * Benchmark of the drive calls: small durable files, large streams, a long list. Yardstick: the same with plain system calls on the same
+ * file system.
  */
 import { randomBytes } from "node:crypto";
 import type { TestDaemon } from "../harness/daemon.ts";

@@ -1,7 +1,7 @@
 /**
- * Owns the benchmark of egress: the same servers, in a network namespace, from a sandbox and from this host directly. `connect` is
- * a connection made until its server's first byte is there. In the guest it is held against the same to a server beside the
- * client too, which is the guest's own slowness.
+ * Benchmark of egress: the same servers, in a network namespace, from a sandbox and from this host directly. `connect` is the time from the
+ * start of a connection to the server's first byte. In the guest it is also compared with a connection to a server in the same guest, which
+ * measures the guest's own slowness.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";

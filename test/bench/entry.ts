@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of where a call enters: a room read, and a message kept, on a host alone, at the room's own host of two and at the
- * other one, against nginx in front of the host alone. Each asks in turn, in several rounds.
+ * Benchmark of entry hosts: a room read, and a stored message, on a standalone host, on the room's own host of two and on the other host,
+ * against nginx in front of the standalone host. They take turns, in several rounds.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ import type { Bench } from "./report.ts";
 const NGINX = "/usr/sbin/nginx";
 const CONNECTIONS = 64;
 const SENDERS = 8;
-/** Many short ones: what the machine does meanwhile then falls on all of them alike. */
+/** Many short ones: concurrent load of the machine then affects all of them alike. */
 const ROUNDS = 30;
 const USUAL_COUNT = 2500;
 /** By one connection, and of messages, each takes longer. */
@@ -52,7 +52,7 @@ export async function benchEntry({ report, count = USUAL_COUNT, start }: Bench):
   ]);
   // The first round is not counted: code is compiled then.
   for (let round = -1; round < ROUNDS; round++) {
-    // By turns in either order: a daemon that was asked just before is quicker.
+    // In alternating order: a daemon that was called recently is faster.
     const all = [...entries];
     for (const [name, entry] of round % 2 === 0 ? all : all.reverse()) {
       // An inbox has a bound.

@@ -1,4 +1,4 @@
-/** Sends messages to a room so many times a second until it is ended. Arguments: how many a second, a URL and an API key. */
+/** Sends messages to a room at a fixed rate until it is terminated. Arguments: messages per second, a URL and an API key. */
 import { writeSync } from "node:fs";
 import { connect } from "node:net";
 
@@ -32,7 +32,7 @@ setInterval(() => {
   for (; begun < due && free.length > 0; begun++) free.pop()?.write(request);
 }, TICK_MS);
 process.on("SIGTERM", () => {
-  // At once: the process ends before a pipe is written to.
+  // Synchronous: the process would exit before an asynchronous write to the pipe.
   writeSync(1, `${made}\n`);
   process.exit(0);
 });

@@ -1,4 +1,7 @@
-/** So many readers of a room's events, who read all that comes until they are ended. Arguments: how many, a URL and an API key. */
+/**
+ * Concurrent readers of a room's events, which read everything until the process is terminated. Arguments: their number, a URL and an API
+ * key.
+ */
 import { writeSync } from "node:fs";
 import { connect } from "node:net";
 
@@ -20,7 +23,7 @@ for (let n = 0; n < Number(watchers); n++) {
     opened++;
     if (opened === Number(watchers)) console.log("asking");
   });
-  // An event ends with an empty line: to read more of it would cost what is measured its processor.
+  // An event ends with an empty line: parsing more of it would take processor time from the measured daemon.
   socket.on("data", (bytes) => {
     for (const byte of bytes) {
       if (byte === NEWLINE && wasNewline) told++;
@@ -30,7 +33,7 @@ for (let n = 0; n < Number(watchers); n++) {
   socket.write(`${lines.join("\r\n")}\r\n\r\n`);
 }
 process.on("SIGTERM", () => {
-  // At once: the process ends before a pipe is written to.
+  // Synchronous: the process would exit before an asynchronous write to the pipe.
   writeSync(1, `${told}\n`);
   process.exit(0);
 });

@@ -1,7 +1,6 @@
 /**
- * Owns the benchmark of exec: `true` alone and several at once, and how fast a command's output arrives, in the answer's count and
- * as a stream of events.
- * Yardsticks: a call of the same daemon that reaches no guest, a bare HTTP server, and a pipe within the guest.
+ * Benchmark of exec: `true` alone and several concurrently, and the throughput of a command's output, as the byte count of the response and
+ * as a stream of events. Yardsticks: a call of the same daemon that reaches no guest, a bare HTTP server, and a pipe within the guest.
  */
 import type { OutputOf } from "../../shared/api/contract.ts";
 import type { sandboxExec } from "../../shared/api/executions.ts";

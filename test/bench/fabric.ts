@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of the fabric: messages kept per second, how soon a waiting agent has one, what idle waiters cost, and a
- * message to a thousand. Yardstick: a NATS server with JetStream on the same disk, asked for the same durable work in turns.
+ * Benchmark of the fabric: stored messages per second, delivery latency to a waiting agent, cost of idle waiters, and a message to a
+ * thousand agents. Yardstick: a NATS server with JetStream on the same disk, with the same durable work in alternation.
  */
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -11,11 +11,11 @@ import { atPace, inLanes, takeTurns, timed } from "./sampling.ts";
 
 const USUAL_COUNT = 50_000;
 const SENDERS = 64;
-/** Messages of each lane's inbox before it is read: well below what an inbox holds. */
+/** Messages of each lane's inbox before it is read: well below the capacity of an inbox. */
 const READ_EVERY = 400;
-/** What a sender that has many waiting sends in one call. */
+/** Messages that a sender with a backlog sends in one call. */
 const BATCH = 16;
-/** Messages a second, where they come at a pace and not as fast as they are taken. */
+/** Messages per second at a fixed rate, instead of at full speed. */
 const PACE = 20_000;
 const WAKES = 200;
 const IDLE_WAITERS = 5000;
@@ -38,7 +38,7 @@ export async function benchFabric({ report, count = USUAL_COUNT, start }: Bench)
   await benchSending(report, daemon, nats, count);
   await benchWaking(report, daemon, nats);
   await benchFanOut(report, daemon);
-  // What has been busy keeps memory that waiters would then seem to cost nothing of.
+  // A daemon that was busy retains memory, which would hide the memory of the waiters.
   await daemon.stop();
   const idle = await start({ guests: false });
   await idle.room("bench");
@@ -49,7 +49,7 @@ const send = (daemon: TestDaemon, body: object): Promise<Json> => daemon.ok("POS
 const inbox = (daemon: TestDaemon, agent: string, query = ""): Promise<Json> =>
   daemon.ok("GET", `${ROOM}/messages?agent_id=${agent}${query}`);
 
-/** Each sender to a recipient of its own, who reads what has come from time to time. */
+/** Each sender to a separate recipient, which reads its inbox periodically. */
 async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream | null, count: number): Promise<void> {
   for (let lane = 0; lane < SENDERS; lane++) await inbox(daemon, `to-${lane}`);
   let after = 0;
@@ -60,7 +60,7 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
     await Promise.all(lanes.map((lane) => inbox(daemon, `to-${lane}`, `&after=${after}`)));
     await inbox(daemon, "bench", `&after=${after}`);
   };
-  // One round is not counted: the service has compiled by then what it runs.
+  // The first round is not counted: it includes compilation of the service's code.
   const rounds = 1 + Math.ceil(count / (SENDERS * READ_EVERY));
   const ours: number[] = [];
   const theirs: number[] = [];
@@ -107,7 +107,7 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
     of: "p50",
     least: 5000,
   });
-  // Where others use the host's processors too, this says what it could do alone.
+  // On a shared machine this is the cost without the other processes.
   report.add("cpu_of_a_message", "ms", [usedMs / ours.length]);
   const together = BATCH * batches.length;
   report.add("batch_of_16_64_senders", "ms", batches, nats ? "jetstream_publish_64" : undefined, {
@@ -178,7 +178,7 @@ async function benchFanOut(report: Report, daemon: TestDaemon): Promise<void> {
   report.add("fan_out_1000", "ms", samples, undefined, { of: "p99", most: 60 });
 }
 
-/** What the daemon uses for waiters that wait, and no more. */
+/** The daemon's resource use for idle waiters alone. */
 async function benchIdle(report: Report, daemon: TestDaemon): Promise<void> {
   const before = memoryMib(daemon.pid);
   const alone = await cpuOfASecond(daemon);

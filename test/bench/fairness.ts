@@ -1,7 +1,7 @@
 /**
- * Owns the benchmark of what one organization feels of another that takes all it can: a guest that flushes its disk and the drive,
- * one that calls its room in a loop, one that looks up names that nobody answers for, and a key used by 64 connections. Each is
- * held against the same calls on a quiet host, measured in turns with it; `…_p99_ratio` is the one's p99 over the other's.
+ * Benchmark of one organization's latency while another takes all it can: a guest that flushes its disk and the drive, one that calls its
+ * room in a loop, one that looks up unresolvable names, and a key used by 64 connections. Each is compared with the same calls on an idle
+ * host, in alternation; `…_p99_ratio` is the busy p99 over the idle p99.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,10 +19,10 @@ const AGENT = "greedy";
 const GUEST_MS = 600_000;
 const GUEST_START_MS = 120_000;
 
-/** Begins to take all it can; what is returned ends that, and says how often it was done. */
+/** Starts the load; the returned function ends it and returns its number of operations. */
 type Greed = (daemon: TestDaemon, sandboxId: string) => Promise<() => Promise<number>>;
 
-/** From the third on the guest's own machine stands still. */
+/** From the third on the guest's own machine is stopped. */
 const GREEDS: Record<string, Greed> = {
   fsync: flushing,
   key: (daemon) => asking("greedy-client.ts", `${daemon.url}/v1/rooms/${ROOM}`, daemon.apiKey),
@@ -76,7 +76,7 @@ async function flushing(daemon: TestDaemon) {
   };
 }
 
-/** An emulated guest is too slow to be greedy: what it could say is said in its place. */
+/** An emulated guest is too slow to be greedy: a program sends its requests instead. */
 async function saying(kind: "calls" | "names", daemon: TestDaemon, sandboxId: string) {
   for (const part of ["qemu", "vsock"] as const) {
     for (const pid of processesOf(daemon, part, sandboxId)) process.kill(pid, "SIGSTOP");

@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of what others feel of a fault: `true` in one sandbox while something befalls another. The same sandbox
- * undisturbed is measured in turns with it; `…_p99_ratio` is the one's p99 over the other's, and 2 is what is promised.
+ * Benchmark of the effect of a fault on other sandboxes: `true` in one sandbox while another has a fault. The same sandbox undisturbed is
+ * measured in alternation; `…_p99_ratio` is the disturbed p99 over the undisturbed one, and 2 is promised.
  */
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { timed } from "./sampling.ts";
 import { summarize } from "./stats.ts";
 
 const USUAL_COUNT = 300;
-/** Of each fault, so many victims one after another: other load on the machine falls on both sides alike. */
+/** Number of consecutive victims per fault: other load on the machine affects both sides alike. */
 const ROUNDS = 3;
 const DRIVE_LIMIT_GIB = "1";
 const AT_THE_LIMIT = "1024M";
@@ -107,7 +107,7 @@ async function exec(daemon: TestDaemon): Promise<void> {
   if (exit_code !== 0) throw new Error(`the command ended with ${exit_code}`);
 }
 
-/** What a victim left is gone, and the drive takes files again. */
+/** The victim's leftovers are removed, and the drive accepts files again. */
 async function emptied(daemon: TestDaemon): Promise<void> {
   empty(daemon.runtimeDir);
   empty(daemon.dataDir);

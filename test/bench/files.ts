@@ -1,6 +1,6 @@
 /**
- * The benchmark of files in a sandbox: 20 MiB written and read by HTTP. Yardsticks: the same on the room's drive, which reaches no guest, and
- * the same bytes copied inside the guest and through a command's output, which is what an emulated machine leaves to be gained.
+ * Benchmark of files in a sandbox: 20 MiB written and read over HTTP. Yardsticks: the same on the room's drive, which reaches no guest, and
+ * the same bytes copied inside the guest and through a command's output, which bounds the possible gain on an emulated machine.
  */
 import { randomBytes } from "node:crypto";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";

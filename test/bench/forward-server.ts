@@ -1,6 +1,7 @@
 /**
- * One server of bench forward, by its first argument: `owner` answers by HTTP, and hosts by TLS; `ours` and `fetch` ask the owner for
- * whoever asks them, `plain` too but without TLS. The second is a directory with certificates, the others are the owner's URLs. It prints its own.
+ * One server of the forward benchmark, selected by its first argument: `owner` serves HTTP, and TLS for hosts; `ours` and `fetch` forward
+ * requests to the owner, and so does `plain` without TLS. The second argument is a directory with certificates, the others are the owner's
+ * URLs. It prints its own URLs.
  */
 import { loadHostCertificate } from "../../daemon/cluster/certificate.ts";
 import { HostClient } from "../../daemon/edge/hosts/client.ts";

@@ -1,7 +1,7 @@
 /**
- * Owns the benchmark of a request that enters at one host and is answered by another: a small GET by one connection and by 64, what
- * of a processor's time the entry takes for it, against an entry that has `fetch` do it, with certificates and without, and against
- * asking the owner directly. Each server is a process of its own.
+ * Benchmark of a request that enters at one host and is answered by another: a small GET over one connection and over 64, and the entry's
+ * processor time, against an entry that forwards with `fetch`, with certificates and without, and against direct requests to the owner.
+ * Each server is a separate process.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -90,7 +90,7 @@ class Server implements AsyncDisposable {
     return new Server(JSON.parse(urls), child);
   }
 
-  /** What it has taken of processors so far. */
+  /** Processor time that it has used so far. */
   cpuMs(): number {
     const stat = readFileSync(`/proc/${this.#process.pid}/stat`, "utf8");
     const [user = 0, system = 0] = stat

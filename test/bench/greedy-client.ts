@@ -1,4 +1,4 @@
-/** A client that asks as often as it is answered, by 64 connections, until it is ended. Arguments: a URL and an API key. */
+/** A client that sends the next request on each response, over 64 connections, until it is terminated. Arguments: a URL and an API key. */
 import { writeSync } from "node:fs";
 import { connect } from "node:net";
 
@@ -15,7 +15,7 @@ for (const lane of lanes) {
   lane.write(request);
 }
 process.on("SIGTERM", () => {
-  // At once: the process ends before a pipe is written to.
+  // Synchronous: the process would exit before an asynchronous write to the pipe.
   writeSync(1, `${made}\n`);
   process.exit(0);
 });

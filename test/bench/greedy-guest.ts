@@ -1,6 +1,6 @@
 /**
- * Owns what root in a guest can do at the speed of this host: its end of the link, taken over from the agent by the secret that
- * the guest has. Arguments: the socket of the guest's vsock port, its CID, the nonce, the secret or `none`, `calls` or `names`, and the room.
+ * Attacks by guest root at the speed of this host: the guest's end of the link, seized from the agent with the guest's secret. Arguments:
+ * the socket of the guest's vsock port, its CID, the nonce, the secret or `none`, `calls` or `names`, and the room.
  */
 
 import { once } from "node:events";
@@ -32,7 +32,7 @@ const link = new Link({
     close: () => socket.destroy(),
   },
   maxPeerStreams: 64,
-  // What it is asked first is the time.
+  // The host's first request is for the time.
   onOpen: (stream) => stream.finish({ clock_ns: String(BigInt(Date.now()) * 1_000_000n) }),
   onHandshake: (type) => {
     if (type !== FrameType.welcome) return;
@@ -49,12 +49,12 @@ const link = new Link({
 socket.on("data", (bytes: Buffer) => link.receive(bytes));
 socket.on("close", () => link.close("the socket was closed"));
 process.on("SIGTERM", () => {
-  // At once: the process ends before a pipe is written to.
+  // Synchronous: the process would exit before an asynchronous write to the pipe.
   writeSync(1, `${made}\n`);
   process.exit(0);
 });
 const challenge = "0".repeat(64);
-// Whether the host can prove itself is its own affair. An agent that has no secret of the host's shows who it is at once.
+// The host's own proof is not checked. An agent without a secret sends its nonce immediately.
 const shown =
   secret === "none"
     ? { generation: PROOF_GENERATION - 1, nonce }

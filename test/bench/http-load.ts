@@ -1,6 +1,6 @@
 /**
- * Owns asking a server for one thing as often as it answers: by sockets of our own, each with one request under way, which costs
- * the host less than any client does. Every answer is read to its end, and must be 200.
+ * HTTP load: repeats one GET at full speed, over raw sockets with one request in flight each, which costs the machine less than any HTTP
+ * client. Each response is read completely, and must be 200.
  */
 import type { Socket } from "bun";
 
@@ -12,14 +12,14 @@ export interface Load {
 
 interface Lane {
   askedAt: number;
-  /** Of the answer under way, what has come of it. */
+  /** Received parts of the current response. */
   parts: Uint8Array[];
 }
 
 const HEAD_END = Buffer.from("\r\n\r\n");
 const LENGTH = /\r\ncontent-length: (\d+)\r\n/i;
 
-/** Asks `count` times by so many connections. */
+/** Sends `count` requests over `connections` connections. */
 export async function loadHttp(
   url: string,
   headers: Record<string, string>,
@@ -78,7 +78,7 @@ export async function loadHttp(
   return { samplesMs, wallMs };
 }
 
-/** Throws unless it begins as a success. */
+/** Throws unless it starts with status 200. */
 function isWhole(answer: Uint8Array): boolean {
   const bytes = Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength);
   const headEnd = bytes.indexOf(HEAD_END);

@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of what others feel of a hostile image: `true` in a sandbox while an image is taken in that unpacks to more than its
- * disk has, in turns with a quiet host. Its p99 is held to twice that of quiet.
+ * Benchmark of the effect of a hostile image on others: `true` in a sandbox during the import of an image that unpacks to more than its
+ * disk holds, in alternation with an idle host. The limit of its p99 is twice the idle one.
  */
 import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
@@ -43,7 +43,7 @@ export async function benchImages({ report, count = USUAL_COUNT, start }: Bench)
   });
 }
 
-/** Resolves once the image is being unpacked. What is returned ends that, and throws where it had ended before. */
+/** Resolves once the image is being unpacked. The returned function ends the import, and throws if it had ended before. */
 async function unpacking(daemon: TestDaemon, image: string): Promise<() => Promise<void>> {
   const argv = [BINARY, "template", "import", "bomb", image, "--disk", String(DISK_MIB), "--verbose"];
   const child = Bun.spawn(argv, { env: daemon.env, stdout: "ignore", stderr: "pipe" });

@@ -1,4 +1,4 @@
-/** Owns the yardstick of the fabric's benchmark: a NATS server with JetStream that keeps every message on disk before it answers. */
+/** Yardstick of the fabric's benchmark: a NATS server with JetStream that stores each message on disk before it responds. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { freePort } from "../harness/free-port.ts";
 const SERVER = "/usr/sbin/nats-server";
 const STARTED_MS = 10_000;
 
-/** What a message is before it is answered. */
+/** Durability of a message when the server responds. */
 const PROMISES = {
   always: "the server syncs every message before it answers",
   flag: "the server's files have the attribute S: what it writes is on disk when the write returns, and it answers after that",
@@ -24,7 +24,7 @@ const PROMISES = {
 };
 
 export class Jetstream {
-  /** What its figures stand for, in words. */
+  /** Description of its durability. */
   readonly promise: string;
   readonly #home: string;
   readonly #server: ChildProcess;
@@ -100,7 +100,7 @@ export class Jetstream {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A consumer that is not closed asks on for ever.
+    // A consumer that is not closed polls forever.
     await this.#messages?.close();
     await this.#connection.close();
     const gone = new Promise((resolve) => this.#server.once("exit", resolve));
@@ -110,13 +110,13 @@ export class Jetstream {
   }
 }
 
-/** What comes to be in this directory is written as if opened with O_SYNC; false where the file system knows nothing of it. */
+/** Makes new files in this directory behave as if opened with O_SYNC; false if the file system lacks the attribute. */
 function writesThrough(directory: string): boolean {
   mkdirSync(directory, { recursive: true });
   return spawnSync("chattr", ["+S", directory]).status === 0;
 }
 
-/** Throws where a file of messages beneath has come to be without the attribute. */
+/** Throws if a message file below was created without the attribute. */
 function requireWritesThrough(directory: string): void {
   const { stdout } = spawnSync("lsattr", ["-R", directory], { encoding: "utf8" });
   const messages = stdout.split("\n").filter((line) => line.endsWith(".blk"));

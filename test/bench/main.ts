@@ -1,7 +1,6 @@
 /**
- * Owns the benchmarks' command line: `bun run bench NAME [--count N] [--memory MIB] [--json FILE]`.
- * A table for people, then the same as one line of JSON, then what missed its limit; that ends with 1, and so does a benchmark that
- * gives no figures.
+ * Command line of the benchmarks: `bun run bench NAME [--count N] [--memory MIB] [--json FILE]`. Prints a table, then the same as one line
+ * of JSON, then the missed limits. Exits with 1 if a limit is missed or a benchmark has no figures.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";

@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of MCP: what a tool's call adds to the same call over REST, as the messages of both generations of the protocol
- * and by the official client, which also holds answers against their schemas.
+ * Benchmark of MCP: the overhead of a tool call over the same REST call, with messages of both protocol versions and with the official
+ * client, which also validates results against their schemas.
  */
 import type { TestDaemon } from "../harness/daemon.ts";
 import { connectMcp, type McpClient } from "../harness/mcp-client.ts";
@@ -42,7 +42,7 @@ export async function benchMcp({ report, count = USUAL_COUNT, start }: Bench): P
   }
 }
 
-/** What lists and answers cost a model: bytes, and tokens at four bytes each. */
+/** Cost of lists and results for a model: bytes, and tokens at four bytes each. */
 async function reportBytes(report: Bench["report"], daemon: TestDaemon): Promise<void> {
   const add = (name: string, value: unknown) => {
     const bytes = Buffer.byteLength(JSON.stringify(value));

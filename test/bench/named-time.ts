@@ -1,4 +1,4 @@
-/** How much of the time of a daemon's event loop named owners are charged for: the rest is nobody's, and held back by nothing. */
+/** Share of a daemon's event loop time that is charged to named owners: the rest has no owner, and is not throttled. */
 import { readFileSync } from "node:fs";
 import type { TestDaemon } from "../harness/daemon.ts";
 import type { Report } from "./report.ts";

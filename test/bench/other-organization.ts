@@ -1,6 +1,6 @@
 /**
- * Owns what one organization feels while another is busy: its calls at a steady pace, those of a server beside the daemon that does nothing
- * but answer, which feel what the host's processors are short of, and the programs that are busy meanwhile.
+ * Latency of one organization while another is busy: its calls at a fixed rate, calls to a bare server on the same host, which show a
+ * shortage of processors, and the programs that generate the load.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,11 +13,11 @@ import type { Report } from "./report.ts";
 import { timed } from "./sampling.ts";
 import { summarize } from "./stats.ts";
 
-/** Calls begin so long after one another, answered or not: a pause of the daemon is felt by all that fall into it. */
+/** Interval between starts of calls, independent of responses: all calls during a pause of the daemon are delayed. */
 const EVERY_MS = 5;
-/** One call in so many commits something, and another reads a file. */
+/** One call in `RARE` commits a write, and another reads a file. */
 const RARE = 8;
-/** After one in so many the other server is asked. */
+/** One call in `BARE` is followed by a call to the bare server. */
 const BARE = 2;
 
 export const PROBES = ["me", "commit", "file", "bare"] as const;
@@ -38,7 +38,7 @@ export const USUAL_RATES = Object.fromEntries(
 
 export const noSamples = (): Samples => ({ me: [], commit: [], file: [], bare: [] });
 
-/** How much longer the slowest calls take beside something, and those of the other server: by that the host is short of processors. */
+/** Ratio of the slowest calls' latency under load to idle, and the same for the bare server, which shows the shortage of processors. */
 export function addRatios(report: Report, name: string, beside: Samples, quiet: Samples): void {
   const ratioOf = (kind: keyof Samples) => summarize(beside[kind]).p99 / summarize(quiet[kind]).p99;
   report.add(`${name}_me_p99_ratio`, "×", [ratioOf("me")], `${name}_bare_p99_ratio`, { of: "p50", most: 2 });
@@ -64,7 +64,7 @@ export async function otherOrganization(daemon: TestDaemon): Promise<Other> {
   return { call, askBare, [Symbol.asyncDispose]: () => bare[Symbol.asyncDispose]() };
 }
 
-/** Makes so many calls at a steady pace, whether or not those before are answered. */
+/** Makes `count` calls at a fixed rate, without waiting for earlier responses. */
 export async function probe({ call, askBare }: Other, count: number, into: Samples): Promise<void> {
   const under: Promise<void>[] = [];
   const take = async (kind: keyof Samples, work: () => Promise<void>) => void into[kind].push(await timed(work));
@@ -84,9 +84,12 @@ export async function probe({ call, askBare }: Other, count: number, into: Sampl
   await Promise.all(under);
 }
 
-/** Starts a program of this directory that says "asking" once it is busy. What is returned ends it, and says how much it has done. */
+/**
+ * Starts a program of this directory that prints "asking" once it generates load. The returned function ends it, and returns its number of
+ * operations.
+ */
 export async function asking(program: string, ...args: string[]) {
-  // It stands for programs of other hosts: it gives way to what is measured.
+  // It simulates programs on other hosts: it runs at low priority, so that it does not disturb the measurement.
   const child = spawn("nice", ["-n", "19", process.execPath, join(import.meta.dirname, program), ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });

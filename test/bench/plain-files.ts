@@ -1,4 +1,4 @@
-/** Owns the drive's yardstick: the same work on files by plain system calls, without a daemon. */
+/** Yardstick of the drive: the same file operations with plain system calls, without a daemon. */
 import {
   closeSync,
   fsyncSync,
@@ -18,7 +18,7 @@ const PIECE_BYTES = 1024 ** 2;
 export class PlainFiles {
   readonly #directory: string;
 
-  /** Works in a directory of its own beneath `parent`, which the caller removes. */
+  /** Works in a separate directory below `parent`, which the caller removes. */
   constructor(parent: string) {
     this.#directory = mkdtempSync(join(parent, "plain-"));
   }

@@ -1,7 +1,7 @@
 /**
- * Owns the agent of a guest that is played: it speaks the real protocol over the socket of the guest's vsock port, and dials again
- * when the daemon has gone. `true` has ended at once, whatever else it is told to run, too; what is followed is output without an end, and if
- * the execution is called "flood", as many of the smallest frames as the daemon takes.
+ * Simulated guest agent: it speaks the real protocol over the socket of the guest's vsock port, and reconnects when the daemon has exited.
+ * `true`, and any other command that it is told to run, exits immediately; a followed execution has endless output, and if it is named
+ * "flood", as many of the smallest frames as the daemon accepts.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -59,7 +59,7 @@ export class PlayedAgent {
     }
   }
 
-  /** Says something in its room, as a program in the guest does. */
+  /** Sends a message in its room, as a program in the guest does. */
   async send(roomId: string, agentId: string): Promise<void> {
     if (!this.#link) return;
     const body = Buffer.from(JSON.stringify({ source: agentId, topic: "none", payload: { n: 1 } }));
@@ -142,7 +142,7 @@ export class PlayedAgent {
         stream.finish({ executions: [] });
         break;
       case "exec_ended":
-        // Nothing ends that nobody waits for.
+        // Only awaited executions are simulated, and they do not end.
         break;
       case "exec_start":
         stream.finish({ execution: this.#stateOf(exec_id, "exited"), existing: false } satisfies ExecReport);
@@ -151,7 +151,7 @@ export class PlayedAgent {
         void this.#flow(stream, exec_id);
         break;
       case "terminal_attach":
-        // It shows nothing, and takes whatever is said.
+        // It shows nothing, and ignores all input.
         stream.hear(() => {});
         stream.say({ type: "attached", offset: 0, rows: 24, cols: 80 } satisfies TerminalAttached);
         break;
@@ -160,7 +160,7 @@ export class PlayedAgent {
     }
   }
 
-  /** Writes output at a steady pace until nobody follows it. */
+  /** Writes output at a fixed rate until there is no follower. */
   async #flow(stream: Stream, exec_id: string): Promise<void> {
     const execution = this.#stateOf(exec_id, "running");
     stream.say({ type: "following", execution } satisfies ExecFollowing);
@@ -172,7 +172,7 @@ export class PlayedAgent {
     }
   }
 
-  /** Pings, and output in pieces of one byte, until nobody follows it. */
+  /** Sends pings, and output in pieces of one byte, until there is no follower. */
   async #flood(stream: Stream): Promise<void> {
     for (let seq = 1; !stream.ended; ) {
       await this.#write(PINGS);

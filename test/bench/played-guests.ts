@@ -1,7 +1,7 @@
 /**
- * Owns many guests that are played by one process, as QEMU and the agent of each would have it be seen by a daemon. Argument: a file
- * with PlayedGuests. It says "asking" once all are there. A number on its standard input is how many messages a second they send to
- * their rooms from then on, one guest after another. When it ends, so do the processes that stand for theirs.
+ * Many guests simulated by one process, as a daemon sees QEMU and the agent of each. Argument: a file with PlayedGuests. Prints "asking"
+ * once all are ready. A number on its standard input is the rate in messages per second that they send to their rooms from then on, in
+ * turn. When it exits, so do the processes that represent theirs.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { openSync, readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const TICK_MS = 10;
 
 const { data_dir, runtime_dir, line, guests } = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8")) as PlayedGuests;
 const paths = makePaths({ data_dir, runtime_dir });
-// Whoever has it for writing keeps it open: a pipe by name has to have one before it is opened for reading.
+// The process keeps its write end open: a named pipe needs a writer before it is opened for reading.
 openSync(line, "r+");
 const reading = openSync(line, "r");
 const agents: PlayedAgent[] = [];

@@ -1,6 +1,6 @@
 /**
- * Owns what of a guest's virtual machine a daemon meets, played: processes that only stand for those of a guest, and the sockets of
- * its QEMU, whose monitor says that all is well and does whatever it is told.
+ * Simulated virtual machine of a guest, as a daemon sees it: placeholder processes, and the sockets of its QEMU, with a QMP monitor that
+ * reports success and accepts every command.
  */
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { newRecord } from "../../daemon/host/guest/record.ts";
 import { makeGuestDirectories } from "../../daemon/host/isolation/directories.ts";
 import { type ProcessRecord, processOf } from "../../daemon/host/process.ts";
 
-/** As root of the guest's QEMU was told; only daemons compare it. */
+/** Values that QEMU's root got; only daemons compare them. */
 export interface MachineFacts {
   sandbox_id: string;
   guest_cid: number;
@@ -21,7 +21,7 @@ export interface MachineFacts {
 
 const GREETING = `${JSON.stringify({ QMP: { version: {}, capabilities: [] } })}\n`;
 
-/** Starts what stands for the guest's processes, which end when `line` does, opens its sockets and leaves its record to the daemon. */
+/** Starts placeholders of the guest's processes, which exit when `line` ends, opens its sockets and leaves its record for the daemon. */
 export async function playMachine(paths: SandboxPaths, facts: MachineFacts, line: number): Promise<void> {
   const { sandbox_id, guest_cid, uuid, nonce, secret } = facts;
   await makeGuestDirectories(paths, null);

@@ -1,8 +1,8 @@
-/** Owns knowing, from outside the daemon, when its warm pool is full: its machines are there, and paused ones use no time. */
+/** Detects from outside of the daemon that its warm pool is full: its machines exist, and paused ones use no processor time. */
 import { readFileSync } from "node:fs";
 import type { TestDaemon } from "../harness/daemon.ts";
 
-/** A template may be saved meanwhile. */
+/** A template may be saved in this time. */
 const DEADLINE_MS = 120_000;
 /** A machine that runs, or is still being launched, uses some time within this. */
 const REST_MS = 500;

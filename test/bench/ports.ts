@@ -1,7 +1,6 @@
 /**
- * Owns the benchmark of exposed ports: the same server in a sandbox, through its port; beside itself in the guest, where curl
- * connects to it directly; and on the host, directly. The way there is what `get` has over `in_guest_get`; the guest's own
- * slowness is what that has over `direct_get`.
+ * Benchmark of exposed ports: the same server in a sandbox, through its port; in the guest, with a direct connection by curl; and on the
+ * host, directly. The cost of the path is `get` minus `in_guest_get`; the guest's own slowness is `in_guest_get` minus `direct_get`.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,7 +14,7 @@ import { inLanes, megabytesPerSecond, takeTurns } from "./sampling.ts";
 
 const USUAL_COUNT = 20;
 const BODY_BYTES = 64 * 1024 ** 2;
-/** Bodies take seconds where small calls take milliseconds. */
+/** Bodies take seconds, small calls milliseconds. */
 const SMALL_FOR_EACH_BODY = 5;
 const LANES = 16;
 const SERVER = join(import.meta.dirname, "../fixtures/port-server.py");
@@ -34,7 +33,7 @@ export async function benchPorts({ report, count = USUAL_COUNT, start }: Bench):
     if (status !== 200) throw new Error(`answered ${status}`);
     for await (const _ of bytes as unknown as AsyncIterable<Uint8Array>);
   };
-  /** What the server takes by itself, as curl beside it in the guest measures it. */
+  /** Time of the server alone, as curl in the same guest measures it. */
   const inGuest = { get: [] as number[], down: [] as number[] };
   const curl = async (path: string) => {
     const seconds = await daemon.sh(

@@ -1,4 +1,4 @@
-/** Owns what a benchmark is and what it hands back: named measures, some held against a yardstick of the same run. */
+/** Benchmark and its report: named measures, some compared with a yardstick of the same run. */
 import { cpus, loadavg, totalmem } from "node:os";
 import type { TestDaemon, TestDaemonOptions } from "../harness/daemon.ts";
 import { type Summary, summarize } from "./stats.ts";
@@ -6,7 +6,7 @@ import { type Summary, summarize } from "./stats.ts";
 /** `%` is of one core; `1` is a number of things. */
 export type Unit = "ms" | "MB/s" | "1/s" | "MiB" | "×" | "%" | "1" | "bytes" | "tokens";
 
-/** What a measure must keep to: at one of its percentiles, or by its ratio to its yardstick. */
+/** Limit of a measure: at one of its percentiles, or of its ratio to its yardstick. */
 export type Limit = { of: "p50" | "p95" | "p99" | "ratio" } & ({ most: number } | { least: number });
 
 export interface Measure extends Summary {
@@ -19,9 +19,9 @@ export interface Measure extends Summary {
 
 export interface Bench {
   report: Report;
-  /** How often to do what is measured; the benchmark knows what is usual. */
+  /** Number of repetitions; the benchmark has its own default. */
   count: number | undefined;
-  /** The most memory that one sandbox is to use, where the benchmark measures several sizes. */
+  /** Maximum memory of one sandbox, if the benchmark measures several sizes. */
   mostMemoryMib: number | undefined;
   /** A daemon that is stopped when the benchmark ends, however it ends. */
   start(options: TestDaemonOptions): Promise<TestDaemon>;
@@ -32,7 +32,7 @@ type Added = Summary & { unit: Unit; yardstick: string | undefined; limit?: Limi
 export class Report {
   readonly benchmark: string;
   readonly #measures = new Map<string, Added>();
-  /** What the guests ran on, once a daemon has told. */
+  /** Acceleration of the guests, once a daemon has reported it. */
   acceleration: string | null = null;
   readonly #startedAt = new Date();
   readonly #load = loadavg()[0] ?? 0;

@@ -1,7 +1,6 @@
 /**
- * Owns the benchmark of the road that every request walks: one room read over and over by 64 connections, against a server that
- * does nothing but answer with the same bytes, what of it knowing the caller costs, and the same read by a
- * person's session.
+ * Benchmark of the pipeline that each request passes: one room read repeatedly over 64 connections, against a server that only responds
+ * with the same bytes, the share of authentication and authorization, and the same read with a person's session.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -54,14 +53,14 @@ export async function benchRequests({ report, count = USUAL_COUNT, start }: Benc
   report.add("room_get_64_connections", "ms", each(ours), "bare_64_connections", { of: "p99", most: 10 });
   report.add("session_per_second", "1/s", perSecond(persons), "room_get_per_second");
   report.add("session_64_connections", "ms", each(persons), "room_get_64_connections");
-  // Each beside the one of its own round: what else the host does changes from one to the next.
+  // Each compared with its own round: other load of the host changes between rounds.
   const beside = perSecond(persons).map((rate, round) => rate / (perSecond(ours)[round] ?? rate));
   report.add("session_beside_key", "×", beside, undefined, { of: "p50", least: 0.9 });
   report.add("bare_per_second", "1/s", perSecond(theirs));
   report.add("bare_64_connections", "ms", each(theirs));
 }
 
-/** A key looked up by its text, its scope and its rate, each in a turn of the event loop of its own. */
+/** Lookup of a key by its text, its scope and its rate, each in a separate turn of the event loop. */
 async function benchRecognition(report: Report): Promise<void> {
   const home = mkdtempSync("/tmp/roomd-bench-");
   const connection = openConnection(join(home, "roomd.db"));

@@ -1,4 +1,4 @@
-/** Owns how samples are taken: alone and in turns, or several at once. All times are milliseconds. */
+/** Sampling: sequential and in turns, or concurrent. All times are milliseconds. */
 
 /** Rounds before the first that counts: connections are open and code is compiled then. */
 const WARM_UPS = 3;
@@ -29,7 +29,7 @@ export async function takeTurns<Road extends string>(
   return samples;
 }
 
-/** Runs 0 … count-1 in so many lanes side by side: how long each took, and all together. */
+/** Runs 0 … count-1 in `lanes` parallel lanes. Returns the duration of each, and the total. */
 export async function inLanes(lanes: number, count: number, run: (index: number) => Promise<unknown>) {
   const samples: number[] = [];
   let next = 0;
@@ -43,7 +43,7 @@ export async function inLanes(lanes: number, count: number, run: (index: number)
   return { samples, wallMs };
 }
 
-/** Runs 0 … count-1, so many a second, whether or not those before are done: how long each took from when it was due. */
+/** Runs 0 … count-1, `perSecond` per second, without waiting for earlier ones. Returns the duration of each from when it was due. */
 export async function atPace(perSecond: number, count: number, run: (index: number) => Promise<unknown>) {
   const samples: number[] = [];
   const under: Promise<unknown>[] = [];
@@ -58,7 +58,7 @@ export async function atPace(perSecond: number, count: number, run: (index: numb
   return samples;
 }
 
-/** Times of moving so many bytes, as MB/s (10⁶ bytes). */
+/** Durations of moving `bytes` bytes, as MB/s (10⁶ bytes). */
 export function megabytesPerSecond(bytes: number, samplesMs: readonly number[]): number[] {
   return samplesMs.map((ms) => bytes / 1e6 / (ms / 1e3));
 }

@@ -1,6 +1,6 @@
 /**
- * Owns guests that are played for a daemon: their rooms, their rows as a daemon before has left them, and the program that plays them. The next
- * daemon takes them over, by the code by which it takes over real ones.
+ * Simulated guests of a daemon: their rooms, their rows as a previous daemon has left them, and the program that simulates them. The next
+ * daemon adopts them with the same code as real ones.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { rowsOf } from "../harness/rows.ts";
 
 /** Agents of a run. */
 export const GUESTS_A_ROOM = 10;
-/** What QEMU has here: the daemon answers before its guests. */
+/** Nice value of QEMU here: the daemon has priority over its guests. */
 const GUEST_NICE = "5";
 const START_MS = 120_000;
 const STAMP = "2026-01-01T00:00:00.000Z";
@@ -49,7 +49,9 @@ export class ScaleGuests {
     this.#daemon = daemon;
   }
 
-  /** Ends the daemon, gives it so many guests in all, and starts it again: how long that took, and until it had taken over all. */
+  /**
+   * Stops the daemon, gives it `count` guests in total, and restarts it. Returns the time until it was ready, and until it had adopted all.
+   */
   async become(count: number): Promise<{ readyMs: number; adoptedMs: number }> {
     const daemon = this.#daemon;
     const guests = Array.from({ length: count - this.#count }, (_, more): PlayedGuest => {
@@ -80,7 +82,7 @@ export class ScaleGuests {
     return { readyMs, adoptedMs: performance.now() - startedAt };
   }
 
-  /** From now on they send so many messages a second to their rooms, all together. */
+  /** From now on they send `perSecond` messages per second in total to their rooms. */
   chat(perSecond: number): void {
     for (const program of this.#programs) program.stdin?.write(`${perSecond / this.#programs.length}\n`);
   }
@@ -130,7 +132,7 @@ export class ScaleGuests {
   }
 }
 
-/** How many guests the daemon says that it has taken over, all its starts together. */
+/** Number of guests that the daemon's log reports as adopted, over all its starts. */
 function taken(daemon: TestDaemon): number {
   return daemon.log.split("sandbox taken over").length - 1;
 }

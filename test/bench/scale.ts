@@ -1,8 +1,8 @@
 /**
- * Owns the benchmark of one daemon with up to 900 sandboxes. Their guests are played (played-guests.ts), the daemon is the real one:
- * links, handshakes, executions, metering, metrics and audit are all its own. Of each size: what the daemon needs while they are
- * idle, how its callers fare at 2,000 calls a second, and how long a daemon that was killed needs until its successor has them all.
- * Guests and callers take the same cores as the daemon, so that what is told of calls is more than a daemon on a host of its own shows.
+ * Benchmark of one daemon with up to 900 sandboxes. Their guests are simulated (played-guests.ts), the daemon is real: links, handshakes,
+ * executions, metering, metrics and audit are all its own. Of each size: the daemon's resource use while they are idle, the latency of its
+ * callers at 2,000 calls per second, and the time from a kill of the daemon until its successor has adopted all. Guests and callers share
+ * the cores with the daemon, so the latencies are higher than on a dedicated host.
  */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -19,10 +19,10 @@ const PER_SECOND = 2000;
 const LOAD_SECONDS = 17;
 /** Whatever follows a start is over by then: notes of adoptions are forgotten, and drives measured. */
 const SETTLE_MS = 15_000;
-/** What comes once a minute comes once in it. */
+/** Work that is due once a minute happens once in it. */
 const IDLE_MS = 60_000;
 const MIB = 1024 ** 2;
-/** One guest in so many sends a message a second to its room, and one in so many writes output that is followed. */
+/** One guest in `BUSY_SHARE` sends a message per second to its room, and one in `BUSY_SHARE` writes output that is followed. */
 const BUSY_SHARE = 10;
 const LIMIT_MS = 50;
 
@@ -40,7 +40,7 @@ export async function benchScale({ report, count = 900, start }: Bench): Promise
       ROOMD_ACCELERATION: "tcg",
       ROOMD_VSOCK_TRANSPORT: "vhost-user",
       ROOMD_POOL_SIZE: "0",
-      // Every call is recorded by itself, which is the most that there can be.
+      // Each call has a separate record, which is the maximum.
       ROOMD_AUDIT_RECORDS_PER_DAY: "100000000",
     },
   });
@@ -93,7 +93,7 @@ async function measureLoad(report: Report, daemon: TestDaemon, guests: ScaleGues
   if (busy > 0) report.add(`load_followed_${size}`, "MB/s", [followed_bytes / 1e6 / seconds]);
 }
 
-/** In a process of its own. */
+/** Runs the load in a separate process. */
 async function loaded(daemon: TestDaemon, size: number, followed: number): Promise<SteadyAnswers> {
   const load: SteadyLoad = {
     ...{ url: daemon.url, key: daemon.apiKey, per_second: PER_SECOND, seconds: LOAD_SECONDS },

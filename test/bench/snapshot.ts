@@ -1,8 +1,9 @@
 /**
- * Owns the benchmark of snapshots: of a sandbox whose program holds so much memory, a snapshot of it, a fork, hibernating and resuming it,
- * and turning it back, each once a round; then eight forks at once. What ends with a running sandbox is measured to its first command done.
- * Yardsticks, in the same rounds: a new sandbox of the same template and memory to its first command done; and a file of the bytes that a
- * snapshot takes, written and flushed to the same disk. A size that the host has no memory for is left out, and so said.
+ * Benchmark of snapshots, for several sizes of memory that a sandbox's program holds: a snapshot, a fork, hibernation, resume, and
+ * rollback, each once per round; then eight concurrent forks. Operations that end with a running sandbox are measured to the end of its
+ * first command. Yardsticks, in the same rounds: a new sandbox of the same template and memory to the end of its first command; and a file
+ * with the bytes of a snapshot, written and flushed to the same disk. A size that does not fit into the host's memory is skipped with a
+ * message.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -18,9 +19,9 @@ const SIZES = [
   { used_mib: 2048, part: 1 / 3 },
 ];
 const USUAL_COUNT = 6;
-/** What a sandbox has beside that. */
+/** Additional memory of a sandbox. */
 const SPARE_MIB = 256;
-/** Forks at once, of the smallest size alone: others would take more than most hosts have. */
+/** Concurrent forks, of the smallest size only: larger ones would exceed the memory of most hosts. */
 const AT_ONCE = 8;
 /** Emulated guests on a busy host take a while for gigabytes. */
 const HOLD_DEADLINE_MS = 300_000;
@@ -30,7 +31,7 @@ const WORKER = "worker";
 const MIB = 1024 ** 2;
 const SANDBOXES = `/v1/rooms/${ROOM}/sandboxes`;
 
-/** What one round came to. */
+/** Result of one round. */
 interface Round {
   create: number;
   paused: number;
@@ -50,7 +51,7 @@ export async function benchSnapshot({ report, count = USUAL_COUNT, mostMemoryMib
     if (used_mib > (mostMemoryMib ?? Number.POSITIVE_INFINITY)) continue;
     const memory_mib = used_mib + SPARE_MIB;
     const bench = new SizeBench(daemon, used_mib, memory_mib);
-    // The source, and one sandbox beside it.
+    // The source, and one other sandbox.
     if (!bench.fits(2)) continue;
     await bench.begin();
     // Once uncounted: the template is read whole then.
@@ -76,7 +77,7 @@ class SizeBench {
     this.#memory_mib = memory_mib;
   }
 
-  /** Whether the host has memory for so many sandboxes; says so where it has not. */
+  /** Whether the host has memory for this number of sandboxes; logs a message if not. */
   fits(sandboxes: number): boolean {
     const available = Number(/^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1]) / 1024;
     const needed = sandboxes * this.#memory_mib;
@@ -87,7 +88,7 @@ class SizeBench {
     return false;
   }
 
-  /** The source, whose program holds its memory. */
+  /** Creates the source, with a program that holds its memory. */
   async begin(): Promise<void> {
     await this.#daemon.sandbox(ROOM, SOURCE, GUEST_CID_MIN, { memory_mib: this.#memory_mib });
     // No page is like another, nor of zeros.
@@ -126,7 +127,7 @@ class SizeBench {
     return { create, paused: paused_ms, snapshot, size, plainWrite, fork, hibernate, resume, rollback };
   }
 
-  /** So many forks in one call: until the last one's first command is done. */
+  /** `count` forks in one call: until the last one has finished its first command. */
   async forks(count: number): Promise<number> {
     const daemon = this.#daemon;
     const names = Array.from({ length: count }, (_, index) => `fork-${index}`);

@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of SSH: a command, and how fast scp moves a file either way.
- * Yardsticks: the same with a local sshd, run for this alone on a port of its own, and `true` by the API.
+ * Benchmark of SSH: a command, and the throughput of scp in both directions. Yardsticks: the same with a local sshd, started for this
+ * benchmark on a separate port, and `true` over the API.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";

@@ -1,4 +1,4 @@
-/** Owns what many samples of one thing come to. */
+/** Summary statistics of samples. */
 
 export interface Summary {
   count: number;

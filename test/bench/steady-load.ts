@@ -1,7 +1,7 @@
 /**
- * Owns a client that calls a daemon so many times a second, whether or not earlier calls are answered: a call's time counts from when it was
- * due, so that a daemon that holds up its callers is not asked less for that. Argument: SteadyLoad as JSON. It prints a
- * SteadyAnswers as JSON when it is done.
+ * Open-loop load generator: calls a daemon at a fixed rate, without waiting for earlier responses. A call's time counts from when it was
+ * due, so that a daemon that delays its callers does not get less load for that. Argument: SteadyLoad as JSON. Prints a SteadyAnswers as
+ * JSON when it is done.
  */
 import { connect, type Socket } from "node:net";
 import { agentOf, roomOf } from "./scale-guests.ts";
@@ -13,7 +13,7 @@ export interface SteadyLoad {
   seconds: number;
   /** How many guests there are, to which commands are sent; without one rooms are read instead. */
   guests: number;
-  /** How many of them have their output followed meanwhile. */
+  /** Number of guests with followed output during the load. */
   followed: number;
 }
 
@@ -26,7 +26,7 @@ export interface SteadyAnswers {
   followed_bytes: number;
 }
 
-/** Of so many calls so many are of each kind: agents look around more often than they do something. */
+/** Mix of call kinds: agents read more often than they write. */
 const MIX: readonly SteadyKind[] = [
   ...Array<SteadyKind>(12).fill("get"),
   ...Array<SteadyKind>(5).fill("message"),
@@ -54,7 +54,7 @@ const startedAt = performance.now() + 1000;
 
 for (let lane = 0; lane < CONNECTIONS; lane++) openLane();
 
-/** A connection for one call at a time. One that nobody used for a while the daemon closes: there is another then. */
+/** A connection for one call at a time. The daemon closes an idle connection: it is replaced then. */
 function openLane(): void {
   const socket = connect({ host: hostname, port: Number(port) });
   let come = Buffer.alloc(0);
@@ -122,7 +122,7 @@ function note(socket: Socket, succeeded: boolean): void {
 
 let turn = 0;
 
-/** One guest's room after another's, in steps that soon come to all. */
+/** Request for the next guest's room, in steps that soon visit all. */
 function bytesOf(kind: SteadyKind): string {
   const index = load.guests === 0 ? 0 : (turn++ * 7) % load.guests;
   const room = `/v1/rooms/${roomOf(index)}`;

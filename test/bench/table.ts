@@ -1,4 +1,4 @@
-/** Owns how measures look to people: one row each, figures aligned. */
+/** Text table of measures: one row each, figures aligned. */
 import type { Measure } from "./report.ts";
 
 const HEAD = ["measure", "unit", "count", "p50", "p95", "p99", "min", "max", "p50 / yardstick"];

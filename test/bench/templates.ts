@@ -1,7 +1,7 @@
 /**
- * Owns the benchmark of templates: one of each family, created on demand in turns with `default`, from the call to the first command
- * done. Loading saved memory costs what there is of it; all else is held to 1.3 times what `default` takes. Told beside it: the disk, the
- * saved memory, and what a sandbox at rest has in memory.
+ * Benchmark of templates: one of each family, created on demand in alternation with `default`, from the call to the end of the first
+ * command. The time to load saved memory is proportional to its size; the limit of the rest is 1.3 times that of `default`. Also reported:
+ * the disk, the saved memory, and the resident memory of an idle sandbox.
  */
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const MIB = 1024 ** 2;
 
 interface Life {
   whole: number;
-  /** Without loading what was saved. */
+  /** Without the time to load saved memory. */
   beyondLoad: number;
   load: number;
 }
@@ -78,7 +78,7 @@ async function live(daemon: TestDaemon, template_id: string, atRest?: (record: S
   return { whole, beyondLoad: whole - load, load };
 }
 
-/** What is on disk of it, holes left out. */
+/** Allocated size on disk, without holes. */
 function sizesOf(daemon: TestDaemon, name: string): { disk: number; memory: number } {
   const directory = realpathSync(join(daemon.dataDir, "templates", name, "current"));
   const taken = (file: string) => (statSync(join(directory, file)).blocks * 512) / MIB;
@@ -86,7 +86,7 @@ function sizesOf(daemon: TestDaemon, name: string): { disk: number; memory: numb
   return { disk: readdirSync(directory).reduce((sum, file) => sum + taken(file), 0) - memory, memory };
 }
 
-/** Of its virtual machine's process: memory of its own, and its part of what is shared. */
+/** PSS of its virtual machine's process: private memory, and its proportional part of shared memory. */
 function residentMib(sandboxId: string): number {
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {
@@ -94,7 +94,7 @@ function residentMib(sandboxId: string): number {
       const kib = /^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1];
       return Number(kib) / 1024;
     } catch {
-      // It has ended meanwhile.
+      // It has exited in the meantime.
     }
   }
   throw new Error(`no process of ${sandboxId}`);

@@ -1,6 +1,6 @@
 /**
- * Owns the benchmark of traces: a message sent to a service that tells nobody, without a trace and with one, against one that tells a
- * collector; and what a call costs for traces where there are none, by itself.
+ * Benchmark of traces: a message sent to a service without a collector, without a trace and with one, against a service that exports to a
+ * collector; and the trace overhead of a call without traces, in isolation.
  */
 import { randomBytes } from "node:crypto";
 import { CallTrace, NO_TRACES } from "../../daemon/core/traces.ts";
@@ -15,7 +15,7 @@ const USUAL_COUNT = 500;
 const ROUNDS = 6;
 const CONNECTIONS = 64;
 const READS = 10_000;
-/** Of what is too short to be timed by itself. */
+/** Batch size for operations that are too short to be timed alone. */
 const TOGETHER = 1000;
 
 export async function benchTraces({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
@@ -50,7 +50,7 @@ export async function benchTraces({ report, count = USUAL_COUNT, start }: Bench)
   }
 }
 
-/** What the road does for traces at a call that has none, where nobody is told. */
+/** Work of the pipeline for traces in a call without a trace, with no collector. */
 function benchNothing(report: Report): void {
   const headers = new Headers({ authorization: "Bearer key", "content-type": "application/json" });
   const samples: number[] = [];

@@ -1,7 +1,7 @@
 /**
- * Owns the benchmark of time to interactive, in the shape of the field's public one: by computesdk's provider, from the call that creates a
- * sandbox to the end of `node -v` in it; one after another, begun at intervals, and all at once. A failed one counts as one that took the
- * whole limit. Yardstick: the same by plain calls of the API, one after another.
+ * Benchmark of time to interactive, in the shape of the field's public one: with computesdk's provider, from the call that creates a
+ * sandbox to the end of `node -v` in it; sequential, started at intervals, and all concurrently. A failed run counts with the whole limit.
+ * Yardstick: the same with plain API calls, sequentially.
  */
 import { roomd } from "../../sdk/typescript/src/computesdk.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";

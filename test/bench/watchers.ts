@@ -1,7 +1,7 @@
 /**
- * Owns the benchmark of what others feel of a room that many watch: 1,000 messages a second in it, with nobody who watches and with
- * 20 who follow its events, measured in turns with a quiet host. Watching is held to twice the p99 without it; what the messages cost by
- * themselves is told beside it.
+ * Benchmark of the effect of a much watched room on others: 1,000 messages per second in it, without watchers and with 20 that follow its
+ * events, in alternation with an idle host. The limit with watchers is twice the p99 without them; the cost of the messages alone is
+ * reported too.
  */
 import { asking, noSamples, otherOrganization, PROBES, probe } from "./other-organization.ts";
 import type { Bench } from "./report.ts";

@@ -21,7 +21,7 @@ export const SHORT_SECONDS = 3;
 /** Directory of a run's measurements and of the files that its tests share. */
 export const TEST_DIR = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
 
-/** The parts that `packaging/check` runs beside each other; each writes its own file of durations. */
+/** The parts that `packaging/check` runs in parallel; each writes its own file of durations. */
 const PARTS = ["api", "host", "unit", "vm"] as const;
 
 /** Path of the durations that a part of the check has measured. */

@@ -1,7 +1,7 @@
 /**
- * The order of test files within a group of rings: the longest first, so that no worker is left alone with one at the end. Of files without a
- * committed duration the largest comes first. Rings whose files share a process come last, one after another: a worker keeps its process
- * only as long as the next file in the queue is of the same ring.
+ * Order of test files within a group of rings: longest first, so that no worker is left with a long one at the end. Files without a
+ * committed duration are ordered by size, largest first. Rings with a shared process are last, one after another: a worker keeps its
+ * process only while the next file in the queue is of the same ring.
  */
 import { statSync } from "node:fs";
 import { relative } from "node:path";
@@ -16,7 +16,7 @@ export class LongestFirst extends BaseSequencer {
     const bytesOf = ({ moduleId }: TestSpecification) => statSync(moduleId).size;
     const turnOf = ({ project }: TestSpecification) => project.config.sequence.groupOrder;
     const shared = [...new Set(files.map(({ project }) => project))].filter(({ config }) => config.isolate === false);
-    /** Below 0 for a ring whose files have a process each. */
+    /** Below 0 for a ring with a separate process per file. */
     const sharedOf = ({ project }: TestSpecification) => shared.indexOf(project);
     return files.toSorted(
       (a, b) =>

@@ -1,7 +1,7 @@
 /**
  * The check of a change, in under five minutes: `npm run check:quick [BASE]` runs types, style, unused code, the house ring, and the tests
- * that the change since BASE touches (default: where HEAD left origin/main; uncommitted and new files included). It prints which tests it
- * chose and why, and which it left out.
+ * that the change since BASE touches (default: the merge base with origin/main; uncommitted and new files included). Prints the chosen
+ * tests with reasons, and the omitted ones.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The files that a check leaves out, by a seed that is printed: of those that take longest it runs a third, and on a host so slow that a ring
- * would not be done in its time, fewer files still. `sample.ts RING [SECONDS]` prints vitest's arguments that leave the others out.
+ * The files that a check leaves out, chosen by a printed seed: it runs a third of the longest files, and on a host so slow that a ring
+ * would not finish in its time, even fewer files. `sample.ts RING [SECONDS]` prints vitest's arguments that exclude the others.
  */
 import { globSync } from "node:fs";
 import { Chance } from "../harness/random.ts";
@@ -53,7 +53,9 @@ export function leftOut(chance: Chance, files: readonly string[]): string[] {
   return left;
 }
 
-/** The files of a ring beyond those that are done in so many seconds, `slowness` being by how much longer each takes than is committed. */
+/**
+ * The files of a ring that do not fit into `seconds`, with `slowness` the factor by which each takes longer than its committed duration.
+ */
 export function beyond(
   chance: Chance,
   files: readonly string[],
@@ -73,7 +75,7 @@ export function beyond(
   return left;
 }
 
-/** By how much longer these files took than the run whose durations are committed; 1 without any. */
+/** Factor by which these files took longer than in the run with the committed durations; 1 without any. */
 export function slownessOf(files: readonly MeasuredFile[], committed: Readonly<Record<string, number>>): number {
   const known = files.filter(({ file }) => file in committed);
   if (known.length === 0) return 1;

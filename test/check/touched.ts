@@ -101,7 +101,10 @@ function importing(path: string, importers: ReadonlyMap<string, readonly string[
   return distances;
 }
 
-/** Splits tests into those that fit into `seconds` of two workers, in their order, and the others. Guests only if they changed themselves. */
+/**
+ * Splits tests into those within `seconds` of two workers, in their order, and the others. Tests with guests are chosen only if they
+ * themselves changed.
+ */
 export function withinTime(
   tests: readonly TouchedTest[],
   secondsOf: (file: string) => number,

@@ -1,4 +1,4 @@
-/** Reads of a long audit chain: its records, summary, verification and timeline, and the agents beside. */
+/** Reads of a long audit chain: its records, summary, verification and timeline, and concurrently the list of agents. */
 import { type Attack, call, each, keepCalling } from "../../harness/hostile/attack.ts";
 
 const RECORDS = 20_000;

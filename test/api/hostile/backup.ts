@@ -1,4 +1,4 @@
-/** Backups of the database beside writes. */
+/** Backups of the database concurrent with writes. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

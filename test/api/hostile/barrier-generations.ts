@@ -1,4 +1,4 @@
-/** Refused arrivals beside as many generations of barriers as a room may have. */
+/** Refused arrivals in a room with the maximum number of barrier generations. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Attack, call, keepCalling } from "../../harness/hostile/attack.ts";

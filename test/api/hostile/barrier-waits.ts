@@ -7,7 +7,7 @@ const NAMES = 900;
 
 const names = Array.from({ length: NAMES }, (_, n) => `agent-${n}`);
 
-/** Whether all agents wait but the one that never arrives. */
+/** Whether all agents wait except the agent that never arrives. */
 async function areKept({ url, key }: Target): Promise<boolean> {
   const response = await fetch(`${url}/v1/rooms/r/waits`, { headers: bearer(key) });
   return ((await response.json()) as { waits: unknown[] }).waits.length === NAMES - 1;

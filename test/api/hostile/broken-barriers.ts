@@ -1,4 +1,4 @@
-/** The end of a sandbox whose agent is named by as many barriers as a room may have. */
+/** Destruction of a sandbox while the maximum number of barriers of a room name its agent. */
 import { NO_GUESTS } from "../../harness/daemon.ts";
 import { type Attack, call, each } from "../../harness/hostile/attack.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "../described-template.ts";

@@ -1,4 +1,4 @@
-/** Commands of the operator that write the daemon's database, each of whose flushes takes 1.5 s. */
+/** Operator commands that write to the daemon's database, with flushes of 1.5 s each. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { BINARY } from "../../harness/daemon.ts";

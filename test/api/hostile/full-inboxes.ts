@@ -1,4 +1,4 @@
-/** Messages to agents whose inboxes are full, all of which are refused. */
+/** Messages to agents with full inboxes, all of them refused. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { MAX_INBOX } from "../../../shared/api/fabric.ts";

@@ -1,4 +1,4 @@
-/** WebSockets whose messages are empty. */
+/** WebSockets that send empty messages. */
 import type { Attack } from "../../harness/hostile/attack.ts";
 
 const SOCKETS = 8;

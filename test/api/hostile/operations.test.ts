@@ -1,6 +1,7 @@
 /**
- * Every operation with the largest value of each of its fields, in a room with as much of everything as calls make of it in seconds, and with
- * waits that what it does may wake: no turn of the event loop takes 20 ms of processor time. An operation without a bound fails by itself.
+ * Each operation with the largest value of each of its fields, in a room with as much of everything as calls can make in seconds, and with
+ * waits that it may wake: no turn of the event loop takes 20 ms of processor time. An operation without a bound fails this test
+ * automatically.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,9 +40,9 @@ const KNOWN: Record<string, string> = {
 };
 const NAMES = Array.from({ length: BARRIER_NAMES }, (_, n) => `agent-${n}`);
 
-/** What each ends or takes away comes last. */
+/** Last, because they destroy or replace data that the others use. */
 const LAST = ["room_restore", "room_destroy"];
-/** These end the organization that asks. */
+/** These delete the calling organization. */
 const LEFT_OUT = ["org_delete"];
 
 async function fill(daemon: TestDaemon): Promise<void> {

@@ -11,7 +11,7 @@ const REQUESTS = [
   "OPTIONS /v1/rooms HTTP/1.1\r\nHost: HOST\r\n\r\n",
 ];
 
-/** The service closes a connection with requests beyond the one it answers. */
+/** The service closes a connection that has pipelined requests behind the current one. */
 function flood(url: string, request: string, count: Count): void {
   const { hostname, port } = new URL(url);
   const batch = request.replace("HOST", hostname).repeat(BATCH);

@@ -1,4 +1,4 @@
-/** Reads whose answers name thousands of agents. */
+/** Reads with thousands of agents in the response. */
 import { type Attack, call, keepCalling } from "../../harness/hostile/attack.ts";
 import everyone from "./everyone.ts";
 

@@ -1,10 +1,13 @@
-/** Terminals whose clients resize them as fast as they can: as many in each burst as a client may say in a turn of the event loop. */
+/**
+ * Terminals with clients that resize them at full speed: each burst has the maximum number of messages that a client may send in one turn
+ * of the event loop.
+ */
 import { agentOf, roomOf, ScaleGuests } from "../../bench/scale-guests.ts";
 import type { Attack } from "../../harness/hostile/attack.ts";
 
 const SOCKETS = 8;
 const BURST = 1_900;
-/** Of what is not sent yet, beyond which the next burst waits. */
+/** Unsent bytes above which the next burst waits. */
 const MOST_UNSENT_BYTES = 64 * 1024;
 
 let guests: ScaleGuests | null = null;

@@ -1,4 +1,4 @@
-/** Files of rooms whose rows are costly to parse. */
+/** Room backup files with rows that are costly to parse. */
 import { type Attack, answeredBy, keepCalling } from "../../harness/hostile/attack.ts";
 import { withFile } from "../../harness/room-file.ts";
 import { bearer } from "../calls.ts";

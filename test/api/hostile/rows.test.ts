@@ -1,8 +1,9 @@
 /**
- * Attacks on the event loop, one at a time, and what another organization feels of each: its p99 is at most twice that of a quiet service, held
- * against a bare server beside it, and no turn takes 20 ms of processor time. The p99 of a busy host is noise: the best of three attempts counts.
+ * Attacks on the event loop, one at a time, and the latency that another organization sees: its p99 is at most twice that of an idle
+ * service, compared with a bare server measured in parallel, and no turn takes 20 ms of processor time. The p99 of a busy host is noisy:
+ * the best of three attempts counts.
  *
- * Two attacks are missing, since they need a service of several hosts: messages in 2,000 rooms, and a directory with 2 million rows.
+ * Two attacks are missing because they need a service of several hosts: messages in 2,000 rooms, and a directory with 2 million rows.
  */
 import { resolve } from "node:path";
 import { expect, test } from "vitest";

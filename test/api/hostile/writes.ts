@@ -1,4 +1,4 @@
-/** Many writes of some milliseconds at once. */
+/** Many concurrent writes of some milliseconds each. */
 import { type Attack, call, keepCalling } from "../../harness/hostile/attack.ts";
 
 const WRITES = 512;
