@@ -1,6 +1,6 @@
 /**
- * Work on a daemon without guests, and what it has acknowledged or shown at which time: rooms, messages, files, appended lines, and records of
- * the audit. Later all of it is looked for in a data_dir, as a daemon would find it after a loss of power.
+ * A workload on a daemon without guests, and the time of each acknowledged or returned fact: rooms, messages, files, appended lines, and
+ * audit records. Later the checker looks for all of it in a data_dir, as a daemon would find it after a power loss.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ const LARGE = 40_000;
 export class Acknowledged {
   readonly #daemon: TestDaemon;
   readonly #facts: { at: number; fact: Fact }[] = [];
-  /** Contents that were asked for, by room and path, in order. */
+  /** Requested contents by room and path, in order. */
   readonly #asked = new Map<string, string[]>();
   #isOver = false;
   unanswered = 0;
@@ -48,7 +48,7 @@ export class Acknowledged {
     return this.#facts.at(-1)?.at ?? 0;
   }
 
-  /** Works until `stop`, or until the daemon no longer answers. Clients work concurrently, each in a room of its own. */
+  /** Works until `isOver`, or until the daemon no longer answers. Clients work concurrently, each in its own room. */
   async work(clients: number, chance: Chance, isOver: () => boolean): Promise<void> {
     this.#isOver = false;
     await Promise.all(
@@ -200,7 +200,7 @@ export class Acknowledged {
     for (const [key, asked] of this.#asked) {
       const content = read(key);
       const acknowledged = last.get(key);
-      // Of those that were not acknowledged any may be there, whole.
+      // Any of the unacknowledged writes may be there, whole.
       const from = acknowledged === undefined ? 0 : asked.indexOf(acknowledged);
       const isAsked = content === null ? acknowledged === undefined : asked.slice(from).includes(content);
       if (!isAsked) broken.push(`file ${key} is ${content === null ? "gone" : `${content.length} bytes of no write`}`);

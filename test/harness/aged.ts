@@ -1,4 +1,4 @@
-/** Owns what tests do to a daemon's database beside it: let time go by, and look at what no call shows. */
+/** Direct access of tests to a daemon's database: aging of rows, and queries for data that no call returns. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import type { TestDaemon } from "./daemon.ts";
@@ -13,7 +13,7 @@ function within<T>(daemon: TestDaemon, work: (database: Database) => T): T {
   }
 }
 
-/** As if so much more time had gone by since, or were over: moments of a column are moved back. */
+/** Ages rows by `seconds`: moves the timestamps of a column back. */
 export function age(daemon: TestDaemon, table: string, column: string, seconds: number): void {
   within(daemon, (database) => {
     const moved = `strftime('%Y-%m-%dT%H:%M:%fZ', ${column}, '-${seconds} seconds')`;

@@ -24,7 +24,7 @@ export interface Read {
   ended: number;
 }
 
-/** What is wrong with the appends and reads; `last`: the values of each list after all else. */
+/** Violations by the appends and reads; `last`: the final values of each list. */
 export function wrongLists(
   appends: readonly Append[],
   reads: readonly Read[],
@@ -104,7 +104,7 @@ export interface Use {
   isTaken: boolean;
 }
 
-/** A key whose revocation was acknowledged at `at`. */
+/** A key, and the time `at` of its acknowledged revocation. */
 export interface Revocation {
   key: string;
   at: number;
@@ -121,8 +121,9 @@ export interface Cut {
 const REVOKED_WITHIN_MS = 1_000;
 
 /**
- * Calls that were answered though their key was revoked: a second after it, outside of cuts, or after the same host had refused the key for it; before,
- * a host may refuse a key that it does not know yet. `healMs`: how long a host may need after a cut until it follows again. `checked`: revoked keys' calls that had to be refused.
+ * Calls that were answered although their key was revoked: later than 1 s after the revocation, outside of cuts, or after the same host had
+ * refused the key because of it. Before that, a host may refuse a key that it does not have yet. `healMs`: time that a host may need after
+ * a cut until it follows the directory again. `checked`: number of calls with revoked keys that had to be refused.
  */
 export function wrongUses(
   uses: readonly Use[],

@@ -1,4 +1,4 @@
-/** Owns an MCP client that a person signs in: the official one with its own OAuth, and a visitor for its browser. */
+/** An MCP client that a person authorizes: the official client with its own OAuth, and a visitor as its browser. */
 import {
   Client,
   type OAuthClientInformationMixed,
@@ -10,7 +10,7 @@ import {
 import type { Json, TestDaemon } from "./daemon.ts";
 import type { Visitor } from "./visitor.ts";
 
-/** What the person chooses on the consent page. */
+/** The person's choice on the consent page. */
 export interface Choice {
   do?: "allow" | "deny";
   gives?: string;
@@ -32,7 +32,7 @@ export class Application implements OAuthClientProvider {
   readonly redirectUrl: string;
   readonly clientMetadataUrl?: string;
   readonly clientMetadata;
-  /** Where the browser was sent last. */
+  /** The URL that the browser was last redirected to. */
   asked: URL | null = null;
   information: OAuthClientInformationMixed | undefined;
   saved: OAuthTokens | undefined;
@@ -76,7 +76,7 @@ export class Application implements OAuthClientProvider {
     return new URL(`${this.#daemon.url}/mcp`);
   }
 
-  /** The person opens the page that the browser was sent to, and chooses. Where the answer leads. */
+  /** The person opens the page that the browser was redirected to, and chooses. Returns the target of the redirect that follows. */
   async consent(choice: Choice = {}): Promise<URL> {
     const path = `/authorize${this.asked?.search ?? ""}`;
     const page = await this.#person.see(path);
@@ -90,7 +90,7 @@ export class Application implements OAuthClientProvider {
     return new URL(done.to);
   }
 
-  /** Connects; the person lets it in where it has to ask. */
+  /** Connects; the person gives consent if the client has to request it. */
   async connect(choice: Choice = {}): Promise<Client> {
     const make = () =>
       new Client(
@@ -112,7 +112,7 @@ export class Application implements OAuthClientProvider {
     return client;
   }
 
-  /** As an application asks by hand. */
+  /** A form request as an application makes it by hand. */
   async post(path: string, form: Record<string, string>): Promise<{ status: number; body: Json; headers: Headers }> {
     const response = await fetch(this.#daemon.url + path, { method: "POST", body: new URLSearchParams(form) });
     const text = await response.text();

@@ -8,7 +8,7 @@ export const SMALL_BYTES = 10;
 
 const bounds = { mostBytes: MOST_BYTES, smallBytes: SMALL_BYTES };
 
-/** Where it runs. */
+/** Reports whether it runs on the thread or on the event loop. */
 export const placeOfTask: Task<{ bytes: number }, "thread" | "loop"> = {
   name: "test.place",
   bytesOf: ({ bytes }) => bytes,
@@ -16,7 +16,7 @@ export const placeOfTask: Task<{ bytes: number }, "thread" | "loop"> = {
   run: () => (Bun.isMainThread ? "loop" : "thread"),
 };
 
-/** What happens to the thread, as often as `times` says; then the number. */
+/** Makes the thread fail in this way until `times` runs out; then returns 0. */
 export const misfortuneOfTask: Task<{ is: "endless" | "exit" | "fail" | "refuse"; times: Int32Array }, number> = {
   name: "test.misfortune",
   bytesOf: () => MOST_BYTES,

@@ -1,4 +1,4 @@
-/** Owns a daemon that tells what each of its requests asks of its database, and reading what it told. */
+/** A daemon that logs the SQL statements of each request, and a reader of that log. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { TestDaemon } from "./daemon.ts";
@@ -22,7 +22,7 @@ export function statementsOf(daemon: TestDaemon): Map<string, string[]> {
     .trimEnd()
     .split("\n")) {
     const { request_id, sql, rows } = JSON.parse(line) as RunStatement;
-    // Whether another process has written is asked for once in each turn of the event loop, whoever's it is.
+    // Each turn of the event loop checks once whether another process has written, independent of the request.
     if (sql !== "PRAGMA data_version") run.set(request_id, [...(run.get(request_id) ?? []), `${rows} × ${sql}`]);
   }
   return run;

@@ -1,4 +1,4 @@
-/** Owns what kinds of records the daemon can leave: those of the operations of the list, and those that are named where they are written. */
+/** The kinds of audit records that the daemon can write: those of the list of operations, and those named in the code that writes them. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { CONFIG_KEYS } from "../../daemon/core/config.ts";

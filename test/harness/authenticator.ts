@@ -1,4 +1,4 @@
-/** Owns a keeper of passkeys in software: it makes and uses them as browsers hand them on, or as a thief would. */
+/** A software passkey: it creates and uses credentials in the form that browsers pass on, or as an attacker would. */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import type { Json } from "./json.ts";
 
@@ -19,7 +19,7 @@ function cborBytes(bytes: Uint8Array): Buffer {
 }
 const cborText = (text: string) => Buffer.concat([Buffer.from([0x60 + text.length]), Buffer.from(text)]);
 
-/** What is done otherwise than it should be. */
+/** Deviations from a correct response. */
 export interface Otherwise {
   origin?: string;
   rpId?: string;
@@ -28,7 +28,7 @@ export interface Otherwise {
   isVerified?: boolean;
   userHandle?: string;
   counter?: number;
-  /** Attestation that nobody asked for. */
+  /** An unrequested attestation. */
   x5c?: boolean;
 }
 

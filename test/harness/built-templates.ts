@@ -1,11 +1,14 @@
-/** Owns templates that tests build beside the shared one: of a recipe in a daemon's own directory, or one that comes with roomd, kept. */
+/**
+ * Templates that tests build in addition to the shared one: from a recipe in a daemon's own directory, or a cached one that ships with
+ * roomd.
+ */
 import { mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BINARY, SHARED_TEMPLATES, type TestDaemon } from "./daemon.ts";
 
 const SHARED_DATA = dirname(SHARED_TEMPLATES);
 const SHARED_CACHE = join(SHARED_DATA, "template-cache");
-/** Those that come with roomd, beside the data that only has `default`. */
+/** Templates that ship with roomd, apart from the data that only has `default`. */
 const KEPT_DATA = join(dirname(SHARED_DATA), "more");
 
 export interface Built {
@@ -14,7 +17,7 @@ export interface Built {
   stderr: string;
 }
 
-/** Gives a daemon templates of its own, among them the shared `default`; what was fetched for that is not fetched again. */
+/** Gives a daemon its own template directory with the shared `default`; downloads made for `default` are reused. */
 export function ownTemplates({ dataDir }: TestDaemon): string {
   const own = join(dataDir, "templates");
   rmSync(own);
@@ -24,14 +27,14 @@ export function ownTemplates({ dataDir }: TestDaemon): string {
   return own;
 }
 
-/** Builds a recipe for a daemon that has templates of its own. */
+/** Builds a recipe for a daemon that has its own template directory. */
 export async function buildRecipe(daemon: TestDaemon, name: string, recipe: string): Promise<Built> {
   const file = join(daemon.home, `${name}.toml`);
   writeFileSync(file, recipe);
   return await daemon.cli(["template", "build", name, "--recipe", file, "--json"]);
 }
 
-/** Makes one that comes with roomd, unless a run before has, and gives it to a daemon that has templates of its own. */
+/** Builds a template that ships with roomd, unless an earlier run has, and adds it to a daemon that has its own template directory. */
 export async function shippedTemplate(daemon: TestDaemon, name: string): Promise<void> {
   mkdirSync(KEPT_DATA, { recursive: true, mode: 0o711 });
   const env = { ...daemon.env, ROOMD_DATA_DIR: KEPT_DATA, ROOMD_RUNTIME_DIR: join(daemon.home, "build") };
@@ -50,7 +53,7 @@ export async function shippedTemplate(daemon: TestDaemon, name: string): Promise
   symlinkSync(join(KEPT_DATA, "templates", name), join(daemon.dataDir, "templates", name));
 }
 
-/** What a template is made of and by, as packaging/check has it for `default`. */
+/** Sources and builders of a template; packaging/check has the same list for `default`. */
 const MADE_OF = ["packaging/guest-image", "packaging/debian-mirror", "daemon/domain/templates", "daemon/host/machine"];
 
 async function keyOf(): Promise<string> {

@@ -1,10 +1,10 @@
-/** Owns what of this host's files was changed since a moment. */
+/** The files of this host that changed since a point in time. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export interface Since extends Disposable {
-  /** On the file systems of root and of what is left out, and not below that. */
+  /** Searches the file systems of /, /tmp and /var/tmp without other mounts, except the paths in `leftOut`. */
   changed(leftOut: readonly string[]): string[];
 }
 

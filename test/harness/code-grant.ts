@@ -1,4 +1,4 @@
-/** Owns one grant by a code, step by step as applications ask for it by hand: the request, a person's answer, and the tokens. */
+/** One authorization code grant, step by step as applications request it by hand: the request, the person's answer, and the tokens. */
 import { createHash, randomBytes } from "node:crypto";
 import type { Json, TestDaemon } from "./daemon.ts";
 import type { PageSeen, Visitor } from "./visitor.ts";
@@ -9,7 +9,7 @@ export interface TokenAnswer {
   body: Json;
 }
 
-/** What an application asks for. */
+/** The parameters that an application requests. */
 interface Asked {
   client_id: string;
   redirect_uri: string;
@@ -30,7 +30,7 @@ export class CodeGrant {
     this.#asked = asked;
   }
 
-  /** What the browser comes to /authorize with. */
+  /** The query of the browser's request to /authorize. */
   get query(): URLSearchParams {
     const asked = Object.entries(this.#asked).filter((entry): entry is [string, string] => entry[1] !== undefined);
     return new URLSearchParams([
@@ -42,19 +42,19 @@ export class CodeGrant {
     ]);
   }
 
-  /** The page that asks the person. */
+  /** The consent page. */
   look(person: Visitor): Promise<PageSeen> {
     return person.see(`/authorize?${this.query}`);
   }
 
-  /** The person says yes. Where the browser is sent then. */
+  /** The person consents. Returns the URL of the redirect. */
   async allow(person: Visitor): Promise<URL> {
     const { status, to, text } = await person.send("/authorize", { request: this.query.toString(), ...ALLOW });
     if (to === null) throw new Error(`${status} ${text}`);
     return new URL(to);
   }
 
-  /** With the code, and the resource where it was named before. */
+  /** Exchanges the code; sends the resource if the request named it. */
   exchange(code: string): Promise<TokenAnswer> {
     const { client_id, redirect_uri, resource } = this.#asked;
     return token(this.#daemon, {

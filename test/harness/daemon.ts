@@ -1,6 +1,6 @@
 /**
- * Owns daemons for tests: the built binary, on directories and ports of their own, driven as clients drive it.
- * Each is its own process; it is ended by its pid, and what it left is listed by `leftovers`.
+ * Daemons for tests: the built binary with its own directories and ports, driven as clients drive it. Each is a separate process; it is
+ * ended by its pid, and `leftovers` lists its leftovers.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
@@ -24,10 +24,10 @@ const STARTING = ["creating", "starting"];
 export const NO_GUESTS = { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" };
 
 export const BINARY = resolve("dist/roomd");
-/** Where `packaging/check` leaves the template that all tests share. */
+/** Directory in which `packaging/check` leaves the template that all tests share. */
 export const SHARED_TEMPLATES = join(process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test", "data", "templates");
 
-/** Caps of the plan of the first organization that no test comes to. */
+/** Caps of the first organization's plan, which no test reaches. */
 const WIDE_CAPS = Object.fromEntries(
   CAPPED.flatMap((what) =>
     ["SOFT", "HARD"].map((kind) => [`ROOMD_PLANS_FREE_${what.toUpperCase()}_${kind}_CAP`, "1000000"]),
@@ -56,9 +56,9 @@ export interface TestDaemonOptions {
   guests?: boolean;
   /** Variables of the daemon's environment, over the usual ones. */
   env?: Record<string, string>;
-  /** What runs as the daemon, in place of the binary. */
+  /** The program that runs as the daemon, in place of the binary. */
   program?: readonly [string, ...string[]];
-  /** Changes what the daemon will find, before its first start. */
+  /** Prepares the daemon's environment and files before its first start. */
   prepare?(daemon: TestDaemon): void | Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export class TestDaemon {
   readonly runtimeDir: string;
   readonly env: Record<string, string>;
   url = "";
-  /** The line by which it said that it is ready. */
+  /** The line with which it reported readiness. */
   ready = "";
   apiKey = "";
   orgId = "";
@@ -97,20 +97,20 @@ export class TestDaemon {
       ROOMD_HTTP_LISTEN: "127.0.0.1:0",
       ROOMD_SSH_LISTEN: "127.0.0.1:0",
       ROOMD_WEB_ENABLED: "true",
-      // All come from one address here, also with keys that are none.
+      // All requests come from one address here, also those with invalid keys.
       ROOMD_LIMITS_FAILED_LOGINS: "0",
       // Most tests are of other things than plans and rates.
       ...WIDE_CAPS,
       ...WIDE_RATES,
-      // As many machines wait as a test says, whatever it has created.
+      // The pool has the size that a test sets, independent of the number of sandboxes created.
       ROOMD_POOL_MOST: "0",
-      // Finding out takes seconds, and the template was built by what it would find.
+      // Detection takes seconds, and the template was built with the acceleration that it would detect.
       ...(options.guests ? { ROOMD_ACCELERATION: process.env.ROOMD_ACCELERATION ?? sharedAcceleration() } : {}),
       ...options.env,
     };
   }
 
-  /** Where people find it: on loopback by name. */
+  /** URL for browsers: on loopback by name. */
   get webUrl(): string {
     return this.url.replace("//127.0.0.1", "//localhost");
   }
@@ -136,7 +136,7 @@ export class TestDaemon {
     }
   }
 
-  /** Starts one that becomes, by this command, a host of the service that another belongs to: it has the same keys. */
+  /** Starts a daemon that joins, with this command, the service of another as a host: it has the same keys. */
   static async join(first: TestDaemon, options: TestDaemonOptions, command: string[]): Promise<TestDaemon> {
     const daemon = new TestDaemon(options);
     try {
@@ -154,7 +154,7 @@ export class TestDaemon {
     }
   }
 
-  /** Where every daemon is to be one of several, this one is the first of them. */
+  /** If every daemon is to be a cluster member, makes this one the first host of its cluster. */
   async #joinSharedPostgres(): Promise<void> {
     const url = process.env.ROOMD_TEST_CLUSTER_URL;
     if (url === undefined || this.env.ROOMD_CLUSTER_URL !== undefined) return;
@@ -170,7 +170,7 @@ export class TestDaemon {
     return pid;
   }
 
-  /** What the daemon has logged so far. */
+  /** The daemon's log so far. */
   get log(): string {
     return this.#log.join("\n");
   }
@@ -218,7 +218,7 @@ export class TestDaemon {
     return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** What its process ended with; null while it runs, or when a signal ended it. */
+  /** Exit code of its process; null while it runs, or if a signal ended it. */
   get exitCode(): number | null {
     return this.#process?.exitCode ?? null;
   }
@@ -277,7 +277,7 @@ export class TestDaemon {
       memory_mib: 256,
       ...more,
     });
-    // An emulated guest beside others may take longer than the call waits.
+    // An emulated guest may take longer than the call waits if others run concurrently.
     for (let tries = 0; tries < 3 && STARTING.includes(made.state); tries++)
       made = await this.ok("GET", `/v1/rooms/${roomId}/sandboxes/${agentId}?wait_ms=50000`);
     return made;
@@ -299,7 +299,7 @@ export class TestDaemon {
     args: string[],
     input?: string,
     env: Record<string, string> = {},
-    /** Hears of what is on standard output by then. */
+    /** Called with the whole standard output so far. */
     printed: (stdout: string) => void = () => {},
   ): Promise<{ status: number; stdout: string; stderr: string }> {
     const child = spawn(BINARY, args, {
@@ -344,7 +344,7 @@ export class TestDaemon {
     return found;
   }
 
-  /** Secrets in the database's files, in logs, and in all that the daemon has said; empty when all is well. */
+  /** Secrets in the database's files, in logs, and in all of the daemon's output; empty if there is no leak. */
   leaks(): string[] {
     return [...secretsInFiles(filesWithoutSecrets(this.dataDir)), ...secretsIn("the daemon's log", this.log)];
   }
@@ -374,7 +374,7 @@ export class TestDaemon {
   }
 }
 
-/** To a request of this method, throws on headers that the OpenAPI document does not tell of. */
+/** Throws on headers that the OpenAPI document does not list for a request of this method. */
 export async function answerOf(response: Response, method?: string): Promise<Answer> {
   const faults = method === undefined ? [] : undocumented(method, response.url, response);
   if (faults.length > 0) throw new Error(`${method} ${response.url}: ${response.status}: ${faults.join(", ")}`);
@@ -407,6 +407,6 @@ function killQuietly(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended meanwhile.
+    // It has exited in the meantime.
   }
 }

@@ -1,8 +1,8 @@
-/** Owns what the OpenAPI document says of an answer's headers, for the tests: which it must not have, and which it lacks. */
+/** Checks an answer's headers against the OpenAPI document, for the tests: undocumented headers, and missing required ones. */
 import { inlineDocument } from "../../daemon/domain/service/openapi.ts";
 import type { Json } from "./json.ts";
 
-/** Those of HTTP itself, and the media type, which the document tells as the content. */
+/** Headers of HTTP itself, and the media type, which the document describes as the content. */
 const OF_HTTP = ["connection", "content-length", "content-type", "date", "transfer-encoding"];
 const OF_UPGRADE = ["sec-websocket-accept", "upgrade"];
 
@@ -31,7 +31,7 @@ const routes = Object.entries<Json>(paths)
   }))
   .sort((one, other) => one.names - other.names);
 
-/** What is wrong with the headers of an answer; empty where it is none of an operation's. */
+/** Faults of an answer's headers; empty if the answer is not an operation's. */
 export function undocumented(method: string, url: string, { status, headers }: Response): string[] {
   const { pathname } = new URL(url);
   const operation = routes.find(({ pattern }) => pattern.test(pathname))?.methods[asked(method)];

@@ -1,6 +1,6 @@
 /**
- * The documents for people, README.md and the pages of docs/, as tests read them: each with its fenced blocks. The word after a
- * block's language says how it is tested: `sh test` is run with guests, `sh operations` on what stands for a host.
+ * The user documentation, README.md and the pages of docs/, as tests read it: each page with its fenced blocks. The word after a block's
+ * language selects its test: `sh test` runs with guests, `sh operations` with a stand-in for a host.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -10,7 +10,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const FENCE = /^```(.*)\n([\s\S]*?)^```$/gm;
 
 export interface Block {
-  /** What stands after the fence, such as `sh test`. */
+  /** The text after the fence, such as `sh test`. */
   kind: string;
   text: string;
   /** The heading that it is under. */
@@ -38,7 +38,7 @@ export const PAGES: readonly Page[] = [
 /** The SDK's own first page, which goes with its package. */
 export const SDK_PAGE: Page = readPage("sdk/typescript/README.md");
 
-/** One page; throws where there is none. */
+/** One page; throws if it does not exist. */
 export function pageAt(path: string): Page {
   const page = PAGES.find((each) => each.path === path);
   if (!page) throw new Error(`there is no page ${path}`);
@@ -60,7 +60,7 @@ function readPage(path: string): Page {
   return { path, text, blocks };
 }
 
-/** What comes of typing blocks of a page into one shell, one after another, as quickstart leaves it. */
+/** The result of typing blocks of a page into one shell, one after another, in the environment that quickstart leaves. */
 export async function typed(daemon: TestDaemon, path: string, blocks: readonly Block[], key: string = daemon.apiKey) {
   const script = blocks.map(({ line, text }) => `echo "--- ${path} line ${line}"\n${text}`);
   // Not on its standard input, which commands would read.

@@ -1,4 +1,4 @@
-/** Owns clients of exposed ports, as tests are: calls with the port's token, sockets that do not read, WebSockets. */
+/** Test clients of exposed ports: calls with the port's token, sockets that do not read, WebSockets. */
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ export class ExposedPort {
     return new ExposedPort(daemon, sandbox, await daemon.ok("POST", `/v1/rooms/${sandbox}/ports`, body));
   }
 
-  /** Where it is now: a daemon that was started again listens elsewhere. */
+  /** Its current URL: a restarted daemon listens on another port. */
   get url(): string {
     return this.#daemon.url + new URL(this.record.path_url).pathname;
   }
@@ -40,7 +40,7 @@ export class ExposedPort {
     return await (await this.fetch(path, init)).json();
   }
 
-  /** A client that sends what it is given, and reads nothing until it is resumed. */
+  /** A client that sends `head`, and does not read until it is resumed. */
   raw(head: string): Socket {
     const { hostname, port, host, pathname } = new URL(this.url);
     const socket = connect({ host: hostname, port: Number(port) });
@@ -68,7 +68,7 @@ export class ExposedPort {
   }
 }
 
-/** One WebSocket, with what came on it. */
+/** One WebSocket, with the messages it received. */
 export class PortSocket {
   readonly socket: WebSocket;
   readonly #messages: (string | Buffer)[] = [];

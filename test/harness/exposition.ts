@@ -1,4 +1,4 @@
-/** Owns reading what /metrics says, strictly: text format 0.0.4, as far as this service uses it. */
+/** A strict parser of /metrics: text format 0.0.4, as far as this service uses it. */
 import { expect } from "vitest";
 
 export interface Sample {
@@ -15,7 +15,7 @@ const SUFFIXES: Record<string, readonly string[]> = {
 };
 const SAMPLE = /^([a-z_]+)(?:\{((?:[a-z_]+="[^"\\\n]*",?)+)\})? (\d+(?:\.\d+)?(?:e[+-]\d+)?)$/;
 
-/** Throws on what is not text format 0.0.4, as far as this service uses it. */
+/** Throws on anything outside text format 0.0.4, as far as this service uses it. */
 export function parseMetrics(text: string): Sample[] {
   expect(text.endsWith("\n")).toBe(true);
   const samples: Sample[] = [];

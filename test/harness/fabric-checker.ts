@@ -1,6 +1,6 @@
 /**
- * Owns checking a history of messages: agents that send to each other and read their inboxes from cursors of their own, over kills
- * of the daemon, and what must hold of all that they saw. A sender whose answer is lost sends the same message again.
+ * A checker of message histories: agents that send to each other and read their inboxes from their own cursors, across kills of the daemon,
+ * and the invariants of all that they saw. A sender that loses an answer sends the same message again.
  */
 import type { Json, TestDaemon } from "./daemon.ts";
 import type { Chance } from "./random.ts";

@@ -1,6 +1,6 @@
 /**
- * Owns the faults that befall a daemon and its guests in tests: each is done from outside, and says what must come of it.
- * Whoever does one has waited, when it resolves, until the service has dealt with it.
+ * Faults of a daemon and its guests for tests: each is injected from outside, and declares its expected outcome. Its promise resolves after
+ * the service has handled it.
  */
 import { expect } from "vitest";
 import type { TestDaemon } from "./daemon.ts";
@@ -19,7 +19,7 @@ export interface Fault {
   run(daemon: TestDaemon, victim: Victim): Promise<void>;
 }
 
-/** Under TCG, on a host that does other things besides; the product's own limits are asserted where nothing else runs. */
+/** Under TCG, on a host with other load; tests without other load assert the product's own limits. */
 const DEALT_WITH_MS = 60_000;
 
 const pathOf = ({ room, sandbox_id }: Victim) => `/v1/rooms/${room}/sandboxes/${sandbox_id}`;

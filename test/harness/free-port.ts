@@ -1,4 +1,4 @@
-/** Ports that a test must know before it starts the program that listens there. */
+/** Ports that a test must know before it starts the program that listens on them. */
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 
@@ -6,8 +6,8 @@ const LOWEST = 10_240;
 const MOST_TRIES = 100;
 
 /**
- * A port of the loopback that is free now. It lies below the range that the kernel takes the ports of outgoing connections from: a connection
- * of a test that runs in parallel cannot take it before the program listens, nor while the program restarts. Throws if none is found.
+ * A free port of the loopback, below the range from which the kernel takes the ports of outgoing connections: a connection of a test that
+ * runs in parallel cannot take it before the program listens, nor while the program restarts. Throws if none is found.
  */
 export async function freePort(): Promise<number> {
   const [first = 0] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").trim().split(/\s+/).map(Number);

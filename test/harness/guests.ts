@@ -1,6 +1,6 @@
 /**
- * Owns what tests with real guests share: a daemon for a group of tests, what is shown when one of them fails, waiting for
- * a condition, and which processes of the host belong to a guest.
+ * Shared parts of tests with real guests: a daemon for a group of tests, the output shown when one of them fails, waiting for a condition,
+ * and the host processes of a guest.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -9,7 +9,7 @@ import { type Json, TestDaemon, type TestDaemonOptions, whyNoGuests } from "./da
 
 /** Whether tests run in full length; `bun run test:long` sets it. */
 export const LONG = process.env.ROOMD_TEST_LONG === "1";
-/** Of each log, so much is shown when a test fails. */
+/** Length of each log's tail shown when a test fails. */
 const SHOWN_CHARACTERS = 6000;
 const POLL_MS = 10;
 
@@ -20,7 +20,7 @@ export interface Guests {
   cid(): number;
 }
 
-/** A group of tests with a daemon of their own, left out with its reason where guests cannot run. */
+/** A group of tests with their own daemon, skipped with its reason if guests cannot run. */
 export function withGuests(title: string, options: TestDaemonOptions, tests: (guests: Guests) => void): void {
   const reason = whyNoGuests();
   if (reason !== null) console.log(`${title}: left out, because ${reason}`);
@@ -44,12 +44,12 @@ export function withGuests(title: string, options: TestDaemonOptions, tests: (gu
   });
 }
 
-/** A daemon whose sandboxes start when they are asked for: waiting machines would take the cores that are measured. */
+/** A daemon whose sandboxes start on request: pooled machines would take the cores that are measured. */
 export function startGuestDaemon(options: TestDaemonOptions = {}): Promise<TestDaemon> {
   return TestDaemon.start({ guests: true, ...options, env: { ROOMD_POOL_SIZE: "0", ...options.env } });
 }
 
-/** A test that spoils its daemon, and so has one of its own. */
+/** A test that damages its daemon, and so has its own. */
 export function testAlone(
   title: string,
   options: TestDaemonOptions,
@@ -73,7 +73,7 @@ export function testAlone(
   );
 }
 
-/** Says that a test does less than it can, and how to have all of it. */
+/** Logs that a test runs shortened, and how to run it in full. */
 export function shortOrLong<T>(what: string, short: T, long: T): T {
   if (!LONG) console.log(`${what}: ${short} instead of ${long}; ROOMD_TEST_LONG=1 runs it in full`);
   return LONG ? long : short;
@@ -133,7 +133,7 @@ export function commandLineOf(pid: number): string[] {
   }
 }
 
-/** What of a sandbox is on the host besides its logs; empty when nothing is. */
+/** Remains of a sandbox on the host except its logs; empty if there are none. */
 export function remainsOf(daemon: TestDaemon, sandboxId: string): string[] {
   const directory = join(daemon.dataDir, "sandboxes", sandboxId);
   const remains = daemon.leftovers().filter((line) => line.includes(sandboxId) && line !== directory);
@@ -143,7 +143,7 @@ export function remainsOf(daemon: TestDaemon, sandboxId: string): string[] {
 
 export const LOGS = ["console", "vmm.log"];
 
-/** Prints the ends of the daemon's log and of what its guests and their processes said. */
+/** Prints the tails of the daemon's log and of the logs of its guests and their processes. */
 export function showLogs(daemon: TestDaemon, title: string): void {
   const shown = [`--- ${title}: the daemon's log`, tail(daemon.log)];
   const sandboxes = join(daemon.dataDir, "sandboxes");

@@ -1,4 +1,4 @@
-/** Setup of a ring whose test files fail by a long turn of one of their daemons. */
+/** Setup of a ring that fails a test file if one of its daemons had a long turn. */
 import { expect } from "vitest";
 import { holdTurns } from "./turns.ts";
 

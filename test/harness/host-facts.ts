@@ -1,4 +1,4 @@
-/** Owns what the host says of a daemon and its guests, from outside: processes, descriptors, mounts, memory. */
+/** The host's view of a daemon and its guests, from outside: processes, descriptors, mounts, memory. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import type { TestDaemon } from "./daemon.ts";
@@ -42,14 +42,14 @@ export function zombiesOf(daemon: TestDaemon): number[] {
   });
 }
 
-/** What the process has open, as /proc names it: `socket:[123]`, `anon_inode:[eventpoll]`, or a path. */
+/** The open descriptors of a process, as /proc names them: `socket:[123]`, `anon_inode:[eventpoll]`, or a path. */
 export function descriptorsOf(pid: number): string[] {
   return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => targetOf(pid, fd) ?? []);
 }
 
 /**
- * How many descriptors of each kind there are; ids are left out of paths. Connections of clients are not counted: how many
- * they keep open is theirs.
+ * The number of descriptors of each kind; ids are removed from paths. Client connections are not counted: clients decide how many they keep
+ * open.
  */
 export function descriptorKinds(pid: number): Record<string, number> {
   const connected = establishedTcp();
@@ -75,7 +75,7 @@ function targetOf(pid: number, fd: string): string | null {
   try {
     return readlinkSync(`/proc/${pid}/fd/${fd}`);
   } catch {
-    return null; // closed meanwhile
+    return null; // closed in the meantime
   }
 }
 
@@ -108,7 +108,7 @@ function pids(): number[] {
     .map(Number);
 }
 
-/** `ticks` are of its own processor time. */
+/** `ticks` are of the process's own processor time. */
 function statOf(pid: number): { state: string; parent: number; session: number; ticks: number } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

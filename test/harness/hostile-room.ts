@@ -1,4 +1,4 @@
-/** Owns a room whose every text is hostile: markup, what turns text around, escape sequences, and lines without end. */
+/** A room with hostile texts only: markup, bidirectional controls, escape sequences, and overlong lines. */
 const SCRIPT = `<script>alert(1)</script><img src=x onerror=alert(2)>"'><svg/onload=alert(3)>`;
 const BIDI = "\u202Etxt.exe\u2066\u200Finvisible\u2069";
 const ESCAPES = "\u001b[31mred\u001b]0;title\u0007\u001b]52;c;YWxlcnQ=\u0007\r\nnext\u0000end";
@@ -9,7 +9,7 @@ export const HOSTILE = {
   /** The last is as long as a name may be, and has all that may be in one. */
   agents: ["planner", "worker", `${"a".repeat(63)}${"-._".repeat(21)}zz`],
   texts: [SCRIPT, BIDI, ESCAPES, LONG, "javascript:alert(4)", "{{constructor.constructor('alert(5)')()}}"],
-  /** Names that something in a guest asks for; the last ones can be names of hosts. */
+  /** Names that a program in a guest looks up; the last ones can be names of hosts. */
   hosts: [
     "<img/src=x/onerror=alert(6)>.example",
     `${BIDI}.example`,
@@ -18,7 +18,7 @@ export const HOSTILE = {
   ],
   longFile: "/long-line.txt",
 };
-/** As long as a message may be, about; and longer than what is shown of a file. */
+/** About as long as a message may be; and longer than the displayed part of a file. */
 const LONG_MESSAGE = "m".repeat(60_000);
 const LONG_FILE = "f".repeat(1_000_000);
 
@@ -26,7 +26,7 @@ const LONG_FILE = "f".repeat(1_000_000);
 const worded = HOSTILE.texts.map((text) => text.replaceAll("\u0000", ""));
 const labels = Object.fromEntries(HOSTILE.texts.map((text, n) => [`label-${n}`, text.slice(0, 256)]));
 
-/** The calls of the API that make it, as who has a key can; there are no sandboxes in it. */
+/** The API calls that create it, with the rights of any API key; it has no sandboxes. */
 export function hostileCalls(): (readonly [method: string, path: string, body: object])[] {
   const { room, agents, texts } = HOSTILE;
   const headers = Object.fromEntries(worded.map((text, n) => [`h${".-_".repeat(20)}${n}`, text.slice(0, 500)]));
@@ -49,7 +49,7 @@ export function hostileCalls(): (readonly [method: string, path: string, body: o
   ];
 }
 
-/** And what is longer than is shown of it at once: a message, and a file of one line. */
+/** The calls for content that is longer than its displayed part: a message, and a file of one line. */
 export function longCalls(): (readonly [method: string, path: string, body: object])[] {
   const { room, agents, longFile } = HOSTILE;
   const [source, , destination] = agents;
@@ -60,14 +60,14 @@ export function longCalls(): (readonly [method: string, path: string, body: obje
   ];
 }
 
-/** What its sandbox is made with, beside its name and size. */
+/** Parameters of its sandbox besides name and size. */
 export const HOSTILE_SANDBOX = {
   env: { [`_${"E".repeat(127)}`]: worded.join("") },
   labels,
   egress_allowlist: ["kept.example", `${"l".repeat(63)}.example`],
 };
 
-/** Asks the guest's name server for names, byte by byte as they are, and connects to what it is told. */
+/** Queries the guest's name server for names, byte by byte as they are, and connects to the returned address. */
 const ASK_NAMES = String.raw`
 import os, socket
 server = next(line.split()[1] for line in open("/etc/resolv.conf") if line.startswith("nameserver"))
@@ -86,7 +86,7 @@ for name in os.environ["NAMES"].split("\n"):
         socket.socket().connect_ex((socket.inet_ntoa(told[-4:]), 80))
 `;
 
-/** Commands that say such things in its sandbox, and end in every way that there is; `ends` says how the answer tells of it. */
+/** Commands that print such texts in its sandbox, and end in every possible way; `ends` is the expected part of the answer. */
 export function hostileCommands(): { body: object; ends: object }[] {
   const stdin = HOSTILE.texts.join("\n");
   const [script = ""] = worded;

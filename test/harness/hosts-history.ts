@@ -1,11 +1,11 @@
-/** Owns a history of what clients asked of several hosts, and what must be true of it whatever failed meanwhile. */
+/** A history of clients' requests to several hosts, and its invariants, which must hold whatever fails. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { SHARED_TABLES } from "../../daemon/cluster/table.ts";
 import type { TestDaemon } from "./daemon.ts";
 import type { Postgres } from "./postgres.ts";
 
-/** done: it was acknowledged; refused: nothing of it was done; unknown: nobody was told. */
+/** done: acknowledged; refused: no part of it was done; unknown: no client got an answer. */
 export type Fate = "done" | "refused" | "unknown";
 
 export interface Asked {
@@ -29,7 +29,7 @@ interface Held {
   until: number;
 }
 
-/** While a room was there for certain: from when its creation was answered to when somebody first asked for its end. */
+/** The time in which a room existed for certain: from the answer to its creation to the first request to destroy it. */
 export function heldRooms(history: readonly Asked[]): Held[] {
   return history.flatMap(({ what, fate, name, got, began, ended }) => {
     if (what !== "create" || fate !== "done" || got === null) return [];
@@ -46,7 +46,7 @@ export function heldRooms(history: readonly Asked[]): Held[] {
   });
 }
 
-/** Pairs of rooms that had one name at once; empty when all is well. */
+/** Pairs of rooms that had the same name at the same time; empty if all is well. */
 export function sharedNames(history: readonly Asked[]): string[] {
   const held = heldRooms(history).sort((a, b) => a.from - b.from);
   return held.flatMap((a, index) =>
@@ -57,7 +57,7 @@ export function sharedNames(history: readonly Asked[]): string[] {
   );
 }
 
-/** What is acknowledged and not there, or there and refused, by what lists of the hosts say in the end. */
+/** Rooms that are acknowledged and absent, or present although refused, compared with the hosts' final lists. */
 export function wrongRooms(history: readonly Asked[], listed: ReadonlyMap<string, string>): string[] {
   const absent = heldRooms(history)
     .filter(({ until, uid, name }) => until === Number.POSITIVE_INFINITY && listed.get(name) !== uid)

@@ -5,7 +5,7 @@ import type { Postgres } from "./postgres.ts";
 
 export type Strikes = Readonly<Record<string, (ms: number) => Promise<unknown>>>;
 
-/** For a PostgreSQL with a network of its own, that the third host reaches by its second address. */
+/** For a PostgreSQL with its own network, which the third host reaches by its second address. */
 export function databaseStrikes(postgres: Postgres): Strikes {
   return {
     "PostgreSQL is killed": async (ms) => {

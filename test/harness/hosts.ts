@@ -1,13 +1,13 @@
-/** Owns several hosts of one service for tests: daemons with a PostgreSQL server between them. */
+/** Several hosts of one service for tests: daemons that share a PostgreSQL server. */
 
 import { TestDaemon, type TestDaemonOptions } from "./daemon.ts";
 import { freePort } from "./free-port.ts";
 import { until } from "./guests.ts";
 import { Postgres, type PostgresOptions } from "./postgres.ts";
 
-/** What hosts share a database of. */
+/** The database server that hosts share. */
 interface Server extends AsyncDisposable {
-  /** What `cluster.url` is. */
+  /** The value of `cluster.url`. */
   url(): string;
 }
 
@@ -19,7 +19,7 @@ export class TestHosts<Shared extends Server = Postgres> implements AsyncDisposa
     this.postgres = postgres;
   }
 
-  /** The first has the organization whose keys all of them use. */
+  /** The first host has the organization; all hosts use its keys. */
   static async start(count: number, options: TestDaemonOptions = {}, server: PostgresOptions = {}): Promise<TestHosts> {
     return await TestHosts.on(await Postgres.start({ settings: { fsync: "off" }, ...server }), count, options);
   }
@@ -66,7 +66,7 @@ export class TestHosts<Shared extends Server = Postgres> implements AsyncDisposa
     return this.hosts.at(-1) as TestDaemon;
   }
 
-  /** Resolves once each knows that all of them run; all but those that were removed. */
+  /** Resolves once each host lists all running ones as active, except the removed ones. */
   async knowEachOther(count = this.hosts.length): Promise<void> {
     await until("each host knows the others", async () => {
       const lists = await Promise.all(this.hosts.map((host) => host.ok("GET", "/v1/hosts")));

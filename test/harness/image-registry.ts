@@ -1,4 +1,4 @@
-/** Owns a registry of images (docker-registry) on the loopback, over TLS, which opens to one user. Nothing of it is left when it is closed. */
+/** An image registry (docker-registry) on the loopback, over TLS, with one authorized user. Closing it leaves nothing behind. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { type Issued, issue } from "./issued-certificate.ts";
 
 const USER = "puller";
 
-/** Writes what docker-registry is started with, and returns where that is. What it keeps lies in `directory`. */
+/** Writes the configuration of docker-registry, and returns its path. Its data is in `directory`. */
 export function registryConfig(directory: string, addr: string, { cert, key }: Issued, more: object = {}): string {
   mkdirSync(directory, { recursive: true });
   const write = (name: string, text: string) => {
@@ -41,14 +41,14 @@ export class ImageRegistry {
     }
   }
 
-  /** What it keeps lies in `directory`. */
+  /** Its data is in `directory`. */
   static async start(directory: string, given?: number): Promise<ImageRegistry> {
     mkdirSync(directory, { recursive: true });
     const port = given ?? (await freePort());
     const host = `localhost:${port}`;
     const issued = await issue(["localhost"]);
     const { authority } = issued;
-    // Where containers' programs look for whom to trust.
+    // Container tools look up trusted authorities here.
     const trust = join("/etc/containers/certs.d", host);
     mkdirSync(trust, { recursive: true });
     writeFileSync(join(trust, "ca.crt"), authority);

@@ -1,4 +1,4 @@
-/** Owns rows of which a test names only what matters to it. */
+/** Rows of which a test names only the columns that matter to it. */
 import { sql } from "drizzle-orm";
 import type { Connection } from "../../daemon/db/client.ts";
 import type { Database } from "../../daemon/db/transact.ts";

@@ -1,9 +1,9 @@
 /**
- * Owns what must hold of a daemon that is at rest, whatever befell it before:
+ * Invariants of a daemon at rest, whatever happened to it before:
  *
- *   rows = processes = CIDs = sockets = directories = what is metered = what the API says,
+ *     rows = processes = CIDs = sockets = directories = metered objects = the API's view,
  *
- * nothing belongs to nobody, and the record of what was done is whole. Each break of it is told in a sentence.
+ * nothing is orphaned, and the audit is complete. Each violation is reported in a sentence.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { descriptorsOf, mountsOf, type Session, sessionsOf, zombiesOf } from "./
 import { type Rows, rowsOf, type SandboxFacts } from "./rows.ts";
 
 const REST_DEADLINE_MS = 45_000;
-/** What a sandbox with a guest is in; every other state but failed and hibernated is on its way. */
+/** States of a sandbox with a guest; every other state except failed and hibernated is transitional. */
 const WITH_GUEST = new Set(["running", "paused"]);
 
 /** Waits until all of it holds; fails with every break of the last look. */
@@ -25,7 +25,7 @@ export async function expectAtRest(daemon: TestDaemon, deadlineMs = REST_DEADLIN
     await until(
       "at rest",
       async () => {
-        // What goes while it is looked at is not at rest.
+        // Something that vanishes during the check is not at rest.
         broken = await violations(daemon).catch((error: unknown) => [String(error)]);
         return broken.length === 0;
       },
@@ -38,7 +38,7 @@ export async function expectAtRest(daemon: TestDaemon, deadlineMs = REST_DEADLIN
   }
 }
 
-/** Every break of what must hold at rest, at this moment. */
+/** Every current violation of the invariants at rest. */
 export async function violations(daemon: TestDaemon): Promise<string[]> {
   const rows = rowsOf(daemon);
   const sessions = sessionsOf(daemon);
@@ -72,7 +72,7 @@ function onTheirWay({ sandboxes, rooms }: Rows): string[] {
   ];
 }
 
-/** What is running is metered, and nothing else is. */
+/** Every running sandbox is metered, and nothing else is. */
 function ofMeter({ sandboxes, metered }: Rows): string[] {
   const running = sandboxes.filter(({ state }) => state === "running").map(({ sandbox_id }) => sandbox_id);
   return [

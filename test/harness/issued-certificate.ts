@@ -1,4 +1,4 @@
-/** Owns certificates of an authority that only a test knows. */
+/** Certificates of an authority that only the test trusts. */
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const DAY_MS = 86_400_000;
@@ -10,12 +10,12 @@ export interface Issued {
   key: string;
 }
 
-/** A server's certificate for these names, or one that clients show too. `signer` is the key of somebody who is no authority. */
+/** A server's certificate for these names, or one that clients present too. `signer` is the key of a party that is not an authority. */
 export async function issue(
   names: readonly string[],
   { isClient = false, signer }: { isClient?: boolean; signer?: { cert: string; key: string } } = {},
 ): Promise<Issued> {
-  await import("reflect-metadata"); // the library asks for it when it is loaded
+  await import("reflect-metadata"); // the library requires it to be loaded first
   const x509 = await import("@peculiar/x509");
   const newKeys = () => crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
   const [ownKeys, keys] = [await newKeys(), await newKeys()];

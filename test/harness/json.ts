@@ -1,4 +1,4 @@
-/** What an answer is to a test. */
+/** An answer's type in tests. */
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers as clients do, field by field.
 export type Json = any;

@@ -1,6 +1,6 @@
 /**
- * Owns remembering what a daemon has acknowledged, and checking later that all of it is still so. An answer that never came
- * promises nothing: what was asked for may have happened or not, wholly.
+ * A ledger of the state that a daemon has acknowledged, and a later check that all of it still holds. A missing answer promises nothing:
+ * the request may have taken effect or not, wholly.
  */
 import { createHash } from "node:crypto";
 import type { Answer, Json, TestDaemon } from "./daemon.ts";
@@ -11,9 +11,9 @@ const CALL_DEADLINE_MS = 90_000;
 const TAKE_OVER_DEADLINE_MS = 30_000;
 
 interface KeptFile {
-  /** What was acknowledged last; null for none. */
+  /** Digest of the last acknowledged content; null if none. */
   sha256: string | null;
-  /** What was asked for since, and never answered. */
+  /** Digests of contents written since without an answer. */
   maybe: Set<string>;
 }
 
@@ -23,7 +23,7 @@ interface KeptSandbox {
   guest_cid: number;
   qemu: number;
   boot_id: string;
-  /** Whether it was put to sleep or turned back since its QEMU was looked at: it may have another by now, or sleep. */
+  /** Whether it was hibernated or rolled back since its QEMU was looked up: it may have another QEMU by now, or be hibernated. */
   isRestless: boolean;
   /** Commands by their exec_id: whether their end was acknowledged. */
   runs: Map<string, boolean>;
@@ -35,7 +35,7 @@ export class Ledger {
   readonly sandboxes = new Map<string, KeptSandbox>();
   readonly #files = new Map<string, KeptFile>();
   readonly #lines = new Map<string, string[]>();
-  /** Their paths, with what they were when they were acknowledged. */
+  /** Their paths, with the digest at the time of acknowledgement. */
   readonly #snapshots = new Map<string, string>();
   readonly #gone: string[] = [];
   /** Answers that no fault excuses. */
@@ -102,7 +102,7 @@ export class Ledger {
     return made.sandbox_id;
   }
 
-  /** Puts it to sleep on disk, and wakes it: what it was it is again. */
+  /** Hibernates and resumes it: its state must be unchanged. */
   async sleepAndWake(sandboxId: string): Promise<void> {
     const kept = this.sandboxes.get(sandboxId);
     if (!kept) return;
@@ -111,7 +111,7 @@ export class Ledger {
     if (await this.#call("POST", `${path}/hibernate`)) await this.#call("POST", `${path}/resume`);
   }
 
-  /** Takes a snapshot, and deletes one that was taken before: it goes on. */
+  /** Takes a snapshot, and deletes an earlier one: the sandbox keeps running. */
   async snapshot(sandboxId: string): Promise<void> {
     const kept = this.sandboxes.get(sandboxId);
     if (!kept) return;

@@ -6,7 +6,7 @@ import { ALLOWANCE } from "./turns.ts";
 /** In the check other rings share the processors' caches, and other tests the process and its garbage. */
 const BUSY = ALLOWANCE > 1 ? 2 : 1;
 
-/** The bound of a turn of `ms` where the test runs now. */
+/** The bound of a turn of `ms` in the current environment of the test. */
 export function boundOf(ms: number): number {
   return ms * BUSY * slowness();
 }

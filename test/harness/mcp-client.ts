@@ -1,4 +1,6 @@
-/** Owns MCP clients for tests: the official ones of both generations, over HTTP and over the CLI's stdio, and none: one message alone. */
+/**
+ * MCP clients for tests: the official ones of both generations, over HTTP and over the CLI's stdio, and a single message without a client.
+ */
 import { Client as NewClient, StreamableHTTPClientTransport as NewHttp } from "@modelcontextprotocol/client";
 import { StdioClientTransport as NewStdio } from "@modelcontextprotocol/client/stdio";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
@@ -21,8 +23,8 @@ export interface McpClient {
   prompt(name: string, given?: Record<string, string>): Promise<Json>;
   instructions(): string | undefined;
   /**
-   * The structured content, which the client has held against the tool's output schema. Of a command or a file the result also has the
-   * output that stands in the text: stdout and stderr, or content.
+   * The structured content, which the client has validated against the tool's output schema. For a command or a file the result also has
+   * the output from the text: stdout and stderr, or content.
    */
   call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Json>;
   /** The whole result. */
@@ -35,11 +37,11 @@ export interface ClientOptions {
   way?: Way;
   key?: string;
   name?: string;
-  /** Which tools it asks for. */
+  /** The tool list that it requests. */
   tools?: "usual" | "small" | "all";
 }
 
-/** `2026`: the v2 client by the newest revision; `2025`: the same by the one before; `v1`: the client before it. */
+/** `2026`: the v2 client with the newest revision; `2025`: the same client with the previous revision; `v1`: the v1 client. */
 export async function connectMcp(daemon: TestDaemon, options: ClientOptions = {}): Promise<McpClient> {
   const { generation = "2026", way = "http", key = daemon.apiKey, name = "test", tools = "usual" } = options;
   const http = [
@@ -91,10 +93,10 @@ function wrap(client: AnyClient, send: Call): McpClient {
   };
 }
 
-/** What follows output: a call that continues, on a line of its own. */
+/** The text after the output: a call that continues, on a separate line. */
 const NOTE = /^(?:\n?\[(?:more output|not finished): continue with .*\])?$/;
 
-/** The streams of an answer's text, by the counts of the structured content. Throws if there is more or less than they say. */
+/** The streams of an answer's text, by the counts of the structured content. Throws if the text is longer or shorter than the counts. */
 function streamsOf(body: Buffer, counts: { stdout: number; stderr: number }): Json {
   let at = 0;
   const isNext = (text: string) => body.subarray(at).toString().startsWith(text);

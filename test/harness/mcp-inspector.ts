@@ -1,4 +1,4 @@
-/** Owns the official MCP inspector's command line for tests: one method of a service, over HTTP or over the CLI's stdio. */
+/** The official MCP inspector's command line for tests: one method of a service, over HTTP or over the CLI's stdio. */
 import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { BINARY, type Json, type TestDaemon } from "./daemon.ts";
@@ -7,9 +7,9 @@ import type { Way } from "./mcp-client.ts";
 const INSPECTOR = resolve("node_modules/.bin/mcp-inspector");
 
 export interface Inspected {
-  /** 0: done; 5: a tool said that it failed; 6: a schema that clients may not understand. */
+  /** 0: done; 5: a tool reported failure; 6: a schema that clients may not understand. */
   status: number;
-  /** What the method answered; null when it was refused. */
+  /** The method's result; null if it was refused. */
   result: Json;
   stderr: string;
 }

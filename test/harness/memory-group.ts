@@ -1,4 +1,4 @@
-/** Owns a control group of so little memory that the kernel ends who is put there, as it does on a host that has no more. */
+/** A control group with so little memory that the kernel kills processes in it, as on a host that is out of memory. */
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

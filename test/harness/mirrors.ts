@@ -1,4 +1,4 @@
-/** Owns what package managers and git fetch in tests, as files that any web server can serve: one tiny package for each. */
+/** Mirrors for package managers and git in tests, as files that any web server can serve: one tiny package for each. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";

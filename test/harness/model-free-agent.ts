@@ -1,6 +1,6 @@
 /**
- * Owns an agent without a model: it knows a server by its list of tools and their schemas and by nothing else. It fills a tool's
- * arguments by their names from what it knows, never sends what the schema does not allow, and learns from what is answered.
+ * An agent without a model: it knows a server only by its list of tools and their schemas. It fills a tool's arguments by name from the
+ * values that it has, never sends anything that the schema forbids, and learns from the answers.
  */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -13,9 +13,9 @@ export class ModelFreeAgent {
   readonly #client: McpClient;
   readonly #tools: Map<string, Json>;
   readonly #ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
-  /** What it may use as an argument, by name. */
+  /** Values that it may use as arguments, by name. */
   readonly #known: Record<string, unknown>;
-  /** Tools that have done what it asked, and tools that have refused it. */
+  /** Tools that succeeded, and tools that refused a call. */
   readonly succeeded = new Set<string>();
   readonly refused = new Set<string>();
 
@@ -29,7 +29,7 @@ export class ModelFreeAgent {
     return new ModelFreeAgent(client, (await client.listTools()).tools, { ...known });
   }
 
-  /** Calls a tool until nothing is left to go on with, or `enough` says so; the results in their order. Throws what the tool refuses. */
+  /** Calls a tool until there is no `next` call, or `enough` returns true; returns the results in order. Throws if the tool refuses. */
   async use(name: string, wanted: Record<string, unknown> = {}, enough = (result: Json) => !isGoingOn(result)) {
     const results: Json[] = [];
     let next: Json = { tool: name, arguments: { ...this.#required(name), ...wanted } };
@@ -42,7 +42,7 @@ export class ModelFreeAgent {
     return results;
   }
 
-  /** A call that must be refused, whatever the schema says of its arguments; the refusal. */
+  /** A call that must be refused, whether or not its arguments match the schema; returns the refusal. */
   async misuse(name: string, args: Record<string, unknown>): Promise<Json> {
     const answer = await this.#answerOf(name, args);
     if (answer.ok) throw new Error(`${name} did what it should refuse: ${JSON.stringify(answer)}`);

@@ -1,8 +1,8 @@
-/** Owns trees deeper than any path can say, made as a guest makes them: `mkdir d; cd d`, again and again. */
+/** Trees deeper than any path can name, made as in a guest: `mkdir d; cd d`, repeatedly. */
 import { Beneath } from "../../daemon/host/files/beneath.ts";
 import { toRaw } from "../../daemon/host/files/raw-path.ts";
 
-/** So many directories in each other, each with so many empty files beside the next. Returns the last, to be closed. */
+/** Makes `levels` nested directories, each with `files` empty files next to the subdirectory. Returns the last, which the caller closes. */
 export async function makeNest(directory: string, levels: number, { files = 0 } = {}): Promise<Beneath> {
   let at = Beneath.open(directory);
   for (let level = 0; level < levels; level++) {

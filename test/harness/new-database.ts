@@ -1,4 +1,4 @@
-/** Owns databases of their own for tests, on one PostgreSQL server. */
+/** Separate databases for tests, on one PostgreSQL server. */
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 

@@ -54,7 +54,7 @@ export function openAsDaemon(file: string) {
   return makeDatabase(connection, () => false, makeLogSync(file, lost), makeCheckpoints(file, connection, lost), lost);
 }
 
-/** Starts the process; it ends by itself once nothing is left to fill. */
+/** Starts the process; it exits when there is nothing left to fill. */
 export const startFilling = (file: string) =>
   Bun.spawn([process.execPath, import.meta.filename, file], { stdio: ["ignore", "inherit", "inherit"] });
 

@@ -1,4 +1,4 @@
-/** Owns an object store of the tests' own, which speaks as much of the S3 protocol as backups need, and fails as it is told. */
+/** An object store for tests with the part of the S3 protocol that backups need, and configurable faults. */
 import { createHash } from "node:crypto";
 import { signed } from "../../daemon/domain/backups/sign.ts";
 
@@ -17,11 +17,11 @@ interface Upload {
 export class ObjectStoreServer {
   readonly objects = new Map<string, Buffer>();
   readonly uploads = new Map<string, Upload>();
-  /** What its clock shows; null for the present. */
+  /** The time of its clock; null for the present. */
   time: Date | null = null;
   readonly #storedAt = new Map<string, Date>();
   readonly asked: string[] = [];
-  /** What becomes of a request, where it is not answered as it should be. */
+  /** The fault of a request; null if it is answered correctly. */
   fault: (method: string, url: URL, server: ObjectStoreServer) => Response | Promise<Response> | "cut" | null = () =>
     null;
   readonly #server: Bun.Server<undefined>;

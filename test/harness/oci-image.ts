@@ -1,11 +1,11 @@
-/** Owns images that tests write themselves: OCI image layouts (image specification 1.1) of layers that say what they hold. */
+/** Images written by tests: OCI image layouts (image specification 1.1) of declared layers. */
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { type Header, pack } from "tar-stream";
 
-/** What a container's image brings of its own: one static program, which is all of them. */
+/** The only content of a container's image: one static program, which provides all commands. */
 const BUSYBOX = "/bin/busybox";
 const APPLETS = [
   "sh",
@@ -27,11 +27,11 @@ const APPLETS = [
 export type Entry = Pick<Header, "name"> & Partial<Header> & { content?: string | Buffer };
 
 export interface LayerTraits {
-  /** By gzip, unless it is said. */
+  /** gzip by default. */
   packed?: "gzip" | "zstd";
-  /** Compressed bytes instead of those that the digests are of. */
+  /** Stored instead of the compressed bytes that the digests are computed from. */
   stored?: Buffer;
-  /** Instead of the digest of what it unpacks to. */
+  /** Replaces the digest of the uncompressed layer. */
   diffId?: string;
 }
 
@@ -54,7 +54,7 @@ export function busyboxRoot(): Entry[] {
   ];
 }
 
-/** Writes the image `name` into a new directory, and returns how `roomd template import` is told of it. */
+/** Writes the image `name` into a new directory, and returns its reference for `roomd template import`. */
 export async function writeImage(
   directory: string,
   layers: readonly Layer[],

@@ -1,4 +1,4 @@
-/** Records of a daemon that does not run, made as if they had come so much earlier: their moments are moved back, and their chains hashed again. */
+/** Backdates the audit records of a stopped daemon by `ms`: their timestamps are moved back, and their chains are hashed again. */
 import { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import { join } from "node:path";

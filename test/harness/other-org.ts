@@ -1,17 +1,17 @@
 /**
- * Owns another organization beside an attacker: its requests, one after another, while the attacker works, held against how long
- * they take when all is quiet.
+ * A second organization next to an attacker: its sequential requests during the attacker's work, compared with their latency when the host
+ * is idle.
  */
 import { expect } from "vitest";
 import { summarize } from "../bench/stats.ts";
 import type { TestDaemon } from "./daemon.ts";
 import { LONG } from "./guests.ts";
 
-/** How long it is watched before each kind of work: what else the host does changes by the minute. */
+/** Duration of the baseline before each kind of work: the host's other load changes by the minute. */
 const QUIET_MS = LONG ? 10_000 : 1_000;
-/** And during it at least so long. */
+/** Minimum duration of the measurement during the work. */
 const LEAST_MS = 1_000;
-/** A slow request takes at most so many times as long as a slow one when all is quiet. */
+/** Maximum ratio of a slow request's latency to that of a slow request when the host is idle. */
 const MOST_TIMES = 2;
 
 export class OtherOrg {
@@ -29,7 +29,7 @@ export class OtherOrg {
     return new OtherOrg(daemon, made.body.api_key);
   }
 
-  /** Its requests, one after another, for so many milliseconds or until the work is done. */
+  /** Its requests, one after another, for a number of milliseconds or until the work is done. */
   async ask(during: number | Promise<unknown>) {
     const samples: number[] = [];
     let isOver = false;
@@ -51,8 +51,8 @@ export class OtherOrg {
   }
 
   /**
-   * What the work costs it, beside what it waits when all is quiet; where the work consists of many calls, beside what calls
-   * `alike` cost that are nothing special, and go on until they are told that it is enough.
+   * Asserts the cost of the work for it, compared with its latency when the host is idle; if the work consists of many calls, compared with
+   * the cost of ordinary calls `alike`, which continue until `done` returns true.
    */
   async feels(
     what: string,
@@ -63,7 +63,7 @@ export class OtherOrg {
     const until = performance.now() + QUIET_MS;
     const least = alike ? (await this.ask(alike(() => performance.now() > until))).p99 : quiet;
     const began = performance.now();
-    // What is over at once is watched for a while all the same: the slowest of five requests says nothing.
+    // Work that is over immediately is still measured for a while: the slowest of five requests is not significant.
     const { p50, p99, count } = await this.ask(Promise.all([work(), Bun.sleep(LEAST_MS)]));
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     const ms = (n: number) => `${n.toFixed(2)} ms`;

@@ -1,6 +1,7 @@
 /**
- * Owns the servers of an outside (outside.ts), within its network namespace: files, bytes either way and held answers by HTTP
- * and HTTPS, plain TCP, UDP. Takes its facts on standard input and tells there what it saw, one line of JSON for each; ends with it.
+ * The servers of an outside (outside.ts), within its network namespace: files, bytes either way and held answers over HTTP and HTTPS, plain
+ * TCP, UDP. Takes its facts on standard input and reports the traffic that it saw there, one line of JSON each; exits when standard input
+ * ends.
  */
 import { createHash } from "node:crypto";
 import { createSocket } from "node:dgram";
@@ -85,7 +86,7 @@ const listen = (server: { listen(options: object, done: () => void): unknown }, 
 
 await listen(createHttp(answer(false)), PORTS.http);
 await listen(createHttps({ cert, key }, answer(true)), PORTS.https);
-/** Speaks first, then says everything again. */
+/** Sends first, then echoes everything. */
 const echo = createTcp((socket) => {
   tell({ kind: "tcp", port: PORTS.echo });
   socket.on("error", () => {});
@@ -94,7 +95,7 @@ const echo = createTcp((socket) => {
   socket.pipe(socket);
 });
 await listen(echo, PORTS.echo);
-/** Ends its own side at once, and hears the other's to its end. */
+/** Closes its own side immediately, and reads the other side to its end. */
 const ending = createTcp({ allowHalfOpen: true }, (socket) => {
   let bytes = 0;
   socket.on("error", () => {});

@@ -1,7 +1,7 @@
 /**
- * Owns what is outside for sandboxes of a test: a network namespace behind a pair of interfaces, with servers of outside-server.ts.
- * Its addresses are public ones that nobody has, so that the shipped rules hold unchanged: 192.52.193.0/24 was set aside for
- * relays of multicast that are no more (RFC 8815), 2d00::/8 is given to nobody. Names are in a file, which tests may change.
+ * The outside world for sandboxes of a test: a network namespace behind a veth pair, with servers of outside-server.ts. Its addresses are
+ * unassigned public ones, so that the shipped rules hold unchanged: 192.52.193.0/24 was reserved for multicast relays that no longer exist
+ * (RFC 8815), 2d00::/8 is unallocated. Names are in a file, which tests may change.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes, randomInt } from "node:crypto";
@@ -31,7 +31,7 @@ export interface OutsideFacts {
   privateV4: string;
 }
 
-/** What the servers saw. */
+/** Traffic that the servers saw. */
 export type Seen =
   | { kind: "http"; tls: boolean; host: string; line: string }
   | { kind: "sent"; bytes: number; sha256: string }
@@ -110,7 +110,7 @@ export class Outside implements AsyncDisposable {
     writeFileSync(this.hostsFile, `${lines.join("\n")}\n`);
   }
 
-  /** Begins another server there, which ends with the others. */
+  /** Starts another server in the namespace, which ends with the others. */
   run(program: string, ...args: string[]): void {
     const there = `--net=/proc/${this.#process.pid}/ns/net`;
     this.#more.push(spawn("nsenter", [there, program, ...args], { stdio: ["ignore", "ignore", "inherit"] }));

@@ -1,4 +1,4 @@
-/** Owns templates that one daemon has for itself, to be spoiled or removed. */
+/** Templates that one daemon has for itself, to be damaged or removed. */
 import {
   chmodSync,
   mkdirSync,
@@ -49,7 +49,7 @@ export function orgTemplate({ dataDir }: TestDaemon, orgId: string, templateId: 
   return own;
 }
 
-/** The snapshot's memory is far larger than what is in it. */
+/** The snapshot's memory is far larger than its content. */
 function copySparse(from: string, to: string): void {
   const { exitCode, stderr } = Bun.spawnSync(["cp", "--sparse=always", from, to]);
   if (exitCode !== 0) throw new Error(`no copy of ${from}: ${stderr}`);

@@ -1,6 +1,6 @@
 /**
- * Owns PostgreSQL servers of a test that Patroni makes one service, with synchronous replication demanded: an etcd and a Patroni with its
- * server for each, all on the loopback, in a directory of their own, as an unprivileged user. Only processes that it started are ended.
+ * PostgreSQL servers of a test that Patroni manages as one service, with synchronous replication required: an etcd and a Patroni with its
+ * server for each, all on the loopback, in a separate directory, as an unprivileged user. Only processes that it started are ended.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -26,17 +26,17 @@ import { asUser, own, programs } from "./postgres.ts";
 const PATRONI = "/usr/bin/patroni";
 const ETCD = "/usr/bin/etcd";
 const STARTED_MS = 120_000;
-/** The shortest that Patroni takes: after it a primary that says nothing is none any more. */
+/** The shortest TTL that Patroni accepts: a primary that is silent for this long loses its role. */
 const TTL_SECONDS = 20;
 
-/** Why none can run here; null where it can. */
+/** Why Patroni cannot run here; null if it can. */
 export function whyNoPatroni(): string | null {
   const missing = [PATRONI, ETCD].filter((program) => !existsSync(program));
   if (programs() === null) missing.push("a PostgreSQL server");
   return missing.length === 0 ? null : `there is no ${missing.join(", no ")}: packaging/install-host --tests`;
 }
 
-/** What Patroni says of one. */
+/** Patroni's report of one member. */
 export interface Member {
   name: string;
   role: "leader" | "sync_standby" | "replica" | string;
@@ -85,13 +85,13 @@ export class PatroniService implements AsyncDisposable {
     }
   }
 
-  /** What `cluster.url` is: all servers, of which the primary is asked. */
+  /** The value of `cluster.url`: all servers, of which the primary is used. */
   url(): string {
     const servers = this.nodes.map(({ port }) => `127.0.0.1:${port}`).join(",");
     return `postgres://roomd:${this.#password}@${servers}/roomd?target_session_attrs=primary`;
   }
 
-  /** As one of them that answers says. */
+  /** According to the first member that answers. */
   async members(): Promise<Member[]> {
     for (const { api } of this.nodes) {
       const answer = await fetch(`http://127.0.0.1:${api}/cluster`, { signal: AbortSignal.timeout(2_000) }).catch(
@@ -128,7 +128,7 @@ export class PatroniService implements AsyncDisposable {
     );
   }
 
-  /** The primary hands over to another; resolves with who is it then. */
+  /** The primary hands over to another member; resolves with the new primary. */
   async switchOver(): Promise<string> {
     const leader = await this.primary();
     const candidate = (await this.members()).find(({ role }) => role === "sync_standby")?.name;
@@ -140,7 +140,7 @@ export class PatroniService implements AsyncDisposable {
     return await this.primary(leader);
   }
 
-  /** Patroni there, the server, and all its processes stand still: nobody is told, and who connects gets no answer. */
+  /** Freezes a node: Patroni, the server, and all its processes. Peers get no notification, and connecting clients get no answer. */
   freeze(name: string): void {
     for (const pid of processesBelow(this.#nodeOf(name).directory)) signal(pid, "SIGSTOP");
   }
@@ -149,7 +149,7 @@ export class PatroniService implements AsyncDisposable {
     for (const pid of processesBelow(this.#nodeOf(name).directory)) signal(pid, "SIGCONT");
   }
 
-  /** The host of a server is lost: all of them end at once. */
+  /** The host of a server is lost: all of its processes end simultaneously. */
   async kill(name: string): Promise<void> {
     const node = this.#nodeOf(name);
     this.freeze(name);
@@ -158,7 +158,7 @@ export class PatroniService implements AsyncDisposable {
     node.patroni = null;
   }
 
-  /** Starts it, also with what it had when it was killed. */
+  /** Starts it, also with the data that it had when it was killed. */
   async begin(name: string): Promise<void> {
     const node = this.#nodeOf(name);
     const file = join(node.directory, "patroni.json");
@@ -270,7 +270,7 @@ export class PatroniService implements AsyncDisposable {
   }
 }
 
-/** Processes that name the directory, and theirs: Patroni, the server, and what that has begun. */
+/** Processes that name the directory, and their descendants: Patroni, the server, and its children. */
 function processesBelow(directory: string): number[] {
   const all = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -292,7 +292,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Null of one that has ended. */
+/** Null for an exited process. */
 function parentOf(pid: number): number | null {
   try {
     const [, state, parent] = /^\d+ \(.*\) (\S) (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];

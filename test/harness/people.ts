@@ -1,4 +1,4 @@
-/** Owns the people of a test: who is made, in which organization and role, and the time that goes by for their sessions. */
+/** The people of a test: the creation of users with an organization and a role, and the passing of time for their sessions. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { makeOrg } from "../api/calls.ts";
@@ -11,18 +11,18 @@ export const pathOf = (url: string): string => new URL(url).pathname;
 export const tokenOf = (url: string): string => new URL(url).hash.slice(1);
 export const idOf = async (visitor: Visitor): Promise<string> => (await visitor.api("GET", "/v1/account")).body.user_id;
 
-/** The way to somebody's invitation to a role. */
+/** The path of an invitation to a role. */
 export async function invite(visitor: Visitor, role: string, more: Json = {}): Promise<string> {
   return pathOf((await visitor.api("POST", "/v1/orgs/self/invitations", { role, ...more })).body.url);
 }
 
-/** As if so much time had gone by since everybody's proof. */
+/** Backdates the proof of identity of all sessions by 700 s. */
 export function staleProofs(daemon: TestDaemon): void {
   const before = new Date(Date.now() - 700_000).toISOString();
   sql(daemon, (database) => void database.prepare("UPDATE sessions SET proved_at = ?").run(before));
 }
 
-/** As if the user had proved their identity just now, without the CPU time of a password's hash. */
+/** As if the user had proved their identity right now, without the CPU time of a password hash. */
 function freshProof(daemon: TestDaemon, userId: string): void {
   const update = "UPDATE sessions SET proved_at = ? WHERE user_id = ?";
   sql(daemon, (database) => void database.prepare(update).run(new Date().toISOString(), userId));
@@ -53,7 +53,7 @@ export class People {
     return new People(daemon, await Visitor.owner(daemon, { password: PASSWORD }));
   }
 
-  /** Somebody new of this role, in the organization that `by` looks at. */
+  /** A new member with this role, in the organization that `by` has selected. */
   async member(role: string, { email = this.#email("p"), by = this.owner } = {}): Promise<Visitor> {
     const visitor = new Visitor(this.#daemon);
     await visitor.send(await invite(by, role), { name: email, email, password: PASSWORD });
@@ -79,13 +79,13 @@ export class People {
     freshProof(this.#daemon, userId);
   }
 
-  /** By the password, of whoever is signed in. */
+  /** With the password, for the signed-in user. */
   async prove(visitor: Visitor): Promise<void> {
     const { name } = (await visitor.api("GET", "/v1/account")).body;
     await visitor.send("/account", { do: "name", name, proof: PASSWORD });
   }
 
-  /** The service's own data, beside it. */
+  /** Direct access to the service's database. */
   sql<T>(work: (database: Database) => T): T {
     return sql(this.#daemon, work);
   }

@@ -1,4 +1,4 @@
-/** Owns reading pixels of a PNG as the service makes them: one part of data, whose rows are differences to the ones above. */
+/** A reader of pixels in the PNGs that the service makes: one data chunk with rows stored as differences to the rows above. */
 import { inflateSync } from "node:zlib";
 
 /** Red, green and blue of a pixel. */

@@ -1,6 +1,6 @@
 /**
- * Owns transactions that are sure to tell when one goes wrong: each changes a row, adds one and reads it back by statements of
- * different shapes, and has a token of its own. What was said of each is held against what the server has in the end.
+ * Transactions that reliably reveal a fault: each changes a row, adds one and reads it back with statements of different shapes, and has
+ * its own token. The reported outcome of each is compared with the server's final data.
  */
 import { randomUUID } from "node:crypto";
 import type { Run } from "../../daemon/cluster/connections.ts";
@@ -43,7 +43,7 @@ export async function callOnce(by: Transactions, lane: number, deadlineMs: numbe
   }
 }
 
-/** Returns what was not the answer to what was asked. */
+/** Returns the result if it does not answer the statement that was sent. */
 async function work(run: Run, lane: number, token: string): Promise<string | undefined> {
   const changed = await run("UPDATE counters SET n = n + 1, token = $2 WHERE lane = $1 RETURNING lane, n, token", [
     lane,
@@ -59,7 +59,7 @@ async function work(run: Run, lane: number, token: string): Promise<string | und
   return got === JSON.stringify(expected) ? undefined : got;
 }
 
-/** Which promises were broken, in words; looks at all data that the server has ever served. No call may last longer than that. */
+/** The broken promises, in words; checks all data that the server has ever served. No call may last longer than `longestMs`. */
 export async function brokenPromises(
   outcomes: readonly Outcome[],
   server: Postgres,
@@ -67,7 +67,7 @@ export async function brokenPromises(
 ): Promise<string[]> {
   const texts = await server.everySql("SELECT token FROM notes");
   const present = new Set(texts.flatMap((text) => text.split("\n")));
-  // What was done in part only.
+  // Partially applied transactions.
   const halves = "SELECT lane FROM counters c WHERE n <> (SELECT count(*) FROM notes WHERE lane = c.lane)";
   const broken = (await server.everySql(halves)).filter(Boolean).map((lanes) => `done by half: lane ${lanes}`);
   for (const { token, outcome, ms, wrong, error } of outcomes) {

@@ -1,7 +1,7 @@
 /**
- * Owns one PostgreSQL server of a test, with all that can happen to it: killed, frozen, cut off, replaced by another. It runs
- * as an unprivileged user in a directory of its own, at a free port of the loopback (or in a network namespace, which can be
- * cut off) and at a socket. Only processes that it started are ended.
+ * One PostgreSQL server of a test, with all its faults: killed, frozen, partitioned, replaced by another. It runs as an unprivileged user
+ * in a separate directory, on a free port of the loopback (or in a network namespace, which can be partitioned) and on a socket. Only
+ * processes that it started are ended.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes, randomInt } from "node:crypto";
@@ -29,19 +29,19 @@ import { type Issued, issue } from "./issued-certificate.ts";
 const DEBIAN = "/usr/lib/postgresql";
 const STARTED_MS = 30_000;
 const USER = "roomd";
-// Processes that are killed lose nothing that the kernel has; only who measures waits for the disk.
+// Killed processes lose nothing that the kernel has; only measurements wait for the disk.
 const SETTINGS = { fsync: "off", max_connections: "60", shared_buffers: "16MB", log_line_prefix: "%m [%p] " };
 
 /** By which way a client gets there. */
 export type Way = "socket" | "tcp" | "tls";
 
 export interface PostgresOptions {
-  /** In a network namespace of its own, so that it can be cut off. Needs root. */
+  /** In a separate network namespace, so that it can be partitioned. Needs root. */
   network?: boolean;
   settings?: Record<string, string>;
 }
 
-/** Where this host's newest server is; null where there is none. */
+/** Directory of this host's newest server; null if there is no server. */
 export function programs(): string | null {
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : [];
   const found = versions
@@ -50,7 +50,7 @@ export function programs(): string | null {
   return found ?? null;
 }
 
-/** Why no server can run here; null where one can. */
+/** Why no server can run here; null if one can. */
 export function whyNoPostgres(): string | null {
   return programs() === null ? `there is no server in ${DEBIAN}: packaging/install-host --tests` : null;
 }
@@ -98,14 +98,14 @@ export class Postgres implements AsyncDisposable {
     }
   }
 
-  /** What `cluster.url` is by another address of its network, which can be cut off by itself. */
+  /** The value of `cluster.url` with the second address of its network, which can be partitioned separately. */
   get secondUrl(): string {
     const url = new URL(this.url("tcp"));
     url.hostname = this.#network?.second ?? url.hostname;
     return url.href;
   }
 
-  /** What `cluster.url` is for this server by that way. */
+  /** The value of `cluster.url` for this server and transport. */
   url(way: Way = "tcp"): string {
     const { port, directory } = this;
     const who = `postgres://${USER}:${this.#password}`;
@@ -118,7 +118,7 @@ export class Postgres implements AsyncDisposable {
     return urls[way];
   }
 
-  /** What statements say, by the socket: a row a line, columns parted by `|`. */
+  /** The output of statements, over the socket: one row per line, columns separated by `|`. */
   async sql(statements: string): Promise<string> {
     const where = ["-h", this.directory, "-p", String(this.port), "-U", USER, "-d", "postgres"];
     return (
@@ -126,7 +126,7 @@ export class Postgres implements AsyncDisposable {
     ).trim();
   }
 
-  /** What the statement says of each directory of data that was ever served, the present one last. */
+  /** The statement's output for each data directory that was ever served, the present one last. */
   async everySql(statement: string): Promise<string[]> {
     const [now, said] = [this.#data, [] as string[]];
     for (const data of [...[...this.#served].filter((each) => each !== now), now]) {
@@ -163,12 +163,12 @@ export class Postgres implements AsyncDisposable {
     await until("the server is ready", () => this.#isReady(server, data), STARTED_MS);
   }
 
-  /** Ends it as its operator does: sessions are told, and nothing is to be recovered. */
+  /** Stops it as an operator does: sessions are notified, and no recovery is needed. */
   async stop(): Promise<void> {
     await this.#ends((server) => server.kill("SIGINT"));
   }
 
-  /** Ends all of its processes at once, as the loss of its host does. */
+  /** Ends all of its processes simultaneously, as the loss of its host does. */
   async kill(): Promise<void> {
     const all = this.freeze();
     await this.#ends(() => {
@@ -178,10 +178,10 @@ export class Postgres implements AsyncDisposable {
     await until("its processes are gone", () => all.every(hasEnded));
   }
 
-  /** Stops all of its processes where they are, and returns who they are. */
+  /** Stops all of its processes, and returns their pids. */
   freeze(): number[] {
     const pid = this.#pid();
-    // First the one that makes more.
+    // First the process that forks the others.
     process.kill(pid, "SIGSTOP");
     const all = [pid, ...childrenOf(pid)];
     for (const each of all) process.kill(each, "SIGSTOP");
@@ -193,7 +193,7 @@ export class Postgres implements AsyncDisposable {
     for (const each of [...childrenOf(pid), pid]) process.kill(each, "SIGCONT");
   }
 
-  /** Nothing comes or goes by its network any more, or by its second address alone, and nobody is told. */
+  /** Drops all packets of its network, or of its second address only, without a notification to either side. */
   async cut(which: "all" | "second" = "all"): Promise<void> {
     await this.#network?.cut(which);
   }
@@ -202,7 +202,7 @@ export class Postgres implements AsyncDisposable {
     await this.#network?.join();
   }
 
-  /** Ends all sessions but the one that asks; returns how many there were. */
+  /** Ends all sessions except the calling one; returns their number. */
   async terminateSessions(): Promise<number> {
     const sessions = "backend_type = 'client backend' AND pid <> pg_backend_pid()";
     return Number(await this.sql(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE ${sessions}`));
@@ -215,7 +215,7 @@ export class Postgres implements AsyncDisposable {
     await this.#serve(name);
   }
 
-  /** Its host is lost: a standby takes its place, with what there was. `promote` makes it the primary. */
+  /** Its host is lost: a standby takes its place, with the same data. `promote` makes it the primary. */
   async replaceByStandby(name: string): Promise<void> {
     await this.stop();
     const copied = join(this.directory, name);
@@ -225,7 +225,7 @@ export class Postgres implements AsyncDisposable {
     await this.#serve(name);
   }
 
-  /** Keeps what there is now, for `replace`. */
+  /** Stores a copy of the current data, for `replace`. */
   async copy(name: string): Promise<void> {
     await this.stop();
     const copied = join(this.directory, name);
@@ -267,7 +267,7 @@ export class Postgres implements AsyncDisposable {
     this.#write(join(name, "pg_hba.conf"), `${access.join("\n")}\n`);
   }
 
-  /** As its own file says, which an earlier one may have left. */
+  /** According to its own file, which an earlier server may have left. */
   #isReady(server: ChildProcess, data: string): boolean {
     if (server.exitCode !== null || server.signalCode !== null) {
       throw new Error(`the server ended: ${readFileSync(join(this.directory, "log"), "utf8").slice(-2000)}`);
@@ -315,7 +315,7 @@ class Network implements AsyncDisposable {
   }
 
   static async make(): Promise<Network> {
-    // Nobody else's: other tests have 10.213.
+    // Not used elsewhere: other tests have 10.213.
     const [a, b] = [randomInt(256), 4 * randomInt(64)];
     const child = spawn("unshare", ["--net", "sleep", "infinity"], { stdio: "ignore" });
     const network = new Network(`10.214.${a}.${b + 2}`, `10.215.${a}.${b + 2}`, child);
@@ -342,12 +342,12 @@ class Network implements AsyncDisposable {
     return network;
   }
 
-  /** What stands before a command that is to run there. */
+  /** The prefix of a command that is to run in the namespace. */
   within(): string[] {
     return ["nsenter", `--net=/proc/${this.#process.pid}/ns/net`];
   }
 
-  /** Packets vanish in both directions, as where a switch between two hosts fails: neither side hears of it. */
+  /** Packets vanish in both directions, as if a switch between two hosts failed: neither side is notified. */
   async cut(which: "all" | "second"): Promise<void> {
     const policy = which === "all" ? "drop" : "accept";
     const chains = ["input", "output"].map(
@@ -378,7 +378,7 @@ export function asUser(options: string[] = []): string[] {
 
 let nobody: { uid: number; gid: number } | null = null;
 
-/** Makes it theirs whom the server runs as. */
+/** Gives it to the user that the server runs as. */
 export function own(path: string, { deep = false } = {}): void {
   if (!isRoot) return;
   const id = (option: string) => Number(spawnSync("id", [option, "nobody"], { encoding: "utf8" }).stdout);
@@ -404,7 +404,7 @@ function childrenOf(pid: number): number[] {
   return text.split(" ").filter(Boolean).map(Number);
 }
 
-/** What the command says of these lines; throws what it complained of. */
+/** The output of the command for these lines; throws its standard error on failure. */
 async function run([command = "", ...args]: string[], lines: string[]): Promise<string> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] });
   const said: Buffer[] = [];

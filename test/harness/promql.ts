@@ -1,4 +1,4 @@
-/** Owns reading expressions of PromQL by the parser of Prometheus' own web page: which metrics they name, with which labels, and how. */
+/** A reader of PromQL expressions with the parser of Prometheus' own web page: their metrics, labels and functions. */
 import { parser } from "@prometheus-io/lezer-promql";
 
 type Node = ReturnType<typeof parser.parse>["topNode"];
@@ -18,7 +18,7 @@ interface Selector {
   functions: string[];
 }
 
-/** Throws on what is no expression. What Grafana puts in is put in before. */
+/** Throws on an invalid expression. Grafana's variables are substituted first. */
 export function selectorsOf(expression: string): Selector[] {
   const text = expression.replaceAll(/\$__(rate_)?interval|\$__range/g, "5m");
   const root = parser.parse(text).topNode;

@@ -1,6 +1,6 @@
 /**
- * Owns running the Python SDK's tests: each file of sdk/python/tests as a process of its own, which is told by its environment where the
- * daemon is, and asks over a socket for what only its parent can do.
+ * A runner of the Python SDK's tests: each file of sdk/python/tests as a separate process, which gets the daemon's address from its
+ * environment, and requests over a socket the actions that only its parent can do.
  */
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -12,7 +12,7 @@ export const PYTHON_SDK = resolve(import.meta.dirname, "../../sdk/python");
 
 export interface PythonRun {
   status: number;
-  /** What unittest says, which is all on its error stream. */
+  /** The output of unittest, which is all on its error stream. */
   output: string;
   /** How many tests it has run. */
   tests: number;
@@ -25,7 +25,7 @@ export const FILES = readdirSync(join(PYTHON_SDK, "tests"))
   .filter((name) => name.startsWith("test_") && !name.endsWith("commands.py"))
   .map((name) => name.replace(".py", ""));
 
-/** What a run has printed, told. Warnings are: of a socket that was not closed there is no other word. */
+/** Parses the output of a run. Warnings count as complaints: an unclosed socket is reported in no other way. */
 export function toldBy(output: string): Pick<PythonRun, "tests" | "complaints"> {
   const tests = Number(/^Ran (\d+) tests? /m.exec(output)?.[1] ?? 0);
   const complaints = output.split("\n").filter((line) => /Warning|Exception ignored|skipped/.test(line));
@@ -51,10 +51,10 @@ export async function runPython(name: string, env: Record<string, string>): Prom
   return { status, output, ...toldBy(output) };
 }
 
-/** What the tests can ask for by POST, by its path: each takes and returns JSON. */
+/** The actions that tests can request by POST, by path: each takes and returns JSON. */
 type Deeds = Record<string, (wanted: never) => unknown>;
 
-/** Does for a child what it asks for. */
+/** Performs the actions that a child requests. */
 export class Doer {
   readonly #server: Server;
 

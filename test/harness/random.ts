@@ -1,4 +1,4 @@
-/** Owns chance in tests: every choice follows from one seed, which is printed, so that a run can be had again. */
+/** Random choices in tests: every choice follows from one seed, which is printed, so that a run can be reproduced. */
 
 export class Chance {
   readonly seed: number;

@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import type { Lines, Read, Step } from "../../daemon/db/readers/read.ts";
 import { serveReads } from "../../daemon/db/readers/serve.ts";
 
-/** What happens to the thread after so many rows, as often as `times` says. */
+/** A fault of the thread after `at` rows, `times` times. */
 export interface Misfortune {
   is: "exit" | "throw" | "stall" | "fail";
   at: number;

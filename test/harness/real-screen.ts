@@ -1,4 +1,4 @@
-/** Owns a real screen on this host, as a guest with a desktop has one: an Xvnc, and programs that are at it. */
+/** A real screen on this host, as a guest with a desktop has one: an Xvnc, and programs that use it. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ export function missingOf(...programs: string[]): string[] {
 export class RealScreen {
   readonly #processes: ChildProcess[] = [];
   readonly #directory = mkdtempSync("/tmp/roomd-screen-");
-  /** Where it serves RFB. */
+  /** The socket on which it serves RFB. */
   readonly socket = join(this.#directory, "rfb");
   display = "";
 
@@ -29,7 +29,7 @@ export class RealScreen {
     return screen;
   }
 
-  /** Runs at the screen until it ends by itself, or the screen does. */
+  /** Runs on the screen until the program exits or the screen is stopped. */
   run(program: string, args: readonly string[]): ChildProcess {
     const child = spawn(program, args, {
       env: { PATH: process.env.PATH, HOME: this.#directory, DISPLAY: this.display, LC_ALL: "C.UTF-8" },
@@ -39,14 +39,14 @@ export class RealScreen {
     return child;
   }
 
-  /** What it prints, until its end. */
+  /** Its output, until it exits. */
   async output(program: string, ...args: string[]): Promise<string> {
     let printed = "";
     for await (const chunk of this.run(program, args).stdout ?? []) printed += chunk;
     return printed;
   }
 
-  /** A program copies this. It goes on until another one does. */
+  /** A program copies this to the clipboard. It keeps running until another one copies. */
   copy(text: string): void {
     this.run("xclip", ["-quiet", "-selection", "clipboard"]).stdin?.end(text);
   }

@@ -1,4 +1,4 @@
-/** Owns a real terminal in which tests run a program as a person does: keys, size, and what is on the screen. */
+/** A real terminal in which tests run a program as a person does: keys, size, and the screen's content. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -45,7 +45,7 @@ export class RealTerminal {
     return Buffer.concat(this.#chunks).toString();
   }
 
-  /** Where what is shown from now on begins. */
+  /** Position after all output so far. */
   get mark(): number {
     return this.text.length;
   }

@@ -1,10 +1,11 @@
 /**
- * A daemon's changes to its data_dir as strace records them, SQLite's and the runtime's in one order, and what a loss of power leaves of them:
+ * A daemon's changes to its data_dir as strace records them, SQLite's and the runtime's in one order, and the state that remains after a
+ * power loss:
  *
- *   synced bytes          kept, if the write came before the sync and no earlier sync of it has failed
- *   unsynced writes       a part of them, in any order, each whole or torn at 512 bytes
- *   names                 a prefix of their changes, at least as far as a sync of the directory
- *   a sync that fails     the unsynced writes of the file are lost, and a later sync does not bring them back (fsync(2))
+ *     synced bytes          kept, if the write came before the sync and no earlier sync of it has failed
+ *     unsynced writes       a part of them, in any order, each whole or torn at 512 bytes
+ *     names                 a prefix of their changes, at least as far as a sync of the directory
+ *     a sync that fails     the unsynced writes of the file are lost, and a later sync does not bring them back (fsync(2))
  *
  * The index of SQLite's log is left out: it is memory of processes.
  */
@@ -23,7 +24,7 @@ import { BINARY } from "./daemon.ts";
 import { Chance } from "./random.ts";
 
 const SECTOR_BYTES = 512;
-/** One in so many unsynced writes is torn. */
+/** One of this many unsynced writes is torn. */
 const TORN_EACH = 8;
 const CALLS = [
   "open,openat,openat2,creat",
@@ -31,7 +32,7 @@ const CALLS = [
   "rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,rmdir,symlink,symlinkat",
   "fsync,fdatasync,syncfs,execve",
 ].join(",");
-/** Left out of states: they are made again, and large, or no part of what a disk keeps. */
+/** Left out of states: they are re-created, and large, or are not on a disk. */
 const LEFT_OUT = ["reserve", "roomd.db-shm", "daemon.lock", "templates"];
 
 /** The daemon's program, which runs under DISK_RECORDER while that is set. */
@@ -130,7 +131,7 @@ export class RecordedDisk {
     return this.times.length;
   }
 
-  /** Reads a recording, and goes on from what was read before. */
+  /** Reads a recording, and continues from the state of the previous recording. */
   read(recording: string): void {
     this.#files.clear();
     const pending = new Map<string, { call: string; seq: number }>();
@@ -332,13 +333,13 @@ export class RecordedDisk {
     return entry instanceof Inode ? entry.changes.length : 0;
   }
 
-  /** The least that is left of a file if power is lost at the end of the recording: no write that was not synced. Null if it was removed. */
+  /** The minimum that remains of a file if power is lost at the end of the recording: no unsynced write. Null if it was removed. */
   leastOf(path: string): Buffer | null {
     const entry = this.#names.get(path);
     return entry instanceof Inode ? contentsAfter(entry, this.length, 0, new Chance(0)) : null;
   }
 
-  /** Writes what is left of the disk if power is lost after this change. */
+  /** Writes the state of the disk that remains if power is lost after this change. */
   crash(after: number, chance: Chance, into: string): void {
     const names = new Map(this.#initial);
     const made = this.#nameChanges.filter(({ seq }) => seq <= after);

@@ -1,4 +1,4 @@
-/** Owns an OpenAPI document whose schemas and answers stand where they are used, as tests look at them. */
+/** An OpenAPI document with references to shared schemas and responses replaced by their content, as tests use it. */
 import type { Json } from "./json.ts";
 
 const SHARED = /^#\/components\/(schemas|responses)\/([^/]+)$/;

@@ -1,4 +1,4 @@
-/** Owns a screen's server in memory, as far as our client needs one: a frame of one colour, changed as the test says. */
+/** An in-memory screen server, as far as our client needs one: a frame of one colour, changed by the test. */
 import type { Wire } from "../../daemon/domain/screen/rfb/client.ts";
 
 interface Area {
@@ -44,7 +44,7 @@ export function shaded(area: Area, shade: number): Buffer {
   return rectangle(area, 0, new Uint8Array(area.width * area.height * 4).fill(shade));
 }
 
-/** A client asks for another size of the screen, which so many monitors show all of. */
+/** A client's request for another screen size; each of `monitors` monitors shows all of it. */
 export function sizeWish(width: number, height: number, monitors = 1): Buffer {
   const monitor = (id: number) =>
     packed(["u32", id], ["u16", 0], ["u16", 0], ["u16", width], ["u16", height], ["u32", 0]);
@@ -52,7 +52,7 @@ export function sizeWish(width: number, height: number, monitors = 1): Buffer {
   return packed(["u8", 251], ["u8", 0], ["u16", width], ["u16", height], ["u8", monitors], ["u8", 0], ...all);
 }
 
-/** Its lengths by the type of a client's message; those of encodings and clipboards say theirs. */
+/** Lengths by the type of a client's message; messages of encodings and clipboards contain their lengths. */
 const LENGTHS: Readonly<Record<number, number>> = { 0: 20, 3: 10, 4: 8, 5: 6 };
 
 function lengthOf(type: number, message: Buffer): number | undefined {
@@ -105,7 +105,7 @@ export class RfbServer {
     return this.#gone.promise;
   }
 
-  /** How many of its messages nobody has taken. */
+  /** Number of its messages that no client has read. */
   get unsent(): number {
     return this.#queue.length;
   }

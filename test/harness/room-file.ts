@@ -1,4 +1,4 @@
-/** Owns rooms' files as tests forge them: taken apart, changed, and put together again so that they are whole. */
+/** Room backup files that tests forge: parsed, changed, and reassembled into valid files. */
 import { createHash } from "node:crypto";
 import type { Json } from "./json.ts";
 

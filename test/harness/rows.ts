@@ -1,4 +1,4 @@
-/** Owns reading a daemon's database beside it, for tests: what it has promised, whether or not the API shows it. */
+/** A reader of a daemon's database, for tests: stored state, whether or not the API shows it. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import type { TestDaemon } from "./daemon.ts";
@@ -26,7 +26,7 @@ export interface Rows {
   rooms: RoomFacts[];
   /** CIDs that are held, of destroyed ones too. */
   held_cids: number[];
-  /** Sandboxes whose time is being metered. */
+  /** Sandboxes with time that is currently metered. */
   metered: string[];
   snapshots: string[];
   /** Rooms that there are messages, barriers or agents of, and no row. */

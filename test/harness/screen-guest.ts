@@ -1,6 +1,6 @@
 /**
- * Owns screens whose guests are a link in memory, joined to a handler of the agent or to a server in memory, and calls of the
- * operations on them. Nothing is a virtual machine here.
+ * Screens on an in-memory link in place of the guest, connected to a handler of the agent or to an in-memory server, and calls of the
+ * operations on them. There is no virtual machine here.
  */
 
 import type { Conversation } from "../../daemon/core/conversation.ts";
@@ -40,11 +40,11 @@ export function serve(server: RfbServer): Handler {
 export class ScreenGuest {
   readonly screens: Screens;
   readonly database: Database;
-  /** The key that made a ticket, and the one that looks, are good no more. */
+  /** Revokes the key that made a ticket and the viewing key. */
   readonly revoke: () => void;
   /** How many keep the sandbox from being idle. */
   inUse = 0;
-  /** How often somebody connected. */
+  /** Number of connections so far. */
   connected = 0;
   /** The sandbox has this state from now on. */
   readonly become: (state: string) => void;
@@ -101,19 +101,19 @@ export class ScreenGuest {
     return trialCall(CALLER);
   }
 
-  /** The picture, as a PNG; of another sandbox where one is named. */
+  /** The picture, as a PNG; of another sandbox if `of` names one. */
   async picture(width?: number, of: Partial<Asker> = {}, call = this.call()): Promise<Uint8Array> {
     const target = { ...TARGET, row: { ...TARGET.row, ...of } } as ScreenTarget;
     const { picture } = await this.#run("screen_get", width === undefined ? {} : { width }, call, target);
     return picture ?? new Uint8Array(0);
   }
 
-  /** What `computer` answers. */
+  /** The answer of `computer`. */
   async use(input: object, call = this.call()): Promise<Used> {
     return (await this.#run("computer", input, call)).body as Used;
   }
 
-  /** What a call about recordings answers. */
+  /** The answer to a call about recordings. */
   async recordings(name: string, input: object = {}): Promise<unknown> {
     const { body, stream } = await this.#run(name, input, this.call());
     return stream ? new Uint8Array(await new Response(stream.bytes).arrayBuffer()) : body;
@@ -123,7 +123,7 @@ export class ScreenGuest {
     return ((await this.#run("screen_ticket", { drive }, this.call())).body as { ticket: string }).ticket;
   }
 
-  /** Somebody who sees the screen live, by a ticket or by a key. */
+  /** A live viewer of the screen, with a ticket or with a key. */
   async view(ticket?: string): Promise<Seat> {
     const caller = ticket === undefined ? CALLER : this.#bound("screen_view").admit?.(ticket, PLACE);
     if (!caller) throw new Error("nobody is let in by a ticket");

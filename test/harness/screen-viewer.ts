@@ -1,4 +1,4 @@
-/** Owns somebody who sees a screen by WebSocket, with our own client of RFB. */
+/** A viewer of a screen over WebSocket, with our own RFB client. */
 import { RfbClient, type Wire } from "../../daemon/domain/screen/rfb/client.ts";
 import type { TestDaemon } from "./daemon.ts";
 

@@ -1,13 +1,13 @@
 /**
- * Owns what no daemon may leave behind in the clear: whatever opens something. Every kind of secret that the service makes is told
- * by its form, so that each daemon of the suite can be looked through when it ends, whatever its tests made.
+ * Patterns of the secrets that no daemon may leave behind in plain text. Every kind of secret that the service makes is recognized by its
+ * form, so that each daemon of the suite can be scanned when it stops, whatever its tests created.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * API keys and operators' keys; codes and tokens of applications; tokens of ports, of SSH access and of terminals; what signs what
- * webhooks are sent.
+ * API keys and operators' keys; codes and tokens of applications; tokens of ports, of SSH access and of terminals; signing secrets of
+ * webhooks.
  */
 const SECRET =
   /\bkey-[0-9A-Za-z]{43}\b|\bo(?:ac|at|rt|dc)-[\w-]{43}(?![\w-])|\b(?:ptk|sat|ttk)_[\w-]{43}(?![\w-])|\bwhsec_[\w+/]{43}=/g;
@@ -19,7 +19,7 @@ export function secretsIn(name: string, text: string): string[] {
   return [...new Set(text.match(SECRET) ?? [])].map((secret) => `${name}: ${secret.slice(0, 12)}…`);
 }
 
-/** The database as it lies on the disk, what is written for elsewhere, and the logs of guests and of their QEMUs. */
+/** The database's files on disk, the files exported elsewhere, and the logs of guests and of their QEMUs. */
 export function filesWithoutSecrets(dataDir: string): string[] {
   const named = existsSync(dataDir) ? readdirSync(dataDir).filter((name) => /^(roomd\.db|audit-heads)/.test(name)) : [];
   return [...named.map((name) => join(dataDir, name)), ...logsBelow(join(dataDir, "sandboxes"))];

@@ -1,4 +1,4 @@
-/** Owns readers of the hub: programs with a real browser that look at its pages, and ask for what is to happen meanwhile. */
+/** Readers of the hub: programs with a real browser that view its pages, and request the actions that are to happen meanwhile. */
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export const hasBrowser = existsSync(CHROMIUM);
 
 export type Does = Record<string, () => Promise<unknown>>;
 
-/** Has a reader look; `does` is what it asks for, and what that gives back it is told. Returns what it has seen. */
+/** Runs a reader; `does` are the actions that it can request, and their results are returned to it. Returns the reader's observations. */
 export async function seenBy(reader: string, daemon: TestDaemon, told: object, does: Does): Promise<Json> {
   const owner = await Visitor.owner(daemon);
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));

@@ -1,10 +1,10 @@
 /**
- * How much slower this host computes now than the one that bounds on processor time were set on: the processors of a CI host may be shared
- * with others, which no figure of the host tells.
+ * How much slower this host computes now than the host for which the bounds on processor time were set: a CI host's processors may be
+ * shared with others, which no figure of the host reveals.
  */
 import { threadTime } from "../../daemon/host/thread-time.ts";
 
-/** A piece's processor time on the host of the bounds (2 cores of an AMD EPYC), with nothing beside it. */
+/** A piece's processor time on the host of the bounds (2 cores of an AMD EPYC), without other load. */
 const REFERENCE_MS = 0.8;
 const PIECES = 21;
 const WARM_UP = 10;

@@ -15,14 +15,14 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Gives the directory a small disk of its own. */
+/** Mounts a small separate disk on the directory. */
 export function mountSmall(directory: string, options: string): void {
   mkdirSync(directory, { recursive: true });
   const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", directory]);
   if (status !== 0) throw new Error(`no tmpfs on ${directory}: ${stderr}`);
 }
 
-/** Gives the directory an XFS of its own, in a file beside it. */
+/** Mounts a separate XFS on the directory, in an image file next to it. */
 export function mountSharing(directory: string, mib: number): void {
   mkdirSync(directory, { recursive: true });
   const image = `${directory}.xfs`;
@@ -57,7 +57,7 @@ export function whyNoSharing(directory?: string): string | null {
 
 export const filler = (directory: string) => join(directory, "filler");
 
-/** Takes all of the disk's space but so much. */
+/** Fills the disk except for `leftBytes`. */
 export function fill(directory: string, leftBytes = 0): void {
   const taken = fillInto(filler(directory));
   truncateSync(filler(directory), Math.max(0, taken - leftBytes));

@@ -1,4 +1,4 @@
-/** Owns OpenSSH's own programs as tests drive them: with a key of their own, no configuration, and no memory of hosts. */
+/** OpenSSH's own programs as tests drive them: with a separate key, no configuration, and no known hosts. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ export interface Ended {
   stderr: string;
 }
 
-/** The port of a daemon's gateway, as its first line says. */
+/** The port of a daemon's gateway, from its readiness line. */
 export function sshPort(daemon: TestDaemon): number {
   const port = /ssh at \S+:(\d+)/.exec(daemon.ready)?.[1];
   if (port === undefined) throw new Error(`the daemon has no gateway: ${daemon.ready}`);
@@ -22,7 +22,7 @@ export class SshClient implements Disposable {
   readonly home = mkdtempSync("/tmp/roomd-ssh-");
   readonly key = join(this.home, "id");
   readonly #askpass = join(this.home, "askpass");
-  /** Where the gateway listens; another one after a restart. */
+  /** The gateway's port; it changes with a restart. */
   port: number;
 
   constructor(port: number) {
@@ -77,7 +77,7 @@ export class SshClient implements Disposable {
     return ended(this.startAs(user, password, words), "");
   }
 
-  /** What ssh needs to be given a password without a person. */
+  /** Options and environment with which ssh gets a password without a person. */
   #withPassword(password: string): { args: string[]; env: NodeJS.ProcessEnv } {
     // The first of two options counts.
     const first = ["-F", "none", "-o", "PreferredAuthentications=password", "-o", "NumberOfPasswordPrompts=1"];

@@ -1,4 +1,4 @@
-/** Owns `ssh` in a real pseudo-terminal, as a person has it: what is shown, what is typed, the window's size. */
+/** `ssh` in a real pseudo-terminal, as a person has it: displayed text, typed keys, the window's size. */
 import type { SshClient } from "./ssh-client.ts";
 
 const SHOWN_MS = 20_000;
@@ -46,7 +46,7 @@ export class SshScreen implements AsyncDisposable {
     this.#child.kill("SIGKILL");
   }
 
-  /** Resolves once what was shown matches. */
+  /** Resolves once the displayed text matches. */
   async until(pattern: RegExp): Promise<void> {
     const deadline = AbortSignal.timeout(SHOWN_MS);
     const late = new Promise<never>((_, reject) =>

@@ -1,7 +1,7 @@
 /**
- * Owns what a daemon's requests ask of its database: loaded before a daemon that runs from its sources, it writes a line to the file
- * of ROOMD_TEST_STATEMENTS for every statement that a request has run, with the request's X-Request-Id and the number of rows.
- * What timers run is no request's.
+ * A log of the SQL statements of a daemon's requests: preloaded into a daemon that runs from its sources, it writes a line to the file of
+ * ROOMD_TEST_STATEMENTS for every statement that a request has run, with the request's X-Request-Id and the number of rows. Statements run
+ * by timers belong to no request.
  */
 
 import { Database } from "bun:sqlite";
@@ -27,7 +27,7 @@ function record(file: string): void {
   const wrapped = new WeakSet<object>();
   const note = (sql: string, result: unknown) => {
     const request_id = request.getStore();
-    // A commit begins once more where another thread writes just then.
+    // A commit is retried if another thread is writing.
     if (request_id === undefined || sql.startsWith("PRAGMA busy_timeout")) return;
     const line: RunStatement = { request_id, sql, rows: rowsIn(result) };
     appendFileSync(file, `${JSON.stringify(line)}\n`);

@@ -1,4 +1,4 @@
-/** Owns reading an execution's stream as a client does: line by line, from after an event on, given up at any point. */
+/** A reader of an execution's stream, as a client reads it: line by line, after a given event, cancelled at any point. */
 import type { Json, TestDaemon } from "./daemon.ts";
 
 export interface StreamOptions {
@@ -11,7 +11,7 @@ export interface StreamOptions {
 
 export interface StreamEnd {
   events: Json[];
-  /** Seq of the last event that had one; what a next stream goes on after. */
+  /** Seq of the last event that had one; the next stream continues after it. */
   last: number;
 }
 
@@ -19,7 +19,7 @@ export function executionsPath(room: string, sandbox: string): string {
   return `/v1/rooms/${room}/sandboxes/${sandbox}/executions`;
 }
 
-/** A command that prints as fast as it can, begun once it is read; `ended` is how many bytes of its stream came. */
+/** A command that prints as fast as it can, started once its stream is read; `ended` resolves to the length of its stream in bytes. */
 export async function startFlood(daemon: TestDaemon, path: string, timeoutMs: number, flood = "yes") {
   const body = { command: `read _; exec ${flood}`, stdin_open: true, timeout_ms: timeoutMs };
   const { exec_id } = await daemon.ok("POST", path, body);
@@ -40,7 +40,7 @@ async function lengthOf(response: Response): Promise<number> {
   return length;
 }
 
-/** Reads to the end of the stream, or to where it breaks. */
+/** Reads to the end of the stream, or until it breaks. */
 export async function readStream(daemon: TestDaemon, path: string, options: StreamOptions = {}): Promise<StreamEnd> {
   const { after, follow, onEvent, signal } = options;
   const query = new URLSearchParams();

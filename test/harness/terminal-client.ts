@@ -1,4 +1,4 @@
-/** Owns a client at a terminal, as tests are one: what was shown, the frames that were said, and how it ended. */
+/** A terminal client for tests: the displayed output, the control frames received, and how it closed. */
 import type { Json, TestDaemon } from "./daemon.ts";
 import { until } from "./guests.ts";
 

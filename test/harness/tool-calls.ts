@@ -1,13 +1,16 @@
-/** Owns a call of every MCP tool that works in an empty room without guests, or is refused there as a guest's absence has it, and one that is wrong. */
+/**
+ * One call of every MCP tool that works in an empty room without guests, or is refused there because there is no guest, and one invalid
+ * call.
+ */
 import type { Tool } from "../../shared/api/tool.ts";
 import { TOOLS } from "../../shared/api/tools.ts";
 
 interface Row {
   /** Arguments in a room of this name. */
   args(room_id: string): Record<string, unknown>;
-  /** How the call is refused where there are no guests; absent: it succeeds. */
+  /** Error code of the call without guests; absent: it succeeds. */
   without_guests?: string;
-  /** What makes it wrong, and how it is refused then. */
+  /** Arguments that make it invalid, and the error code. */
   wrong: Record<string, unknown>;
   code: string;
   /** Other arguments, in the room r, with which it waits in another way. */

@@ -17,7 +17,7 @@ const START_MS = 250;
 const ROOT = resolve(import.meta.dirname, "../..");
 const NAME = /^turns-\d+\.jsonl$/;
 
-/** The test file whose daemons may have no long turn; null where none is held to it. */
+/** The test file that forbids long turns to its daemons; null if the rule is not enforced. */
 let held: string | null = null;
 let mostMs = MOST_TURN_MS;
 
@@ -40,7 +40,7 @@ export function turnsEnvironment(home: string): Record<string, string> {
 
 const recordsIn = (home: string) => readdirSync(home).filter((name) => NAME.test(name));
 
-/** Turns of over 5 ms of all starts of a daemon; a line that its end cut off is left out. */
+/** Turns of over 5 ms of all starts of a daemon; a line truncated by its end is left out. */
 export function turnsOf(home: string): RecordedTurn[] {
   if (!existsSync(home)) return [];
   return recordsIn(home).flatMap((name) =>
@@ -52,8 +52,8 @@ export function turnsOf(home: string): RecordedTurn[] {
 }
 
 /**
- * The turns of a daemon that took too long, also for what the host computes slower now, but for those that are listed for the test file;
- * none where it is not held to that.
+ * The daemon's turns that took too long, even allowing for this host's present slowness, except those listed for the test file; none if the
+ * rule is not enforced for that file.
  */
 export function longTurns(home: string): RecordedTurn[] {
   const file = held;

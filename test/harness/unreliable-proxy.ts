@@ -1,11 +1,11 @@
 /**
- * Owns a proxy that fails as networks do: it loses answers, cuts them where it is told, answers 502 in the service's place, or lets
- * everything through. What the service was asked is written down.
+ * A proxy that fails as networks do: it drops answers, truncates them at a given length, answers 502 in the service's place, or passes
+ * everything. The requests are recorded.
  */
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What is done to a request: null lets it through. */
+/** The fault of a request: null passes it. */
 type Fault =
   | null
   /** It never reaches the service. */
@@ -24,9 +24,9 @@ export class UnreliableProxy {
   readonly asked: Asked[] = [];
   /** Decides about each request; lets all through if absent. */
   fault: (asked: Asked) => Fault = () => null;
-  /** The same for who is in another process. */
+  /** The same for a caller in another process. */
   readonly deeds = {
-    /** Lets this happen to the first so many requests that are asked for from now on. */
+    /** Applies the fault to the next `times` requests. */
     happens: ({ times, fault }: { times: number; fault: Fault }): void => {
       let left = times;
       this.asked.length = 0;
@@ -35,7 +35,7 @@ export class UnreliableProxy {
     asked: (): Asked[] => this.asked,
   };
   readonly #server: Server;
-  /** Where the service is now. */
+  /** The service's current address. */
   readonly #target: () => string;
 
   constructor(target: () => string) {
@@ -79,7 +79,7 @@ export class UnreliableProxy {
         answer.on("data", (part: Buffer) => {
           to.write(part.subarray(0, left));
           left -= part.byteLength;
-          // What was let through is seen before the end.
+          // The client gets the passed part before the end.
           if (left <= 0) to.socket?.destroySoon();
         });
         answer.on("end", () => to.end());

@@ -1,4 +1,4 @@
-/** Owns a browser without one: it keeps cookies, says of each request what a browser says, and reads pages' forms. */
+/** A browser without a browser: it stores cookies, sends the headers of a browser's requests, and reads pages' forms. */
 import type { Json, TestDaemon } from "./daemon.ts";
 
 const COOKIE = /^((?:__Host-)?roomd(?:-browser|-asked|-visitor)?)=([^;]*)/;
@@ -8,20 +8,20 @@ export interface PageSeen {
   status: number;
   text: string;
   headers: Headers;
-  /** Where it leads on; null for a page. */
+  /** The redirect's target; null for a page. */
   to: string | null;
 }
 
 export class Visitor {
   readonly #daemon: TestDaemon;
-  /** By their names; a copy of another's is a browser that somebody has copied. */
+  /** By name; a copy of another visitor's cookies represents a copied browser. */
   readonly cookies = new Map<string, string>();
 
   constructor(daemon: TestDaemon) {
     this.#daemon = daemon;
   }
 
-  /** One who is signed in as the first owner of a fresh service. */
+  /** A visitor that is signed in as the first owner of a fresh service. */
   static async owner(daemon: TestDaemon, { password = "a long enough secret" } = {}): Promise<Visitor> {
     const { stdout, stderr } = await daemon.cli(["user", "link", "--json"]);
     if (stdout === "") throw new Error(stderr);
@@ -50,7 +50,7 @@ export class Visitor {
     return other;
   }
 
-  /** As a page of ours makes the request, where nothing else is said. */
+  /** By default with the headers of a request from one of our pages. */
   async fetch(method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Response> {
     const response = await fetch(this.#daemon.webUrl + path, {
       method,
@@ -75,7 +75,7 @@ export class Visitor {
     return await seen(await this.fetch("POST", path, { ...type, ...headers }, new URLSearchParams(form).toString()));
   }
 
-  /** Sends a form, and goes where its answer leads. */
+  /** Sends a form, and follows the answer's redirect. */
   async submit(path: string, form: Record<string, string>): Promise<PageSeen> {
     const answer = await this.send(path, form);
     return answer.to === null ? answer : await this.see(answer.to);

@@ -1,4 +1,4 @@
-/** Owns counting what a test's own statements run and return: those that are made while it watches. */
+/** A counter of the runs and rows of the test's own statements, among those prepared while it watches. */
 import { Database } from "bun:sqlite";
 import { vi } from "vitest";
 
@@ -7,7 +7,7 @@ interface Watched extends Disposable {
   runs: { sql: string; rows: number }[];
 }
 
-/** Of the statements whose SQL matches. */
+/** Watches the statements with matching SQL. */
 export function watchStatements(matching: RegExp): Watched {
   const prototype = Database.prototype as unknown as Record<string, (sql: string) => Record<string, unknown>>;
   const seen = new WeakSet<object>();

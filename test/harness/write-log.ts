@@ -1,13 +1,14 @@
 /**
- * Log of the writes to a block device, as the kernel's dm-log-writes keeps it, and what a loss of power leaves of them
- * (https://docs.kernel.org/admin-guide/device-mapper/log-writes.html; the format is in drivers/md/dm-log-writes.c, all numbers little-endian):
+ * Log of the writes to a block device, as the kernel's dm-log-writes keeps it, and the state that remains after a power loss
+ * (https://docs.kernel.org/admin-guide/device-mapper/log-writes.html; the format is in drivers/md/dm-log-writes.c, all numbers
+ * little-endian):
  *
- *   first block    magic, version, number of entries: 64 bits each; bytes of a block: 32 bits
- *   each entry     a block with the first block, number of blocks, flags and length of a mark, 64 bits each, and the mark;
- *                  then the data, unless it is a discard
+ *     first block    magic, version, number of entries: 64 bits each; bytes of a block: 32 bits
+ *     each entry     a block with the first block, number of blocks, flags and length of a mark, 64 bits each, and the mark;
+ *                    then the data, unless it is a discard
  *
- *   writes before a flush    kept: the log has those that were complete when the flush started
- *   writes since             a part of them, in any order, each whole or torn; those with FUA are kept
+ *     writes before a flush    kept: the log has those that were complete when the flush started
+ *     writes since             a part of them, in any order, each whole or torn; those with FUA are kept
  *
  * Writes are torn at 4 KiB, as on disks with such sectors: XFS recovers no block of metadata that is torn within.
  */
@@ -66,7 +67,10 @@ export class WriteLog {
     for (const entry of this.entries.slice(from, to)) this.#put(device, entry, [[0, entry.length]]);
   }
 
-  /** Makes on a device that has all entries before the last flush what is left of the others if power is lost after this entry. */
+  /**
+   * Applies to a device that has all entries before the last flush the part of the later entries that remains if power is lost after this
+   * entry.
+   */
   crash(device: number, after: number, chance: Chance): void {
     const share = keptShare(chance);
     for (const entry of this.entries.slice(this.lastFlush(after), after + 1)) {

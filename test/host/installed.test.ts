@@ -1,6 +1,6 @@
 /**
  * A host as users have it: systemd, KVM, the kernel's vsock, project quotas. roomd is installed there from its package, set up, used,
- * restarted, killed, upgraded, booted again and purged, in this order, each test on what the one before has left.
+ * restarted, killed, upgraded, rebooted and purged, in this order; each test continues from the state of the previous one.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../harness/guests.ts";
@@ -29,7 +29,7 @@ async function groups(): Promise<Record<string, string[]>> {
   return found;
 }
 
-/** What a person reads who runs it: the two commands, and what is where after each step. */
+/** Output for the person who runs the test: the two commands, and the state after each step. */
 const tell = (when: string, said: string) => console.log(`--- ${when}\n${said}`);
 const tellGroups = async (when: string) => tell(`${when}: control groups`, JSON.stringify(await groups(), null, 2));
 

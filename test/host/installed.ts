@@ -17,14 +17,14 @@ import { until } from "../harness/guests.ts";
 import { VirtualHost } from "./machine.ts";
 
 const TESTS = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
-/** What a template is made of, as packaging/check sees it. */
+/** The sources of a template, as in packaging/check. */
 const TEMPLATE_SOURCES = [
   "dist/roomd-agent",
   "packaging/guest-image",
   "daemon/domain/templates",
   "daemon/host/machine",
 ];
-/** Emulated, and with packages to be fetched first where the roomd that builds has another recipe. */
+/** Emulated, and with packages to download first if the building roomd has another recipe. */
 const BUILD_MS = 1_500_000;
 const MOST_TRIES = 5;
 const NO_QUESTIONS = "DEBIAN_FRONTEND=noninteractive";
@@ -38,7 +38,7 @@ const PATIENT = "[Service]\\nEnvironment=ROOMD_LIMITS_SANDBOX_START=40m\\n";
 /** As people set it: the key that setup has kept. */
 export const WITH_KEY = `. ${DATA}/setup.env; export ROOMD_API_KEY;`;
 
-/** What there is to know of the host and of roomd on it where a test has failed. */
+/** Diagnostics of the host and of roomd on it after a failed test. */
 export async function storyOf(host: VirtualHost): Promise<string> {
   const asked = [
     `${WITH_KEY} roomd sandbox list demo --json`,
@@ -54,7 +54,7 @@ export function buildPackage(): string {
   return execFileSync(resolve("packaging/deb"), { encoding: "utf8" }).trimEnd().split("\n").at(-1) ?? "";
 }
 
-/** What a checkout of this commit builds, as its quickstart installs it: a directory with binaries and unit. Made once. */
+/** The build of a checkout of this commit, as its quickstart installs it: a directory with binaries and unit. Built once. */
 export function buildCommit(commit: string): string {
   const built = join(TESTS, `built-${commit}`);
   if (existsSync(join(built, "roomd.service"))) return built;
@@ -71,7 +71,7 @@ export function buildCommit(commit: string): string {
   return built;
 }
 
-/** Which roomd builds the template of a host's disk, and where it is unpacked on that host. */
+/** The roomd that builds the template of a host's disk, and the command that unpacks it on that host. */
 interface Builder {
   /** The kept disk's file. */
   name: string;
@@ -112,9 +112,9 @@ const mountData = (host: VirtualHost) =>
   host.ok(`mkdir -p ${DATA} && echo '/dev/vdc ${DATA} xfs prjquota 0 0' >>/etc/fstab && mount ${DATA}`);
 
 /**
- * Boots a host that has the package at /payload/roomd.deb, and a disk with project quotas at /var/lib/roomd with a template that was
- * saved under that host's own KVM. The first time it is built there, of the base image that the other tests use. With `before` that
- * commit's roomd has built it, and lies in /usr/local/lib/roomd.
+ * Boots a host that has the package at /payload/roomd.deb, and a disk with project quotas at /var/lib/roomd with a template that was saved
+ * under that host's own KVM. The first time it is built there, from the base image that the other tests use. With `before` that commit's
+ * roomd has built it, and is in /usr/local/lib/roomd.
  */
 export async function bootHost({
   cpu = "max",
@@ -145,7 +145,7 @@ export async function bootHost({
     if (before !== "") await host.ok(builder.unpack);
     if (!isKept) {
       await buildTemplate(host, builder);
-      // Its steps with their seconds: they are most of what a virtual host takes the first time.
+      // The build's steps with their seconds: they are most of the time that a virtual host takes the first time.
       console.log(host.transcript());
       host.keepData(kept);
       writeFileSync(stamp, builder.key);
@@ -169,12 +169,12 @@ async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Pro
   await host.ok(unpack);
   const where = "ROOMD_DATA_DIR=/mnt/data ROOMD_RUNTIME_DIR=/run/build";
   const build = `${where} ${roomd} template build default --verbose 2>&1`;
-  // An older roomd gives up now and then on guests that are as slow as here; what it has fetched is kept.
+  // An older roomd sometimes times out on guests as slow as these; its downloads are kept.
   let built = await host.run(build, BUILD_MS);
   for (let tries = 1; built.status !== 0 && tries < MOST_TRIES; tries++) built = await host.run(build, BUILD_MS);
   if (built.status !== 0) throw new Error(`no template was built on the virtual host:\n${built.text.slice(-4000)}`);
   await host.ok("cd /mnt/data && ls -A | grep -vx templates | xargs rm -rf && cd / && rm -rf /run/build /root/package");
-  // What the build has started may still be ending.
+  // Processes started by the build may still be ending.
   await until("nothing holds the disk", async () => (await host.run("umount /mnt/data")).status === 0, BUILD_MS);
   await host.ok("rmdir /mnt/data");
 }

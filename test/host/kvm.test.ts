@@ -1,6 +1,6 @@
 /**
- * Everything that a sandbox does, under KVM and over the kernel's vsock, on a virtual host with the installed package. Takes minutes, so
- * it runs where ROOMD_TEST_LONG is 1.
+ * All functions of a sandbox, under KVM and over the kernel's vsock, on a virtual host with the installed package. Takes minutes, so it
+ * runs if ROOMD_TEST_LONG is 1.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../harness/guests.ts";
@@ -8,7 +8,7 @@ import { bootHost, DATA, INSTALL, storyOf, WITH_KEY } from "./installed.ts";
 import type { VirtualHost } from "./machine.ts";
 import { LEFT_OUT } from "./virtual-host.ts";
 
-/** What is outside: an address that nobody has, in a network namespace. */
+/** The outside: an unassigned address, in a network namespace. */
 const OUTSIDE = "192.52.193.2";
 const SLOW_MS = 120_000;
 /** A cold boot under KVM that is emulated itself, as an emulated host's limit for it is. */
@@ -31,21 +31,21 @@ const record = async (agent: string): Promise<Json> => JSON.parse(await roomd(`s
 const ready = async () => (await host.run("roomd health")).status === 0;
 const scopeOf = async (agent: string) => `/sys/fs/cgroup/roomd.slice/roomd-${(await record(agent)).sandbox_id}.scope`;
 
-/** Whether it runs; throws what it failed of. */
+/** Whether it runs; throws the message of a failed sandbox. */
 async function isUp(agent: string): Promise<boolean> {
   const { state, status } = await record(agent);
   if (state === "failed") throw new Error(status.message);
   return state === "running";
 }
 
-/** What the file has in the end, where a guest goes on writing to it. */
+/** The file's final content, while a guest keeps writing to it. */
 async function counts(agent: string): Promise<boolean> {
   const count = async () => Number(await sh(agent, `cat /root/count`).catch(() => 0));
   const before = await count();
   return await until(`${agent} counts`, async () => (await count()) > before, SLOW_MS);
 }
 
-/** A call, and the seconds that it took. By curl: on this processor the command line takes seconds of its own. */
+/** A call, and the seconds that it took. With curl: on this processor the roomd command line itself takes seconds. */
 async function timed(method: string, path: string, body: Json = {}): Promise<{ seconds: number; answer: Json }> {
   const call = `curl -sS -m 600 -X ${method} -H "authorization: Bearer $ROOMD_API_KEY" -H 'content-type: application/json'`;
   const said = await host.ok(
@@ -63,7 +63,7 @@ async function startCounting(agent: string): Promise<void> {
 
 describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
   beforeAll(async () => {
-    // What is promised to MANY and to those that are there has to be there.
+    // The memory promised to MANY and to the existing sandboxes has to exist.
     host = await bootHost({ memory_mib: 12_288 });
     await host.ok(`${INSTALL} /payload/roomd.deb`);
     await host.ok(
@@ -83,7 +83,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     await until(
       "a machine waits",
       async () => {
-        // Not each time that it is asked: the emulated host has one processor.
+        // One command that waits, not one per poll: the emulated host has one processor.
         const { status } = await host.run(
           "timeout 20 sh -c 'journalctl -fu roomd -o cat -n all | grep -qm1 \"warm machine ready\"'",
         );
@@ -121,7 +121,8 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
       SLOW_MS,
     );
     console.log(`memory of a2: ${fresh} MiB fresh, ${used} with 300 MiB in use, ${left} without`);
-    // What each process of a1, which has 256 MiB and did nothing yet, would give back; what several of one program share is divided.
+    // Memory that each process of a1 would release (it has 256 MiB and has done nothing yet); memory shared by several processes of one
+    // program is divided.
     const processes = await host.ok(
       `for pid in $(cat ${await scopeOf("a1")}/cgroup.procs); do echo $(cat /proc/$pid/comm) $(awk '/^Rss|^Pss(_Anon|_Shmem|_File)?:|^Private_/ { print $1 $2 }' /proc/$pid/smaps_rollup); done`,
     );
@@ -134,7 +135,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     await roomd("sandbox standby demo a1");
     const used = async () => await host.ok(`sed -n 's/^usage_usec //p' ${await scopeOf("a1")}/cpu.stat`);
     const before = Number(await used());
-    await Bun.sleep(5_000); // what is asked is that nothing happens meanwhile
+    await Bun.sleep(5_000); // the test asserts that nothing happens in this time
     expect(Number(await used()) - before).toBeLessThan(1_000_000);
     expect((await record("a1")).state).toBe("paused");
     await roomd("sandbox resume demo a1");
@@ -256,7 +257,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     const said = await host.ok(
       `${WITH_KEY} script -qec "roomd shell demo a2 -- sh -c 'tty; stty size'" /dev/null </dev/null`,
     );
-    // What `script` sends at the end of its own input is echoed between the two, sooner or later.
+    // The bytes that `script` sends at the end of its own input are echoed at any point between the two.
     expect(said).toMatch(/\/dev\/pts\/\d+\D+\d+ \d+/);
   });
 
@@ -286,7 +287,8 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     const asked = (method: string, path: string) =>
       `curl -sS -m 300 -X ${method} -H "authorization: Bearer $ROOMD_API_KEY" ${room}${path}`;
     const list = async () => JSON.parse(await host.ok(`${WITH_KEY} sleep 5; ${asked("GET", "?limit=100")}`)).items;
-    // Each that runs takes as much of the one emulated processor as the next one needs to start: so it stands by, with all its processes.
+    // Each running one takes as much of the one emulated processor as the next one needs to start: so it is put on standby, with all its
+    // processes.
     await until(
       "all have come up",
       async () => {
@@ -333,7 +335,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
   });
 
   test("leaves nothing when its room is destroyed", async () => {
-    // Machines that wait for nobody yet are no room's.
+    // Idle pool machines belong to no room.
     await host.ok("printf 'pool.size = 0\\n' >/etc/roomd/config.toml; systemctl restart roomd");
     await until("it answers again", ready, SLOW_MS);
     await roomd("room destroy demo --delete-drive");
@@ -359,7 +361,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
         await until("it runs", async () => isUp(`v${vcpus}`), COLD_MS);
         expect(await sh(`v${vcpus}`, "nproc")).toBe(String(vcpus));
       }
-      // Meanwhile the template is saved with two, from which the next one starts.
+      // In the meantime the template is saved with two processors; the next sandbox starts from that.
       const saved =
         'journalctl -u roomd -o cat | grep "template saved with more processors" | grep -q \'"vcpu_count":2\'';
       await until("it is saved", async () => (await host.run(saved)).status === 0, COLD_MS);

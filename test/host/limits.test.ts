@@ -1,6 +1,6 @@
 /**
- * What a host with systemd, cgroup v2 and project quotas holds back: for each limit something that tries to break it, and what that gets.
- * Takes minutes, so it runs where ROOMD_TEST_LONG is 1.
+ * Limits of a host with systemd, cgroup v2 and project quotas: for each limit a program that tries to break it, and the result. Takes
+ * minutes, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { bootHost, DATA, INSTALL, storyOf, WITH_KEY } from "./installed.ts";

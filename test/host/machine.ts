@@ -1,6 +1,6 @@
 /**
- * Owns a virtual host of its own for a test: booted with what is given to it at /payload, talked to by ssh, booted again from within,
- * and gone at the end. What it was asked and what its console said is kept, and shown where a test fails.
+ * A separate virtual host for a test: booted with a payload at /payload, controlled over ssh, rebooted from within, and removed at the end.
+ * Its commands, their output and its console are kept, and shown if a test fails.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ const TESTS = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
 const HERE = import.meta.dirname;
 const PAYLOAD_BYTES = 6 * 1024 ** 3;
 const DATA_BYTES = 16 * 1024 ** 3;
-/** Emulated, and maybe beside other work. */
+/** Emulated, and maybe concurrent with other work. */
 const BOOT_MS = 480_000;
 const COMMAND_MS = 900_000;
 
@@ -61,14 +61,17 @@ export class VirtualHost {
     });
   }
 
-  /** The image, made where there is none; a path for `boot`. */
+  /** The image, built if absent; a path for `boot`. */
   static image(suite = "trixie"): string {
     const image = join(TESTS, suite === "trixie" ? "host" : `host-${suite}`);
     execFileSync(join(HERE, "build"), [image, suite], { stdio: ["ignore", "ignore", "pipe"] });
     return image;
   }
 
-  /** Resolves when ssh answers. `payload` is a file or directory for each name below /payload, `data` what its last disk begins with. */
+  /**
+   * Resolves when ssh answers. `payload` has a file or directory for each name below /payload, `data` is the initial content of the last
+   * disk.
+   */
   static async boot(
     image: string,
     payload: Record<string, string>,
@@ -121,14 +124,14 @@ export class VirtualHost {
     return said;
   }
 
-  /** The same; throws where it fails. What it printed, without the last end of line. */
+  /** The same; throws if the command fails. Returns its output, without the last newline. */
   async ok(command: string, deadlineMs = COMMAND_MS): Promise<string> {
     const { status, text } = await this.run(command, deadlineMs);
     if (status !== 0) throw new Error(`\`${command}\` ended with ${status} on the virtual host:\n${text.slice(-4000)}`);
     return text.trimEnd();
   }
 
-  /** Boots it again, by what is said. Resolves when ssh answers. */
+  /** Reboots it with the command `how`. Resolves when ssh answers. */
   async reboot(deadlineMs = BOOT_MS, how = "systemctl --no-block reboot"): Promise<void> {
     const before = await this.ok("cat /proc/sys/kernel/random/boot_id");
     await this.run(how, 60_000);
@@ -148,12 +151,12 @@ export class VirtualHost {
     renameSync(`${file}.new`, file);
   }
 
-  /** Everything that was asked and answered. */
+  /** All commands and their output. */
   transcript(): string {
     return this.#said.join("");
   }
 
-  /** What there is to know of it where something went wrong. */
+  /** Diagnostics after a failure. */
   story(): string {
     const console = readFileSync(join(this.#directory, "console.log"), "utf8").slice(-4000);
     return `--- the virtual host\n${this.transcript()}\n--- its console\n${console}`;

@@ -1,6 +1,6 @@
 /**
- * Losses of power as the device of a data_dir sees them, with ext4 and XFS: on a virtual host whose kernel logs the writes to the device. Takes ten
- * minutes and a package mirror, so it runs if ROOMD_TEST_LONG is 1.
+ * Power losses as the device of a data_dir sees them, with ext4 and XFS: on a virtual host with a kernel that logs the writes to the
+ * device. Takes ten minutes and a package mirror, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { expect, test } from "vitest";
 import { LEFT_OUT, runOnHost } from "./virtual-host.ts";

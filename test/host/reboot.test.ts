@@ -1,7 +1,7 @@
 /**
- * A host that is shut down and boots again, with sandboxes at work: what is in their memory, what they have open, their ports and SSH go
- * on; what the disk has no space for is named before, and ends; a restart of the service, or a loss of power, is neither. Takes half an
- * hour, so it runs where ROOMD_TEST_LONG is 1.
+ * A host that shuts down and reboots with working sandboxes: their memory, open files, ports and SSH continue; sandboxes for which the disk
+ * has no space are named beforehand, and end; a restart of the service, or a power loss, is neither. Takes half an hour, so it runs if
+ * ROOMD_TEST_LONG is 1.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { until as untilSoon } from "../harness/guests.ts";
@@ -10,17 +10,17 @@ import { bootHost, DATA, INSTALL, storyOf, WITH_KEY } from "./installed.ts";
 import type { VirtualHost } from "./machine.ts";
 import { LEFT_OUT } from "./virtual-host.ts";
 
-/** Those that are at work when the host goes down, and those that stand by. */
+/** Sandboxes that are at work when the host shuts down, and sandboxes on standby. */
 const AT_WORK = 7;
 const STANDING_BY = 3;
 const MEMORY_MIB = 256;
-/** Emulated within what is emulated, everything takes long. */
+/** Emulation within emulation makes everything slow. */
 const SLOW_MS = 900_000;
 const PORT = 8000;
 
 /**
- * Counts in memory and writes that to a file of the drive that it has opened once; a digest of what is in its memory is compared each
- * time. The first one answers with its number at a port too. A program that is begun for each count would keep the one processor busy.
+ * Counts in memory and writes the count to a file of the drive that it has opened once; a digest of its memory's content is compared each
+ * time. The first one also answers with its count on a port. Starting a program for each count would keep the one processor busy.
  */
 const WORK = `
 import hashlib, http.server, os, sys, threading, time
@@ -41,7 +41,7 @@ while True:
     time.sleep(5)
 `;
 
-/** Each look takes some of the one processor from what is looked at. */
+/** Each poll takes some of the one processor from the observed sandboxes. */
 const LOOK_MS = 2_000;
 const until: typeof untilSoon = (what, probe, deadlineMs) =>
   untilSoon(
@@ -64,7 +64,7 @@ let host: VirtualHost;
 
 const TRIES = 5;
 
-/** By curl, which is there at once: each start of roomd's own client takes seconds here. What was answered, with its status. */
+/** With curl, which starts immediately: each start of roomd's own client takes seconds here. Returns the answer with its status. */
 async function call(method: string, path: string, body?: object): Promise<{ status: number; body: Json }> {
   const data = body === undefined ? "" : `-H 'content-type: application/json' --data-binary @-`;
   const said = await host.ok(
@@ -116,13 +116,13 @@ const states = async () => {
   );
   return told.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
 };
-/** Read where they lie on the host: a command in each guest would take minutes. */
+/** Read directly on the host: a command in each guest would take minutes. */
 const counted = async (name: string) =>
   (await host.ok(`cat ${DATA}/rooms/*/drive/count-${name} 2>/dev/null || true`)).split("\n").filter(Boolean);
 const countsOf = async (names: readonly string[]) =>
   new Map(await Promise.all(names.map(async (name) => [name, (await counted(name)).length] as const)));
 
-/** Each goes on from where it was, none has begun anew, and what was in its memory is whole. */
+/** Each continues from its previous count, none has restarted, and its memory is intact. */
 async function goOn(before: ReadonlyMap<string, number>): Promise<void> {
   for (const [name, count] of before) {
     const lines = await until(
@@ -137,7 +137,7 @@ async function goOn(before: ReadonlyMap<string, number>): Promise<void> {
   }
 }
 
-/** Seconds from its start until it told systemd that it is ready. */
+/** Seconds from its start until it reported readiness to systemd. */
 async function secondsToReady(): Promise<number> {
   await until(
     "the service is ready",
@@ -159,11 +159,11 @@ const shutdownOf = async () =>
 describe.skipIf(LEFT_OUT !== null)("a host that boots again", { timeout: 7_200_000 }, () => {
   const prepare = async () => {
     host = await bootHost();
-    // What was said before a boot is still to be read after it.
+    // Log output from before a boot remains readable after it.
     await host.ok("mkdir -p /var/log/journal && systemctl restart systemd-journald");
     await host.ok(`${INSTALL} /payload/roomd.deb`);
     await host.ok(
-      // A probe has seconds, and a host that is emulated beside other work may need more.
+      // A probe has a limit of seconds, and a host that is emulated next to other work may need more.
       "printf 'pool.size = 0\\nacceleration = \"kvm\"\\n' >/etc/roomd/config.toml && roomd setup --no-demo",
       SLOW_MS,
     );
@@ -253,7 +253,7 @@ describe.skipIf(LEFT_OUT !== null)("a host that boots again", { timeout: 7_200_0
       return checks.find(({ id }: Json) => id === "host_restart");
     };
     const [, need] = /at most (\d+) of/.exec((await doctor()).message) ?? [];
-    // For two of the three, and a half, above what has to stay free.
+    // Space for two and a half of the three, above the space that has to stay free.
     const space = 128 + Math.floor((Number(need) * 5) / 6);
     await host.ok(
       `free=$(df --output=avail -B1M ${DATA} | tail -n 1) && fallocate -l $((free - ${space}))M ${DATA}/filler && df -h ${DATA}`,

@@ -1,6 +1,6 @@
 /**
- * In which scope each process of a sandbox is, and what a CID is that another machine of the host has: on a virtual host with systemd
- * and the kernel's vhost-vsock. Takes ten minutes and a package mirror, so it runs where ROOMD_TEST_LONG is 1.
+ * The scope of each process of a sandbox, and a CID that another machine of the host uses: on a virtual host with systemd and the kernel's
+ * vhost-vsock. Takes ten minutes and a package mirror, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { expect, test } from "vitest";
 import { LEFT_OUT, runOnHost } from "./virtual-host.ts";
@@ -11,7 +11,7 @@ const WAITING = "qemu-system-x86";
 const SANDBOX = "qemu-system-x86+virtiofsd+virtiofsd";
 const TCG_MIB = 128;
 
-/** Who runs, each sandbox for itself, with nothing amiss about where. */
+/** The running processes, by sandbox, all in their expected scopes. */
 const placed = (...who: string[]) => JSON.stringify({ who: who.toSorted(), amiss: [] });
 
 const limitsOf = (memoryMib: number, cpuWeight = 100) =>
@@ -39,7 +39,7 @@ test.skipIf(LEFT_OUT !== null)(
       },
       retired: '{"processes":{},"scopes":[]}',
     });
-    // One that was late, as on a host that is emulated, has its whole share of the processors already.
+    // A machine that was late, as on an emulated host, has its whole share of the processors already.
     expect([limitsOf(256 + TCG_MIB, 10), limitsOf(256 + TCG_MIB)]).toContain(results.waiting_limits);
     // Running, with a virtiofsd that was killed, a daemon that was, and another service.
     expect(results).toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * The service as it is installed, where its devices' modules are loaded late: on a virtual host with systemd, KVM and the kernel's
- * vhost-vsock. Takes minutes and a package mirror, so it runs where ROOMD_TEST_LONG is 1.
+ * The service as it is installed, when its devices' modules are loaded late: on a virtual host with systemd, KVM and the kernel's
+ * vhost-vsock. Takes minutes and a package mirror, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { expect, test } from "vitest";
 import { LEFT_OUT, runOnHost } from "./virtual-host.ts";

@@ -1,6 +1,6 @@
 /**
- * The package on the other systems that it is for: installed with what their archives have, upgraded and purged. Takes minutes and a
- * package mirror, so it runs where ROOMD_TEST_LONG is 1.
+ * The package on the other supported systems: installed from their archives, upgraded and purged. Takes minutes and a package mirror, so it
+ * runs if ROOMD_TEST_LONG is 1.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -19,7 +19,7 @@ function whyNot(suite: string): string | null {
   if (suite !== "noble") return null;
   if (!existsSync(UBUNTU_KEYS)) return "the keys of Ubuntu's archive are not on this host (package ubuntu-keyring)";
   try {
-    // As the image is made: mmdebstrap knows where that archive is.
+    // As the image is built: mmdebstrap has the archive's address.
     execFileSync("mmdebstrap", ["--simulate", "--variant=custom", suite, "/dev/null"], {
       stdio: "pipe",
       timeout: 60_000,

@@ -1,6 +1,6 @@
 /**
- * From what a checkout's quickstart has installed before there was a package, to the package: with ten sandboxes that count, and a client
- * that goes on calling. Takes minutes, so it runs where ROOMD_TEST_LONG is 1.
+ * Upgrade from an installation by a checkout's quickstart, before there was a package, to the package: with ten counting sandboxes, and a
+ * client that keeps calling. Takes minutes, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../harness/guests.ts";
@@ -8,15 +8,21 @@ import { bootHost, INSTALL, storyOf } from "./installed.ts";
 import type { VirtualHost } from "./machine.ts";
 import { LEFT_OUT } from "./virtual-host.ts";
 
-/** The last one that had no package. */
+/** The last commit without a package. */
 const BEFORE = "7a647f02";
 const COUNTING = 10;
-/** Those that are at work while it happens; the others stand by. More take the one emulated processor from that roomd, which gives them up then. */
+/**
+ * Sandboxes that are at work during the upgrade; the others are on standby. More would take the one emulated processor from that roomd,
+ * which then times out on them.
+ */
 const AT_WORK = 4;
 const KEY = ". /root/keys; export ROOMD_API_KEY;";
 const SLOW_MS = 180_000;
 const TRIES = 30;
-/** That roomd gives up on a guest whose first connection breaks, which on a host as slow as here most do; and it may answer before one is up. */
+/**
+ * That roomd fails a guest if its first connection breaks, which happens to most on a host as slow as this; and it may answer before one is
+ * up.
+ */
 const CREATE = `
 state() { roomd sandbox get demo $c --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["state"])'; }
 for n in $(seq ${TRIES}); do
@@ -27,11 +33,13 @@ for n in $(seq ${TRIES}); do
 done
 exit 1
 `;
-/** Each program that a guest begins takes a tenth of a second of the one emulated processor: ten that count more often leave that roomd none. */
+/**
+ * Each program started in a guest takes a tenth of a second of the one emulated processor: ten that count more often leave that roomd none.
+ */
 const COUNT =
   "n=0; while :; do n=$((n+1)); echo $n >/mnt/drive/new-$0; mv /mnt/drive/new-$0 /mnt/drive/count-$0; sleep 15; done";
 
-/** Calls one after the other until a file says that it is enough; tries again what its answer says may be tried again. */
+/** Calls one after the other until a file exists; retries if the answer permits a retry. */
 const CLIENT = `
 import json, os, time, urllib.error, urllib.request
 key = [line.split("=")[1].strip() for line in open("/root/keys") if line.startswith("ROOMD_API_KEY")][0]
@@ -82,7 +90,7 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
     for (let i = 1; i <= COUNTING; i++) {
       await host.ok(`${KEY} c=c${i}\n${CREATE}`, TRIES * SLOW_MS);
       await host.ok(`${KEY} roomd exec demo c${i} --background --timeout 1h -- sh -c '${COUNT}' ${i}`);
-      // Those that are there would take the processor from the next.
+      // The existing ones would take the processor from the next.
       await host.ok(`${KEY} roomd sandbox standby demo c${i}`);
     }
     for (let i = 1; i <= AT_WORK; i++) await host.ok(`${KEY} roomd sandbox resume demo c${i}`);
@@ -105,7 +113,7 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
 
   test("no counter starts anew, and no call fails that is tried again as its answer says", async () => {
     const counts = async () => {
-      // Where they lie on the host: ten more commands would keep it busy for minutes.
+      // Read directly on the host: ten more commands would keep it busy for minutes.
       const all = await host.ok(`for i in $(seq ${COUNTING}); do cat /var/lib/roomd/rooms/*/drive/count-$i; done`);
       return all.split("\n").map(Number);
     };

@@ -1,6 +1,6 @@
 /**
- * Daemon and agent over the kernel's loopback of vsock, on a virtual host, while a user and then root hold ports. Takes a few minutes
- * and a package mirror, so it runs where ROOMD_TEST_LONG is 1.
+ * Daemon and agent over the kernel's vsock loopback, on a virtual host, while a user and then root hold ports. Takes a few minutes and a
+ * package mirror, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { expect, test } from "vitest";
 import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
@@ -25,7 +25,7 @@ test.skipIf(LEFT_OUT !== null)(
       // Only the agent dials from a reserved port.
       unreserved: "closed, and the guest is linked",
     });
-    // Who is root may have the daemon's port: the agent calls, tells nothing, does nothing, and goes on.
+    // Root may hold the daemon's port: the agent connects, reveals nothing, does nothing, and moves to the next port.
     expect(results).toMatchObject({
       held_0: `holds [${HOST_PORT}] refused [] as 0`,
       third: `linked at ${HOST_PORT + 1}`,

@@ -1,6 +1,6 @@
 /**
- * A user of the host who holds vsock ports, against the service as it is installed: on a virtual host with systemd, KVM and the
- * kernel's vhost-vsock. Takes some ten minutes and a package mirror, so it runs where ROOMD_TEST_LONG is 1.
+ * A user of the host that holds vsock ports, against the installed service: on a virtual host with systemd, KVM and the kernel's
+ * vhost-vsock. Takes some ten minutes and a package mirror, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { expect, test } from "vitest";
 import { LEFT_OUT, runOnHost } from "./virtual-host.ts";
@@ -20,7 +20,7 @@ test.skipIf(LEFT_OUT !== null)(
     });
     expect(results.heard).toMatch(/^0 /);
     expect(results.health).toMatch(new RegExp(`^warn .* ports ${open}, 5000: every sandbox reaches them`));
-    // Who is root may have the daemon's port: the guest calls, tells nothing, does nothing, and goes on.
+    // Root may hold the daemon's port: the guest connects, reveals nothing, does nothing, and moves to the next port.
     expect(results.held_0).toBe("holds [1016] refused [] as 0");
     expect(results.root_heard).toMatch(/"nonce":"","guest_cid":\d+,"set_up":true,.*"challenge":"[0-9a-f]{64}"/);
     expect(results.root_heard).not.toMatch(/uid=0|"ok":true/);

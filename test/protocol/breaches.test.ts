@@ -106,7 +106,7 @@ describe("a breach closes the link, once, and says which it was:", () => {
     expect(guest.closed).toEqual([expect.stringMatching(reason)]);
     expect(guest.transportClosed).toBe(1);
     for (const each of [stream, other]) await expect(each.finished).rejects.toMatchObject({ code: "link_closed" });
-    // Whatever comes after it is not looked at.
+    // Anything after it is ignored.
     guest.send(FrameType.close, stream.id, { result: "too late" });
     guest.link.receive(Buffer.alloc(100, 0xff));
     expect(guest.closed).toHaveLength(1);
@@ -165,7 +165,7 @@ test.each<[string, (n: number) => [type: FrameType, stream: number, payload?: ob
 test("what was received is the host's own: neither changed nor kept alive by the buffer that it came in", async () => {
   const guest = alone();
   const stream = guest.link.open(REQUEST);
-  // Sockets hand over Buffers, whose slice() is no copy.
+  // Sockets deliver Buffers, and Buffer's slice() is no copy.
   const chunk = Buffer.from(encodeFrame(FrameType.data, stream.id, Buffer.from("\u0001hello")));
   guest.link.receive(chunk);
   chunk.fill(0);
@@ -198,7 +198,7 @@ test("300 000 frames of every kind close a link or do not, and never do more", (
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
   };
-  // Mostly what is right, so that a link lives long enough to get into every state.
+  // Mostly valid frames, so that a link lives long enough to reach every state.
   const frames: (() => [type: number, stream: number, payload?: Uint8Array | string])[] = [
     () => [FrameType.data, 1 + 2 * next(4), data(next(4), next(200))],
     () => [FrameType.data, 1 + 2 * next(4), data(next(4), 0)],

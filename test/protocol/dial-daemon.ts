@@ -1,4 +1,4 @@
-/** Owns how a real agent reaches a real GuestConnection in tests: by two ends of a socket. */
+/** Connection of a real agent to a real GuestConnection in tests: over a socket pair. */
 import type { GuestConnection } from "../../daemon/host/guest-link/connection.ts";
 import { type LinkedSocket, linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
 import { socketPair } from "../../guest-agent/libc.ts";
@@ -8,11 +8,11 @@ import { NO_QUIRKS } from "../../shared/agent-protocol/device-quirks.ts";
 import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
 
 interface Dial {
-  /** Where the daemon listens; the agent dials HOST_PORT. */
+  /** The daemon's port; the agent dials HOST_PORT. */
   port?: number;
   /** The agent's source port, as its transport reports it. */
   from?: number | null;
-  /** The connection ends when the agent says its second word. */
+  /** The connection ends when the agent sends its second message. */
   losesReady?: boolean;
 }
 

@@ -28,7 +28,7 @@ const SECRET = "5".repeat(64);
 const CHALLENGE = "c".repeat(64);
 const identity = { hostname: "h", machine_id: "0".repeat(32), env: { TOKEN: "of the sandbox" }, drive: null };
 
-/** A socket between a host and a guest that the test plays; `from` is its source port, as far as the host is told. */
+/** A socket between a host and a guest that the test plays; `from` is its source port as the host sees it. */
 function dial(toGuest: (bytes: Uint8Array) => void = () => {}, from: number | null = null) {
   const socket = {
     reading: true,
@@ -52,9 +52,9 @@ function dial(toGuest: (bytes: Uint8Array) => void = () => {}, from: number | nu
 }
 
 interface Played {
-  /** What it says once it is welcomed. */
+  /** The nonce that it sends after the welcome. */
   nonce?: string;
-  /** What it says at once; agents did before PROOF_GENERATION. */
+  /** The nonce in its first message; agents sent it before PROOF_GENERATION. */
   toldNonce?: string;
   challenge?: string | undefined;
   /** Secrets that it proves, if it gives a challenge; none before AGENT_PROOF_GENERATION. */
@@ -63,14 +63,14 @@ interface Played {
   /** The CID in its proofs. */
   cid?: number;
   restores?: true;
-  /** The nonce that it had before, as it says. */
+  /** Its previous nonce, as it reports it. */
   before?: string;
   generation?: number;
-  /** When it says that it is set up; immediately if absent. */
+  /** When it reports that it is set up; immediately if absent. */
   readyAfter?: Promise<unknown>;
-  /** What it asks right after its ready. */
+  /** Its request right after its ready. */
   asks?: { method: string };
-  /** Its connection ends when it is asked for the first time. */
+  /** Its connection ends at the first request. */
   isLost?: true;
 }
 
@@ -92,7 +92,7 @@ function dialAsAgent(connection: GuestConnection, played: Played = {}) {
     side: "guest",
     transport: {
       write: (bytes) => {
-        // What is said at once comes at once.
+        // Messages sent together arrive together.
         if (said.push(bytes.slice()) === 1) queueMicrotask(() => host.receive(Buffer.concat(said.splice(0))));
         return undefined;
       },
@@ -182,7 +182,7 @@ describe("a connection that is not the agent's", () => {
     const silent = Array.from({ length: 6 }, () => dial());
     for (const { link } of silent) connection.accept(link);
     expect(silent.map(({ socket }) => socket.ended)).toEqual([true, true, false, false, false, false]);
-    // An agent comes through all the same, and nobody who waits for it was told of the others.
+    // An agent connects anyway, and no waiting caller was notified of the others.
     dialAsAgent(connection, { ...AGAIN, generation: PROOF_GENERATION });
     expect((await connection.link(5_000)).isClosed).toBe(false);
     connection.close("over");
@@ -388,7 +388,7 @@ describe("a guest that is restored", () => {
 
 describe("an agent that proves itself", () => {
   const FORKED: Restored = { how: "forked", secret: "7".repeat(64) };
-  /** What a process of the guest that is not the agent can say. */
+  /** Messages that a process of the guest other than the agent can send. */
   const IMPOSTORS: [string, Played][] = [
     ["proves nothing", { secrets: [] }],
     ["proves another secret", { secrets: ["6".repeat(64)] }],
@@ -504,7 +504,7 @@ test("a guest that floods is not read from until its time has come", async () =>
   link.believe();
   const pings = Buffer.concat(Array.from({ length: 1024 }, () => encodeFrame(FrameType.pong, 0, new Uint8Array(0))));
   let chunks = 0;
-  // Each in a turn of its own: what a turn has no time for waits for the next.
+  // Each in a separate turn: work that exceeds a turn's time waits for the next.
   const flood = async (guest: Pick<ReturnType<typeof dial>, "socket" | "receive">) => {
     for (; guest.socket.reading; chunks++) {
       guest.receive(pings);
@@ -514,7 +514,7 @@ test("a guest that floods is not read from until its time has come", async () =>
   await flood({ socket, receive });
   expect(chunks).toBeGreaterThanOrEqual(PRICE_PER_SECOND / 1024);
   expect(chunks).toBeLessThan((2 * PRICE_PER_SECOND) / 1024);
-  // One that stands still meanwhile is not read from when its time has come, but when it goes on.
+  // A frozen link is read from when it is released, not when its time has come.
   const still = dial();
   still.link.believe();
   await flood(still);

@@ -1,4 +1,4 @@
-/** The host's decoder against everything a guest may send: any split of what is right, and whatever else there is. */
+/** The host's decoder against any input from a guest: every split of valid frames, and arbitrary bytes. */
 import { heapStats } from "bun:jsc";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -20,7 +20,7 @@ const MIB = 1024 * 1024;
 
 function decode(decoder: FrameDecoder, chunks: Iterable<Uint8Array>): Said[] {
   const said: Said[] = [];
-  // Payloads lie in the chunk that they came in, or in the decoder until it goes on: kept ones are copied, as a link does.
+  // Payloads are in the chunk that they arrived in, or in the decoder until it continues: retained ones are copied, as a link does.
   for (const chunk of chunks) {
     for (const { type, stream, payload } of decoder.push(chunk)) said.push({ type, stream, payload: payload.slice() });
   }

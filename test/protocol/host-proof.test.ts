@@ -1,4 +1,6 @@
-/** Whom an agent takes for its host, over real sockets: who does not prove to be the one that set the guest up gets nothing. */
+/**
+ * The agent's authentication of its host, over real sockets: a peer that does not prove to be the host that set the guest up gets nothing.
+ */
 import { constants } from "node:os";
 import { describe, expect, test, vi } from "vitest";
 import type { Log } from "../../daemon/core/log.ts";
@@ -24,7 +26,7 @@ const SECRET = "5".repeat(64);
 const OTHER = "6".repeat(64);
 const NONCE = "by which the host knows the guest";
 
-/** A guest whose agent is real from the connection to what it is asked; what that does is only noted. */
+/** A guest with an agent that is real from the connection to the request; the requested actions are only recorded. */
 function guest() {
   const carriedOut: unknown[] = [];
   const asked: unknown[] = [];
@@ -55,7 +57,7 @@ function guest() {
   };
 }
 
-/** Who listens where the guest dials. */
+/** The listener at the port that the guest dials. */
 async function listener() {
   const [own, guests] = socketPair();
   const heard: { hello?: Hello; ready?: Ready } = {};
@@ -221,7 +223,7 @@ test("an agent that meets others where its host was goes on, over all ports, unt
     await host.ready();
     host.link.close("the daemon ends");
   };
-  /** The host at its port for the first time, somebody else who has it then, and the host at another. */
+  /** The host at its port for the first time, then another process at that port, and the host at another port. */
   const answers: ((port: number) => Promise<number>)[] = [
     async (port) => {
       const host = await listener();

@@ -191,7 +191,7 @@ describe("a reader", () => {
     });
     await settled();
     expect(done).toBe(false);
-    // One frame beyond what the transport wanted, not the whole window.
+    // One frame more than the transport accepts, not the whole window.
     expect(toGuest.waiting).toBeLessThan(100_000);
     toGuest.release();
     await writing;

@@ -1,4 +1,4 @@
-/** Pieces of output on the wire: whole in whatever parts they arrive, and nothing that is none is taken. */
+/** Pieces of output on the wire: complete in whatever parts they arrive, and invalid pieces are rejected. */
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import {

@@ -1,4 +1,4 @@
-/** Agents that come out of saved memory, and their hosts, both real but for what the agent does to its machine. */
+/** Agents that resume from saved memory, and their hosts, both real except for the agent's effects on its machine. */
 import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Log } from "../../daemon/core/log.ts";
 import { type Acquaintance, GuestConnection, restoredAs, strangers } from "../../daemon/host/guest-link/connection.ts";
@@ -25,10 +25,10 @@ const forks = {
 
 type Link = Awaited<ReturnType<GuestConnection["link"]>>;
 
-/** An agent that was set up, and what it did to its machine since. */
+/** A set-up agent, and its effects on its machine since. */
 async function guest() {
   const did: string[] = [];
-  /** What fails the next time. */
+  /** The action that fails the next time. */
   const fails = { mount: false };
   const note = (what: string) => void did.push(what);
   const setup = new Setup(
@@ -63,7 +63,7 @@ async function guest() {
   const known = connection.acquaintance;
   connection.close("saved");
   const first = did.splice(0);
-  /** What it did since it was asked last. */
+  /** Its effects since the last call. */
   const done = () => did.splice(0);
   return { served, setup, known, first, done, fails };
 }
@@ -144,7 +144,7 @@ describe("a guest that is forked", () => {
     expect(secret).toBe(restored.secret);
     expect(nonce).toMatch(/^[0-9a-f]{32}$/);
     expect(nonce).not.toBe(one.known.nonce);
-    // The next time the host proves that it has the new secret, and nobody who has the old one comes in any more.
+    // The next time the host proves that it has the new secret, and a host with the old one is refused.
     const kept = JSON.parse(JSON.stringify(connection.acquaintance)) as Acquaintance;
     connection.close("the daemon ends");
     const later = hostOf(kept, null, forks);
@@ -155,7 +155,7 @@ describe("a guest that is forked", () => {
       const source = hostOf(one.known, restored, forks);
       expect(await source.dial()).toEqual({ welcomed: false, reason: "the connection ended" });
       await expect(source.connection.link(1)).rejects.toThrow(/does not prove to be the guest's agent/);
-      // One that does not insist on that is refused by the agent.
+      // A host that does not require the proof is refused by the agent.
       const trusting = hostOf(one.known, restored, forks, PROOF_GENERATION);
       expect(await trusting.dial()).toEqual({ welcomed: false, reason: expect.stringMatching(/has not proven/) });
     }

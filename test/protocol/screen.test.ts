@@ -17,7 +17,7 @@ const missing = missingOf("xev", "xsetroot", "xrandr", "xclip");
 if (missing.length > 0) console.log(`a real screen: left out, because there is no ${missing.join(" and no ")}`);
 
 const SIZE = [1280, 800] as const;
-/** Where the window is that tells what it hears. */
+/** The position of the window that reports its input events. */
 const WINDOW = { x: 100, y: 100, width: 400, height: 300 };
 const HEARD_MS = 15_000;
 
@@ -104,7 +104,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     }
     await until(() => heard.includes("ButtonRelease"));
     expect([...heard.matchAll(/ButtonPress[^\n]*\n[^\n]*root:\((\d+),(\d+)\)/g)].map(([, x]) => x)).toEqual(["350"]);
-    // What one does, and the service's own action, all see.
+    // All clients see the effects of one client and of the service's own action.
     expect(spawnSync("xsetroot", ["-display", screen.display, "-solid", "#204060"]).status).toBe(0);
     for (const client of clients) {
       const isBlue = async () => {
@@ -158,7 +158,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     const recording = async () => (await guest.recordings("recording_get", { recording_id })) as RecordingRecord;
     const size = async () => (await recording()).size_bytes;
     const length = async () => (await recording()).duration_ms;
-    // More than the introduction: what there was to see first.
+    // More than the introduction: the initial picture.
     await expect.poll(size, { timeout: HEARD_MS }).toBeGreaterThan(100);
     const shown: Uint8Array[] = [];
     for (const colour of ["#804020", "#208040"]) {
@@ -189,7 +189,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     const colours = pictures.map((picture) => colourOf(picture).join());
     expect(colours).toContain("128,64,32");
     expect(colours.at(-1)).toBe("32,128,64");
-    // Every pixel of the last picture is that of the screen: its pointer lies on a plain ground.
+    // Every pixel of the last picture is equal to the screen's: its pointer is on a plain background.
     const last = shown.at(-1) as Uint8Array;
     for (const [x, y] of [
       [0, 0],
@@ -231,7 +231,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
       }
       expect(clients.map(({ frame }) => [frame.width, frame.height])).toEqual(clients.map(() => [width, height]));
     };
-    // Xvnc ends who has not said yet that it can follow.
+    // Xvnc disconnects clients that have not declared yet that they support resizing.
     await Promise.all(clients.map((client) => client.current()));
     await watcher.wire.write(sizeWish(700, 500));
     await driver.wire.write(sizeWish(100, 100));
@@ -258,13 +258,13 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
         };
         hear().catch(() => {});
         const isDriver = at === 2;
-        // A viewer that says nothing of what it takes is sent all that it does not have to ask for.
+        // A viewer that does not declare its capabilities is sent everything that needs no request.
         const encodings = setEncodings(isDriver ? [0] : [0, EXTENDED_CLIPBOARD]);
         await wire.write(packed("RFB 003.008\n", ["u8", 1], ["u8", 1], encodings));
         return heard;
       }),
     );
-    // That all of them are being told: what the server can do, and the desktop's name.
+    // All clients are receiving: the server's capabilities, and the desktop's name.
     await until(() =>
       heardBy.every(({ bytes }, at) => bytes.includes(at === 2 ? "@" : Buffer.from([255, 255, 255, 248]))),
     );

@@ -1,6 +1,6 @@
 /**
- * The surface of the guest protocol against the one that is written down for its generation. An agent lives in its template for
- * months: what is written down stays as it is (VERSIONING.md), and what is new is added to surface/generation-N.json by hand.
+ * The surface of the guest protocol against the surface recorded for its generation. An agent lives in its template for months: recorded
+ * fields stay as they are (VERSIONING.md), and new ones are added to surface/generation-N.json by hand.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ describe(`generation ${GENERATION}`, () => {
   });
 });
 
-/** What of `before` is not the same in `after`. */
+/** The parts of `before` that differ in `after`. */
 function differences(before: unknown, after: unknown, at = ""): { at: string; was: unknown; is: unknown }[] {
   if (typeof before !== "object" || before === null) {
     return before === after ? [] : [{ at, was: before, is: after }];

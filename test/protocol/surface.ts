@@ -1,6 +1,6 @@
 /**
- * Owns reading the surface of the guest protocol off its sources: values from the modules, and fields from their text, because
- * types are gone when tests run.
+ * A reader of the guest protocol's surface from its sources: values from the modules, and fields from their text, because types do not
+ * exist when tests run.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

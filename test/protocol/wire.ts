@@ -1,4 +1,4 @@
-/** Owns what carries bytes between two links in memory, and a link whose peer is played by the test, frame by frame. */
+/** An in-memory transport between two links, and a link with a peer that the test plays, frame by frame. */
 import {
   encodeFrame,
   type Frame,
@@ -39,7 +39,7 @@ function makeSide(side: "host" | "guest", transport: Transport, hooks: Hooks): S
 /** One direction: bytes wait here until the event loop comes round, or as long as it is held. */
 class Pipe implements Transport {
   receive: (bytes: Uint8Array) => void = () => {};
-  /** Bytes that wait; beyond `capacity` a writer is asked to wait as well. */
+  /** Bytes that wait; above `capacity` the writer has to wait as well. */
   waiting = 0;
   most = 0;
   #held = false;
@@ -96,7 +96,9 @@ export function joined(options: { host?: Hooks; guest?: Hooks; capacity?: number
   return { host, guest, toGuest, toHost };
 }
 
-/** A host's link whose guest is the test: `send` is what the guest says, `sent` what it was told, unless it never reads. */
+/**
+ * A host's link with the test as its guest: `send` sends a frame of the guest, `sent` are the host's frames, unless the guest never reads.
+ */
 export function alone(hooks: Hooks & { deaf?: boolean } = {}) {
   const sent: Frame[] = [];
   const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_HOST);
@@ -158,7 +160,7 @@ export async function readAll(stream: Stream, channel: number): Promise<Buffer> 
   return Buffer.concat(chunks);
 }
 
-/** Lets everything happen that can happen by itself. */
+/** Lets all pending work of the event loop finish. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
 }

@@ -20,7 +20,7 @@ afterEach(() => clock[Symbol.dispose]());
 
 interface Lifetime {
   ms: number;
-  /** Begins it, and returns whether it lasts. */
+  /** Starts it, and returns a function that tells whether it is still valid. */
   begin(): () => boolean;
 }
 

@@ -1,6 +1,7 @@
 /**
- * The template `browser`: Chromium is there at once, is used from outside by a program of ours and by `examples/browser.ts`, and no two sandboxes have processes that go
- * on with the same random numbers. Building it takes minutes, so it runs where ROOMD_TEST_LONG is 1.
+ * The template `browser`: Chromium is there immediately, is controlled from outside by a program of ours and by `examples/browser.ts`, and
+ * no two sandboxes have processes that continue with the same random numbers. Building it takes minutes, so it runs if ROOMD_TEST_LONG is
+ * 1.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -21,7 +22,7 @@ const PLAYWRIGHT = join(import.meta.dirname, "../../node_modules/playwright-core
 const BUILD_MS = 1_200_000;
 /** Emulated, a page takes tens of seconds. */
 const USE_MS = 400_000;
-/** Since when each process of Chromium's runs, in seconds, and what it is for. */
+/** The age of each Chromium process, in seconds, and its purpose. */
 const AGES = "ps -eo etimes=,args= | grep '[/]chromium --'";
 const AGENTS = ["one", "other"];
 
@@ -111,7 +112,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         const { daemon } = guests;
         const project = mkdtempSync(join(tmpdir(), "roomd-browser-"));
         try {
-          // Node from 24 on runs the program as it is; the oldest one that the SDK supports runs it with `await using` rewritten.
+          // Node from 24 on runs the program unchanged; the oldest one that the SDK supports runs it with `await using` rewritten.
           const built = await Bun.build({
             ...{ entrypoints: [EXAMPLE], outdir: project, naming: "browser.mjs" },
             ...{ target: "node", packages: "external" },

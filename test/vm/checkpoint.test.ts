@@ -1,6 +1,6 @@
 /**
- * A room with agents at work is saved at one instant and made into another: in each of the two all that was under way comes to its end,
- * each message is processed once, the drive is as it was at the cut, and neither knows of the other.
+ * A room with working agents is saved at one instant and forked into another: in each of the two all running work completes, each message
+ * is processed once, the drive is as it was at the cut, and neither room sees the other.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -99,7 +99,7 @@ withGuests("checkpoints", {}, (guests) => {
       }
       expect(await read("first", "/mark")).toBe("after");
       expect(await read("second", "/mark")).toBe("before");
-      // New commands know the room by its own name, and by the former one reach it and nothing else.
+      // New commands have the room's own name in their environment; with the former name they reach their own room and nothing else.
       const said =
         "curl -s $ROOMD_URL/v1/rooms/first/drive/read?path=/mark; echo; curl -s $ROOMD_URL/v1/rooms/second/drive/read?path=/mark";
       expect(await sh("second", "one", `echo $ROOMD_ROOM_ID; ${said}`)).toMatch(/^second\n.*"before".*\n.*"before"/);
@@ -181,7 +181,7 @@ withGuests("checkpoints", {}, (guests) => {
         const { checkpoint_id } = await daemon.ok("POST", "/v1/rooms/first/checkpoints", {});
         await kill(point, "fork", { room_id: "third", checkpoint_id });
         await goOn("third");
-        // What it was made of goes without it.
+        // The checkpoint is deleted without affecting the fork.
         await until("it is done", async () => {
           const { status } = await daemon.api("DELETE", `/v1/rooms/first/checkpoints/${checkpoint_id}`);
           return status === 200;
@@ -257,7 +257,7 @@ withGuests("checkpoints", {}, (guests) => {
           const { items } = await daemon.ok("GET", `/v1/rooms/first/audit?event=${event}&limit=2`);
           return items.map(({ agent_id }: Json) => agent_id);
         };
-        // The second was made anew before, so that it is not the checkpoint's any more.
+        // The second was re-created before, so it is no longer the checkpoint's.
         expect([await last("sandbox.destroyed"), await last("sandbox.created")].map((agents) => agents.sort())).toEqual(
           [
             ["one", "two"],

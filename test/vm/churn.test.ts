@@ -1,6 +1,6 @@
 /**
- * Rooms full of work, with a fault again and again: guests are created, run commands, use the drive and are destroyed. At
- * the end nothing is left of any of it, and the daemon is no larger than it was.
+ * Rooms full of work with repeated faults: guests are created, run commands, use the drive and are destroyed. At the end nothing of it
+ * remains, and the daemon is no larger than before.
  */
 import { describe, expect } from "vitest";
 import { FAULTS, type Fault } from "../harness/faults.ts";
@@ -15,12 +15,12 @@ const ROOMS = ["one", "two", "three"];
 const SAMPLE_MS = 5_000;
 const LONG_TIMEOUT_MS = 60 * MINUTE_MS;
 /**
- * What the daemon may grow by over the second half of the long run. A sandbox that was not let go of holds at least its
- * frame buffers and its console's, some 200 KiB: in these minutes some hundreds of them come and go.
+ * Allowed growth of the daemon over the second half of the long run. A sandbox that was not released holds at least its frame buffers and
+ * its console's, some 200 KiB: in these minutes some hundreds of sandboxes are created and destroyed.
  */
 const GROWTH_MIB = 24;
 
-/** One room's work: a guest comes, is used, and goes; what befalls it meanwhile is up to others. */
+/** One room's work: a guest is created, used, and destroyed; other code injects the faults. */
 async function lane(ledger: Ledger, room: string, cid: number, over: () => boolean): Promise<number> {
   let turn = 0;
   for (; !over(); turn++) {
@@ -32,7 +32,7 @@ async function lane(ledger: Ledger, room: string, cid: number, over: () => boole
     ];
     for (let use = 0; use < 9; use++) await uses[use % uses.length]?.();
     if (made) await ledger.destroySandbox(made, room);
-    // A daemon that is being started again refuses at once.
+    // A daemon that is restarting refuses immediately.
     else await Bun.sleep(200);
   }
   return turn;
@@ -50,7 +50,7 @@ describe.skipIf(!LONG)("where there is time", () =>
       const faultEveryMs = MINUTE_MS;
       const ledger = new Ledger(daemon);
 
-      // Once through everything: what is opened once and kept is open then.
+      // One pass through everything: descriptors that are opened once and kept are open after it.
       await ledger.createRoom("first");
       await lane(ledger, "first", 9800, onceOver());
       await ledger.destroyRoom("first");
@@ -79,7 +79,7 @@ describe.skipIf(!LONG)("where there is time", () =>
         const room = chance.pick(ROOMS);
         faults++;
         console.log(`fault ${faults}, seed ${chance.seed}: ${fault.name}, in room ${room}`);
-        // A guest of its own: those of the lanes may go at any moment.
+        // A separate guest: those of the lanes may be destroyed at any moment.
         const agent = `victim-${faults}`;
         const sandbox_id = await ledger.createSandbox(room, agent, 9700 + faults);
         expect(sandbox_id, `${agent} was created`).not.toBeNull();
@@ -96,7 +96,7 @@ describe.skipIf(!LONG)("where there is time", () =>
       expect(turns).toBeGreaterThan(minutes);
       expect(await ledger.broken()).toEqual([]);
 
-      // Guests whose creation was never acknowledged go with their rooms.
+      // Guests without an acknowledged creation are destroyed with their rooms.
       for (const room of ROOMS) await daemon.ok("DELETE", `/v1/rooms/${room}?drive=delete`);
       await expectAtRest(daemon);
       expect(descriptorKinds(daemon.pid)).toEqual(descriptors);

@@ -1,4 +1,4 @@
-/** The command line against real guests: what a person types, what comes back, and the exit status of it all. */
+/** The command line against real guests: typed commands, their output, and their exit statuses. */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -70,7 +70,7 @@ withGuests("the command line", {}, (guests) => {
     const running = daemon.cli(args, "x".repeat(3_000_000), {}, () => begun.resolve());
     await begun.promise;
     await daemon.end("SIGKILL");
-    // The same address, which the client knows.
+    // The same address, which the client has.
     daemon.env.ROOMD_HTTP_LISTEN = new URL(daemon.url).host;
     await daemon.serve();
     const { status, stdout, stderr } = await running;

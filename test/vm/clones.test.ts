@@ -24,7 +24,7 @@ withGuests("clones of one template", {}, (guests) => {
       boot_id: "cat /proc/sys/kernel/random/boot_id",
       machine_id: "cat /etc/machine-id",
       hostname: "hostname",
-      // The layout of the address space of a process begun after the restore.
+      // The layout of the address space of a process started after the restore.
       layout: "grep -m 1 stack /proc/self/maps",
     };
     const lines = Object.values(random).join("; ");
@@ -69,7 +69,7 @@ withGuests("clones of one template", {}, (guests) => {
     await daemon.exec("clones", "clone-0", { command: fill, timeout_ms: 60_000 });
     const { disk } = await daemon.ok("GET", "/v1/rooms/clones/sandboxes/clone-0/metrics");
     expect(disk.used_bytes).toBeGreaterThan(64 * 1024 * 1024);
-    // It may not live to tell of this.
+    // The guest may not survive this to answer.
     const wreck = { command: "dd if=/dev/urandom of=/dev/vda bs=1M count=256 conv=fsync", timeout_ms: 60_000 };
     await daemon.api("POST", "/v1/rooms/clones/sandboxes/clone-0/exec", wreck);
     for (const { name, digest } of Object.values<Json>(manifest.files)) {

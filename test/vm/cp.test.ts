@@ -1,4 +1,4 @@
-/** `roomd cp` with a real guest: files and directories both ways, between sandbox and drive, pipes, and what it refuses. */
+/** `roomd cp` with a real guest: files and directories both ways, between sandbox and drive, pipes, and refused arguments. */
 import {
   chmodSync,
   mkdirSync,

@@ -1,4 +1,4 @@
-/** Creating sandboxes on real guests: what the guest sees of what was asked for, and everything that happens at once. */
+/** Creating sandboxes on real guests: the guest's view of the requested parameters, and concurrent creates. */
 import { expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { commandLineOf, processesOf, shortOrLong, untilState, withGuests } from "../harness/guests.ts";
@@ -82,7 +82,7 @@ withGuests("creating", {}, (guests) => {
     const stages: [string, number][] = Object.entries(record.boot);
     expect(stages.map(([name]) => name)).toEqual(expect.arrayContaining(["machine_ms", "load_ms", "agent_ms"]));
     expect(stages.filter(([name, ms]) => !name.endsWith("_ms") || !(ms >= 0))).toEqual([]);
-    // What the agent tells of itself is part of the stage `agent`.
+    // The times that the agent reports are part of the stage `agent`.
     const own = stages.filter(([name]) => !name.startsWith("agent_") || name === "agent_ms");
     expect(own.reduce((sum, [, ms]) => sum + ms, 0)).toBeLessThanOrEqual(record.create_wall_ms + 1);
     expect(await daemon.ok("GET", `${path("record")}/whole`)).toEqual(record);
@@ -124,7 +124,7 @@ withGuests("creating", {}, (guests) => {
       await daemon.sandbox("lines", "plain", guests.cid()),
       await daemon.sandbox("lines", "p.--x", guests.cid(), { labels: { hostile }, env: { __proto__x: hostile } }),
     ];
-    // What may differ is generated: the sandbox_id and the machine's uuid.
+    // Only generated values may differ: the sandbox_id and the machine's uuid.
     const lines = records.map(({ sandbox_id }) => {
       const [qemu = 0] = processesOf(daemon, "qemu", sandbox_id);
       const argv = commandLineOf(qemu).join("\n");

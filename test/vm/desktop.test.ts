@@ -1,6 +1,6 @@
 /**
- * The template `desktop`: a script of thirty actions whose effects are read back from the screen; two who see it live and one who drives;
- * and the same in the hub, by a person with a browser. Building it takes minutes, so it runs where ROOMD_TEST_LONG is 1.
+ * The template `desktop`: a script of thirty actions with effects that are read back from the screen; two live viewers and one driver; and
+ * the same in the hub, by a person with a browser. Building it takes minutes, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
@@ -15,15 +15,15 @@ const SLOW_MS = 600_000;
 const AT = "/v1/rooms/d/sandboxes/clerk";
 /** A key that nothing else presses: j. */
 const UNHEARD = 0x6a;
-/** Where nothing but the program's colour is. */
+/** A position that has nothing but the program's colour. */
 const MIDDLE = [640, 500] as const;
-/** What a program there copies, and how much of a longer text a page shows. */
+/** The text that a program there copies, and the displayed length of a longer text. */
 const COPIED = "copied <b>in the sandbox</b>: gr\u00fc\u00df\u{1f600}";
 const MOST_COPIED = 64 * 1024;
 
 /**
- * Paints the whole terminal in a colour that says what it was sent last: the key's first byte and how many there were, or the mouse's
- * button, column and row. A release is 128 more.
+ * Paints the whole terminal in a colour that encodes the last input: the key's first byte and the number of bytes, or the mouse's button,
+ * column and row. A release adds 128.
  */
 const PROGRAM = String.raw`
 import os, re, sys, termios, tty
@@ -58,7 +58,7 @@ chmod 644 /tmp/program.py; install -m 666 /dev/null /tmp/heard
 setsid setpriv --reuid=agent --regid=agent --init-groups --reset-env env DISPLAY=:0 LANG=C.UTF-8 \
   xfce4-terminal --maximize --hide-menubar --hide-scrollbar -x python3 /tmp/program.py >/tmp/terminal.log 2>&1 </dev/null &`;
 
-/** What is done, and which colour says that it was: of places their first number alone. */
+/** An action, and the colour that confirms it: for positions only its first number. */
 type Step = [action: Json, colour: readonly number[]];
 const RELEASED = 128;
 const place = (x: number, y: number) => ({ coordinate: [x, y] });
@@ -130,7 +130,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         let before = "";
         for (const [action, colour] of STEPS) {
           let used = await use(action);
-          // The program may paint a little after the screen was still. What is done at another place looks different from what was before.
+          // The program may paint a little after the screen has settled. An action at another position gives another colour than before.
           const isOther = () => !action.coordinate || String(shownBy(used)) !== before;
           const isSo = () => isOther() && String(shownBy(used).slice(0, colour.length)) === String(colour);
           for (let tries = 0; tries < 20 && !isSo(); tries++) used = await use({ action: "screenshot" });
@@ -138,7 +138,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           before = String(shownBy(used));
           if (action.coordinate) cells.push([action.coordinate, shownBy(used).slice(1)]);
         }
-        // The terminal tells of ctrl with the press alone.
+        // The terminal reports ctrl only with the press.
         expect(await guests.daemon.sh("d", "clerk", "grep -c '<16;' /tmp/heard")).toBe("1");
         const [[one, oneCell], [other, otherCell]] = cells as [(typeof cells)[0], (typeof cells)[0]];
         for (const axis of [0, 1]) {
@@ -196,7 +196,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         const { daemon } = guests;
         const asAgent = "setpriv --reuid=agent --regid=agent --init-groups --reset-env env DISPLAY=:0 LANG=C.UTF-8";
         const copy = async (stdin: string) => {
-          // It goes on in the background, so as to give what it copied to who asks.
+          // It runs on in the background, to serve the copied text to programs that paste.
           const command = `setsid --wait ${asAgent} xclip -selection clipboard >/dev/null 2>&1`;
           expect((await daemon.exec("d", "clerk", { command, stdin })).exit_code).toBe(0);
         };
@@ -212,7 +212,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           resume: async () => void (await daemon.ok("POST", `${AT}/resume`, {})),
         };
         const seen = await seenBy("screen-reader.mjs", daemon, { room: "d", agent: "clerk" }, does);
-        // Leaving takes three of Esc, which are typed. What was pressed while one only looked was heard by nobody.
+        // Leaving takes three presses of Esc, of which these are typed. A key pressed by a viewer reached no program.
         expect(seen.heard).toEqual(["p", "\x1b"]);
         expect(seen.clipboard).toEqual({
           shown: COPIED,
@@ -223,7 +223,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           pasted: "typed in the hub: gr\u00fc\u00df",
         });
         expect(seen.size).toEqual({ is_room: true, is_told: true, isPressed: "true", back: "1280x800" });
-        // That a ticket is none, and that a sandbox is paused, the browser says too.
+        // The browser also reports an invalid ticket and a paused sandbox.
         const isTold = (text: string) => /screen\/ws|Failed when connecting|status of 409/.test(text);
         const complaints = seen.complaints.filter((text: string) => !isTold(text));
         expect([complaints, seen.violations, seen.strangers, seen.overflows]).toEqual([[], [], [], []]);

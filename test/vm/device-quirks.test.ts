@@ -1,6 +1,6 @@
 /**
- * What vhost-device-vsock does to a guest, by itself, so that it is noticed when it ceases to: a test here that fails says that the
- * installed version has mended a quirk of shared/agent-protocol/device-quirks.ts, whose `mended` it then is.
+ * The quirks of vhost-device-vsock towards a guest, in isolation, so that their end is noticed: a failing test here means that the
+ * installed version has fixed a quirk of shared/agent-protocol/device-quirks.ts, and is then its `mended`.
  */
 import { chmodSync, rmSync } from "node:fs";
 import { connect } from "node:net";
@@ -11,7 +11,7 @@ import { LONG, until, withGuests } from "../harness/guests.ts";
 
 const ROOM = "quirks";
 const PORT = 777;
-/** About one in eighty guests is not told; each takes a tenth of a second. */
+/** About one in eighty guests is not notified; each takes a tenth of a second. */
 const MOST_TURNS = 600;
 const WRITING_MS = 50;
 const STOPPED_MS = 200;
@@ -23,7 +23,7 @@ describe.skipIf(!LONG)("where there is time", () => {
   withGuests("a guest's vsock device", { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user" } }, (guests) => {
     let sandboxId = "";
     const sockets = () => join(guests.daemon.runtimeDir, "g", sandboxId);
-    /** What a program in the guest prints; emulated beside others its start alone takes a while. */
+    /** The output of a program in the guest; on an emulated guest next to others its start alone takes a while. */
     const python = async (...lines: string[]): Promise<string> => {
       const program = ["import socket", "link = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)", ...lines].join(
         "\n",
@@ -40,7 +40,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       sandboxId = (await guests.daemon.sandbox(ROOM, "ann", guests.cid())).sandbox_id;
     });
 
-    /** Who listens on a port of the host's, as the device passes it on. */
+    /** The listener on a port of the host, as the device forwards it. */
     function listen(onOpen: (socket: Bun.Socket<undefined>) => void = () => {}) {
       const path = join(sockets(), "vsock", `guest.sock_${PORT}`);
       rmSync(path, { force: true });

@@ -1,6 +1,6 @@
 /**
- * The template `docker`: containers run, build and talk to each other, and reach outside what the sandbox's list allows and nothing else.
- * Building it takes minutes, so it runs where ROOMD_TEST_LONG is 1.
+ * The template `docker`: containers run, build and communicate with each other, and outside they reach only the destinations on the
+ * sandbox's allowlist. Building it takes minutes, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -45,7 +45,7 @@ services:
     command: ["/bin/sh", "-c", "n=0; until wget -qO- http://web/; do n=$$((n+1)); [ $$n -lt 30 ] || exit 1; sleep 1; done"]
 `;
 
-/** The shipped one, with a container begun before it is saved, of an image that it makes itself. */
+/** The shipped recipe, with a container started before it is saved, from an image that it builds itself. */
 const SERVING = readFileSync(resolve("packaging/guest-image/docker.toml"), "utf8")
   .replace('template_id = "docker"', 'template_id = "serving"')
   .replace('"ca-certificates",', '"busybox-static",\n  "ca-certificates",')
@@ -121,7 +121,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           const { exit_code, stderr } = await inContainer(`wget -qO- http://${refused}/`);
           expect([exit_code, stderr]).toEqual([1, "wget: server returned error: HTTP/1.1 403 Forbidden\n"]);
         }
-        // Whoever asks another resolver is answered by the same one.
+        // Queries to another resolver are answered by the same one.
         expect((await inContainer("nslookup allowed.example 198.51.100.53")).stdout).toContain("Address");
         const { items } = await guests.daemon.ok("GET", "/v1/rooms/d/audit?event=egress.denied");
         expect(items.map(({ details }: { details: { host: string } }) => details.host)).toContain("other.example");

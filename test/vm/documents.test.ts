@@ -1,4 +1,4 @@
-/** What the documents tell a stranger to type works: each page's blocks marked `sh test`, one after another in one shell. */
+/** The commands in the documentation work: each page's blocks marked `sh test`, one after another in one shell. */
 import { expect, test } from "vitest";
 import { blocksOf, PAGES, typed } from "../harness/documents.ts";
 import { withGuests } from "../harness/guests.ts";
@@ -18,7 +18,7 @@ test("there are pages with examples", () => {
 const guide = pages.filter(({ path }) => path === GUIDE);
 const others = pages.filter(({ path }) => path !== GUIDE);
 
-// A daemon each: what fails on one page leaves the others alone.
+// A daemon each: a failure on one page does not affect the others.
 for (const { path, blocks } of [...guide, ...sampled("pages", others)]) {
   withGuests(path, {}, (guests) => {
     test("runs as it stands", async () => {

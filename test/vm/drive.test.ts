@@ -1,4 +1,4 @@
-/** The room's drive between real guests and the API: one view for all who share it, and none for anyone else. */
+/** The room's drive between real guests and the API: one view for all that share it, and no access for others. */
 import { createHash } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";

@@ -1,6 +1,6 @@
 /**
- * Egress of real guests, to servers in a network namespace at addresses of the internet, so that the shipped rules hold: the table
- * of what may be reached and how, what refusals look like inside and in the audit, and that there is no other way out.
+ * Egress of real guests, to servers in a network namespace at internet addresses, so that the shipped rules hold: the table of permitted
+ * destinations and protocols, the form of refusals inside and in the audit, and that there is no other way out.
  */
 import { readFileSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
@@ -81,7 +81,7 @@ withGuests("egress", { env, prepare }, (guests) => {
   }
   const put = (agent: string, allowlist: string[]) =>
     guests.daemon.ok("PUT", `/v1/rooms/e/sandboxes/${agent}/egress`, { allowlist });
-  /** Ended at once, by an error or by nothing, and not by waiting. */
+  /** Ended immediately, by an error or with no data, and not by a timeout. */
   const refused = (told: Told) => {
     expect(told.error ?? "").not.toMatch(/time/i);
     expect(told.got).toBe("");
@@ -472,7 +472,7 @@ withGuests("egress", { env, prepare }, (guests) => {
       [1, ["b", null, v4, 80, "not_listed"]],
     ];
     for (const [times, key] of wanted) expect.soft([key, count(...key)]).toEqual([key, times]);
-    // A resolver asks for both kinds of address, and again where it is not content.
+    // A resolver queries both kinds of address, and retries if it gets no usable answer.
     expect(count("b", "other.example", null, null, "not_listed")).toBeGreaterThan(0);
   });
 });

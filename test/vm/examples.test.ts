@@ -1,4 +1,4 @@
-/** The programs of examples/ and of README.md with real guests: each prints what its text promises, and leaves no room behind. */
+/** The programs of examples/ and of README.md with real guests: each prints the output promised by its text, and leaves no room behind. */
 import { execFileSync, spawn } from "node:child_process";
 import {
   copyFileSync,
@@ -21,7 +21,7 @@ const DIRECTORY = resolve(import.meta.dirname, "../../examples");
 const README = readFileSync(resolve(import.meta.dirname, "../../README.md"), "utf8");
 const PYTHON_SDK = resolve(import.meta.dirname, "../../sdk/python/src");
 const CHART = "chart.svg";
-/** Lines that each program prints. `browser.test.ts` runs `browser.ts`, whose template takes minutes to build. */
+/** Lines that each program prints. `browser.test.ts` runs `browser.ts`: its template takes minutes to build. */
 const PRINTED: Record<string, readonly string[]> = {
   "best-of-n.ts": ["before: fails", "first: fails", "second: passes", "third: fails", "kept: print(sum(int(word) for"],
   "data-analysis.ts": ["best month: Mar with 180", `chart: ${CHART}`],

@@ -89,7 +89,7 @@ withGuests("commands", {}, (guests) => {
     const bytes = randomBytes(8 * MIB);
     const digest = await exec({ argv: ["sha256sum"], stdin_b64: bytes.toString("base64"), timeout_ms: 60_000 });
     expect(digest.stdout).toBe(`${sha256(bytes)}  -\n`);
-    // Whoever does not read it is not harmed by it, and no one waits for them.
+    // A command that does not read it is not harmed by it, and nothing waits for it to be read.
     expect(await exec({ argv: ["true"], stdin_b64: bytes.toString("base64") })).toMatchObject({ exit_code: 0 });
     const over = randomBytes(8 * MIB + 1).toString("base64");
     expect(await refused({ argv: ["cat"], stdin_b64: over })).toMatchObject({ status: 422, code: "validation_failed" });
@@ -188,7 +188,7 @@ withGuests("commands", {}, (guests) => {
   test("64 may be alive, the next is told to come back", async () => {
     await sh("mkfifo /tmp/gate; rm -f /mnt/drive/go /mnt/drive/waiting");
     const waiting = Array.from({ length: 63 }, () => exec({ argv: ["cat", "/tmp/gate"], timeout_ms: 120_000 }));
-    // The last one counts them, and opens the gate when it is told to.
+    // The last one counts them, and opens the gate on request.
     const line = "until [ -e /mnt/drive/go ]; do pgrep -c -x cat >/mnt/drive/waiting; sleep 0.2; done; : >/tmp/gate";
     waiting.push(exec({ command: line, timeout_ms: 120_000 }));
     await until("63 wait", async () => Number(await onDrive("waiting")) === 63, 60_000);
@@ -258,12 +258,12 @@ withGuests("commands", {}, (guests) => {
     const identity = () => sh("cat /etc/machine-id /proc/sys/kernel/hostname");
     const before = await identity();
     const signals = "KILL STOP TERM INT HUP QUIT USR1 USR2 PIPE ALRM IO URG CHLD";
-    // Several times: they interrupt what it writes to the console about them.
+    // Several times: they interrupt its console messages about them.
     const line = `for round in 1 2 3; do for s in ${signals}; do kill -$s 1; done; done; echo sent`;
     const sent = await exec({ exec_id: "signals", command: line });
     expect(sent.stdout).toBe("sent\n");
     expect(await sh("cat /proc/1/comm; echo alive")).toMatch(/alive$/);
-    // Nothing of the sandbox is lost by them: who it is, and which commands have run.
+    // They lose no state of the sandbox: its identity, and the record of commands that have run.
     expect(await identity()).toBe(before);
     expect(await exec({ exec_id: "signals", command: line })).toEqual(sent);
     expect((await guests.daemon.ok("GET", path("it"))).state).toBe("running");

@@ -1,4 +1,4 @@
-/** Executions outlive the daemon and whoever reads them: no output is lost or comes twice, and nothing runs a second time. */
+/** Executions outlive the daemon and their readers: no output is lost or duplicated, and nothing runs a second time. */
 import { expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
@@ -40,7 +40,7 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
       await until("some more has come", () => lines() > count * share, 60_000);
       await daemon.restart("SIGKILL");
       await reading;
-      // Asked for again it is the same run.
+      // A repeated request returns the same run.
       expect((await daemon.api("POST", path, body)).status).toBe(200);
       await follow(count * share + 2);
     }
@@ -76,7 +76,7 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
     expect(await daemon.exec("kept", "it", body)).toMatchObject({ exit_code: 0, stdout: "done\n" });
     expect(await daemon.sh("kept", "it", "cat /tmp/cut")).toBe("run");
     await daemon.restart("SIGKILL");
-    // Whatever is looked at after a restart has been looked at when this one's end is there.
+    // Once the end of this later execution is recorded, all checks after the restart are complete.
     await daemon.ok("POST", executionsPath("kept", "it"), { exec_id: "later", argv: ["true"] });
     await until("a later one is recorded", async () => {
       const { items } = await daemon.ok("GET", "/v1/rooms/kept/audit?event=exec.finished&limit=1000");

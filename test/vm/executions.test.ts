@@ -176,7 +176,7 @@ withGuests("executions", {}, (guests) => {
         60_000,
       );
       expect(held.state).toBe("running");
-      // What is on its way to the reader, and in its own hands; not the 16 MiB that are kept.
+      // The bytes in transit to the reader and in its own buffers; not the 16 MiB that are retained.
       expect(held.stdout_bytes).toBeLessThan(16 * MIB);
       const { oldest_seq } = await get("raced");
       const fast = await stream("raced", { after: oldest_seq - 1 });

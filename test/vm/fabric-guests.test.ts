@@ -139,7 +139,7 @@ withGuests("a barrier of eight guests", {}, (guests) => {
           `barrier of ${PARTIES}, round ${round}: ms from the last arrival to each answer ${released.join(" ")}; the last guest's own call ${own.took_ms.toFixed(1)}`,
         );
         expect(released).toHaveLength(PARTIES);
-        // In ratio to what the last guest itself needs for its call, by the same road.
+        // Relative to the time that the last guest's own call takes, by the same transport.
         expect(released.at(-1)).toBeLessThan(Math.max(60, own.took_ms));
       }
     },

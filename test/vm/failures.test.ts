@@ -1,6 +1,6 @@
 /**
- * Steps of create that fail on a real host: each unwinds completely, says why, and leaves a service that works. And guests
- * that end without being asked.
+ * Steps of create that fail on a real host: each unwinds completely, reports why, and leaves a working service. Also guests that end
+ * unexpectedly.
  */
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -12,10 +12,10 @@ import { sampled } from "../harness/sampled.ts";
 
 const MOODY = resolve("test/fixtures/moody-program");
 
-/** Where a moody program's mood is told. */
+/** File that sets a moody program's mood. */
 const moodFile = (daemon: TestDaemon, program: string) => join(programsOf(daemon), `${program}.mood`);
 
-/** A QEMU with a root file system of its own sees the directory of its program, and no other of the tests. */
+/** A QEMU with its own root file system sees the directory of its program, and no other of the tests. */
 const programsOf = (daemon: TestDaemon) => join(daemon.home, "programs");
 
 /** Puts a program before the real one, in a good mood. */
@@ -33,7 +33,7 @@ function makeMoody(daemon: TestDaemon, program: string, real: string): void {
 const create = (daemon: TestDaemon, agent_id: string, guest_cid: number, query = ""): Promise<Answer> =>
   daemon.api("POST", `/v1/rooms/faults/sandboxes/from-template${query}`, { agent_id, guest_cid, memory_mib: 256 });
 
-/** The answer to a create that failed: it names the sandbox, whose record says why and of which nothing is left but its logs. */
+/** The answer to a failed create: it names the sandbox; the sandbox's record has the reason, and nothing but its logs remains. */
 async function expectUnwound(daemon: TestDaemon, answer: Answer, guest_cid: number, reason: RegExp): Promise<void> {
   expect([answer.status, answer.body.code]).toEqual([502, "guest_unreachable"]);
   const { sandbox_id } = answer.body.details;
@@ -127,7 +127,7 @@ withGuests("a guest that ends unasked", {}, (guests) => {
 
   const path = (sandbox: string) => `/v1/rooms/faults/sandboxes/${sandbox}`;
 
-  /** The record once it is failed, with what is left of it checked. */
+  /** The record once it is failed; also checks that nothing of it remains. */
   async function failed(agent_id: string, sandbox_id: string, cause: string): Promise<Json> {
     const record = await untilState(guests.daemon, "faults", sandbox_id, "failed");
     expect(record).toMatchObject({ agent_id, exit: { cause } });
@@ -176,7 +176,7 @@ withGuests("a guest that ends unasked", {}, (guests) => {
       ["c", "guest_panic"],
     ] as const) {
       const { sandbox_id } = await daemon.sandbox("faults", `end-${key}`, guests.cid());
-      // A guest that ends in the same moment cannot say that the command had begun: it ends once that is known.
+      // A guest that ends in the same moment cannot report that the command had started: it ends once that is reported.
       const waiting = daemon.api("POST", `${path(sandbox_id)}/exec`, {
         command: `touch /mnt/drive/began-${key}; until [ -e /mnt/drive/end-${key} ]; do sleep 0.1; done; echo ${key} >/proc/sysrq-trigger; sleep 60`,
       });
@@ -184,7 +184,7 @@ withGuests("a guest that ends unasked", {}, (guests) => {
       await daemon.ok("POST", "/v1/rooms/faults/drive/write", { path: `end-${key}`, content: "" });
       const answer = await waiting;
       expect(answer).toMatchObject({ status: 502, body: { details: { started: true } } });
-      // Who asks before its end is known is not kept waiting for it to come back.
+      // A call before its end is known does not wait for it to come back.
       const askedAt = performance.now();
       const { status } = await daemon.api("POST", `${path(sandbox_id)}/exec`, { argv: ["true"] });
       expect([502, 409]).toContain(status);

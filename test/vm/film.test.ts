@@ -1,6 +1,6 @@
 /**
- * Recordings of a screen: made in a sandbox with a desktop, played in the hub, taken away as a film, which another sandbox reads. Building
- * both templates takes minutes, so it runs where ROOMD_TEST_LONG is 1.
+ * Recordings of a screen: made in a sandbox with a desktop, played in the hub, exported as a film, which another sandbox reads. Building
+ * both templates takes minutes, so it runs if ROOMD_TEST_LONG is 1.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
 const BUILD_MS = 1_200_000;
 const SLOW_MS = 600_000;
 const AT = "/v1/rooms/d/sandboxes/clerk";
-/** Where nothing but the terminal's ground is. */
+/** A position that has nothing but the terminal's background. */
 const MIDDLE = [640, 500] as const;
 const COLOURS = [
   [200, 30, 10],

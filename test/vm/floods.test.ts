@@ -7,7 +7,7 @@ import { executionsPath, startFlood } from "../harness/streams.ts";
 
 const ROOM = "floods";
 const FLOODS = 8;
-/** While it goes on, in which what was sent waits for the collector: mostly, and at any time; and when it is over. */
+/** Memory growth during the flood, in which sent data waits for the collector: mostly, and at any time; and after the flood. */
 const MOST_GROWTH_MB = { median: 128, peak: 256, after: 64 };
 /** The runtime's collector comes by an idle heap every half minute. */
 const LET_GO_MS = 60_000;

@@ -1,4 +1,4 @@
-/** Disks of the host that are full: nothing is half done, nobody is killed, and there is work again as soon as there is space. */
+/** Full disks of the host: nothing is half done, no process is killed, and work resumes as soon as there is space. */
 import { mkdirSync, rmSync, symlinkSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
@@ -104,7 +104,7 @@ withGuests("a full data directory", { prepare }, (guests) => {
 
   test("does not keep a command that ran from being told as such, when its record cannot be written", async () => {
     const { daemon } = guests;
-    // Nothing of it writes to the guest's own disk, which would stand still.
+    // None of it writes to the guest's own disk, which would stall the guest.
     const command = "sync; : >/dev/shm/ran; while [ ! -e /dev/shm/go ]; do :; done; echo ran >>/dev/shm/runs";
     const running = daemon.api("POST", `${sandboxes}/bystander/exec`, { command, exec_id: "exe_full" });
     await until("the command runs", async () => (await daemon.sh("full", "bystander", "ls /dev/shm")).includes("ran"));
@@ -154,7 +154,7 @@ withGuests("a guest whose own disk finds no space on the host", { prepare }, (gu
     const { status, body } = await writing;
     // vhost-device-vsock 0.3.0 may have been lost when the guest stopped, and the answer with it; never the command.
     if (status !== 200) expect([status, body.code, body.details.started]).toEqual([502, "guest_unreachable", true]);
-    // While it catches up it may stand still once more, and goes on by itself again.
+    // While it catches up it may stall once more, and resumes automatically.
     await until("all is written", async () => {
       const answer = await daemon.api("POST", `${sandboxes}/writer/exec`, { command: "ls /dev/shm" });
       return answer.status === 200 && answer.body.stdout.includes("written");

@@ -1,6 +1,6 @@
 /**
- * Hibernation with real guests: memory, devices and open files come back where they were, nothing of the guest is left on the host
- * meanwhile but its disk, and whoever is killed at whatever step, afterwards it hibernates or runs, and is whole.
+ * Hibernation with real guests: memory, devices and open files are restored as they were, nothing of the guest but its disk remains on the
+ * host in the meantime, and after a kill of any process at any step it is hibernated or runs, and is intact.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +11,8 @@ import { processesOf, remainsOf, until, withGuests } from "../harness/guests.ts"
 import { sampled } from "../harness/sampled.ts";
 
 /**
- * Counts in memory, as which nothing but its own memory can tell; keeps a digest of 32 random MiB, which it compares each time; and
- * appends to a file of the drive that it has opened once.
+ * Counts in memory, which nothing but its own memory can reveal; keeps a digest of 32 random MiB, which it compares each time; and appends
+ * to a file of the drive that it has opened once.
  */
 const WORK = `import hashlib, os, sys, time
 heap = os.urandom(32 << 20)
@@ -39,7 +39,7 @@ withGuests("hibernation", {}, (guests) => {
   const sh = (name: string, line: string) => guests.daemon.sh("winter", name, line);
   const kept = (sandboxId: string) => readdirSync(join(guests.daemon.dataDir, "sandboxes", sandboxId)).sort();
 
-  /** What the organization's quota counts: rooms, sandboxes, MiB of memory, GiB of disks. */
+  /** The values that the organization's quota counts: rooms, sandboxes, MiB of memory, GiB of disks. */
   async function quota(): Promise<number[]> {
     const { rooms, sandboxes, memory_mib, disk_gib } = await guests.daemon.ok("GET", "/v1/orgs/self/usage");
     return [rooms.active, sandboxes.active, memory_mib.allocated, disk_gib.allocated];

@@ -1,6 +1,6 @@
 /**
- * A host that is shut down, as far as a daemon with real guests sees it: all are saved, each goes on when the next daemon is ready, and
- * who could not be saved ends with the host and says why. On a host that really boots again: test/host/reboot.test.ts.
+ * A host shutdown, as far as a daemon with real guests sees it: all are saved, each has resumed when the next daemon is ready, and a guest
+ * that could not be saved ends with the host and reports why. On a host that really reboots: test/host/reboot.test.ts.
  */
 import { expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
@@ -33,7 +33,7 @@ withGuests("a host that is shut down", {}, (guests) => {
     await until("it counts", async () => (await counted(name)).length > 2);
   }
 
-  /** It goes on from where it was, and has never begun anew. */
+  /** It continues from its previous count, and has never restarted. */
   async function goesOn(name: string, before: number): Promise<void> {
     const numbers = await until("it counts on", async () => {
       const all = await counted(name);
@@ -64,7 +64,7 @@ withGuests("a host that is shut down", {}, (guests) => {
     const began = performance.now();
     await daemon.serve();
     console.log(`one of three resumed; ready after ${Math.round(performance.now() - began)} ms`);
-    // It was said to be ready, so it is.
+    // The daemon reported readiness, so it is ready.
     expect(await record("owl")).toMatchObject({ state: "running", status: { reason: "resumed" } });
     expect((await daemon.api("GET", "/health")).body.checks).toContainEqual({
       ...{ id: "sandboxes", status: "ok", message: expect.anything(), remedy: null },
@@ -101,7 +101,7 @@ withGuests("a host that is shut down", {}, (guests) => {
       1,
       { hibernated: 1, left_out: [expect.objectContaining({ room_id: "night", agent_id: "owl", sandbox_id })] },
     ]);
-    // What the host's end is to it.
+    // The effect of the host's shutdown on it.
     for (const pid of processesOf(daemon, "qemu", sandbox_id)) process.kill(pid, "SIGKILL");
     await daemon.serve();
     const failed = await until("it has failed", async () => {

@@ -1,6 +1,6 @@
 /**
- * A guest whose root wants out by way of its drive: links, FIFOs, sockets and devices, still and swapped under the API's
- * hands. Outside lies a canary, and another room's file: no call may read them, change them, or wait for anyone.
+ * A guest's root user tries to break out through its drive: links, FIFOs, sockets and devices, static and swapped during the API's calls.
+ * Outside there is a canary, and another room's file: no call may read them, change them, or block.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ withGuests("a hostile guest's drive", {}, (guests) => {
   const drive = (call: string) => `/v1/rooms/hostile/drive/${call}`;
   const guest = (script: string, timeout_ms = 60_000) =>
     guests.daemon.exec("hostile", "mallory", { argv: ["python3", "-c", script], timeout_ms });
-  /** The host's directory that no call may reach, and what is in it. */
+  /** The host's directory that no call may reach, with its content. */
   const outside = () => join(guests.daemon.home, "outside");
   let before = "";
 
@@ -43,7 +43,7 @@ withGuests("a hostile guest's drive", {}, (guests) => {
   const victimDrive = () => drives().find(isVictims) ?? "";
   const hostileDrive = () => drives().find((directory) => !isVictims(directory)) ?? "";
 
-  /** Names, contents, sizes, modes and times of all that lies in a directory. */
+  /** Names, contents, sizes, modes and times of everything in a directory. */
   function lookOf(directory: string): string {
     const seen = readdirSync(directory, { recursive: true, encoding: "utf8" }).sort();
     return seen
@@ -78,7 +78,7 @@ withGuests("a hostile guest's drive", {}, (guests) => {
     };
   }
 
-  /** What must be true of every answer, whatever the guest does meanwhile. */
+  /** Invariants of every answer, whatever the guest does concurrently. */
   function mustBeHarmless(call: string, path: string, { status, body }: Answer): void {
     const told = JSON.stringify(body);
     expect([call, path, told.includes(SECRET) || told.includes(btoa(SECRET)), status >= 500]).toEqual([
@@ -116,12 +116,12 @@ withGuests("a hostile guest's drive", {}, (guests) => {
       ([name, to]) => `os.symlink(${JSON.stringify(to)}, '/mnt/drive/' + n + ${JSON.stringify(name)})`,
     );
     const outcomes = new Map<string, number>();
-    // What lies below a link first: some calls rightly replace or remove the link itself.
+    // Paths below a link first: some calls rightly replace or remove the link itself.
     const below = (name: string) => (name.startsWith("dir") ? ["secret", "inner", "new", "new/deep"] : ["x"]);
     const names = Object.keys(targets);
     const paths = [...names.flatMap((name) => below(name).map((file) => `${name}/${file}`)), ...names];
     const calls = Object.keys(everyCall(""));
-    // Each call gets links of its own.
+    // Each call gets its own links.
     const makeAll = [
       "import os",
       `for n in ${JSON.stringify(calls.map((call) => `${call}-`))}:`,
@@ -203,7 +203,7 @@ withGuests("a hostile guest's drive", {}, (guests) => {
 
   test(`a path that changes under the call's hands leads nowhere else, raced for ${raceSeconds} s`, async () => {
     const { daemon } = guests;
-    // race/read is exchanged with what lies ready; race/write, which the API replaces, is made anew each time.
+    // race/read is exchanged with prepared files; race/write, which the API replaces, is re-created each time.
     const script = [
       "import ctypes, os, shutil",
       `secret, folder = ${JSON.stringify(join(outside(), "secret"))}, ${JSON.stringify(outside())}`,

@@ -30,7 +30,7 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
       await daemon.exec(ROOM, "hostile", {
         command: `cp /mnt/drive/flood.py /tmp; (setsid python3 /tmp/flood.py ${seconds} > /mnt/drive/flooded 2>&1; touch /mnt/drive/over) &`,
       });
-      // It may harm itself: an agent that is kept from its host for long is given up, with its sandbox.
+      // It may harm itself: an agent that cannot reach its host for long is failed, with its sandbox.
       const hasFailed = async () =>
         (await daemon.ok("GET", `/v1/rooms/${ROOM}/sandboxes/${hostile.sandbox_id}`)).state === "failed";
       const over = async () =>
@@ -79,7 +79,7 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
 
 withGuests("an unprivileged process in a guest that poses as its agent", {}, (guests) => {
   const PLACE = "/tmp/posing";
-  /** What was told the process of this sandbox since the call before. */
+  /** Data received by the process of this sandbox since the previous call. */
   const said = async (agentId: string) => JSON.parse(await guests.daemon.sh(ROOM, agentId, `cat ${PLACE}/counts`));
 
   test("is told nothing, of a fork neither, and does not keep the agent from a daemon that comes back", async () => {
@@ -89,7 +89,7 @@ withGuests("an unprivileged process in a guest that poses as its agent", {}, (gu
     const content = readFileSync("test/fixtures/link-impostor.py", "utf8");
     await daemon.ok("POST", `/v1/rooms/${ROOM}/drive/write`, { path: "impostor.py", content });
     await daemon.sh(ROOM, "source", `mkdir -m 777 ${PLACE} && cp /mnt/drive/impostor.py ${PLACE}`);
-    // Also where the device is root's alone: whatever lets others have it must not make them the agent.
+    // Also if only root may use the device: making it accessible to others must not make them the agent.
     await daemon.sh(ROOM, "source", "chmod 666 /dev/vsock");
     await daemon.exec(ROOM, "source", {
       user: "nobody",

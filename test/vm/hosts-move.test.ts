@@ -35,7 +35,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
   const nameOf = (host: TestDaemon) => (host === one ? "host-1" : "host-2");
   const otherOf = (host: TestDaemon) => (host === one ? two : one);
 
-  /** Until the room has gone there, or stays for good: then what was said. */
+  /** Retries until the room has moved; throws if it cannot move. Returns the answer. */
   async function moved(room: string, to: TestDaemon): Promise<Json> {
     let said: Json = null;
     await until(`${room} has moved`, async () => {
@@ -134,7 +134,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     );
 
     const counted = async () => Number(await one.sh(ROOM, "w", "cat /dev/shm/count"));
-    /** A guest whose host's daemon was killed amid its resume may get its drive a moment later. */
+    /** If the host's daemon was killed during the guest's resume, the guest may get its drive a moment later. */
     const linesOf = async (path: string) => {
       const asked = { command: `cat /mnt/drive/${path}`, timeout_ms: 60_000 };
       const { stdout } = await until(
@@ -187,7 +187,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     await one.ok("DELETE", `/v1/rooms/${room}`);
   }, 480_000);
 
-  /** One that has ended, as the service keeps it; returns what reads it by the other host. */
+  /** An ended recording, as the service stores it; returns a function that reads it through the other host. */
   async function keepRecording(room: string, agent: string): Promise<() => Promise<Buffer>> {
     const { room_uid } = await one.ok("GET", `/v1/rooms/${room}`);
     const { sandbox_id } = await one.ok("GET", `/v1/rooms/${room}/sandboxes/${agent}`);
@@ -362,7 +362,7 @@ describe.skipIf(reason !== null)("a goal that cannot have all of it", () => {
   }, 240_000);
 });
 
-/** It says 5.0 where it is asked, and is what it is in all else. */
+/** It reports version 5.0, and is otherwise the real one. */
 const OLDER_QEMU = `#!/bin/sh
 case "$1" in
   -version|--version) qemu-system-x86_64 --version | sed 's/version [0-9.]*/version 5.0.0/' ;;
@@ -370,7 +370,7 @@ case "$1" in
 esac
 `;
 
-/** Each number goes to the drive once, and what is in memory says which comes next. */
+/** Each number is written to the drive once, and memory holds the next one. */
 const COUNT =
   "n=0; while :; do n=$((n+1)); until echo $n >> /mnt/drive/counts; do sleep 0.1; done; echo $n > /dev/shm/count; sleep 0.2; done";
 
@@ -378,7 +378,7 @@ function expectOnce(lines: readonly number[]): void {
   expect(lines).toEqual(lines.map((_, index) => index + 1));
 }
 
-/** Looks again and again on which hosts a guest has a QEMU; says when it was on both. */
+/** Polls on which hosts a guest has a QEMU; reports when it was on both. */
 class Watch {
   readonly both: string[] = [];
   readonly #timer: Timer;
@@ -395,7 +395,7 @@ class Watch {
   }
 }
 
-/** Sends by both hosts, each message again and again until it is acknowledged, by a name of its own. */
+/** Sends through both hosts; each message is retried with its own id until it is acknowledged. */
 function senders(hosts: readonly TestDaemon[], room: string) {
   let isOver = false;
   const sent: number[] = [];

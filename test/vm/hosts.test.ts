@@ -1,4 +1,4 @@
-/** A real guest on one host, by way of the other: what its commands write, its servers, SSH; and how it goes there itself. */
+/** A real guest on one host, used through the other: its commands' output, its servers, SSH; and its own move to the other host. */
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -107,7 +107,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       const waiting = other.api("POST", `${sandbox}/exec`, waits);
       await until("it is begun", async () => (await run(`[ -e ${gate}.begun ] && echo yes; true`)) === "yes", 30_000);
       const moved = await owner.ok("POST", "/v1/rooms/r/move", { host });
-      // Who waits for a command does not hold the room, and hears of the command there.
+      // A caller that waits for a command does not hold the room, and follows the command there.
       expect([(await waiting).status, (await waiting).body.code]).toEqual([503, "room_moving"]);
       expect(moved.sandboxes_ended).toEqual([]);
       console.log(`moved to ${host}: away for ${moved.away_ms} ms`);

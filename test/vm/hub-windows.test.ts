@@ -44,7 +44,7 @@ async function follow(daemon: TestDaemon): Promise<void> {
     `beside ${WINDOWS} terminals a window loads in ${Math.round(seen.seventh_ms)} ms, alone in ${Math.round(seen.alone_ms)}; a deadlock is on every page after ${Math.round(seen.deadlock_ms)} ms, one wait on one page after ${Math.round(seen.wait_ms)}`,
   );
   expect(seen.live).toBe(WINDOWS);
-  // Where others leave little of the processors, as soon as a few times what one window, or one change on one page, takes then.
+  // If other load leaves little of the processors: within a few times the duration of one window, or of one change on one page.
   expect(seen.seventh_ms).toBeLessThan(Math.max(1000, SLOWER * seen.alone_ms));
   expect(seen.deadlock_ms).toBeLessThan(Math.max(1000, SLOWER * seen.wait_ms));
   // The guest's own, and no comparison with the process on the host, which is larger.

@@ -1,7 +1,7 @@
 /**
  * The hub with real guests and a real browser. The worked example of docs/agents.md is followed from the first message to the merge; then
- * agents that wait for each other, a name that is refused, and a terminal whose program wishes for more than to be looked at. And all
- * pages of an agent are looked at and tried, whose guest says nothing but what is hostile.
+ * agents that wait for each other, a refused name, and a program that sends requests to its terminal. Also all pages of an agent with a
+ * guest that outputs nothing but hostile data are viewed and used.
  */
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
@@ -19,13 +19,13 @@ const REFUSED = "left.example";
 const DEADLINE_MS = 600_000;
 /** Of a guest that others leave an eighth of a core. */
 const COMMAND_MS = 100_000;
-/** On a quiet path so soon; where the machine is overloaded, as soon as some rooms that are made are seen one after another. */
+/** Deadline for a refusal to appear; on an overloaded machine, the time in which `ROOMS_SEEN` new rooms appear one after another. */
 const REFUSAL_SEEN_MS = 1000;
 const ROOMS_SEEN = 4;
 /** A task that is longer hangs the page. */
 const HANG_MS = 1000;
 const TERMINALS = "/v1/rooms/team/sandboxes/worker/terminals";
-/** A title, the clipboard, a link, and a question whose answer would be typed. */
+/** A title, the clipboard, a link, and a query to which the terminal would type an answer. */
 const WISHES = String.raw`printf 'seen \033]0;stolen\007\033]52;c;c3RvbGVu\007\033]8;;https://stolen.example\007link\033]8;;\007 \033[6nhere\n'`;
 
 /** A line that is as long as that; to a screen much less is much. */
@@ -56,7 +56,7 @@ async function follow(daemon: TestDaemon): Promise<void> {
       running = asDocumented(daemon);
     },
     "end the example": async () => expect(await running).toEqual([0, ""]),
-    // Nobody waits in a call any more, and yet none of them goes on.
+    // No call is waiting any more, and still no agent can continue.
     deadlock: async () => {
       await inRoom("planner", "room request worker 'which file?' --timeout 1s");
       await inRoom("worker", "room request planner 'which branch?' --timeout 1s");
@@ -169,7 +169,7 @@ async function visit(daemon: TestDaemon): Promise<void> {
   expect(Math.max(longest.command, longest.terminal)).toBeLessThan(HANG_MS);
   expect(seen.title).toBe(`${agent} in ${room} · terminal · roomd`);
 
-  // What is copied is the catalogue's, with the names of the page.
+  // The copied text is the catalogue's, with the names of the page.
   const known = PROMPTS.map((prompt) => fill(prompt, { room, agent }));
   for (const text of seen.prompts) expect(known).toContain(text);
   const about = `agent \`${agent}\` in room \`${room}\``;
@@ -180,10 +180,10 @@ async function visit(daemon: TestDaemon): Promise<void> {
 
   expect(seen.sent_by_watching).toBe(0);
   expect(seen.badge).toContain("types, for");
-  // What it had stays while it is cut off; nothing is missing afterwards, and nothing is there twice.
+  // The content stays while it is disconnected; nothing is missing or duplicated afterwards.
   expect(seen.asleep).toContain("seen link here");
   expect(seen.awake.match(/seen link here|typed-42/g)).toEqual(["seen link here", "typed-42"]);
-  // Of who types at what has ended for them nothing goes out, and nothing is taken for a key of the page.
+  // Keys typed at a revoked terminal are not sent, and are not taken for shortcuts of the page.
   expect(seen.revoked).toEqual({
     sent: 0,
     drawn: expect.not.stringContaining("too-late"),
@@ -194,7 +194,7 @@ async function visit(daemon: TestDaemon): Promise<void> {
   });
 }
 
-/** Its exit code, and what it complained of. */
+/** The example's exit code and standard error. */
 async function asDocumented(daemon: TestDaemon): Promise<[number, string]> {
   const env = {
     ...daemon.env,

@@ -1,6 +1,6 @@
 /**
- * Templates of images: a root without any libc, of layers as builders and attackers make them, is unpacked in a guest and used like any other.
- * Those that are refused take most of a minute each, so they run where ROOMD_TEST_LONG is 1.
+ * Templates from images: a root without any libc, of layers as builders and attackers make them, is unpacked in a guest and used like any
+ * other. Refused images take most of a minute each, so they run if ROOMD_TEST_LONG is 1.
  */
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -79,7 +79,7 @@ testAlone(
     const index = JSON.parse(readFileSync(join(daemon.home, "image", "index.json"), "utf8"));
     using before = since();
     const { status, said } = await importImage(daemon, "foreign", reference);
-    // By the names that the image has: whatever else runs on this host writes files of its own meanwhile.
+    // By the image's file names: other programs on this host write files concurrently.
     const cache = join(dirname(SHARED_TEMPLATES), "template-cache");
     const ofImage = new Set(SECOND.map(({ name }) => basename(name)));
     const changed = before.changed([daemon.home, process.cwd(), cache, "/root/.cache", "/root/.npm"]);
@@ -110,7 +110,7 @@ testAlone(
     ]);
     expect(await sh("id -u; pwd; touch /mnt/drive/of-root", { user: "root", cwd: "/opt" })).toEqual([0, "0\n/opt"]);
     expect(await run(["nosuch"])).toEqual([127, "roomd: nosuch: not found"]);
-    // Of the layers: what each says, and nothing that leads out.
+    // The layers' contents, and no path that leads out.
     expect(await sh("cat changed hard absolute above through; stat -c '%u %g %a' great; ls", { cwd: "/opt" })).toEqual([
       0,
       "newerlinkedabsoluteabovethrough70000 80000 4755\nabove\nabsolute\nchanged\ngreat\nhard\nnull\nping\npipe\ntarget\nthrough",
@@ -119,7 +119,7 @@ testAlone(
       0,
       expect.stringMatching(/^newer\nfifo\ncharacter special file\nroomd\nls: \/lost\+found: .*\nls: \/\.roomd\*: .*$/),
     ]);
-    // One that is not there, and a registry that does not answer.
+    // An absent image, and a registry that does not answer.
     expect(await importImage(daemon, "none", `oci:${join(daemon.home, "none")}`)).toMatchObject({
       status: 1,
       said: { code: "image_not_found" },
@@ -134,7 +134,7 @@ testAlone(
       1,
       expect.stringContaining("403 Forbidden"),
     ]);
-    // It has no rsync of its own.
+    // The image has no rsync.
     using client = new SshClient(sshPort(daemon));
     await daemon.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: client.publicKey });
     writeFileSync(join(client.home, "a file"), "by rsync");
@@ -157,7 +157,7 @@ const ZEROS = Buffer.alloc(64 * MIB);
 const manyZeros = (nameOf: (at: number) => string): Entry[] =>
   Array.from({ length: 17 }, (_, at) => ({ name: nameOf(at), content: ZEROS }));
 
-/** Images that are refused: by which code, and what is told of it. */
+/** Refused images: the error code, and the reported reason. */
 const REFUSED: readonly [string, () => Layer[], string, RegExp][] = [
   [
     "a layer whose content is not what its digest says",
@@ -310,7 +310,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         expect(await daemon.sh("t", "a", "cat /opt/told /opt/package /opt/started; ls /run/secrets 2>&1 || true")).toBe(
           "one there /srv 0 secret-\ntwo\nof the outside\nstarted\nls: /run/secrets: No such file or directory",
         );
-        // The disk that the steps left was told to be whole.
+        // The disk that the steps left was marked clean.
         const argv = ["/usr/lib/roomd/bin/busybox", "dmesg"];
         const { stdout: kernel } = await daemon.exec("t", "a", { argv, user: "root" });
         expect(kernel).toMatch(/EXT4-fs \(vda\): mounted/);
@@ -360,7 +360,7 @@ describe.skipIf(!LONG)("where there is time", () => {
             "ARG FROM",
             "FROM $FROM",
             "ARG WHO=nobody",
-            // What takes so long is kept for the next build.
+            // A step that takes this long is cached for the next build.
             "RUN sleep 11",
             // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a Dockerfile's
             "RUN echo $WHO $FIRST ${SECOND:-none} >/told",
@@ -398,7 +398,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         );
         await daemon.ok("DELETE", "/v1/rooms/f?drive=delete");
 
-        // The same is not run again; what comes after something that has changed is, and all of it where that is asked for.
+        // An unchanged step is not run again; steps after a change are, and all of them on request.
         const same = ["--build-arg", `FROM=${from}`, "--build-arg", "WHO=somebody", "--start"];
         const again = await build(...same);
         expect(again).toMatchObject({
@@ -477,7 +477,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           const digest = expect.stringMatching(/^sha256:[0-9a-f]{64}$/);
           const source = { ref: reference, index_digest: null, manifest_digest: digest, config_digest: digest };
           expect([status, said]).toMatchObject([0, { template_id: "pulled", source }]);
-          // What the tag names by then.
+          // The image that the tag names by then.
           const newer = await writeImage(join(daemon.home, "to-push-later"), [busyboxRoot()], { Env: ["NEWER=yes"] });
           await registry.push(newer, "team/app:1");
           const again = await daemon.cli(["template", "refresh", "pulled", "--registry-auth", file, "--json"]);
@@ -529,7 +529,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           expect([made.status, made.body.start_mode]).toEqual([201, "snapshot"]);
           const argv = ["/bin/sh", "-c", "cat /made /started; ls /run/secrets"];
           expect((await daemon.exec("of-org", "a", { argv })).stdout).toBe("image\nsecond\nstarted\n");
-          // It goes on without its template.
+          // The sandbox continues without its template.
           await daemon.ok("DELETE", "/v1/templates/ours");
           expect((await daemon.exec("of-org", "a", { argv: ["/bin/cat", "/made"] })).exit_code).toBe(0);
           await daemon.ok("DELETE", "/v1/rooms/of-org?drive=delete");

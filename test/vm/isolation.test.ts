@@ -1,6 +1,6 @@
 /**
- * Who the processes of a guest are on the host, and what is out of their reach: what a guest that broke out of one of them
- * would find. And that guests notice nothing of it.
+ * The host users of a guest's processes, and the resources out of their reach: the view of a guest that broke out of one of them. And
+ * guests notice nothing of it.
  */
 import { spawnSync } from "node:child_process";
 import { chownSync, existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
@@ -87,7 +87,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
           seen.add(users[part]);
         }
       }
-      // What virtiofsd may do, it may in a namespace where root is nobody outside.
+      // virtiofsd has its privileges only in a user namespace; that namespace's root is unprivileged outside.
       for (const pid of processesOf(guests.daemon, "virtiofsd", sandbox_id)) {
         expect(readlinkSync(`/proc/${pid}/ns/user`)).not.toBe(readlinkSync("/proc/self/ns/user"));
         for (const map of ["uid_map", "gid_map"]) {
@@ -136,7 +136,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     expect(statSync(join(run("ann"), "processes.json")).mode & 0o777).toBe(0o600);
     await daemon.sh("one", "ann", "true");
     for (const secret of secrets) {
-      // What a backup has: records, drives, logs and disks.
+      // The content of a backup: records, drives, logs and disks.
       expect(spawnSync("grep", ["-rlF", secret, daemon.dataDir], { encoding: "utf8" }).stdout).toBe("");
       expect(daemon.log).not.toContain(secret);
       expect(JSON.stringify(await daemon.ok("GET", "/v1/rooms/one/sandboxes/ann"))).not.toContain(secret);
@@ -237,10 +237,10 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     expect(statSync(join(drive("one"), "made")).uid).toBe(root);
     expect((await daemon.ok("GET", "/v1/rooms/one/drive/read?path=sticky/mine")).content).toBe("mine\n");
     expect((await daemon.ok("GET", "/v1/rooms/one/drive/stat?path=sticky/mine")).mode).toBe("0600");
-    // Beyond the range there is nobody, and devices would be the host's.
+    // Ids above the range are unmapped, and devices would be the host's.
     expect((await daemon.exec("one", "ann", { command: "chown 70000 /mnt/drive/made" })).exit_code).not.toBe(0);
     expect((await daemon.exec("one", "ann", { command: "mknod /mnt/drive/disk b 7 0" })).exit_code).not.toBe(0);
-    // What the guest takes for its own the API still changes.
+    // The API can still change files that the guest has taken ownership of.
     await daemon.sh("one", "ann", "chown 1000:1000 /mnt/drive && mkdir -m 700 /mnt/drive/shut");
     await daemon.ok("POST", "/v1/rooms/one/drive/write", { path: "shut/in", content: "x" });
     expect(await look("shut/in")).toMatch(/^0:0 /);
@@ -286,7 +286,7 @@ interface Qemu {
   version: string;
 }
 
-/** Checks what one QEMU sees of the host: its own directories, and no process, template or sandbox of others. */
+/** Checks one QEMU's view of the host: its own directories, and no process, template or sandbox of others. */
 function sees({ dataDir, runtimeDir }: TestDaemon, qemu: Qemu, others: readonly Qemu[]): void {
   const inside = (...path: string[]) => join(`/proc/${qemu.pid}/root`, ...path);
   const namesIn = (...path: string[]) => readdirSync(inside(...path)).sort();

@@ -1,4 +1,4 @@
-/** The whole road once, as a stranger walks it: with curl and nothing else, on a daemon that finds out for itself what its host can do. */
+/** The whole workflow once, as a newcomer does it: with curl and nothing else, on a daemon that detects its host's capabilities itself. */
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";

@@ -12,7 +12,7 @@ const WATCHES = 12_000;
 const SHARED_MIB = 300;
 /** Over the 2048 that a kernel of 256 MiB tracks; without KVM each takes tens of milliseconds. */
 const LOCAL_CONNECTIONS = shortOrLong("connections of the loopback", 2200, 8000);
-/** Without KVM, beside other guests. */
+/** Without KVM, next to other guests. */
 const LONG_MS = 300_000;
 const EXEC_MS = 240_000;
 
@@ -27,7 +27,7 @@ for number in range(${THREADS}):
 print(int(re.search("Threads:(.*)", open("/proc/self/status").read())[1]) - 1, flush=True)
 os._exit(0)
 `;
-/** In memory, where 12,000 are made in seconds without KVM too. */
+/** In memory, so that 12,000 are made in seconds also without KVM. */
 const WATCH = `
 import ctypes, os, tempfile
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,6 +1,6 @@
 /**
- * The daemon is killed at points between the steps of its work, at moments of chance, and while it starts. After each
- * restart everything on the host belongs to somebody, and every answer that was given is still true.
+ * The daemon is killed at points between the steps of its work, at random moments, and while it starts. After each restart everything on
+ * the host has an owner, and every given answer still holds.
  */
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
@@ -13,21 +13,21 @@ import { expectAtRest, violations } from "../harness/invariants.ts";
 import { Ledger } from "../harness/ledger.ts";
 import { Chance } from "../harness/random.ts";
 
-/** A point that the work has not come to by then is given up, and the daemon is killed at that moment. */
+/** If the work has not reached the point by then, the daemon is killed at that moment instead. */
 const ROUND_MS = 15_000;
-/** Between the calls of a lane: calls that take no time would keep those that start guests from the cores. */
+/** Pause between the calls of a lane: calls that take no time would take the cores from the lanes that start guests. */
 const PACE_MS = 25;
 const ROOM = "kept";
 const LONG_TIMEOUT_MS = 3 * 3600_000;
 
-/** Where the next kill happens. */
+/** The point of the next kill. */
 type Kill = { at: string; fault: string } | { at: string; after_ms: number; starting: boolean };
 
 function nextKill(chance: Chance): Kill {
   const way = chance.next();
   if (way < 0.7) {
     const point = chance.pick(FAULT_POINTS);
-    // What is passed with every request is passed some times before.
+    // Points that every request passes are passed several times first.
     const nth = /^(commit|audit)/.test(point) ? chance.whole(1, 40) : chance.whole(1, 2);
     return { at: `${point}@${nth}`, fault: `${point}=kill@${nth}` };
   }
@@ -36,7 +36,7 @@ function nextKill(chance: Chance): Kill {
   return { at: `${after_ms} ms${starting ? " of its start" : ""}`, after_ms, starting };
 }
 
-/** Everything at once, again and again, until the daemon is gone. */
+/** All kinds of work concurrently and repeatedly, until the daemon has exited. */
 async function work(daemon: TestDaemon, ledger: Ledger, chance: Chance, round: number, until: () => boolean) {
   const cids = { next: 9200 + (round % 40) * 10 };
   const again = async (lane: (turn: number) => Promise<void>) => {
@@ -87,7 +87,7 @@ async function killAt(daemon: TestDaemon, ledger: Ledger, chance: Chance, round:
   return reached || !("fault" in kill) ? kill.at : `${kill.at} was not reached: killed after ${ROUND_MS} ms`;
 }
 
-/** Sandboxes whose answer never came: whatever became of them, they can be destroyed. */
+/** Sandboxes without an answer to their create: whatever their state, they can be destroyed. */
 async function clearUnanswered(daemon: TestDaemon, ledger: Ledger): Promise<void> {
   for (const room of (await daemon.ok("GET", "/v1/rooms?limit=1000")).items) {
     const { items } = await daemon.ok("GET", `/v1/rooms/${room.room_id}/sandboxes?limit=1000`);

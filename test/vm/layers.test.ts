@@ -1,6 +1,6 @@
 /**
- * Many snapshots of one sandbox: its disk comes to lie directly over its base again while it goes on, whatever comes in between, and no
- * snapshot that was taken loses anything by it.
+ * Many snapshots of one sandbox: its disk is merged to lie directly over its base again while it runs, whatever happens in between, and no
+ * snapshot loses anything by it.
  */
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { LONG, processesOf, until, withGuests } from "../harness/guests.ts";
 
 if (!LONG) console.log("layers that are merged: left out, because it takes minutes; ROOMD_TEST_LONG=1 runs it");
 
-/** With the sandbox's own layer these are more than are kept: merging begins after the last. */
+/** With the sandbox's own layer these are more than are kept: merging starts after the last. */
 const SNAPSHOTS = 16;
 const DEADLINE_MS = 900_000;
 /** Quiet, which is doubled once, and the copying. */
@@ -23,7 +23,7 @@ const WRITTEN_MIB = 10;
 /** Appends to a file without a pause, and overwrites part of another. */
 const WORK = `n=0; while :; do n=$((n+1)); echo $n >>/root/own.log; echo $n | dd of=/root/f1 conv=notrunc 2>/dev/null; sleep 0.2; done`;
 
-/** What of a file is in each cluster of its disk: they are copied whole, and hashing all of it takes minutes without KVM. */
+/** Digests over a part of each disk cluster of a file: clusters are copied whole, and hashing everything takes minutes without KVM. */
 const DIGESTS = `import glob, hashlib
 for name in sorted(glob.glob("/root/[fg][0-9][0-9]")):
     with open(name, "rb") as file:
@@ -38,14 +38,14 @@ describe.skipIf(!LONG)("where there is time", () => {
     const path = `/v1/rooms/${ROOM}/sandboxes/long`;
     let directory = "";
     let sandboxId = "";
-    /** The one with memory, and one of the disk alone, with what files they have. */
+    /** The snapshot with memory, and one of the disk alone, with the digests of their files. */
     const taken: Record<"full" | "disk", { snapshot_id: string; files: string }> = {
       full: { snapshot_id: "", files: "" },
       disk: { snapshot_id: "", files: "" },
     };
 
     const sh = (line: string, name = "long") => guests.daemon.sh(ROOM, name, line);
-    /** Of all files but those that are being written to. */
+    /** Digests of all files except those being written to. */
     const digests = async (name = "long") => {
       const done = await guests.daemon.exec(ROOM, name, { argv: ["python3", "-c", DIGESTS], timeout_ms: 120_000 });
       expect(done).toMatchObject({ exit_code: 0, stderr: "" });
@@ -56,7 +56,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     const take = (mode: "full" | "disk") => guests.daemon.ok("POST", `${path}/snapshots`, { mode });
     const merged = () => until("the layers are merged", () => layers().length === 1, MERGED_MS);
 
-    /** Its log has every number once, and it goes on. */
+    /** Its log has every number once, and it keeps counting. */
     async function goesOn(name = "long"): Promise<void> {
       const counted = async () => Number(await sh("tail -n 1 /root/own.log", name));
       const before = await counted();
@@ -75,7 +75,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       expect(layers()).toHaveLength(SNAPSHOTS + 1);
     }
 
-    /** The one on top has more than what the guest has written to it since. */
+    /** The top layer has more than the guest has written to it since. */
     async function copying(): Promise<void> {
       const before = new Map(sizes());
       await until(
@@ -86,7 +86,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       expect(layers().length).toBeGreaterThan(1);
     }
 
-    /** QEMU keeps nothing open that is gone, and what the sandbox takes is what is there. */
+    /** QEMU holds no deleted file open, and the sandbox's reported usage is the existing files'. */
     async function nothingHidden(): Promise<void> {
       const [pid] = processesOf(guests.daemon, "qemu", sandboxId);
       const open = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
@@ -176,7 +176,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         await daemon.ok("POST", `${path}/resume`);
         expect(await digests()).toBe(before);
         await daemon.ok("POST", `${path}/rollback`, { snapshot_id: taken.full.snapshot_id });
-        // As many as the snapshot has, and one of its own.
+        // As many as the snapshot has, and the sandbox's own.
         expect(layers()).toHaveLength(SNAPSHOTS + 1);
         await copying();
         await daemon.ok("POST", `${path}/rollback`, { snapshot_id: taken.full.snapshot_id });

@@ -1,6 +1,6 @@
 /**
- * Sandboxes that rest when they are idle, with real guests, and everything that wakes them: a call, a message to the agent in the
- * guest, a request to a port, and whoever attaches to a terminal; one resume for all, also over a crash of the daemon.
+ * Sandboxes that hibernate or pause when they are idle, with real guests, and everything that wakes them: a call, a message to the agent in
+ * the guest, a request to a port, and attaching to a terminal; one resume for all, also across a crash of the daemon.
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
@@ -10,7 +10,7 @@ import { TerminalClient } from "../harness/terminal-client.ts";
 
 const ROOM = "seasons";
 const IDLE_SECONDS = 2;
-/** Time for the agent in the guest to write down what it has heard. */
+/** Time for the agent in the guest to write down a received message. */
 const LISTENER_IDLE_SECONDS = 8;
 /** Whatever is waited for, on a slow machine that others use as well. */
 const PATIENCE_MS = 60_000;
@@ -95,7 +95,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       expect(lines).toEqual(["one", "two", "kept"]);
       const wokenAt = Date.parse((await record("owl")).status.last_transition_at);
       await events(sandbox_id, [SLEPT, "sandbox.resume api success"]);
-      // Its idle time begins anew.
+      // Its idle time starts again.
       const again = await asleep("owl");
       expect(Date.parse(again.status.last_transition_at) - wokenAt).toBeGreaterThanOrEqual(IDLE_SECONDS * 1000);
       await events(sandbox_id, [SLEPT, "sandbox.resume api success", SLEPT]);
@@ -164,7 +164,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
         const begun = performance.now();
         await send("dog", word, more);
         const answeredMs = performance.now() - begun;
-        // Nobody waited for the guest.
+        // The sender did not wait for the guest.
         expect((await record("dog")).state).not.toBe("running");
         await until("it hears", async () => (await heard("dog")).length > known);
         console.log(
@@ -172,7 +172,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
         );
         expect((await heard("dog")).at(-1)).toMatch(new RegExp(`${word}$`));
       }
-      // Whatever it is doing just now: each is heard, and in the end it sleeps.
+      // Whatever state it is in: each message is received, and in the end it sleeps.
       const words = Array.from({ length: LONG ? 5 : 4 }, (_, index) => `word-${index}`);
       const known = (await heard("dog")).length;
       for (const [index, word] of words.entries()) {
@@ -204,7 +204,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       expect((await fetch(port.path_url)).status).toBe(200);
       for (let round = 0; round < 2; round++) {
         await asleep("fox");
-        // Who asks for the list, or for the port again, wakes nothing; nor does a call.
+        // Listing the ports, or exposing the port again, wakes nothing; nor does a call.
         expect((await daemon.ok("GET", path("fox", "/ports"))).items[0]).toMatchObject({ listening: false });
         await daemon.ok("POST", path("fox", "/ports"), { port: 8000, visibility: "public" });
         expect((await daemon.problem("GET", path("fox", "/executions"))).code).toBe("invalid_state");

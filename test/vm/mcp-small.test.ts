@@ -1,4 +1,4 @@
-/** The small set of tools with a real guest, and what answers about one cost. */
+/** The small set of tools with a real guest, and the size of its answers. */
 import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { withGuests } from "../harness/guests.ts";

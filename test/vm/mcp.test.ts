@@ -1,4 +1,4 @@
-/** Models' way to real guests: the tools over MCP, by agents that know nothing but the list of tools. */
+/** Models' access to real guests: the tools over MCP, by agents that have nothing but the list of tools. */
 import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { LONG, processesOf, shortOrLong, withGuests } from "../harness/guests.ts";
@@ -7,7 +7,7 @@ import { callOf, inspect } from "../harness/mcp-inspector.ts";
 import { ModelFreeAgent } from "../harness/model-free-agent.ts";
 import { TOOL_LIST } from "../harness/tool-calls.ts";
 
-/** Writes what nobody can guess, to standard output and to the drive alike. */
+/** Writes unpredictable bytes to standard output and to the drive alike. */
 const TEN_MINUTES = `
 import os, sys, time
 end = time.monotonic() + 600
@@ -57,7 +57,7 @@ const REFUSALS: Record<string, { args: Record<string, unknown>; code: string }> 
   org_audit_list: { args: { raw: true, cursor: "edited" }, code: "invalid_cursor" },
 };
 
-/** Who plans, and who works. */
+/** The planner's and the worker's clients. */
 const CREWS = [
   { planner: { generation: "2026", way: "http" }, worker: { generation: "v1", way: "stdio" } },
   { planner: { generation: "v1", way: "http" }, worker: { generation: "2026", way: "stdio" } },
@@ -185,7 +185,7 @@ withGuests("over MCP", {}, (guests) => {
   const at = { room_id: "commands", sandbox: "worker" };
   const exec = async (args: Record<string, unknown>) => (await client.call("sandbox_exec", { ...at, ...args })).result;
 
-  /** All results of a command, each by the `next` of the one before. */
+  /** All results of a command, each by the `next` of the previous one. */
   async function toItsEnd(args: Record<string, unknown>): Promise<Json[]> {
     const results = [await exec(args)];
     for (let { next } = last(results); next; { next } = last(results)) {

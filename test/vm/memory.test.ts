@@ -1,4 +1,4 @@
-/** Memory of the host: what was promised is kept back, and who is ended for want of it is a guest, and called by that name. */
+/** Memory of the host: promised memory is reserved, and a process killed for lack of memory is a guest, and is reported as that. */
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -21,7 +21,7 @@ withGuests("memory of the host", {}, (guests) => {
 
   test("what a guest was promised and has not touched is kept back for it", async () => {
     const before = await free();
-    // So much that what is left is less than one sandbox may have.
+    // So large that the remainder is less than one sandbox may have.
     const promised = Math.floor(before / 3);
     await guests.daemon.sandbox("r", "large", guests.cid(), { memory_mib: promised });
     // It has touched some hundred MiB; other programs of this host come and go.
@@ -37,14 +37,14 @@ withGuests("memory of the host", {}, (guests) => {
 
   describe("what a guest frees comes back to the host", () => {
     const USED_MIB = 300;
-    /** What runs for the first time, the tests' programs and the agent's own code, stays in memory. */
+    /** Code that runs for the first time, the tests' programs and the agent's own, stays in memory. */
     const NEARLY_MIB = 48;
-    /** A guest reports a part of what is free every two seconds. */
+    /** A guest reports a part of its free memory every two seconds. */
     const BACK_WITHIN_MS = 30_000;
-    /** A template's own memory: the kernel, the agent, and what these have read. */
+    /** A template's own memory: the kernel, the agent, and the files that they have read. */
     const FRESH_MIB = 105;
 
-    /** What a sandbox has of the host's memory: the files that are the guest's. */
+    /** A sandbox's share of the host's memory: the files of the guest. */
     function memoryOf(sandboxId: string): number {
       const directory = `/proc/${processesOf(guests.daemon, "qemu", sandboxId)[0]}/fd`;
       const files = readdirSync(directory)
@@ -82,7 +82,7 @@ withGuests("memory of the host", {}, (guests) => {
 
       const before = memoryOf(sandbox_id);
       await daemon.ok("POST", `${sandboxes}/returns/snapshots`, {});
-      // What it has not used, and what it has given back, was not taken by saving it.
+      // Saving did not take the memory that it has not used or has returned.
       expect(memoryOf(sandbox_id)).toBeLessThan(before + NEARLY_MIB / 2);
       await useAndFree("returns", sandbox_id, fresh);
 

@@ -1,4 +1,4 @@
-/** A QEMU that talks nonsense beside one that does not: its guest ends, and nobody else notices. */
+/** A QEMU that sends invalid data next to a working one: its guest ends, and the others are not affected. */
 import { chownSync, renameSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";

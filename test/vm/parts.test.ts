@@ -1,6 +1,6 @@
 /**
- * Processes beside QEMU that die under a running guest: virtiofsd and the vsock device are replaced, the record says what is
- * amiss meanwhile, nobody else notices, and the guest can be destroyed.
+ * Sidecars of QEMU that die under a running guest: virtiofsd and the vsock device are replaced, the record reports the fault in the
+ * meantime, other sandboxes are not affected, and the guest can be destroyed.
  */
 import { beforeAll, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
@@ -25,7 +25,7 @@ async function kill(daemon: TestDaemon, part: "virtiofsd" | "vsock", sandboxId: 
   await until(`${part} is gone`, () => processesOf(daemon, part, sandboxId).every((pid) => !pids.includes(pid)));
 }
 
-/** What is written in the guest is on the drive, and the other way round. */
+/** Data written in the guest is on the drive, and the other way round. */
 async function driveWorks(daemon: TestDaemon, agent: string, word: string): Promise<boolean> {
   const answer = await daemon.api("POST", `/v1/rooms/${ROOM}/sandboxes/${agent}/exec`, {
     command: `echo ${word} > /mnt/drive/${agent} && cat /mnt/drive/${agent}`,
@@ -42,8 +42,8 @@ async function driveEvents(daemon: TestDaemon, sandboxId: string): Promise<strin
 }
 
 /**
- * The drive is back, for the so many-th time. Who asks the guest too soon may be held by the dead one: a command that waits
- * for that waits for its timeout.
+ * The drive is restored, for the `times`-th time. A call to the guest before that may block on the dead virtiofsd: such a command waits for
+ * its timeout.
  */
 async function restored(daemon: TestDaemon, agent: string, sandboxId: string, times: number): Promise<void> {
   await until(
@@ -134,7 +134,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
     const { sandbox_id } = await daemon.sandbox(ROOM, "kept", guests.cid());
     const [qemu] = processesOf(daemon, "qemu", sandbox_id);
     await daemon.restart("SIGKILL");
-    // Taken over, it is nobody's child.
+    // After adoption it is not a child of the daemon.
     expect(await driveWorks(daemon, "kept", "adopted")).toBe(true);
     await kill(daemon, "virtiofsd", sandbox_id);
     await restored(daemon, "kept", sandbox_id, 1);

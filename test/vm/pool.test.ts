@@ -1,4 +1,4 @@
-/** Machines that wait warm: a sandbox that takes one is like any other, and none is left when the daemon goes. */
+/** Pooled warm machines: a sandbox that takes one is like any other, and none remains when the daemon stops. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -40,7 +40,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
       },
       90_000,
     );
-    // As the one before it had so much, it was given that while it waited.
+    // The previous sandbox had this much memory, so the machine was given it while it waited.
     const ready = daemon.log.split("\n").find((line) => line.includes("warm machine ready") && line.includes(last));
     expect(JSON.parse(ready ?? "{}")).toMatchObject({ sandbox_id: last, memory_mib: 512 });
     await daemon.ok("DELETE", "/v1/rooms/warm?drive=delete");
@@ -59,7 +59,8 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     expect(statSync(drive)).toMatchObject({ uid: 0, mode: 0o40555 });
     const shares = processesOf(daemon, "virtiofsd");
     expect(shares.length).toBeGreaterThan(0);
-    // Whose root is not the host's may not write into what that owns, and QEMU's user may not write where the socket is.
+    // A virtiofsd with another root than the host's may not write to the host root's files, and QEMU's user may not write to the socket's
+    // directory.
     const qemus = processesOf(daemon, "qemu").map((pid) => statSync(`/proc/${pid}`).uid);
     expect(qemus).not.toContain(statSync(join(daemon.runtimeDir, "g", id, "fs")).uid);
     for (const pid of shares)
@@ -93,7 +94,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     if (hasGroups) skip("guests have groups here, whose weights test/host/scopes looks at");
     if (!existsSync(`/proc/${waiting}/autogroup`)) skip("this kernel does not weigh sessions");
     const nice = () => /nice (\d+)$/m.exec(readFileSync(`/proc/${waiting}/autogroup`, "utf8"))?.[1];
-    // One that was late has its share already.
+    // A machine that was late has its share already.
     if (ready_ms < 2_900) expect(nice()).toBe("15");
     await daemon.room("ranked");
     const record = await daemon.sandbox("ranked", "worker", guests.cid());

@@ -29,7 +29,7 @@ withGuests("a Vite development server", {}, (guests) => {
       await sh(`cd /root/app && echo 'document.title = "one"; import.meta.hot.accept();' >main.js`);
       const port = await ExposedPort.expose(daemon, "v/sandboxes/a", { port: 5173 });
       await sh("cd /root/app && (setsid node node_modules/vite/bin/vite.js --port 5173 >/tmp/vite.log 2>&1 &)");
-      // It tries the port before it takes it: that somebody listens says nothing yet.
+      // Vite probes the port before it takes it: a listener alone proves nothing yet.
       const page = await until("it answers", async () => (await port.fetch("")).text().then(pageIn), 240_000);
       expect(page).toContain('src="/@vite/client"');
       const main = await port.fetch("main.js");

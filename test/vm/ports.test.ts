@@ -1,4 +1,4 @@
-/** Exposed ports, to servers in a real guest: what passes through, who waits for whom, and what ends it. */
+/** Exposed ports, to servers in a real guest: the data that passes through, backpressure, and the events that close a connection. */
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
@@ -7,7 +7,7 @@ import { ExposedPort } from "../harness/exposed-port.ts";
 import { LONG, shortOrLong, until, untilState, withGuests } from "../harness/guests.ts";
 
 const MIB = 1024 * 1024;
-/** What may lie between the two ends: buffers of kernels, of Bun, and a window of the guest's link. */
+/** Bytes that may be buffered between the two ends: buffers of kernels, of Bun, and a window of the guest's link. */
 const MOST_BETWEEN = 32 * MIB;
 const SANDBOX = "p/sandboxes/a";
 
@@ -274,7 +274,7 @@ withGuests("ports", {}, (guests) => {
   });
 
   test("the agent's own ports are nobody's: by them one would be the agent", async () => {
-    // Where the guest's own programs find their room.
+    // The address at which the guest's own programs find their room.
     expect(await guests.daemon.sh("p", "a", "curl -s -o /dev/null -w '%{http_code}' 127.0.0.1:65080/v1/me")).toBe(
       "200",
     );

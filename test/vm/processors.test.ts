@@ -1,6 +1,6 @@
 /**
- * Sandboxes with more processors than their template was built with: the first boots, meanwhile the template is saved with as many, and
- * the next ones start from that as any other.
+ * Sandboxes with more processors than their template was built with: the first boots cold, in the meantime the template is saved with that
+ * number, and the next ones start from it as usual.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
@@ -13,15 +13,15 @@ if (!LONG)
   console.log("templates saved with two processors: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
 
 const DEADLINE_MS = 240_000;
-/** Adds up on two processors at once what is said on each. */
+/** Prints each of two processors' affinity from two concurrent processes. */
 const BOTH = "for n in 0 1; do taskset -c $n sh -c 'grep ^Cpus_allowed_list /proc/self/status' & done; wait";
 
-/** A template of its own, to which something may be added. */
+/** A separate template, which may be extended. */
 function ownTemplate({ dataDir }: TestDaemon): void {
   const own = join(dataDir, "templates");
   rmSync(own);
   mkdirSync(own);
-  // What was saved has holes, of some gigabytes.
+  // The saved files have holes of some gigabytes.
   const { status, stderr } = spawnSync("cp", ["--archive", "--sparse=always", join(SHARED_TEMPLATES, "default"), own]);
   if (status !== 0) throw new Error(String(stderr));
   for (const version of readdirSync(join(own, "default"))) {
@@ -43,12 +43,12 @@ describe.skipIf(!LONG)("where there is time", () => {
       const first = await create("first", 9100);
       expect(first.start_mode).toBe("cold");
       expect(await daemon.sh("two", "first", "nproc")).toBe("2");
-      // Killed while it is being saved: nothing of that is left, and the next one begins again.
+      // Killed during the save: nothing of it remains, and the next create starts the save again.
       await until("it is being saved", () => savings(daemon).length > 0, DEADLINE_MS);
       const [machine = ""] = savings(daemon);
       await daemon.restart("SIGKILL");
       await until("what was left of that is gone", () => !existsSync(join(daemon.dataDir, "savings", machine)));
-      // Ended meanwhile: nothing of it is left at once.
+      // Stopped during the save: nothing of it remains, immediately.
       await create("again", 9101);
       await until("it is being saved again", () => savings(daemon).length > 0, DEADLINE_MS);
       expect(await daemon.end("SIGTERM")).toBe(0);

@@ -1,4 +1,6 @@
-/** The catalogue of prompts: each is got over MCP and followed to its end, by scripts that call what it names and nothing else. */
+/**
+ * The catalogue of prompts: each is fetched over MCP and followed to its end, by scripts that call the tools that it names and no others.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TOOL_SETS } from "../../shared/api/more-tools.ts";
 import { TOOLS } from "../../shared/api/tools.ts";
@@ -17,7 +19,7 @@ const NEWEST = { raw: true, limit: 200 };
 const CONNECT = "timeout 10 bash -c 'exec 3<>/dev/tcp/refused.example/80; head -c 1 <&3 | grep -q .'";
 const GIVEN = { room: room_id, agent: "worker", goal: "count to three", agents: "2" };
 
-/** Calls a tool; its result. Throws what it refuses. */
+/** Calls a tool; returns its result. Throws if the tool refuses. */
 type Use = (name: string, args?: Json) => Promise<Json>;
 
 const look = async (use: Use) => {
@@ -29,7 +31,7 @@ const look = async (use: Use) => {
   }
 };
 
-/** What somebody does who reads the prompt, step by step. */
+/** The steps of a reader that follows the prompt. */
 const FOLLOWED: Record<string, (use: Use) => Promise<void>> = {
   "what-is-going-on": async (use) => {
     expect((await use("health")).ready).toBe(true);
@@ -253,7 +255,7 @@ withGuests("prompts", {}, (guests) => {
   test.each(GENERATIONS)("are listed to clients of %s, and got with the names that are given", async (generation) => {
     const namesOf = async (from: McpClient) => (await from.listPrompts()).prompts.map(({ name }: Json) => name);
     expect(await namesOf(client)).toEqual(PROMPTS.map(({ name }) => name));
-    // Whoever has the usual tools alone could not follow the others.
+    // A client with only the usual tools could not follow the others.
     const other = await connectMcp(guests.daemon, { generation });
     const can = PROMPTS.filter((prompt) => toolsOf(prompt, NAMES).every((name) => TOOLS.has(name)));
     expect(can.length).toBeLessThan(PROMPTS.length);

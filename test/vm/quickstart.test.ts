@@ -1,4 +1,4 @@
-/** packaging/quickstart on a host that has its packages and the template: twice on directories of its own, and its refusals. */
+/** packaging/quickstart on a host that has its packages and the template: twice with separate directories, and its refusals. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -27,7 +27,7 @@ async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
   return { status, stdout, stderr, seconds: (performance.now() - begun) / 1000 };
 }
 
-/** Without the `node` that the runtime of these tests puts there, which is none. */
+/** PATH without the `node` that the runtime of these tests adds, which is not Node. */
 function pathOfPeople(): string {
   return (process.env.PATH ?? "")
     .split(":")
@@ -50,7 +50,7 @@ function processesIn(home: string): number[] {
     .map(Number);
 }
 
-/** On directories of its own, which are gone afterwards with all that was started on them. */
+/** With separate directories, which are removed afterwards with everything that was started on them. */
 async function withHome(use: (env: Record<string, string>) => Promise<void>): Promise<void> {
   const home = mkdtempSync("/tmp/roomd-t-");
   try {
@@ -87,7 +87,7 @@ test.skipIf(reason !== null)(
       const [, url, key] = /^export ROOMD_URL=(\S+)\nexport ROOMD_API_KEY=(key-\S+)$/.exec(exports) ?? [];
       expect(url).toBe(`http://${env.ROOMD_HTTP_LISTEN}`);
       expect(first.stdout).toContain("started in the background");
-      // What the page shows of it is what it says, on any host.
+      // The output shown on the page is its output on any host.
       const steps = (text: string) => text.match(/^\[\d\/\d\] .*$/gm);
       expect(steps(first.stdout)).toEqual(steps(pageAt("docs/quickstart.md").text));
       expect(first.stdout).toContain("created sandbox agent-1");
@@ -116,7 +116,7 @@ test.skipIf(reason !== null)(
 
 test.skipIf(reason !== null)("says in one sentence what is in its way", async () => {
   const env = { PATH: process.env.PATH ?? "" };
-  // It may read a checkout wherever it lies, and is not root.
+  // It may read a checkout in any directory, and is not root.
   const capability = "+dac_override";
   const nobody = ["setpriv", "--reuid=65534", "--inh-caps", capability, "--ambient-caps", capability];
   for (const [argv, why] of [

@@ -15,7 +15,7 @@ const LIMIT = 1024 * MIB;
 const STOPPED = /can be read and deleted, but not written/;
 const HELD = /waits until drive calls have deleted enough/;
 
-/** What root in a guest does for each row of the table, in a directory of its own on the drive. */
+/** The action of root in a guest for each row of the table, in a separate directory on the drive. */
 const DO = {
   read: "cat kept",
   delete: "rm victim",
@@ -89,7 +89,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
       const problem = await daemon.problem("POST", terminals, { ...size, ...more });
       expect([more, problem.status, problem.code]).toEqual([more, 507, "drive_full"]);
     }
-    // One that does without the drive is as any other.
+    // A terminal that does not use the drive works as usual.
     const client = await TerminalClient.attach(daemon, (await daemon.ok("POST", terminals, size)).ws_path);
     client.type("echo $((6 * 7)); exit\r");
     await client.shows("42\r\n");
@@ -118,7 +118,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     const { daemon } = guests;
     await greedy("fallocate -l 1000M /mnt/drive/base && echo kept >/mnt/drive/kept");
     expect((await record()).drive.used_bytes).toBeLessThan(LIMIT);
-    // Far more than fits, a little at a time: it must end by itself.
+    // Far more than fits, in small pieces: it must end without intervention.
     const filling = await greedy(
       "i=0; while head -c 1M /dev/zero >>/mnt/drive/more && [ $i -lt 3000 ]; do i=$((i+1)); sleep 0.04; done; echo $i",
     );

@@ -1,4 +1,7 @@
-/** Templates of recipes: what they start is running in every sandbox, and one that does not come up is told with what it said. */
+/**
+ * Templates from recipes: the programs that they start are running in every sandbox, and a program that does not come up is reported with
+ * its output.
+ */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
@@ -16,7 +19,7 @@ function recipe(name: string, more: string): string {
     .concat(`\n${more}\n`);
 }
 
-/** Where one boots: longer than setting up a guest may take that starts nothing. */
+/** On a cold boot: longer than the setup of a guest that starts nothing may take. */
 const START_SECONDS = LONG ? 35 : 2;
 const BOOT_MS = 180_000;
 const COUNTING = `
@@ -62,14 +65,14 @@ testAlone(
     expect(Number(kib)).toBeGreaterThan(400 * 1024);
     const moves = "before=$(cat /root/count); sleep 1; test $(cat /root/count) -gt $before && echo moves";
     expect(await daemon.sh("r", "restored", moves)).toBe("moves");
-    // The agent comes first, and nobody else: neither what was saved nor a command.
+    // Only the agent has priority: neither the saved programs nor a command has.
     const nice = "cut -d' ' -f19 /proc/1/stat /proc/$(cat /run/counter)/stat /proc/self/stat";
     expect(await daemon.sh("r", "restored", nice)).toBe("-10\n0\n0");
 
     if (LONG) {
       await create("booted", 9101, { vcpu_count: 3 });
       const get = () => daemon.ok("GET", "/v1/rooms/r/sandboxes/booted");
-      // No call waits for so long.
+      // No call waits for that long.
       await until("it has booted", async () => !["creating", "starting"].includes((await get()).state), BOOT_MS);
       const booted = await get();
       expect([booted.state, booted.start_mode, booted.status.message]).toEqual(["running", "cold", expect.any(String)]);

@@ -1,6 +1,6 @@
 /**
- * Whatever dies and whenever: a daemon that is killed between two steps leaves nothing that the next one does not bring to
- * its end, takes guests over by whatever way is left, and DELETE ends a sandbox whatever is being done with it.
+ * Deaths of any process at any time: a daemon that is killed between two steps leaves nothing that the next one does not complete, the next
+ * one adopts guests through whatever channel remains, and DELETE ends a sandbox during any other operation on it.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -86,7 +86,7 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
     const cid = guests.cid();
     const { sandbox_id } = await daemon.sandbox("cut", "gone", cid);
     await cutOff(daemon, `${point}=kill`, async () => {
-      // Its answer shows that the guest was taken over, and so is ended step by step.
+      // Its answer shows that the guest was adopted, and so is ended step by step.
       await daemon.sh("cut", "gone", "true");
       await daemon.ok("DELETE", `/v1/rooms/cut/sandboxes/${sandbox_id}`);
     });
@@ -247,7 +247,7 @@ withGuests("DELETE", { env: { ROOMD_RECONCILE_INTERVAL: "1s" } }, (guests) => {
     const { sandbox_id } = await daemon.sandbox("end", "healthy", guests.cid());
     const stray = "sbx_01ARZ3NDEKTSV4RRFFQ69G5FAV";
     mkdirSync(join(daemon.runtimeDir, "g", stray), { recursive: true });
-    // What belongs to nobody shows that passes were made.
+    // The removal of the unowned directory shows that reconcile passes were made.
     await until("what belongs to no sandbox is swept", () => remainsOf(daemon, stray).length === 0);
     expect(await daemon.sh("end", "healthy", "hostname")).toBe("healthy");
     const record = await daemon.ok("GET", path("healthy"));
@@ -281,7 +281,7 @@ describe("a warm machine", () => {
   });
 });
 
-/** The first monitor's socket, as QEMU was told it. */
+/** The first monitor's socket, from QEMU's command line. */
 function monitorOf(pid: number): string {
   const [, path = ""] = commandLineOf(pid).flatMap((word) => /^socket,id=qmp,path=([^,]+)/.exec(word) ?? []);
   return path;

@@ -1,4 +1,4 @@
-/** What creating refuses, with a code of its own each time and nothing left behind; and what the end of a sandbox frees. */
+/** Refused creates, each with its own code and nothing left behind; and the resources that the end of a sandbox frees. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

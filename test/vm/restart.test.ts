@@ -1,4 +1,4 @@
-/** Guests outlive the daemon: killed and started again, it takes them over as they are; what has ended meanwhile it says. */
+/** Guests outlive the daemon: after a kill and a restart it adopts them as they are, and reports guests that have ended since. */
 import { readFileSync, readlinkSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** The room inside its guests: what they reach without a key, as whom, and what they are refused. */
+/** The room inside its guests: the API that they reach without a key, their identity, and their refused calls. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";

@@ -1,8 +1,8 @@
 /**
- * Processes of a sandbox that are killed while it is saved, kept as a snapshot, resumed or turned back, with real guests: the daemon waits
- * at a step, the process is killed there, and it goes on. What comes of it is whole or never was: each snapshot that is there makes a
- * sandbox, and the source runs, hibernates or says why it does not; nothing is left of it in the end. This takes minutes, so it runs where
- * ROOMD_TEST_LONG is 1.
+ * Processes of a sandbox that are killed while it is saved, kept as a snapshot, resumed or rolled back, with real guests: the daemon waits
+ * at a step, the process is killed there, and the daemon continues. The result is whole or absent: each existing snapshot can create a
+ * sandbox, and the source runs, is hibernated or reports why it does not; nothing of it remains in the end. This takes minutes, so it runs
+ * if ROOMD_TEST_LONG is 1.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import type { Json } from "../harness/daemon.ts";
 import { LONG, type Part, processesOf, remainsOf, until, withGuests } from "../harness/guests.ts";
 
 const ROOM = "parts";
-/** Of a guest whose process is gone the daemon hears what that waited for at these times only. */
+/** Timeouts are the daemon's only notice about calls to a guest after its process is gone. */
 const PATIENCE_MS = 120_000;
 
 if (!LONG)
@@ -38,7 +38,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       );
     }
 
-    /** At rest, and if it is said to run, a command says so too: that its process has gone is noticed a moment later. */
+    /** At rest, and if its state is running, a command succeeds too: the loss of its process is detected a moment later. */
     async function noticed(name: string): Promise<Json> {
       return await until(`what has become of ${name} is known`, async () => {
         const found = await atRest(name);
@@ -48,7 +48,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       });
     }
 
-    /** It has what it had in memory and on its disk, and writes to the drive. */
+    /** Its memory and its disk have the expected content, and it can write to the drive. */
     async function isWhole(name: string): Promise<void> {
       const said = await sh(name, "cat /dev/shm/memory /root/disk; echo again >/mnt/drive/again; cat /mnt/drive/again");
       expect(said.split("\n")).toEqual(["in memory", "on disk", "again"]);
@@ -103,7 +103,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           if (found.state === "hibernated") await daemon.ok("POST", path(name, "/resume"));
           await isWhole(name);
         }
-        // Kept is what is whole, and nothing else.
+        // Only whole snapshots are kept.
         const kept = await snapshots();
         const places = join(daemon.dataDir, "rooms", readdirSync(join(daemon.dataDir, "rooms"))[0] ?? "", "snapshots");
         const named = kept.map(({ snapshot_id }) => snapshot_id).sort();

@@ -1,4 +1,4 @@
-/** A sandbox as a backend of deepagents, with real guests: what its tools are made of, and a scripted model that works by them. */
+/** A sandbox as a backend of deepagents, with real guests: the operations that its tools use, and a scripted model that works with them. */
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 import { createDeepAgent } from "deepagents";
@@ -12,7 +12,7 @@ interface Call {
   args: Record<string, unknown>;
 }
 
-/** Calls these tools, one after another, and then says that it is done. */
+/** Calls these tools, one after another, and then reports that it is done. */
 class ScriptedModel extends BaseChatModel {
   readonly #calls: Call[];
   readonly heard: BaseMessage[][] = [];

@@ -23,7 +23,7 @@ const patch = (type: "create_file" | "update_file", path: string, diff: string):
   { type: "apply_patch_call", callId: `call-${++calls}`, status: "completed", operation: { type, path, diff } },
 ];
 
-/** What the model was told of its calls by the end. */
+/** The results of its calls that the model has received by the end. */
 function answersOf(model: ScriptedModel): string[] {
   const input = (model.lastCall?.request.input ?? []) as AgentInputItem[];
   return input.flatMap((item) => (/_(result|output)$/.test(item.type ?? "") ? [JSON.stringify(item)] : []));
@@ -126,7 +126,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     await expect(client.resume(session.state)).rejects.toThrow("is gone");
     await client.delete(session.state);
 
-    // Of one that there was before neither a session nor its state ends more than what it has started.
+    // For a sandbox that existed before, neither a session nor its state ends more than it has started.
     const sandbox = await room.createSandbox("worker", { memoryMib: 256 });
     await expect(client.resume(session.state)).rejects.toThrow("is gone");
     const guest = await client.attach(sandbox);

@@ -1,6 +1,6 @@
 /**
- * The Python SDK's own tests in a sandbox, whose Python is Debian 13's (3.13), against another daemon beside it; on the host they run with
- * the host's. It takes minutes.
+ * The Python SDK's own tests in a sandbox with Debian 13's Python (3.13), against another daemon next to it; on the host they run with the
+ * host's. It takes minutes.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -79,7 +79,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     test.each(FILES)("%s", { timeout: FILE_MS }, async (name) => {
       proxy.fault = () => null;
       const run = await guests.daemon.exec("r", "a", {
-        // A command's environment may not name what is the service's own.
+        // A command's environment may not contain the service's own variables.
         argv: [
           "env",
           ...Object.entries({ ...env, ROOMD_URL: daemon.url }).map((pair) => pair.join("=")),

@@ -1,11 +1,13 @@
-/** The SDK with real guests: commands that run once and whose output is whole, whatever happens to the connection and the service. */
+/**
+ * The SDK with real guests: commands that run once and return their complete output, whatever happens to the connection and the service.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ProblemError, Roomd, Sandbox } from "../../sdk/typescript/src/index.ts";
 import { LONG, until, withGuests } from "../harness/guests.ts";
 import { UnreliableProxy } from "../harness/unreliable-proxy.ts";
 
 const ROOM = "by-sdk";
-/** Where there is little time, one of so many bytes. */
+/** In the short run, one of this many bytes. */
 const SOME = 13;
 
 withGuests("the SDK", {}, (guests) => {
@@ -24,7 +26,7 @@ withGuests("the SDK", {}, (guests) => {
     proxy.close();
   });
 
-  /** How often the command has begun. */
+  /** How often the command has started. */
   const begun = async (file: string) => (await roomd.rooms.open(ROOM).drive.readText(file)).split("\n").length - 1;
 
   test("runs a command: its output, its code, its input", async () => {
@@ -133,7 +135,7 @@ withGuests("the SDK", {}, (guests) => {
   });
 
   test("types into a terminal", async () => {
-    // The proxy knows no WebSockets.
+    // The proxy does not support WebSockets.
     const direct = new Roomd({ url: guests.daemon.url, apiKey: guests.daemon.apiKey });
     const terminal = await direct.rooms.open(ROOM).sandbox("worker").openTerminal({ command: "cat" });
     const attached = await terminal.attach();
@@ -141,7 +143,7 @@ withGuests("the SDK", {}, (guests) => {
     let shown = "";
     for await (const bytes of attached.output) {
       shown += Buffer.from(bytes).toString();
-      // As it is echoed, and as cat says it.
+      // Once from the echo, and once from cat.
       if (shown.split("typed").length > 2) break;
     }
     attached.close();

@@ -1,4 +1,4 @@
-/** `roomd shell` in a real terminal: what a person sees and does, and that their terminal is as it was on every way out. */
+/** `roomd shell` in a real terminal: a person's view and input, and the restored terminal on every way out. */
 import { readdirSync, readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
 import { BINARY } from "../harness/daemon.ts";
@@ -17,7 +17,10 @@ withGuests("roomd shell", {}, (guests) => {
     ROOMD_URL: guests.daemon.url,
     ROOMD_API_KEY: guests.daemon.apiKey,
   });
-  /** The command in a terminal of its own; the shell around it tells the terminal's settings before and after, and stays until that was seen. */
+  /**
+   * The command in a separate terminal; the shell around it prints the terminal's settings before and after, and stays until they were
+   * seen.
+   */
   const shell = (...words: string[]) => {
     const line = `stty -g; echo --; "$@"; echo "status=$?"; stty -g; echo ==; read -r`;
     return new RealTerminal(["/bin/bash", "-c", line, "bash", BINARY, "shell", "s", "a", ...words], envOf());
@@ -71,7 +74,7 @@ withGuests("roomd shell", {}, (guests) => {
     await terminal.shows("PID", from);
     const shown = terminal.mark;
     terminal.type("q");
-    // It throws away what was typed before it had ended.
+    // It discards input typed before it had ended.
     await terminal.shows("# ", shown);
     terminal.type("exit\r");
     expect(await statusOf(terminal)).toBe(0);
@@ -93,7 +96,7 @@ withGuests("roomd shell", {}, (guests) => {
     await using terminal = shell("--", "bash", "-c", line);
     await terminal.shows("line-20.");
     await guests.daemon.end("SIGKILL");
-    // The same address, which the client knows.
+    // The same address, which the client has.
     guests.daemon.env.ROOMD_HTTP_LISTEN = new URL(guests.daemon.url).host;
     await guests.daemon.serve();
     await terminal.shows("all.", 0, 60_000);
@@ -186,7 +189,7 @@ function clientOf(url: string): { pid: number } | null {
       if (readFileSync(`/proc/${name}/environ`, "utf8").split("\0").includes(`ROOMD_URL=${url}`))
         return { pid: Number(name) };
     } catch {
-      // It has ended meanwhile.
+      // It has exited in the meantime.
     }
   }
   return null;

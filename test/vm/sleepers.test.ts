@@ -1,8 +1,8 @@
 /**
- * Many sandboxes that hibernate until somebody needs them: while they sleep they are files on a disk and rows of a list, and nothing
- * else; messages wake them, ten at a time, each goes on where it was and hears its message once; and whoever calls one of them at the same
- * time as others shares one resume with them. The sleepers are forks of one sandbox. This takes most of an hour where guests are emulated,
- * so it runs where ROOMD_TEST_LONG is 1. ROOMD_TEST_SLEEPERS is how many there are.
+ * Many sandboxes that hibernate until they are needed: while they sleep they are files on a disk and rows of a list, and nothing else;
+ * messages wake them, ten in parallel, each continues and receives its message once; and concurrent callers of one of them share one
+ * resume. The sleepers are forks of one sandbox. This takes most of an hour if guests are emulated, so it runs if ROOMD_TEST_LONG is 1.
+ * ROOMD_TEST_SLEEPERS is their number.
  */
 import { lstatSync, readdirSync, readFileSync, statfsSync } from "node:fs";
 import { join } from "node:path";
@@ -16,11 +16,11 @@ import { childrenOf, privateMemoryMib, processorSeconds, sessionsOf } from "../h
 import { expectAtRest } from "../harness/invariants.ts";
 
 const SLEEPERS = Number(process.env.ROOMD_TEST_SLEEPERS ?? 200);
-/** So many run at the same time, and no more: the host has memory for them. */
+/** Maximum number that run concurrently: the host has memory for them. */
 const AT_ONCE = Math.min(10, SLEEPERS);
 /** Woken and created one after the other, with nothing else running. */
 const ALONE = Math.min(5, SLEEPERS);
-/** How often as many as are woken at once are created from the template, for comparison. */
+/** Rounds in which as many sandboxes as are woken concurrently are created from the template, for comparison. */
 const YARDSTICK_ROUNDS = 3;
 const CALLERS = 10;
 const ROOM = "dormitory";
@@ -35,12 +35,12 @@ const PATIENCE_MS = 180_000;
 const PACE_MS = 200;
 /** The daemon compares its rows with the host once a minute: this has one such comparison at least. */
 const REST_MS = 60_000;
-/** Generous: of one that is not let go of, some 200 KiB are known to stay, and the daemon itself takes tens of MiB more or less. */
+/** Generous: an unreleased sandbox is known to retain some 200 KiB, and the daemon itself varies by tens of MiB. */
 const MOST_MIB = { each: 0.5, all: 96 };
 /** Of one core, while all sleep. */
 const MOST_PROCESSOR = 0.1;
 const PAGE = 50;
-/** What each takes on the disk at most, and what is left for others. */
+/** Maximum disk usage of each, and the space that remains for others. */
 const DISK_MIB = { each: 128, left: 2048 };
 const MIB = 1024 ** 2;
 const MINUTE_MS = 60_000;
@@ -50,9 +50,9 @@ const BY_MESSAGE = "sandbox.resume message success";
 const BY_CALL = "sandbox.resume api success";
 
 /**
- * Waits for messages and writes each to the drive, with its number, which nothing but its own memory knows: as soon as it is printed, and so
- * about when it is acknowledged, until which its sandbox is kept awake. What is only cached need not be saved with the rest: it is
- * dropped before the agent waits again.
+ * Waits for messages and appends each to a file on the drive, with a number that only its own memory has: as soon as it is printed, and so
+ * about when it is acknowledged; until then its sandbox is kept awake. Cached pages need not be saved with the rest: they are dropped
+ * before the agent waits again.
  */
 const AGENT = `#!/bin/sh
 heard=0
@@ -65,7 +65,7 @@ while :; do
 done
 `;
 
-/** Begins it in a copy alone, where it has the copy's name: a process of the source would have the source's. */
+/** Starts it only in a copy, which gives it the copy's name: a process of the source would have the source's. */
 const HOOK = `#!/bin/sh
 [ "$ROOMD_RESTORED" = forked ] || exit 0
 setsid /root/agent >/dev/null 2>&1 </dev/null &
@@ -82,7 +82,7 @@ chmod +x /root/agent /etc/roomd/after-restore.d/10-agent`;
 
 const until = <T>(what: string, probe: () => T | Promise<T>) => untilWithin(what, probe, PATIENCE_MS);
 
-/** What the daemon takes while nothing is asked of it: memory of its own and in all, and how much of a core. */
+/** The idle daemon's use of resources: private and resident memory, and its share of a core. */
 interface Rest {
   private_mib: number;
   resident_mib: number;
@@ -97,7 +97,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
     const report = new Report("sleepers");
     const names = Array.from({ length: SLEEPERS }, (_, index) => `sleeper-${String(index + 1).padStart(3, "0")}`);
     const groups = names.flatMap((_, index) => (index % AT_ONCE === 0 ? [names.slice(index, index + AT_ONCE)] : []));
-    /** What was sent to each, in this order, and what is to have become of it without a call for that. */
+    /** The words sent to each, in order, and the expected events of each that no call caused. */
     const sent = new Map<string, string[]>(names.map((name) => [name, []]));
     const expected = new Map<string, string[]>(names.map((name) => [name, []]));
     let drive = "";
@@ -111,7 +111,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       drive = join(guests.daemon.dataDir, "rooms", room_uid, "drive");
     });
 
-    // Each goes on where the one before it ended.
+    // Each test continues from the end of the previous one.
     let failed = "";
     afterEach(({ task }) => {
       if (task.result?.state === "fail") failed ||= task.name;
@@ -122,7 +122,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       const { daemon } = guests;
       await daemon.sandbox(ROOM, SOURCE, SOURCE_CID);
       await daemon.sh(ROOM, SOURCE, PREPARATION);
-      // What the daemon needs for its first guests, it keeps.
+      // Memory that the daemon allocates for its first guests is retained.
       await created(AT_ONCE);
       await daemon.ok("POST", path(SOURCE, "/hibernate"));
       before = await atRest();
@@ -223,15 +223,18 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       const agents = group.map((agent_id) => ({ agent_id }));
       const made: Json = await daemon.ok("POST", path(SOURCE, "/fork"), { agents });
       expect(made.items.filter(({ problem }: Json) => problem !== null)).toEqual([]);
-      // Whoever forks is not kept waiting for longer than a minute.
+      // A fork call waits for a minute at most.
       await all(group, "running");
       const lifecycle = { idle_after_seconds: IDLE_SECONDS, on_idle: "hibernate", wake_on: ["message", "api"] };
       await Promise.all(group.map((name) => daemon.ok("PATCH", path(name), { lifecycle })));
-      // What was made of it keeps what it needs.
+      // The forks keep the parts of it that they need.
       await daemon.ok("DELETE", `/v1/rooms/${ROOM}/snapshots/${made.snapshot_id}`);
     }
 
-    /** New ones of the template at once: how long each took, from the call until it has written to the drive, as one that is woken does. */
+    /**
+     * Creates sandboxes from the template concurrently: the duration of each, from the call until it has written to the drive, like a woken
+     * one.
+     */
     async function created(count: number): Promise<number[]> {
       const create = async (index: number) => {
         await guests.daemon.sandbox(ROOM, `new-${index}`, YARDSTICK_CID + index);
@@ -262,7 +265,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       }
     }
 
-    /** Each has heard what it was sent, in this order and once, as a program that was never begun anew. */
+    /** Each has received its messages, in order and once, in a program that was never restarted. */
     function allHeard(): void {
       const known = names.map((name) => heard(name).map((line) => `${line.split(" ")[0]} ${wordOf(line)}`));
       expect(known).toEqual(names.map((name) => sent.get(name)?.map((word, index) => `${index + 1} ${word}`)));
@@ -280,7 +283,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       }
     }
 
-    /** What the daemon takes while nothing is asked of it, and no guest runs. */
+    /** The daemon's use of resources while it gets no calls and no guest runs. */
     async function atRest(): Promise<Rest> {
       const { daemon } = guests;
       await expectAtRest(daemon);
@@ -295,7 +298,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       return { private_mib: privateMemoryMib(daemon.pid), resident_mib, processor };
     }
 
-    /** What has become of each is recorded a moment after it has. */
+    /** Events of each are recorded a moment after they occur. */
     async function asExpected(): Promise<void> {
       const isRecorded = async () => {
         const events = await unasked();
@@ -307,7 +310,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       expect(await unasked()).toEqual(expected);
     }
 
-    /** What became of each sandbox without a call for that, by its agent, oldest first. */
+    /** Events of each sandbox that no call caused, by agent, oldest first. */
     async function unasked(): Promise<Map<string, string[]>> {
       const events = new Map<string, string[]>(names.map((name) => [name, []]));
       const records = await listed(`/v1/rooms/${ROOM}/audit?event=sandbox.&order=asc&limit=1000`);
@@ -332,20 +335,20 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
   });
 });
 
-/** Why so many do not fit on this host, or null. */
+/** Why that many do not fit on this host, or null. */
 function whyNoRoom(): string | null {
-  // Where daemons of tests have their data.
+  // The file system of test daemons' data.
   const { bavail, bsize } = statfsSync("/tmp");
   const [free, need] = [Math.floor((bavail * bsize) / MIB), SLEEPERS * DISK_MIB.each + DISK_MIB.left];
   return free >= need ? null : `${SLEEPERS} need ${need} MiB of disk, and there are ${free} MiB`;
 }
 
-/** Of a line of what was heard: its number, who has sent it, its id, and the words. */
+/** The words of a received line: after its number, its sender and its id. */
 function wordOf(line: string): string {
   return line.split(" ").slice(3).join(" ");
 }
 
-/** What the files of a directory take that no other directory has as well. */
+/** Disk usage of the directory's files that are not hard-linked elsewhere. */
 function ownBytes(directory: string): number {
   const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).map((name) =>
     lstatSync(join(directory, name)),

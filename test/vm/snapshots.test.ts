@@ -1,6 +1,6 @@
 /**
- * Snapshots, forks and rollback with real guests: what was in memory, on the disk and open on the drive is there again, the source goes on,
- * and no two of them share what has to be their own.
+ * Snapshots, forks and rollback with real guests: memory, disk and files open on the drive are restored, the source keeps running, and no
+ * two of them share anything that must be separate.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import type { Json } from "../harness/daemon.ts";
 import { remainsOf, until, withGuests } from "../harness/guests.ts";
 import { sampled } from "../harness/sampled.ts";
 
-/** Counts in memory, keeps a digest of random memory that it compares, and appends to a file of its own disk and to one of the drive. */
+/** Counts in memory, compares a digest of random memory, and appends to a file of its own disk and to one of the drive. */
 const WORK = `import hashlib, os, sys, time
 heap = os.urandom(24 << 20)
 digest = hashlib.sha256(heap).hexdigest()
@@ -78,7 +78,7 @@ withGuests("snapshots", {}, (guests) => {
     expect(second.parent).toBe(first.snapshot_id);
     for (const name of ["root", "left", "right"]) {
       await goesOn(name);
-      // The same memory, and from there on a way of its own.
+      // The same memory, which diverges from there on.
       expect(await flawless(name)).toBe(origin);
     }
     expect(await sh("left", "echo $COLOUR $SIDE $ROOMD_AGENT_ID; hostname")).toBe("green left left\nleft");
@@ -132,7 +132,7 @@ withGuests("snapshots", {}, (guests) => {
     const records = await daemon.ok("GET", "/v1/orgs/self/audit?event=exec.finished&limit=100");
     const ended = records.items.find(({ details }: Json) => details.exec_id === exec_id);
     expect(ended.details).toMatchObject({ rolled_back: true, argv: ["sleep", "600"] });
-    // Nothing of what it was is left on the disk.
+    // None of its former memory remains on the disk.
     const directory = join(daemon.dataDir, "sandboxes", before.sandbox_id);
     expect(readdirSync(directory).filter((name) => name.startsWith("memory"))).toEqual([]);
   });
@@ -208,7 +208,7 @@ withGuests("snapshots", {}, (guests) => {
       await goesOn("root");
       await flawless("root");
       if (verb === "snapshots") {
-        // The same call again is gone on with, and harms nothing.
+        // A retry of the same call completes it, and harms nothing.
         const again = await daemon.api("POST", path("root", "/snapshots"), body, key);
         expect([again.status, again.body.agent_id]).toEqual([201, "root"]);
         await goesOn("root");

@@ -1,4 +1,4 @@
-/** Who may log in to a sandbox by SSH, what they are told who may not, and how fast a session ends when its reason does. */
+/** SSH logins to a sandbox: authorized users, messages to refused ones, and how fast a session ends when its authorization does. */
 import { connect, type Socket } from "node:net";
 import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
@@ -120,7 +120,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
       expect(end.status).toBe(255);
       expect(ms).toBeLessThan(1500);
     }
-    // What ran in it is told so.
+    // The programs in it are terminated.
     await until(
       "nothing is left in the guest",
       async () => (await client.ssh("it@ends", ["pgrep -x sleep"])).status === 1,

@@ -31,7 +31,7 @@ withGuests("ssh", {}, (guests) => {
     await daemon.room("ssh");
     await daemon.sandbox("ssh", "it", guests.cid(), { memory_mib: 512, env: { FROM: "sandbox" } });
     await daemon.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: client.publicKey });
-    // For -L: it takes seconds to begin.
+    // For -L: it takes seconds to start.
     await daemon.sh("ssh", "it", WEB_SERVER);
     return () => client[Symbol.dispose]();
   });
@@ -61,7 +61,7 @@ withGuests("ssh", {}, (guests) => {
     expect((await ssh(["sha256sum"], bytes)).stdout.toString()).toContain(sha256(bytes));
     const back = await ssh(["cat"], bytes);
     expect(sha256(back.stdout)).toBe(sha256(bytes));
-    // Who wants no more of it is not held up.
+    // A command that reads no more of it is not blocked.
     expect((await ssh(["head -c 1 >/dev/null; echo enough"], bytes)).stdout.toString()).toBe("enough\n");
     const shell = await ssh([], "echo $((6 * 7)); exit 5\n");
     expect([shell.status, shell.stdout.toString()]).toEqual([5, "42\n"]);
@@ -80,7 +80,7 @@ withGuests("ssh", {}, (guests) => {
     screen.type("stty size; echo $TERM; tty\r");
     await screen.until(/31 97\r\n[^\n]*xterm-256color\r\n[^\n]*\/dev\/pts\/\d+\r\n.*[#$] $/);
     screen.resize(40, 132);
-    // Of its own accord ssh says so some time later than what is typed.
+    // ssh itself reports the new size some time later than typed input.
     const pts = /\/dev\/pts\/\d+/.exec(screen.shown)?.[0];
     await until("the guest knows", async () => (await sh(`stty -F ${pts} size`)) === "40 132");
     screen.type("stty size\r");
@@ -106,7 +106,7 @@ withGuests("ssh", {}, (guests) => {
     terminal.type("top\r");
     await terminal.shows("PID", from);
     terminal.type("q");
-    // It throws away what was typed before it had ended.
+    // It discards input typed before it had ended.
     await terminal.shows(/PID[\s\S]*# $/, from);
     terminal.resize(41, 121);
     await until("the size is the new one", async () => {
@@ -120,7 +120,7 @@ withGuests("ssh", {}, (guests) => {
     terminal.type("\x03");
     terminal.type("echo code-$?-\r");
     await terminal.shows("code-130-");
-    // As with any login, the end of the shell is that of the connection, and not of what was told to go on.
+    // As with any login, the end of the shell ends the connection, and not the programs detached from it.
     terminal.type("setsid sleep 5005 & nohup sleep 5005 >/dev/null 2>&1 &\r");
     await until("both go on", async () => (await sh("pgrep -c -f -x 'sleep 5005' || true")) === "2");
     terminal.type("exit 5\r");
@@ -157,7 +157,7 @@ withGuests("ssh", {}, (guests) => {
       },
       30_000,
     );
-    // What is kept of an execution, and what is on its way to the reader.
+    // The retained output of an execution, and the bytes in transit to the reader.
     expect(held).toBeLessThan(16 * MIB + 8 * MIB);
     child.kill("SIGKILL");
     await until("it has ended", async () => (await ssh(["pgrep -x yes"])).status === 1);

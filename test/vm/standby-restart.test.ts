@@ -19,7 +19,7 @@ withGuests("a daemon that is killed while a sandbox is in standby", {}, (guests)
     for (let round = 0; round < 3; round++) {
       const paused = await daemon.ok("POST", path("asleep", "/standby"));
       await daemon.restart("SIGKILL");
-      // Others are as they were, at once.
+      // Others are unchanged immediately.
       expect(await daemon.sh("night", "awake", "hostname")).toBe("awake");
       expect(await daemon.ok("GET", path("asleep"))).toEqual(paused);
       expect((await daemon.problem("POST", path("asleep", "/exec"), { argv: ["true"] })).code).toBe("invalid_state");
@@ -31,7 +31,7 @@ withGuests("a daemon that is killed while a sandbox is in standby", {}, (guests)
       expect(Math.abs(clock_skew_ms)).toBeLessThanOrEqual(50);
       expect(processesOf(daemon, "qemu", sandbox_id)).toEqual(qemu);
     }
-    // Neither a guest that stands still nor one that runs is lost with the vsock device that dies while no daemon is there.
+    // Neither a paused nor a running guest is lost if its vsock device dies while no daemon runs.
     await daemon.ok("POST", path("asleep", "/standby"));
     await daemon.end("SIGKILL");
     for (const pid of processesOf(daemon, "vsock")) process.kill(pid, "SIGKILL");
@@ -64,7 +64,7 @@ withGuests("a daemon that is killed while a sandbox is in standby", {}, (guests)
           const found = await daemon.ok("GET", path("between"));
           return ["running", "paused", "failed"].includes(found.state) ? found : null;
         });
-        // What was answered is so; what was not may have been done or not.
+        // Acknowledged changes hold; unanswered ones may have been made or not.
         if (answer) expect(settled.state).toBe(answer.body.state);
         else expect(["running", "paused"]).toContain(settled.state);
       }

@@ -1,6 +1,6 @@
 /**
- * Standby with real guests: what runs inside stands still and goes on, the clock is right afterwards, the host's CPU is left
- * alone, and whatever happens to a sandbox may happen to one in standby.
+ * Standby with real guests: programs inside pause and continue, the clock is right afterwards, the host's CPU is not used, and every
+ * operation on a sandbox also works in standby.
  */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -8,15 +8,15 @@ import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Answer, Json } from "../harness/daemon.ts";
 import { processesOf, remainsOf, shortOrLong, testAlone, until, untilState, withGuests } from "../harness/guests.ts";
 
-/** Long enough to tell standing still from going on. */
+/** Long enough to distinguish paused from running. */
 const STILL_MS = 1_500;
 /** Time limit of a command that is paused for longer. */
 const TIMEOUT_MS = 8_000;
-/** The writes of hundreds of files, each by a process of its own, on a busy host that emulates the processor. */
+/** The writes of hundreds of files, each by a separate process, on a busy host that emulates the processor. */
 const WRITES_MS = 300_000;
 
 /** Ten credits a second, of which the organization has as many as it likes until it is granted some. */
-/** What another process grants is heard of with the next comparison. */
+/** Credit granted by another process takes effect with the next comparison. */
 const PRICED = { ROOMD_BILLING_SANDBOX_HOUR: "36000", ROOMD_BILLING_GRACE: "1s", ROOMD_RECONCILE_INTERVAL: "3s" };
 
 withGuests("standby", { env: PRICED }, (guests) => {
@@ -29,18 +29,18 @@ withGuests("standby", { env: PRICED }, (guests) => {
   const destroy = (name: string): Promise<Json> => guests.daemon.ok("DELETE", path(name));
   const drive = (verb: string) => `/v1/rooms/still/drive/${verb}`;
   const sh = (name: string, line: string) => guests.daemon.sh("still", name, line);
-  /** What is metered of an agent's sandboxes. */
+  /** The metered usage of an agent's sandboxes. */
   const metered = async (agent: string): Promise<Json> => {
     const { groups } = await guests.daemon.ok("GET", "/v1/orgs/self/usage?group_by=agent");
     return groups.find(({ id }: Json) => id === agent).totals;
   };
   const skewMs = async (name: string) => (await guests.daemon.ok("GET", path(name, "/metrics"))).clock_skew_ms;
 
-  /** Waits for a command to say that it runs, by making this file. */
+  /** Waits until a command reports that it runs, by creating this file. */
   const begun = (file: string) =>
     until("the command runs", async () => (await guests.daemon.api("GET", drive(`stat?path=${file}`))).status === 200);
 
-  /** Starts a counter that writes to the drive, where it can be read while the guest stands still. */
+  /** Starts a counter that writes to the drive, so that it can be read while the guest is paused. */
   async function startCounter(name: string): Promise<() => Promise<number>> {
     const count = `i=0; while :; do i=$((i+1)); echo $i >/mnt/drive/${name}.new; mv /mnt/drive/${name}.new /mnt/drive/${name}; sleep 0.05; done`;
     await sh(name, `setsid sh -c '${count}' >/dev/null 2>&1 &`);
@@ -78,7 +78,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
 
     test("has time of its own: a command's timeout does not pass, and its caller is answered in the end", async () => {
       await guests.daemon.sandbox("still", "timed", guests.cid());
-      // A busy host takes seconds of it to begin the command.
+      // On a busy host, starting the command takes seconds of that limit.
       const body = { command: ">/mnt/drive/timed; sleep 2; echo done", timeout_ms: TIMEOUT_MS };
       const waiting = guests.daemon.exec("still", "timed", body);
       await begun("timed");
@@ -86,7 +86,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await Bun.sleep(TIMEOUT_MS + 500);
       await resume("timed");
       expect(await waiting).toMatchObject({ exit_code: 0, timed_out: false, stdout: "done\n" });
-      // One that is too slow in its own time is still ended, at that time.
+      // A command that is too slow in its own time is still ended, at that time.
       const slow = guests.daemon.exec("still", "timed", { command: ">/mnt/drive/slow; sleep 60", timeout_ms: 1_500 });
       await begun("slow");
       await standby("timed");
@@ -110,7 +110,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
         stdin: sent,
         timeout_ms: 120_000,
       });
-      // Where a round fails, that is what is told.
+      // If a round fails, its error is reported instead.
       Promise.all([out, into]).catch(() => {});
       await Promise.all([begun("out"), begun("into")]);
       for (let round = 0; round < shortOrLong("rounds under a flood", 3, 30); round++) {
@@ -214,7 +214,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
         expect(performance.now() - startedAt).toBeLessThan(5_000);
         if (under) expect(await under).toMatchObject({ status: 409, body: { code: "invalid_state" } });
         expect(remainsOf(guests.daemon, sandbox_id)).toEqual([]);
-        // Its CID is free at once.
+        // Its CID is free immediately.
         await guests.daemon.sandbox("still", "next", guest_cid);
         await destroy("next");
       }

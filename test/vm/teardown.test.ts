@@ -1,4 +1,4 @@
-/** The end of a room: whatever its sandboxes were doing, nothing of them is left on the host, and its drive goes when it is due. */
+/** The end of a room: in whatever state its sandboxes are, nothing of them remains on the host, and its drive is deleted when it is due. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -1,11 +1,11 @@
-/** The template `default`: the programs that first commands ask for, and packages that both of its users install. */
+/** The template `default`: the programs that first commands need, and packages that both of its users install. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { LONG, withGuests } from "../harness/guests.ts";
 import { writeNpmMirror, writePipMirror } from "../harness/mirrors.ts";
 import { Outside } from "../harness/outside.ts";
 
-/** Without KVM, beside other guests. */
+/** Without KVM, next to other guests. */
 const EXEC_MS = 240_000;
 const LONG_MS = 2 * EXEC_MS;
 const PROGRAMS = [

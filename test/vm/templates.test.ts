@@ -42,7 +42,10 @@ async function expectColdBoot(daemon: TestDaemon, reason: RegExp): Promise<void>
   expect(daemon.leftovers()).toEqual([]);
 }
 
-/** It is told, and a guest is begun that boots cold, as below; that takes an emulated guest a quarter of a minute, and nobody waits. */
+/**
+ * The refusal is logged, and a guest boots cold, as below; that takes an emulated guest a quarter of a minute, and the test does not wait
+ * for it.
+ */
 async function expectRefusal(daemon: TestDaemon, reason: RegExp): Promise<void> {
   await daemon.room("spoiled");
   const creating = create(daemon);

@@ -1,4 +1,7 @@
-/** Watching terminals of real guests: who sees what, through pauses and restarts, by session and by key, and that nobody is disturbed. */
+/**
+ * Watching terminals of real guests: each watcher's view, through pauses and restarts, by session and by key, and that watching disturbs no
+ * client.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { BINARY, type Json } from "../harness/daemon.ts";
 import { until, withGuests } from "../harness/guests.ts";
@@ -19,7 +22,7 @@ withGuests("watching terminals", {}, (guests) => {
     people = await People.first(guests.daemon);
   });
 
-  /** By a key where no other headers are given. */
+  /** With a key if no other headers are given. */
   const watch = async (made: Json, after?: number, headers: Record<string, string> = {}) => {
     const query = after === undefined ? "" : `?after=${after}`;
     const by = "cookie" in headers ? headers : { authorization: `Bearer ${guests.daemon.apiKey}`, ...headers };

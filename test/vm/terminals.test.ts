@@ -1,4 +1,6 @@
-/** Terminals in real guests, by WebSocket: what a shell sees, coming back by offset, who waits for whom, and who has to go. */
+/**
+ * Terminals in real guests, over WebSocket: the shell's environment, resuming from an offset, backpressure, and disconnection of clients.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -11,7 +13,7 @@ import { LONG, shortOrLong, until, withGuests } from "../harness/guests.ts";
 import { openTerminal, TerminalClient } from "../harness/terminal-client.ts";
 
 const sha256 = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex");
-/** Every line once; as many bytes as it says. */
+/** Every line once, numbered from 1. */
 const numbered = (lines: number) => Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join("");
 
 withGuests("terminals", {}, (guests) => {
@@ -143,11 +145,11 @@ withGuests("terminals", {}, (guests) => {
       second.type("top\r");
       await second.shows(/PID[\s\S]*roomd-agent|PID[\s\S]*top/);
       second.type("q");
-      // It throws away what was typed before it had ended.
+      // It discards input typed before it had ended.
       await second.shows(/PID[\s\S]*# $/);
       second.type("exit\r");
       expect((await second.closed).code).toBe(1000);
-      // All of it, as one that never left has seen it.
+      // The whole output, as a client that never left has seen it.
       const whole = await attach(made);
       expect((await whole.closed).code).toBe(1000);
       expect(sha256(whole.bytes)).toBe(sha256(Buffer.concat([first.bytes, second.bytes])));
@@ -203,7 +205,7 @@ withGuests("terminals", {}, (guests) => {
       }
       if (round === 2) await guests.daemon.serve();
     }
-    // Three connections, the daemon's end, and what came after.
+    // Three connections, the daemon's end, and the output after it.
     expect(pieces.length).toBeGreaterThanOrEqual(4);
     expect(sha256(Buffer.concat(pieces))).toBe(sha256(`ready\n${numbered(lines)}`));
     expect((await guests.daemon.ok("GET", terminal(made))).offset).toBe(offset);
@@ -233,7 +235,7 @@ withGuests("terminals", {}, (guests) => {
     expect(`${await used()} ${await shown()}`).toBe(last);
     expect(rss() - before).toBeLessThan(64 * 1024 * 1024);
     console.log(`yes stood still after ${await shown()} bytes; the daemon grew by ${rss() - before} bytes`);
-    // The guest has other things to do meanwhile.
+    // The guest still executes other commands.
     expect(await daemon.sh("t", "a", "echo alive")).toBe("alive");
     deaf.destroy();
     const stoodAt = await shown();
@@ -341,7 +343,7 @@ withGuests("terminals", {}, (guests) => {
     const ids = async () => (await daemon.ok("GET", path)).items.map((item: Json) => item.terminal_id);
     const before = await ids();
     const call = () => daemon.api("POST", path, { rows: 24, cols: 80 }, { "idempotency-key": "opened" });
-    // The terminal is open then, and nobody has been told.
+    // The terminal is open then, and the caller got no answer.
     daemon.env[FAULT_VARIABLE] = "audit.recorded=kill";
     await daemon.restart("SIGTERM");
     await expect(call()).rejects.toThrow();

@@ -1,4 +1,4 @@
-/** What sandboxes use just now, against what they are known to do; and what /metrics counts of their lives. */
+/** Current resource use of sandboxes, compared with their known activity; and the lifecycle counters of /metrics. */
 import { expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { parseMetrics } from "../harness/exposition.ts";

@@ -1,6 +1,6 @@
 /**
- * Traces with real guests: the worked example of docs/agents.md is one tree, from the outer program's step to each message, command, arrival
- * and call of the drive; and commands that nobody waits for are in it too.
+ * Traces with real guests: the worked example of docs/agents.md is one tree, from the outer program's step to each message, command,
+ * arrival and call of the drive; commands without a waiting caller are in it too.
  */
 import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
@@ -12,7 +12,7 @@ import { testAlone, until } from "../harness/guests.ts";
 
 const DEADLINE_MS = 300_000;
 const [example = ""] = blocksOf(pageAt("docs/agents.md"), "sh test").map(({ text }) => text);
-/** Calls of the drive by an agent, and by who is outside. */
+/** Calls of the drive by an agent, and by an outside client. */
 const DRIVE = `
 roomd exec team reviewer -- sh -ec 'echo well done | room drive put - /notes.txt && room drive get /notes.txt'
 roomd drive get team:/notes.txt - >/dev/null
@@ -88,7 +88,7 @@ async function followed(daemon: TestDaemon): Promise<void> {
   const drive = those("file_get").map((span) => above(span).includes("command sh"));
   expect(drive.sort()).toEqual([false, true]);
 
-  // The audit knows the trace of all of it.
+  // All audit records of it have the trace id.
   const { items } = await daemon.ok("GET", "/v1/rooms/team/audit?limit=1000");
   const events = new Set(items.flatMap(({ event, details }: Json) => (details.trace_id === traceId ? [event] : [])));
   for (const event of [
@@ -101,7 +101,7 @@ async function followed(daemon: TestDaemon): Promise<void> {
   ])
     expect(events).toContain(event);
 
-  // One that is left running ends when it ends; and what a command was told of its place is its own.
+  // The span of a background command ends with the command; and a command's TRACEPARENT is its own span.
   const background = { command: "sleep 1; printenv TRACEPARENT >/mnt/drive/told", env: { OWN: "1" } };
   const { exec_id } = (
     await daemon.api("POST", "/v1/rooms/team/sandboxes/worker/executions", background, { traceparent })
@@ -112,7 +112,7 @@ async function followed(daemon: TestDaemon): Promise<void> {
   expect(ended.ended_ms - ended.began_ms).toBeGreaterThanOrEqual(900);
   const told = await daemon.api("GET", "/v1/rooms/team/drive/files/told");
   expect(String(told.body).trim()).toBe(`00-${traceId}-${ended.span_id}-01`);
-  // What is cut off with its sandbox has its place in the tree as well.
+  // A command that ends with its sandbox has a span in the tree as well.
   const cut = { command: "tail -f /dev/null" };
   await daemon.api("POST", "/v1/rooms/team/sandboxes/reviewer/executions", cut, { traceparent });
   await daemon.ok("DELETE", "/v1/rooms/team/sandboxes/reviewer");

@@ -1,4 +1,4 @@
-/** The pages of a service of two hosts in a real browser: how hosts are, where rooms are, and what is said of those that cannot be reached. */
+/** The pages of a service of two hosts in a real browser: the hosts' states, the rooms' hosts, and the display of unreachable ones. */
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The hub in a real browser while things change around it: what it says of what is late, gone, paused or broken, and what it asks for. */
+/** The hub in a real browser while things change around it: its display of late, deleted, paused and broken things, and its requests. */
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ inBrowser("who waits is seen while the call is held, and after it no more, and a
 });
 
 inBrowser("what others only read is not asked for again, and nothing that events tell", () => {
-  // Who waits is asked for meanwhile, once.
+  // The waits are requested in that time, once.
   const { agents, ...others } = seen.read_by_others;
   expect(agents).toBeLessThan(3);
   expect(others).toEqual({ drive: 0, home: 0, sandboxes: 0 });
@@ -139,7 +139,7 @@ inBrowser("the timeline's list has all items and few rows, and what comes does n
 
 inBrowser("nothing is asked but reading, and neither axe nor the policy has a complaint in any look", () => {
   expect([seen.asked, seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], [], []]);
-  // What is not answered, or not there, is on the console as a failed load.
+  // Failed requests and missing resources appear on the console as a failed load.
   const expected =
     /status of (?:404|503)|screen\/ws|Failed when connecting|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
   expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * The hub under load, in a real browser: 10,000 records scrolled, a timeline of 40,000 events gone about in, and 20,000 events a minute
- * for minutes. What holds up the page is measured as the processor time of its main thread's tasks.
+ * The hub under load, in a real browser: 10,000 records scrolled, navigation in a timeline of 40,000 events, and 20,000 events a minute for
+ * minutes. Delays of the page are measured as the processor time of its main thread's tasks.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const PER_MINUTE = 20_000;
 const MINUTES = Number(process.env.ROOMD_TEST_MINUTES ?? 10);
 const AGENTS = ["planner", "worker", "reviewer", "tester"];
 const LANES = 64;
-/** A task beyond it is felt. */
+/** A longer task is perceptible. */
 const LONG_TASK_MS = 50;
 
 const hasBrowser = existsSync(CHROMIUM);
@@ -52,7 +52,7 @@ beforeAll(
   (MINUTES + 10) * 60_000,
 );
 
-/** A room with so many events, and one that is quiet still. */
+/** A room with `EVENTS` events, and one that is idle at first. */
 async function fill(daemon: TestDaemon): Promise<void> {
   for (const room of ["full", "busy"]) {
     await daemon.room(room);

@@ -1,4 +1,4 @@
-/** The hub in a real browser: every page in every look, what its controls ask, what is seen as it happens, and what hostile text does. */
+/** The hub in a real browser: every page in every look, the requests of its controls, live updates, and the effect of hostile text. */
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ if (!hasBrowser) console.log(`the hub in a browser: left out, because there is n
 
 /** The median of twenty, on loopback. */
 const FIRST_PAINT_MS = 150;
-/** Of five seconds, which is what a timer a second takes on a slow host. */
+/** Within five seconds; a timer of one second takes this much on a slow host. */
 const IDLE_MS = 100;
 
 /** A snapshot of the hostile room for each of its texts, one made of the other, as if there had been a sandbox. */
@@ -55,14 +55,14 @@ const CHECKPOINTS = [
   ["POST", `/v1/rooms/${HOSTILE.room}/fork`, { room_id: FORK }] as const,
 ];
 
-/** Nobody is there to take what it sends. */
+/** No server receives its deliveries. */
 const WEBHOOK = [
   "POST",
   "/v1/orgs/self/webhooks",
   { url: "https://nobody.invalid/%3Cscript%3E?x=%22", types: ["room."] },
 ] as const;
 
-/** Each page, by what its pictures are called. */
+/** Each page, by the name of its pictures. */
 const PATHS = {
   home: "/",
   rooms: "/rooms",
@@ -161,7 +161,7 @@ inBrowser("it is gone through by keyboard alone", () => {
 inBrowser("what happens is seen as it happens, by a tab that is seen, and by one that was cut off afterwards", () => {
   expect(seen.room_seen_ms).toBeGreaterThan(0);
   expect(seen.hidden).toEqual({ before: 1, open: 0, begun: 0, rooms: 0, after: 1 });
-  // A laptop that slept shows what it had, says how old that is, and goes on by itself.
+  // A laptop that slept shows its former content with its age, and reconnects automatically.
   expect(seen.shown_asleep).toBe(1);
 });
 
@@ -171,7 +171,7 @@ inBrowser("the first page loads little, all of it counted", () => {
 });
 
 inBrowser("it is painted at once, and an idle tab takes next to nothing", () => {
-  // Painted by software on two processors that others use too, even an empty page is late: then it is what the hub is held to.
+  // Painted by software on two shared processors, even an empty page is late: then the hub is compared with that page.
   expect(seen.paint_ms.hub).toBeLessThan(Math.max(FIRST_PAINT_MS, 3 * seen.paint_ms.bare));
   expect(seen.idle_busy * 1000).toBeLessThanOrEqual(IDLE_MS);
 });

@@ -1,10 +1,10 @@
-/** What is live on the hub's pages, in a real browser: many windows at once, and a deadlock on every tab of its room. */
+/** Live updates of the hub's pages, in a real browser: many windows concurrently, and a deadlock on every tab of its room. */
 import { beforeAll, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
 
 const ROOM = "stuck";
-/** Where others leave little of the processors, so many times what one window, or one change on one page, takes then. */
+/** If other load leaves little of the processors: the allowed multiple of the duration of one window, or of one change on one page. */
 const SLOWER = 4;
 const PATHS = ["", "/timeline", "/waits", "/messages", "/drive", "/agents/alice/terminal"];
 const WINDOWS = PATHS.map((path) => ({ path, shows: path.includes("alice") ? "no terminal" : "Checkpoints" }));

@@ -1,4 +1,4 @@
-/** Every page of the list in a real browser, as an owner, a viewer and nobody see it. */
+/** Every page of the list in a real browser, as an owner, a viewer and a signed-out visitor see it. */
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser) console.log(`the web's pages in a browser: left out, because there is no ${CHROMIUM}`);
 
-/** So that pages have all that they can offer. Nobody is written to. */
+/** Enables everything that pages can offer. No e-mail is sent. */
 const OFFERS = {
   ROOMD_SIGNUP_MODE: "open",
   ROOMD_SMTP_HOST: "localhost",
@@ -40,13 +40,13 @@ beforeAll(async () => {
   await new Visitor(daemon).send("/signin", { email: "owner@example.org", password: "a long enough secret" });
   const token = (await invite(owner, "member")).split("/").at(-1) ?? "";
   const paths = Object.entries(PLACES)
-    // The hub has a test of its own.
+    // The hub has a separate test.
     .filter(([, { isSeen, isHub }]) => isSeen && !isHub)
     .map(([place]) => place.replace("{token}", token).replaceAll(/\{\w+\}/g, "none"));
   const asked = Object.entries({ owner, viewer, nobody: new Visitor(daemon) }).map(([name, { cookies, session }]) => ({
     name,
     cookies: Object.fromEntries(cookies),
-    // Who is signed in comes from there to the hub.
+    // A signed-in visitor is redirected from there to the hub.
     paths: paths.filter((path) => session === "" || path !== "/signin"),
   }));
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));

@@ -67,6 +67,6 @@ inBrowser("what is not done is said in words", () => {
 inBrowser("nothing runs over 320 pixels, and neither axe nor the policy has a complaint", () => {
   expect(seen.overflows).toEqual([]);
   expect(seen.violations).toEqual([]);
-  // What was refused is on the console as a failed load.
+  // Refused requests appear on the console as a failed load.
   expect(seen.complaints.filter((each: string) => !/status of (403|409)/.test(each))).toEqual([]);
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await using daemon = await TestDaemon.start();
   url = daemon.webUrl;
   const { stdout } = await daemon.cli(["user", "link", "--json"]);
-  // On the command line the port is what the configuration says, which is any.
+  // The command line prints the configured port, which is 0 (any).
   const { pathname, hash } = new URL(JSON.parse(stdout).url);
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
@@ -69,6 +69,6 @@ inBrowser("an address, a moment and a role with its button each take one line in
   expect(new Set(seen.member_lines)).toEqual(new Set([1]));
   expect(seen.strangers).toEqual([]);
   expect(seen.violations).toEqual([]);
-  // What the sign-in page answers to a wrong password is on the console as a failed load.
+  // The sign-in page's answer to a wrong password appears on the console as a failed load.
   expect(seen.complaints.filter((each: string) => !/status of 401/.test(each))).toEqual([]);
 });

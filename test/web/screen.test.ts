@@ -13,7 +13,7 @@ const GIVEN = "copied <b>at the screen</b>: gr\u00fc\u00df\u{1f600}\n\u001b[31mr
 const SHOWN = "copied <b>at the screen</b>: gr\u00fc\u00df\u{1f600}\n\u241b[31mred";
 const MOST = 64 * 1024;
 
-/** The WebSocket of the screen, as the operation answers it, on a port of its own. */
+/** The screen's WebSocket, as the operation answers it, on a separate port. */
 function serveViews(guest: ScreenGuest) {
   return Bun.serve<Seat>({
     hostname: "127.0.0.1",

@@ -1,10 +1,10 @@
-/** Whether the pages say what is so, in a real browser: order, failures, what there is no more; and that they keep still, and their colours. */
+/** Correctness of the pages, in a real browser: order, failures, deleted things; also layout stability and colours. */
 import { beforeAll, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
 import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
 
-/** What browsers call good. */
+/** The limit that browsers rate as good. */
 const MOST_SHIFT = 0.1;
 if (!hasBrowser) console.log(`what pages say: left out, because there is no ${CHROMIUM}`);
 

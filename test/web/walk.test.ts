@@ -1,4 +1,4 @@
-/** From the setup link to a program at work, let in by a key and by a person, and to the end of both: by keyboard alone. */
+/** From the setup link to a working program, authorized with a key and by a person, and to the revocation of both: by keyboard alone. */
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

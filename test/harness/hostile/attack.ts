@@ -1,7 +1,7 @@
 /** An attack of one organization, or of a client without a key, on the event loop that all share: a row of `test/api/hostile`. */
 import type { TestDaemon } from "../daemon.ts";
 
-/** What the attacker knows of the service. */
+/** The attacker's knowledge of the service. */
 export interface Target {
   url: string;
   ssh_port: number;
@@ -27,21 +27,21 @@ export interface Attack {
   expected?: readonly string[];
   /** Milliseconds between two calls of the other organization; 5 if absent. */
   everyMs?: number;
-  /** Lays out what is attacked; the value is handed to the attack as JSON. */
+  /** Creates the attack's targets; the value is handed to the attack as JSON. */
   prepare?(daemon: TestDaemon): Promise<unknown>;
-  /** Ends what `prepare` has started. */
+  /** Ends the things that `prepare` has started. */
   finish?(): Promise<void>;
-  /** Runs in a process of its own until that is ended. */
+  /** Runs in a separate process until that is ended. */
   attack(target: Target, count: Count): Promise<void>;
 }
 
-/** What an attacker's call was answered with: the status, and the code of a refusal. */
+/** The answer to an attacker's call: the status, and the code of a refusal. */
 export interface Answered {
   status: number;
   code: string | null;
 }
 
-/** A call of the attacker, whose answer is read to its end. Rejects if the connection breaks. */
+/** A call of the attacker; its answer is read to the end. Rejects if the connection breaks. */
 export async function call(
   { url, key }: Target,
   method: string,
@@ -70,7 +70,7 @@ export async function answeredBy(response: Response): Promise<Answered> {
 
 const kindOf = ({ status, code }: Answered) => (code === null ? String(status) : `${status} ${code}`);
 
-/** Keeps so many calls under way until the process ends. */
+/** Keeps `lanes` calls in flight until the process ends. */
 export async function keepCalling(
   lanes: number,
   count: Count,
@@ -83,7 +83,7 @@ export async function keepCalling(
   await Promise.all(Array.from({ length: lanes }, (_, lane) => keep(lane)));
 }
 
-/** Does work for each number below `count`, so many at a time. */
+/** Does work for each number below `count`, `atATime` in parallel. */
 export async function each(count: number, atATime: number, work: (n: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const lane = async () => {

@@ -1,6 +1,6 @@
 /**
- * The process of an attack. Arguments: the file that exports it as its default, and a file with a Target. It prints "attacking" with its first
- * answer, and what it got as JSON when it is ended.
+ * The process of an attack. Arguments: the file that exports it as its default, and a file with a Target. It prints "attacking" with its
+ * first answer, and its counts as JSON when it is ended.
  */
 import { readFileSync, writeSync } from "node:fs";
 import type { Attack, Target } from "./attack.ts";

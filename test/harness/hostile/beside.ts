@@ -1,6 +1,6 @@
 /**
- * What an organization feels while another attacks: its calls at a steady pace, quiet and then beside the attack, those of a bare server
- * process in the same time, which feel what the host's processors are short of, and the longest turn of the daemon's event loop meanwhile.
+ * The effect of an attack on another organization: its calls at a steady pace, idle and during the attack, the calls to a bare server
+ * process in the same time, which show a shortage of the host's processors, and the longest turn of the daemon's event loop in that time.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -31,7 +31,7 @@ export interface Measured {
   answers: Record<string, number>;
 }
 
-/** Measures so many calls of another organization, quiet and beside the attack. */
+/** Measures `calls` calls of another organization, idle and during the attack. */
 export async function measureBeside(
   daemon: TestDaemon,
   file: string,
@@ -65,7 +65,7 @@ async function otherKey(daemon: TestDaemon): Promise<string> {
   return (JSON.parse(stdout) as { api_key: string }).api_key;
 }
 
-/** What a process of its own measures: as many of its calls may be unanswered as there are. */
+/** Measurement by a separate process: all of its calls may be unanswered concurrently. */
 async function felt(servers: Record<keyof Felt, Server>, count: number, everyMs: number): Promise<Felt> {
   const program = [join(import.meta.dirname, "caller.ts"), JSON.stringify(servers), String(count), String(everyMs)];
   const child = spawn(process.execPath, program, { stdio: ["ignore", "pipe", "inherit"], env: environment() });
@@ -83,7 +83,7 @@ async function startAttack(
   target: Target,
 ): Promise<() => Promise<Record<string, number>>> {
   writeFileSync(targetFile, JSON.stringify(target));
-  // It stands for programs of other hosts: it gives way to what is measured.
+  // It represents programs of other hosts: it yields the processors to the measured processes.
   const program = [process.execPath, join(import.meta.dirname, "attacker.ts"), file, targetFile];
   const child = spawn("nice", ["-n", "19", ...program], {
     stdio: ["ignore", "pipe", "inherit"],

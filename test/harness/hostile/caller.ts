@@ -1,9 +1,9 @@
 /**
- * The process of an organization whose calls are measured. Arguments: the servers as JSON, how many calls to each, and the milliseconds between
- * two. It prints the p99 of each server's as JSON.
+ * The process of the measured organization. Arguments: the servers as JSON, the number of calls to each, and the milliseconds between two
+ * calls. It prints the p99 of each server as JSON.
  *
- * A server that is busy waits for a processor longer than one that is not: the time that the server's thread was runnable and did not run is
- * no part of a call's.
+ * A busy server waits for a processor longer than an idle one: the time in which the server's thread was runnable and did not run is
+ * subtracted from a call's time.
  */
 import { readFileSync } from "node:fs";
 import { summarize } from "../../bench/stats.ts";
@@ -20,10 +20,10 @@ export interface Felt {
   bare: number;
 }
 
-/** Calls before those that are measured: connections are opened and code is compiled then. */
+/** Calls before the measured ones: connections are opened and code is compiled during them. */
 const WARM_UP = 100;
 
-/** Calls that begin so long after one another, whether or not those before are answered. */
+/** Starts a call every `everyMs`, whether or not the previous ones are answered. */
 async function felt(servers: Record<keyof Felt, Server>, count: number, everyMs: number): Promise<Felt> {
   const samples = { me: [] as number[], bare: [] as number[] };
   const under: Promise<void>[] = [];

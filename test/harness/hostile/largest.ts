@@ -1,11 +1,11 @@
-/** The largest values that a schema takes: what an operation may be sent, as its own description has it. */
+/** The largest values that a schema accepts: the largest input of an operation according to its own description. */
 import type { TSchema } from "@sinclair/typebox";
 
 /** More texts than these are no larger a request: a body may have 1 MiB. */
 const MOST_ITEMS = 1_000;
 const MOST_CHARACTERS = 60_000;
 
-/** `known` are values of fields whose names say what exists; a wait is short, since it is no work. */
+/** `known` are values of fields that name existing objects; a wait is short, since it causes no work. */
 export function largestOf(name: string, schema: TSchema, known: Record<string, string>): unknown {
   if (name in known && schema.type === "string") return known[name];
   if (/(^|_)(wait|timeout)_ms$/.test(name)) return 1;
@@ -32,7 +32,7 @@ export function largestOf(name: string, schema: TSchema, known: Record<string, s
   }
 }
 
-/** Different texts, where each must differ. */
+/** Different texts, for items that must differ. */
 function itemOf(item: unknown, n: number): unknown {
   return typeof item === "string" ? `agent-${n}` : item;
 }

@@ -1,4 +1,4 @@
-/** Data of a daemon on a file system in memory, where its flushes feel no other program of the host. */
+/** Data of a daemon on a file system in memory, so that its flushes do not depend on other programs of the host. */
 import { mkdtempSync, rmdirSync, rmSync, symlinkSync } from "node:fs";
 import type { TestDaemon } from "../daemon.ts";
 

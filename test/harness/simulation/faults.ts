@@ -1,4 +1,4 @@
-/** Faults of hosts, their network and PostgreSQL in a simulation, by its seed. Each ends by itself, or by `heal`. */
+/** Faults of hosts, their network and PostgreSQL in a simulation, chosen by its seed. Each ends automatically, or with `heal`. */
 import type { SimulatedHost } from "./host.ts";
 import { removeHost } from "./operator.ts";
 import { placementsOf, type Service } from "./service.ts";

@@ -1,4 +1,4 @@
-/** The directory with which simulations begin: hosts that have joined, and one organization. */
+/** The initial directory of simulations: hosts that have joined, and one organization. */
 import type { OrgId } from "../../../shared/ids.ts";
 import type { State } from "./state.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Runs simulations, one for each seed, in a process of its own: `bun test/harness/simulation/main.ts FIRST [COUNT]`. Prints a line of JSON for
+ * Runs simulations, one per seed, in a separate process: `bun test/harness/simulation/main.ts FIRST [COUNT]`. Prints a line of JSON for
  * each failure, and one for all. With --trace it prints all events.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The network of a simulation: messages from one place to another arrive in order, after a delay. While a way is cut they are held, as TCP
- * sends them again, and each way of two places can be cut by itself.
+ * The network of a simulation: messages from one place to another arrive in order, after a delay. While a link is cut they are held, as TCP
+ * retransmits them, and each direction between two places can be cut separately.
  */
 import type { Process, World } from "./world.ts";
 

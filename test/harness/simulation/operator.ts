@@ -1,4 +1,4 @@
-/** Commands of the operator of a simulated service: each is a process of its own, beside the daemon of a host. */
+/** Commands of the operator of a simulated service: each is a separate process next to the daemon of a host. */
 import { makeMemberships } from "../../../daemon/cluster/membership.ts";
 import { describeError, ServiceError } from "../../../daemon/core/service-error.ts";
 import { openConnection } from "../../../daemon/db/client.ts";

@@ -63,7 +63,7 @@ const SCHEDULER = /new LoopTime\((\{.*?\n\})\)/s;
 function simulated(path: string, text: string): string {
   if (path.endsWith("/daemon/core/loop/index.ts")) {
     if (!SCHEDULER.test(text)) throw new Error(`${path} has no scheduler of the event loop`);
-    // Each process has one of its own.
+    // Each simulated process has its own.
     return text.replace(SCHEDULER, "globalThis.ofProcess(() => new LoopTime($1))");
   }
   if (path.endsWith("/shared/ids.ts"))

@@ -9,7 +9,7 @@ import { PostgresModel } from "./postgres.ts";
 import type { State } from "./state.ts";
 import type { World } from "./world.ts";
 
-/** Time in which an undisturbed host knows the state of PostgreSQL: some beats and pulls. */
+/** Time after which an undisturbed host has the state of PostgreSQL: some beats and pulls. */
 const KNOWN_AFTER_MS = 12_000;
 
 export interface Placement {

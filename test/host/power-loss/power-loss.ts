@@ -1,6 +1,6 @@
 /**
- * A daemon at work on a file system whose device logs its writes (dm-log-writes), and the states that a loss of power leaves of the device:
- * mounted, each has everything that was acknowledged or read. The argument is the type of the file system.
+ * A daemon at work on a file system over a device that logs its writes (dm-log-writes), and the states of the device that remain after a
+ * power loss: mounted, each has everything that was acknowledged or read. The argument is the type of the file system.
  */
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
@@ -10,7 +10,7 @@ import { Chance } from "../../harness/random.ts";
 import { WriteLog } from "../../harness/write-log.ts";
 
 const STATES = 20;
-/** Answers that the work gets, at most for so long: an emulated host is slow. */
+/** Number of answers to the workload, limited by a time: an emulated host is slow. */
 const FACTS = 200;
 const WORK_MS = 300_000;
 const MARK_MS = 300;
@@ -36,7 +36,7 @@ shell(`dmsetup create writes --table "0 $(blockdev --getsz ${device}) log-writes
 /** A mark has the time from before it: whatever was acknowledged until then is on the device by then. */
 const mark = () => Bun.spawn(["dmsetup", "message", "writes", "0", "mark", String(Date.now() / 1000)]).exited;
 
-/** What is broken in a copy of the files of a disk, which recovers when it is mounted, and is clean afterwards. */
+/** The faults in a copy of a disk's files; the file system recovers when it is mounted, and is clean afterwards. */
 async function brokenOn(disk: string, time: number): Promise<string[]> {
   const image = `${DISKS}/${disk}.img`;
   shell(`rm -rf ${LEFT}; mount -o loop ${image} ${AT}; cp -a ${AT} ${LEFT}; umount ${AT}; ${check} ${image}`);

@@ -1,6 +1,6 @@
 /**
- * Daemon and agent over real vsock, by the kernel's loopback of it: the transport, the handshake and the agent's dialling are the
- * product's, only the guest is this machine. Prints what became of the link while others held ports.
+ * Daemon and agent over real vsock, with the kernel's loopback: the transport, the handshake and the agent's dialling are the product's,
+ * only the guest is this machine. Prints the state of the link while other processes held ports.
  */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -51,7 +51,7 @@ async function connect(port: number): Promise<number> {
   return fd;
 }
 
-/** A daemon that knows the guest, or is to make its acquaintance; resolves once they are linked. */
+/** A daemon that has met the guest before, or meets it for the first time; resolves once they are linked. */
 async function daemon(known = strangers(GENERATION)) {
   const transport = makeKernelTransport(HOST_PORT);
   const connection = new GuestConnection(LOOPBACK_CID, identity, known, log);

@@ -1,4 +1,4 @@
-/** What a benchmark reports: measures held against their yardsticks, and which of their limits are missed. */
+/** A benchmark's report: measurements compared with their yardsticks, and the limits that are missed. */
 import { expect, test } from "vitest";
 import { type Limit, Report } from "../../bench/report.ts";
 

@@ -1,4 +1,4 @@
-/** What is printed and kept of the durations of a run. */
+/** Durations of a run: the printed totals, and the committed file. */
 import { expect, test } from "vitest";
 import { asCommitted } from "../../check/durations.ts";
 import { longest, totals } from "../../check/times.ts";

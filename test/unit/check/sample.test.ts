@@ -1,4 +1,7 @@
-/** Files that a check leaves out: two thirds of the lists, chosen by the seed, and on a slow host those beyond its time. */
+/**
+ * Files that a check leaves out: two thirds of the lists, chosen by the seed, and on a slow host more, so that the ring finishes in its
+ * time.
+ */
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { beyond, leftOut, SAMPLED, slownessOf } from "../../check/sample.ts";

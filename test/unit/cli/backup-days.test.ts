@@ -1,4 +1,7 @@
-/** Backups and closed days of the audit: an archive has those that its database names, whatever is purged meanwhile; one to a store has none. */
+/**
+ * Backups and closed days of the audit: an archive contains the days that its database names, even if they are purged during the backup; an
+ * archive for a store contains no days.
+ */
 import { spawnSync } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Owns what the tests of the command line share: running it as a process, and a stand-in for the service. */
+/** Fixture of the command-line tests: runs the command line as a process, and provides a stand-in for the service. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -32,7 +32,7 @@ export async function run(args: string[], { env = {}, stdin, cwd }: RunOptions =
   return { status, stdout, stderr };
 }
 
-/** Runs it on a terminal, where both streams are one. */
+/** Runs it on a terminal, which merges both streams. */
 export async function runOnTerminal(
   args: string[],
   env: Record<string, string>,
@@ -60,7 +60,7 @@ export interface Seen {
   headers: Headers;
 }
 
-/** A service that answers as told and remembers what it was asked. */
+/** A service that replies with `answer` and records each request. */
 export async function standIn(
   answer: (seen: Seen) => Response | Promise<Response>,
   tls?: { cert: string; key: string },

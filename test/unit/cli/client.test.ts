@@ -308,7 +308,7 @@ test("on a terminal: every call says what it waits for, and a wait of several ca
   ]);
   const seen = (screen: string) => screen.replaceAll("\r\u001b[K", "|");
   expect(seen(listed.screen)).toMatch(/\|waiting for the service: list a sandbox's exposed ports … \d+ s\|/);
-  // Its time goes on from one call to the next.
+  // Its elapsed time continues across calls.
   expect(seen(waited.screen)).toMatch(/\|waiting for a message to operator … ([2-9]|\d\d+) s\|w m at last\r?\n/);
 });
 

@@ -1,4 +1,4 @@
-/** Names of rooms, agents and what is in them, as the completion scripts get them from a service. */
+/** Names of rooms, agents and their resources, as the completion scripts get them from a service. */
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -79,7 +79,7 @@ test.for(["bash", "zsh", "fish"])("%s offers them, and evaluates none", { timeou
       "COMP_WORDS=(roomd exec b); COMP_CWORD=2; _roomd; print_replies",
       "COMP_WORDS=(roomd exec build-42 w); COMP_CWORD=3; _roomd; print_replies",
     ],
-    // Without a line editor there is no completion: compadd stands for it.
+    // Without a line editor there is no completion: `compadd` is replaced by a stub.
     zsh: [
       'compadd() { [[ $1 == -S ]] && shift 2; shift; print -l -- "$@" }',
       "words=(roomd exec b); CURRENT=3; _roomd; words=(roomd exec build-42 w); CURRENT=4; _roomd",

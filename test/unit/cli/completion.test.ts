@@ -1,4 +1,4 @@
-/** The completion scripts, asked as their shells ask them: what they offer is what the program has. */
+/** The completion scripts, called as their shells call them: they offer exactly the program's commands and options. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { run, scratch } from "./cli-fixture.ts";
@@ -12,7 +12,7 @@ interface Known {
 const SHELLS = ["bash", "zsh", "fish"];
 const known = async (): Promise<Known[]> => JSON.parse((await run(["completion", "bash", "--json"])).stdout).commands;
 
-/** What bash offers for each line, its cursor at the end. Lines are split as bash does: `=` is a word of its own. */
+/** Candidates that bash offers for each line, with its cursor at the end. Lines are split as bash does: `=` is a separate word. */
 async function inBash(lines: string[]): Promise<string[][]> {
   const { stdout: script } = await run(["completion", "bash"]);
   const asked = lines.map((line) => {

@@ -1,4 +1,4 @@
-/** `roomd cp` against a stand-in that keeps files: each direction, and a sandbox that lists names which lead elsewhere. */
+/** `roomd cp` against a stand-in that stores files: each direction, and a sandbox that lists names with path traversal. */
 import {
   existsSync,
   lstatSync,

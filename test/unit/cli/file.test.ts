@@ -1,4 +1,4 @@
-/** `roomd file`, and `roomd ls` and `roomd rm` of a sandbox's files: which calls they make, and what they print. */
+/** `roomd file`, and `roomd ls` and `roomd rm` of a sandbox's files: their calls and their output. */
 import { expect, test } from "vitest";
 import { run, standIn } from "./cli-fixture.ts";
 

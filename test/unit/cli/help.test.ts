@@ -92,7 +92,7 @@ test("has these commands and no others", () => {
   expect(leaves.sort()).toEqual([...COMMANDS].sort());
 });
 
-/** What --help of a command prints; a process for each would take a minute. */
+/** Output of a command's --help, rendered in this process; a process for each would take a minute. */
 function helpOf(command: Command): string {
   const printed: string[] = [];
   command.configureOutput({ writeOut: (text) => printed.push(text) }).outputHelp();

@@ -1,4 +1,4 @@
-/** To whom the command line hands the key: never to another user of the host who listens where the service did. */
+/** Recipients of the key: the command line never sends it to another user of the host that listens on the service's port. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -8,7 +8,10 @@ import { run } from "./cli-fixture.ts";
 
 const NOBODY = 65534;
 
-/** Listens on a free port of 127.0.0.1, prints it, then that somebody came and what was said. In what every Debian has for everybody. */
+/**
+ * Listens on a free port of 127.0.0.1, prints the port, then the bytes of each connection. Written in Perl, which every Debian has for all
+ * users.
+ */
 const LISTENER = `
 use IO::Socket::INET; $| = 1;
 my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => 0, Listen => 5) or die $!;

@@ -1,4 +1,4 @@
-/** Prompts and skills on the command line: what is printed, and where the skill is put, replaced and taken away. */
+/** Prompts and skills on the command line: the output, and the directories in which the skill is installed, replaced and removed. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -25,7 +25,7 @@ test("the catalogue has each kind, names that fit a command, and places for the 
   }
 });
 
-/** Where each agent looks for skills, below the home directory, as its makers document it. */
+/** Directory in which each agent looks for skills, below the home directory, as its vendor documents it. */
 const SKILLS_OF = {
   agents: ".agents/skills",
   "claude-code": ".claude/skills",

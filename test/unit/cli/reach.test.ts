@@ -1,6 +1,6 @@
 /**
- * Everything that the interface can be asked is asked by some command line: those below are run against a stand-in that
- * remembers which fields of which operation it got. What no command line reaches stands here with its reason.
+ * Coverage of the interface by the command line: the command lines below are run against a stand-in that records the operation and fields
+ * of each request. Operations and fields that no command line reaches are listed here with the reason.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -152,7 +152,7 @@ const LINES: readonly string[][] = [
   "audit verify",
 ].map((line) => line.split(" "));
 
-/** What an operator does on the host, by the service's own data: the command, and the options that are the fields. */
+/** Operations of an operator on the host, on the service's own data: the command, and the options that correspond to the fields. */
 const ON_HOST: Partial<Record<Name, { command: string; fields: Record<string, string> }>> = {
   org_create: { command: "org create", fields: { name: "--name", plan: "--plan" } },
   key_create: {
@@ -233,10 +233,10 @@ const MORE = {
   other: {},
 };
 
-/** Ends a watch: one that is cut is continued. */
+/** Ends a watch: an interrupted one is continued. */
 const WATCH_END = { type: "error", code: "sandbox_not_found", detail: "Destroyed.", retryable: false };
 
-/** What is of a person's account is asked for by a session of the web, which the command line has not. */
+/** Operations on a person's account require a web session, which the command line does not have. */
 const named = (Object.entries(operations) as [Name, Operation][]).filter(([, { access }]) => access !== "account");
 const asked = new Map<Name, Set<string>>();
 

@@ -1,4 +1,4 @@
-/** What of a sandbox's terminal reaches the one where it is watched: what draws, and nothing that does anything else. */
+/** Output of a sandbox's terminal that reaches a watcher's terminal: sequences that draw, and none with another effect. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ScreenFilter } from "../../../daemon/cli/screen-filter.ts";

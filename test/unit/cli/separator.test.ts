@@ -1,4 +1,4 @@
-/** Where roomd's own options end, places by their short forms, and times as people tell them. */
+/** The end of roomd's own options, short forms of places, and times in relative form. */
 import { describe, expect, test } from "vitest";
 import { hintOf } from "../../../daemon/cli/exec.ts";
 import { COMMANDS, familiarHint, OPTIONS } from "../../../daemon/cli/familiar-names.ts";

@@ -1,4 +1,4 @@
-/** Setup beside a template build of another process. */
+/** Setup during a template build of another process. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,9 +1,9 @@
-/** What is typed at `roomd shell`: all of it is for the sandbox, but for a ~ at the beginning of a line. */
+/** Input of `roomd shell`: all of it is for the sandbox, except for a ~ at the beginning of a line. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KeyReader } from "../../../daemon/cli/shell-keys.ts";
 
-/** What the sandbox gets, and the command that ended it. */
+/** The bytes that the sandbox gets, and the command that ended the input. */
 function typed(...pieces: string[]): [string, string | null] {
   const keys = new KeyReader();
   let text = "";

@@ -1,4 +1,7 @@
-/** `roomd ssh-config` and `roomd code` against a stand-in: the files they write, as OpenSSH reads them, and a service that answers with more than names. */
+/**
+ * `roomd ssh-config` and `roomd code` against a stand-in: the files they write, as OpenSSH parses them, and a service that puts more than
+ * names into its replies.
+ */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +28,7 @@ function serving(items: object[], ssh: object | null = GATEWAY, keys: object[] =
   });
 }
 
-/** What OpenSSH makes of a host with this configuration, by its options' names. */
+/** OpenSSH's options for a host with this configuration, by name. */
 function parsed(config: string, host: string): Record<string, string> {
   const text = execFileSync("ssh", ["-G", "-F", config, host], { encoding: "utf8" });
   return Object.fromEntries(text.split("\n").map((line) => [line.split(" ")[0], line.slice(line.indexOf(" ") + 1)]));

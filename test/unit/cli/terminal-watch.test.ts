@@ -1,4 +1,4 @@
-/** `roomd terminal watch` and `token`: which terminal they take, what is shown of it, and going on where a connection broke. */
+/** `roomd terminal watch` and `token`: the choice of a terminal, its displayed output, and resuming after a broken connection. */
 import { expect, test } from "vitest";
 import { problem, run, type Seen, standIn } from "./cli-fixture.ts";
 

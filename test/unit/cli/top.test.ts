@@ -1,4 +1,4 @@
-/** `roomd top`: what it makes of two answers, what fits on a screen, what keys do, and that the terminal is as it was afterwards. */
+/** `roomd top`: figures computed from two replies, layout in a screen, keys, and the terminal restored afterwards. */
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { durationText, SORTS, shortBytes } from "../../../daemon/cli/top-columns.ts";
@@ -27,7 +27,7 @@ function itemAt(at: number, second: number): TopItem {
   };
 }
 
-/** What the service answers in that second, with so many sandboxes. */
+/** The service's reply in that second, with this number of sandboxes. */
 function answerAt(second: number, count = 30, hosts = true): Top {
   return {
     items: Array.from({ length: count }, (_, at) => itemAt(at, second)),
@@ -211,7 +211,7 @@ test.each([
   [90_061, "1d1h"],
 ])("%d seconds are %s", (seconds, text) => expect(durationText(seconds)).toBe(text));
 
-/** Answers second after second, as often as it is asked. */
+/** One reply per request, each a second later than the previous one. */
 function answering(hosts = true) {
   let second = 0;
   return standIn(() => Response.json(answerAt(second++, 3, hosts)));

@@ -1,4 +1,4 @@
-/** The copy of the database by which an upgrade goes back: kept where the database would change, and put back as it was. */
+/** The copy of the database with which an upgrade rolls back: made if the upgrade would change the database, and restored unchanged. */
 import { execFileSync } from "node:child_process";
 import {
   closeSync,

@@ -1,4 +1,4 @@
-/** What `cluster.url` means, and what it may not say. */
+/** The meaning of `cluster.url`, and its invalid forms. */
 import { expect, test } from "vitest";
 import { type Address, readAddresses } from "../../../daemon/cluster/address.ts";
 

@@ -1,4 +1,4 @@
-/** Transactions by PostgreSQL, against a real server and what happens to it. */
+/** PostgreSQL transactions, against a real server and its failures. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { type AwayReason, DirectoryAway } from "../../../daemon/cluster/away.ts";

@@ -1,7 +1,7 @@
 /**
- * Transactions while their server is killed, frozen, cut off, replaced, and its sessions are ended: what is told of each
- * is true, nothing waits beyond its deadline, nothing is left open. ROOMD_TEST_LONG=1 has a thousand for each, and freezes
- * and cuts for a minute.
+ * Transactions while their server is killed, frozen, cut off, or replaced, and while its sessions are terminated: each reported outcome is
+ * true, nothing waits beyond its deadline, nothing is left open. ROOMD_TEST_LONG=1 runs a thousand for each, and freezes and cuts for a
+ * minute.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
@@ -18,12 +18,12 @@ const DEADLINE_MS = 500;
 const LONGEST_MS = DEADLINE_MS + 1500;
 const PAUSE_MS = { usual: 1, afterFault: 20 };
 const COMMITTED = LONG ? 1000 : 210;
-/** Five servers beside other tests, on whatever this runs on. */
+/** Five servers in parallel with other tests, on any test machine. */
 const MOST_MS = LONG ? 400_000 : 180_000;
 const isRoot = process.getuid?.() === 0;
 const reason = whyNoPostgres() ?? (isRoot ? null : "a network namespace needs root");
 if (reason !== null) console.log(`PostgreSQL's faults: left out, because ${reason}`);
-/** Longer than a heartbeat and its deadline: what comes later than it should is not lost. */
+/** Longer than a heartbeat and its deadline: late replies are not lost. */
 const lastingMs = reason === null ? shortOrLong("milliseconds of a frozen or cut off PostgreSQL", 1300, 60_000) : 0;
 
 describe.skipIf(reason !== null)("while the server is", () => {
@@ -100,7 +100,7 @@ describe.skipIf(reason !== null)("while the server is", () => {
   );
 });
 
-/** Those that some process still has open, by the kernel's list: without one it has no inode. */
+/** Sockets that a process still has open, by the kernel's list: a socket without a process has no inode. */
 function socketsTo({ port }: Postgres): number {
   const rows = readFileSync("/proc/self/net/tcp", "utf8").trim().split("\n").slice(1);
   const fields = rows.map((row) => row.trim().split(/\s+/));

@@ -12,7 +12,7 @@ import { Postgres } from "../../harness/postgres.ts";
 
 const newDaemon = (run: string): Holder => ({ run, place: "p", acknowledged: null, attempted: null, isOut: false });
 
-/** Leases whose database answers each beat so, and is away after the last. */
+/** Leases with a database that returns these answers, one per beat, and is unavailable after the last. */
 function answering(...answers: { is_member: boolean; others_until: string | null }[]) {
   const transaction = async (work: (run: Run) => Promise<unknown>) => {
     const answer = answers.shift();

@@ -1,4 +1,4 @@
-/** What is said of a host to the others, compared with its rooms: how many statements that takes, and what it finds. */
+/** A host's rows in the shared directory, compared with its rooms: the number of statements, and the differences found. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { givePlacement } from "../../../daemon/cluster/moved-use.ts";
@@ -60,7 +60,7 @@ function place(n: number, { host_id = "host-1", epoch = 1, room = n } = {}): voi
   const named = { room_uid: uid(n), org_id: org(room), room_id: `room-${room}` };
   insertPlacement(connection.queries, { ...named, host_id, epoch, labels, created_at: AT });
 }
-/** Sets right what differs; returns how much did. */
+/** Corrects the differences; returns their number. */
 function settle(sources = SOURCES): number {
   const changes = differences(connection.queries, SELF, sources);
   for (const change of changes) change(connection.queries);

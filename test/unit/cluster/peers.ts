@@ -1,4 +1,4 @@
-/** Hosts of one service for tests of the directory: each has tables and rounds of its own, and all have one real PostgreSQL server. */
+/** Hosts of one service for tests of the directory: each has separate tables and rounds, and all share one real PostgreSQL server. */
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { readAddresses } from "../../../daemon/cluster/address.ts";
@@ -28,9 +28,9 @@ export interface Peer {
   unfit(): number;
   /** Inserts a local row, or within a change a shared row. */
   insert(table: string, values: Record<string, string | number>): void;
-  /** Brings new changes, as an operator's command beside the daemon does. */
+  /** Commits new changes, as an operator's command does while the daemon runs. */
   beside(): Promise<void>;
-  /** Rounds on the same copy whose changes wait for this long at most. */
+  /** Rounds on the same replica; their changes wait for at most `patienceMs`. */
   impatient(patienceMs: number): Rounds;
   close(): Promise<void>;
 }
@@ -109,7 +109,7 @@ export async function directoryOf(server: Postgres): Promise<string[]> {
   return (JSON.parse(rows) as [string, string, string][]).map((row) => canonical(...row)).sort();
 }
 
-/** The directory is another one from here on, which knows no change by its name. */
+/** Replaces the directory's history: it recognizes no earlier change by its id. */
 export const forgetPast = (server: Postgres) =>
   server.sql("UPDATE roomd.changes SET change_id = gen_random_uuid()::text");
 

@@ -243,7 +243,7 @@ const roomOn = (host_id: string) => ({
   created_at: "2026-01-01T00:00:00.000Z",
 });
 
-/** What `roomd cluster remove` changes. */
+/** The changes of `roomd cluster remove`. */
 function remove(queries: Queries, host_id: string): void {
   queries.delete(placements).where(eq(placements.host_id, host_id)).run();
   queries.delete(orgUse).where(eq(orgUse.host_id, host_id)).run();
@@ -344,7 +344,7 @@ test("ends, revocations and epochs that a directory has lost are put in again, b
   expect(recorded).toHaveLength(1);
   expect(Object.keys(recorded[0] ?? {}).sort()).toEqual(["null", "o"]);
   expect(pointOf(a.queries)).toEqual(pointOf(b.queries));
-  // It is a change as any other: nobody finds another past afterwards.
+  // The restored rows are an ordinary change: no host finds a diverged history afterwards.
   await a.rounds.change(add("after", "a", 1), true);
   await b.rounds.pull();
   expect(all(b)).toHaveLength(1);
@@ -449,7 +449,7 @@ test("epochs that a directory has lost are inserted once it has the host as a me
   await a.rounds.pull();
   const epoch = () => server.sql(`SELECT "row" ->> 'epoch' FROM roomd.rows WHERE tbl = 'placements'`);
   expect(await epoch()).toBe("1");
-  // Other changes are read meanwhile.
+  // Other changes are read in the meantime.
   const b = await peer("b");
   await b.rounds.change(add("one", "b", 1), true);
   await a.rounds.pull();

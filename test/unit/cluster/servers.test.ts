@@ -1,4 +1,4 @@
-/** Which of several servers is asked. */
+/** Selection among several servers. */
 import { expect, test } from "vitest";
 import { type Address, readAddresses } from "../../../daemon/cluster/address.ts";
 import { DirectoryAway } from "../../../daemon/cluster/away.ts";
@@ -8,7 +8,7 @@ import type { Session } from "../../../daemon/cluster/session.ts";
 const STANDBY = new DirectoryAway("read_only", "the server is a standby");
 const GONE = new DirectoryAway("unreachable", "nobody is there");
 
-/** Servers by their names: what each does when it is asked, and in which order they were, and were given up. */
+/** Servers by name: the behaviour of each when it is tried, and the order in which they were tried and discarded. */
 class Trial {
   does: Record<string, Promise<void>> = {};
   readonly asked: string[] = [];

@@ -85,7 +85,7 @@ describe.skipIf(reason !== null)("the model of PostgreSQL", () => {
     return session;
   }
 
-  /** The state in which simulations begin. */
+  /** The initial state of simulations. */
   async function begin(hosts: readonly string[]): Promise<void> {
     await server.sql("DROP SCHEMA IF EXISTS roomd CASCADE");
     const session = await opened();

@@ -1,4 +1,4 @@
-/** Each task of the aside thread: the same output as on the event loop, an input that is bounded, and short turns meanwhile. */
+/** Each task of the aside thread: the same output as on the event loop, a bounded input, and short turns of the event loop during it. */
 import { serialize } from "node:v8";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeAside } from "../../../daemon/compose/aside.ts";
@@ -20,7 +20,7 @@ const dockerfileOf = (text: string) => () => ({ dockerfile: text.slice(0, MAX_DO
 interface Row {
   title: string;
   task: AnyTask;
-  /** A transferred input is gone: each run has one of its own. */
+  /** A transferred input is gone: each run needs a new one. */
   input(): unknown;
 }
 

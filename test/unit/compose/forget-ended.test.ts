@@ -1,4 +1,4 @@
-/** Rooms and sandboxes that have ended: what can be asked for stays, the rest goes with all rows about it. */
+/** Ended rooms and sandboxes: data that calls can still read stays, the rest is deleted with all rows that refer to it. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { forgetEnded } from "../../../daemon/compose/forget-ended.ts";

@@ -67,7 +67,7 @@ async function rotated(old: KeyRow, user_id: UserId, graceSeconds = 0): Promise<
   return await changes.rotateKey(old.key_id, rotate, (_, { row }) => row);
 }
 
-/** One kind's thing by a maker; the name says whose it is. */
+/** One resource of each kind by a maker; the name identifies its owner. */
 const MAKES = {
   webhooks: (name: string, org_id: OrgId, by: { type: string; id: string }) => {
     const webhook_id = newId("whk") as WebhookId;

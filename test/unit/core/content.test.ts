@@ -1,4 +1,4 @@
-/** Contents of files that are decoded in parts: the same bytes as decoded whole, and the longest turn of the event loop meanwhile. */
+/** File contents decoded in pieces: the same bytes as when decoded whole, and the longest turn of the event loop during it. */
 import { expect, test } from "vitest";
 import { type Content, decodeContent, PART_CHARACTERS } from "../../../daemon/core/content.ts";
 import { loopTime, Pieces } from "../../../daemon/core/loop/index.ts";

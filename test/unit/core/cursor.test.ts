@@ -1,4 +1,4 @@
-/** Cursors: what one list has given out that list takes back, and nothing else. */
+/** Cursors: a list accepts its own, and nothing else. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { makeCursor, readCursor } from "../../../daemon/core/cursor.ts";

@@ -1,4 +1,4 @@
-/** Who gets a place next, and that nobody gets more than a share. */
+/** The order in which callers get a slot, and the limit of each share. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Asker, FairPlaces } from "../../../daemon/core/fair-places.ts";
@@ -6,7 +6,7 @@ import { type Asker, FairPlaces } from "../../../daemon/core/fair-places.ts";
 const LONG_MS = 60_000;
 const asker = (name: string): Asker => ({ org_id: name.charAt(0), sandbox_id: name });
 
-/** Asks for places in this order; says who has entered so far, and lets the first of them go. */
+/** Requests slots in this order; returns the callers admitted so far, and releases the first of them. */
 function asked(places: FairPlaces, names: string[]) {
   const entered: { name: string; leave: () => void }[] = [];
   for (const name of names) {

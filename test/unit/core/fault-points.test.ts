@@ -7,7 +7,7 @@ import { codeOf } from "../../house/sources.ts";
 
 const RUNNER = fileURLToPath(new URL("fault-runner.ts", import.meta.url));
 
-/** Runs the runner with a fault, and lets it go on when it says that it has reached it. */
+/** Runs the runner with a fault, and resumes it when it reports that it has reached the fault. */
 async function run(fault: string) {
   const child = spawn(process.execPath, [RUNNER], { env: { ...process.env, [FAULT_VARIABLE]: fault } });
   const said = { out: "", err: "" };

@@ -1,4 +1,4 @@
-/** Runs two steps and a commit, saying what was done: what a fault point stops is not said. */
+/** Runs two steps and a commit, and prints each one that is done: output stops at an active fault point. */
 import { writeSync } from "node:fs";
 import { runSteps, type Step } from "../../../daemon/core/steps.ts";
 import { openConnection } from "../../../daemon/db/client.ts";

@@ -1,4 +1,4 @@
-/** What holds on to keys: cut once when its key ends, let go before, and asked about together. */
+/** Holders of keys: closed once when the key is revoked, released before, and checked together. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Holds } from "../../../daemon/core/holds.ts";
 

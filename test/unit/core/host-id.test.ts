@@ -1,4 +1,4 @@
-/** The name of this host: the operator's, or one that is made up once and kept. */
+/** This host's name: the operator's, or a generated one, which is stored. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

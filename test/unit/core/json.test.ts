@@ -1,4 +1,4 @@
-/** JSON of others: what is refused before it is parsed. */
+/** Untrusted JSON: the texts that are refused before they are parsed. */
 import { expect, test, vi } from "vitest";
 import { parseJson } from "../../../daemon/core/json.ts";
 

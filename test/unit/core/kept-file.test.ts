@@ -1,4 +1,4 @@
-/** Files that must survive a loss of power: in what order they are written. The disk itself cannot be cut off here. */
+/** Files that must survive a loss of power: the order of writes and flushes. The disk itself cannot be cut off here. */
 import * as fs from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";

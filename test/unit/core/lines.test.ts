@@ -1,4 +1,4 @@
-/** Bytes in pieces are the lines that they would be at once. */
+/** Lines of bytes that arrive in chunks: the same as of all bytes together. */
 import { expect, test } from "vitest";
 import { Lines } from "../../../daemon/core/lines.ts";
 

@@ -1,4 +1,4 @@
-/** The mailbox of a task: one after another, and it says whether it has something to do. */
+/** The mailbox of a task: entries run one after another, and `busy` tells whether any is left. */
 import { expect, test } from "vitest";
 import { Mailbox } from "../../../daemon/core/mailbox.ts";
 

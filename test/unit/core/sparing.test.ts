@@ -1,9 +1,9 @@
-/** What takes long to look at is looked at seldom, and never so seldom that it is old. */
+/** A cached result of a slow call: recomputed rarely, but never stale beyond its limit. */
 import { expect, test } from "vitest";
 import { sparingly } from "../../../daemon/core/sparing.ts";
 import { MovedClock } from "../../harness/moved-clock.ts";
 
-/** Looks that take so long, one after another and the last of these from then on, by the test's clock; what one finds is its number. */
+/** Calls that take these times, one after another and the last of them from then on, by the test's clock; each returns its number. */
 function looking(clock: MovedClock, ...tookMs: number[]) {
   let looks = 0;
   return sparingly(() => {

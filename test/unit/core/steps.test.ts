@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { runSteps, type Step, StepError, undoSteps } from "../../../daemon/core/steps.ts";
 
-/** A shelf on which three steps put things; `failAt` and `stuckAt` name where it goes wrong. */
+/** A shelf to which three steps add things; `failAt` and `stuckAt` name the step that fails. */
 interface Shelf {
   things: Set<string>;
   log: string[];
@@ -15,7 +15,7 @@ const steps: Step<Shelf>[] = NAMES.map((name) => ({
   name,
   run: async (shelf) => {
     shelf.log.push(`run ${name}`);
-    // Half done before it fails: that is what undo has to cope with.
+    // Half done before it fails: undo has to cope with this state.
     shelf.things.add(`half ${name}`);
     if (shelf.failAt === name) throw new Error(`${name} is broken`, { cause: new Error("the wood is wet") });
     shelf.things.add(name);

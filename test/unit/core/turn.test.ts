@@ -1,4 +1,4 @@
-/** What is done once in a turn of the event loop. */
+/** Work that is done once in a turn of the event loop. */
 import { expect, test } from "vitest";
 import { countInTurn, nextTurn, onceATurn } from "../../../daemon/core/turn.ts";
 

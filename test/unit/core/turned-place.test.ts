@@ -1,4 +1,4 @@
-/** A place that owners take in turn: no owner has it again while another one asks for it. */
+/** A slot that owners take in turn: no owner gets it again while another one requests it. */
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { TurnedPlace } from "../../../daemon/core/turned-place.ts";
@@ -6,7 +6,7 @@ import { MovedClock } from "../../harness/moved-clock.ts";
 
 const placeOf = (clock?: MovedClock) => {
   const place = new TurnedPlace(() => new ServiceError("insufficient_capacity"));
-  /** What gives it back; null if refused. */
+  /** The function that releases the slot; null if refused. */
   const take = (owner: string, nowMs = 0) => {
     clock?.to(nowMs);
     try {

@@ -77,7 +77,7 @@ describe("a wait", () => {
 
   test("ends its search where others go round among themselves", () => {
     const graph = new WaitGraph();
-    // Two who wait at a barrier for the same third form no cycle; their lists may name each other later.
+    // Two agents that wait at barriers for the same third one form no cycle; their lists may name each other later.
     let missing = ["c"];
     for (const agent of ["a", "b"]) {
       const about = () => `barrier ${agent} 1`;
@@ -135,7 +135,7 @@ describe("waits at once", () => {
     expect(codeOf(graph, waitOf("a", "c"))).toBe("quota_exceeded");
     expect(codeOf(graph, { ...waitOf("d", "c"), agents: ["d", "a"] })).toBe("quota_exceeded");
     expect(codeOf(graph, waitOf("d", "c"))).toBeNull();
-    // One that is there already is none more, and one that has ended is none.
+    // A wait that is already registered is not counted again, and an ended one is not counted.
     expect(codeOf(graph, all[0] as AgentWait)).toBeNull();
     graph.leave(ROOM, all[0] as AgentWait);
     expect(codeOf(graph, waitOf("a", "c"))).toBeNull();

@@ -1,4 +1,4 @@
-/** Databases that others write to meanwhile, their log while it is held, and copies before one takes the database's place. */
+/** Databases with concurrent writers, their log while it is held, and copies before one replaces the database. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

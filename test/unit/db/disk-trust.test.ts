@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => clock[Symbol.dispose]());
 
-/** So many quick flushes, a millisecond apart. */
+/** This number of quick flushes, a millisecond apart. */
 function quickFlushes(trust: DiskTrust, count: number): void {
   for (let n = 0; n < count; n++) {
     trust.took(0.2);

@@ -67,7 +67,7 @@ const TRUST = { isQuick: () => true, took: () => {} } as unknown as DiskTrust;
 
 test("while the disk is quick nothing is waited for, and a failure is the last flush all the same", async () => {
   const quick = makeLogSync(file, () => {}, TRUST);
-  // The thread has begun, and a disk may be slow for once.
+  // Retried, since the thread has just started and a disk may be slow once.
   await until("a flush is not waited for", async () => {
     const flushed = quick.sync();
     await flushed;
@@ -113,7 +113,7 @@ test("a log that cannot be flushed is said to be so once, and nothing is told to
   const note = (how: unknown) => void settled.push(how);
   for (let n = 0; n < 3; n++) log.sync()?.then(note, note);
   expect((await lost.promise).message).toContain("EINVAL");
-  // All three were asked in order: the thread has answered the last by the time that another has answered.
+  // All three were sent in order: the thread has answered the last by the time that another has answered.
   const good = makeLogSync(file, () => {});
   await good.sync();
   expect([times, settled]).toEqual([1, []]);
@@ -137,7 +137,7 @@ test("what a daemon before has left in the log is written again before anything 
   expect(again.queries.all("SELECT n FROM t")).toEqual([{ n: 7 }]);
   again.execute("INSERT INTO t VALUES (8)");
   again.close();
-  // Where there is none there is nothing to write.
+  // Without a log there is nothing to rewrite.
   const fresh = openConnection(left);
   rewriteLog(fresh, left);
   expect(fresh.queries.all("SELECT count(*) AS n FROM t")).toEqual([{ n: 2 }]);

@@ -167,7 +167,7 @@ test("a long read of one owner leaves the thread to others, and ends when its cl
   expect(performance.now() - startedAt).toBeLessThan(2_000);
   left.abort();
   await ended;
-  // The thread is idle soon: no step of theirs is left.
+  // The thread is idle soon: no step of these reads is left.
   expect(await countNow()).toBe(ROWS);
 });
 

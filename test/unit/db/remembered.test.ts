@@ -30,7 +30,7 @@ test("a row is asked for once, until it may have been changed, here or by anothe
   await new Promise(setImmediate);
   expect([get(), get(), asked]).toEqual(["third", "third", 3]);
 
-  // What is not there may come: it is asked for each time.
+  // An absent row may be inserted later: absence is not cached.
   row = undefined;
   remembered.forget(own.queries);
   expect([get(), get(), asked]).toEqual([undefined, undefined, 5]);

@@ -1,4 +1,4 @@
-/** Group commit: many writes share one commit, each succeeds or fails alone, and what was promised is on the disk. */
+/** Group commit: many writes share one commit, each succeeds or fails alone, and a confirmed write is on the disk. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -306,7 +306,7 @@ test("a database that another process is writing to is waited for", async () => 
   other.execute("BEGIN IMMEDIATE");
   other.execute("INSERT INTO t VALUES (10, 'other')");
   const writing = database.commit(insert(11));
-  // The wait for the lock blocks this thread, so the other one lets go before it begins.
+  // The wait for the lock blocks this thread, so the other connection releases it first.
   other.execute("COMMIT");
   other.close();
   expect(await writing).toBe(11);
@@ -372,7 +372,7 @@ describe("a database whose log is flushed beside it", () => {
     await turns(3);
     expect([asked.length, told, listened]).toEqual([1, [], 0]);
     expect(beside.unflushed()).not.toBeNull();
-    // The event loop goes on, and so do those who read.
+    // The event loop is not blocked, and neither are readers.
     expect(numbers(beside.queries)).toEqual([1]);
     const more = [2, 3, 4].map((n) => beside.commit(insert(n)).then((value) => told.push(value)));
     await turns(3);

@@ -1,6 +1,6 @@
 /**
- * What is counted in memory within transactions: each such state, when its write is refused, when the whole commit fails, and when
- * the commit runs twice because the disk was full at first, is as if only what is on the disk had ever run.
+ * Values counted in memory within transactions. If a write is refused, if the whole commit fails, and if the commit runs twice because the
+ * disk was full at first, each value is as if only the stored changes had ever run.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";
@@ -18,7 +18,7 @@ import { watchStatements } from "../../harness/watched-statements.ts";
 const ROOM = "rom_1" as RoomUid;
 let connection: Connection;
 let database: Database;
-/** What the next commits meet at their end. */
+/** Failures of the next commits, at their end. */
 let failures: Error[];
 beforeEach(() => {
   connection = openConnection(":memory:");
@@ -109,7 +109,7 @@ test("an inbox has as many as were sent: it is counted once, until it may be ful
   await database.commit((queries) => {
     for (let sent = 1; sent < MAX_INBOX; sent++) expect(space.take(queries, ROOM, ["b"])).toEqual([]);
   });
-  // Once in each run of its own that was not kept, and in the one that was.
+  // One count in each of its own runs that was rolled back, and one in the run that was committed.
   expect(counts.runs.length - before).toBe(5);
 });
 

@@ -1,4 +1,4 @@
-/** Whose address a request has: nobody's claim is believed but that of a proxy that is trusted. */
+/** The client's address of a request: only claims of a trusted proxy are accepted. */
 import { expect, test } from "vitest";
 import { ConfigError } from "../../../daemon/core/config.ts";
 import { makeClientAddress, trustedProxies } from "../../../daemon/edge/http/client-address.ts";

@@ -37,7 +37,7 @@ async function answer(call: IdempotentCall, text: string): Promise<void> {
   await database.commit((queries) => idempotency.keep(queries, call, packed));
 }
 
-/** What the same call comes to now: the text it was answered, or null where it is carried out. */
+/** Result of the same call now: the stored text, or null if it is carried out. */
 async function again(call: IdempotentCall): Promise<string | null> {
   const claim = await idempotency.begin(call);
   if (!claim.reply) claim.letGo();

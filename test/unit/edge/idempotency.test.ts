@@ -1,4 +1,4 @@
-/** Answers kept for a second call: large ones compressed and bounded, and what is said once one had to go. */
+/** Stored responses for retries: large ones are compressed and bounded, and the response to a retry after an eviction. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
@@ -135,7 +135,7 @@ test("what answers take is known by what is added and taken away, also when it i
     await idempotency.begin(call);
     const kept = database.commit((queries) => {
       idempotency.keep(queries, call, at % 5 === 4 ? packed.large : packed.small);
-      // A verb keeps its answer with its work; what comes of it may be another.
+      // A verb stores its response with its work; a later result may replace it.
       if (at % 7 === 0) idempotency.keep(queries, call, packed.small);
       if (at % 3 === 0) throw new Error("not kept after all");
     });
@@ -172,7 +172,7 @@ test("a call that was begun and not answered is the same work when it is made ag
   });
   // A daemon after this one's crash.
   expect((await begin(callOf("cut"), makeIdempotency(database))).work_ulid).toBe(first);
-  // As after a 5xx, or where nothing could be written.
+  // As after a 5xx, or if nothing could be written.
   letGo();
   expect((await begin(callOf("cut"))).work_ulid).toBe(first);
   letGo();

@@ -1,4 +1,4 @@
-/** The check of fields against the schemas of real operations: what is let through, what is named, and as what. */
+/** Validation of fields against the schemas of real operations: accepted values, invalid fields, and their codes. */
 import { Type } from "@sinclair/typebox";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

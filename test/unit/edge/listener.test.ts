@@ -1,9 +1,9 @@
-/** Where a server listens: at the port that is asked for or not at all, and at any that is free where none is. */
+/** Ports of a server: exactly the configured one, or any free one if none is configured. */
 import { networkInterfaces } from "node:os";
 import { expect, test } from "vitest";
 import { LocalhostTaken, openListener, type ServeOptions } from "../../../daemon/edge/listener.ts";
 
-/** A server whose first ports others have taken, so many of them. */
+/** A server that finds its first `taken` ports in use by others. */
 function startAfter(taken: number) {
   const tries: number[] = [];
   const start = ({ hostname, port }: ServeOptions) => {
@@ -53,7 +53,7 @@ test.runIf(hasLoopback6)(
 );
 
 test.runIf(hasLoopback6)("where another program has one of them, it listens at none", async () => {
-  // A port whose IPv4 address is free: the search for both is the listener's own.
+  // A port with a free IPv4 address: the listener itself searches a port for both addresses.
   const both = openListener({ hostname: "127.0.0.1", port: 0, byLocalhost: true }, null, answer);
   const port = Number(both.url.port);
   await both.stop(0);

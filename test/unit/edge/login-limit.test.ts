@@ -1,11 +1,11 @@
-/** How often an address may come with credentials that are none. */
+/** Limit of attempts with invalid credentials per address. */
 import { afterEach, expect, test, vi } from "vitest";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { LoginLimit } from "../../../daemon/edge/login-limit.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** What is said to the next failure of an address. */
+/** Response to the next failure of an address. */
 function said(limit: LoginLimit, ip: string | null): string {
   try {
     limit.fail(ip);
@@ -44,7 +44,7 @@ test("many addresses take little memory: the one that failed longest ago is forg
   expect(times(2, limit, "192.0.2.1")[1]).toMatch(/^rate_limited/);
   for (let n = 0; n < 20_000; n++) {
     limit.fail(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
-    // Who goes on is remembered.
+    // An address that keeps failing is not evicted.
     if (n % 5000 === 0) expect(said(limit, "192.0.2.9")).toMatch(n === 0 ? /^what/ : /^rate_limited/);
   }
   expect(said(limit, "192.0.2.1")).toBe("what was wrong");

@@ -1,8 +1,8 @@
-/** How much is done at once of calls that are several things each, and whose. */
+/** Concurrency limit of batch calls, and its distribution among organizations. */
 import { expect, test } from "vitest";
 import { Many } from "../../../daemon/edge/many.ts";
 
-/** Calls that stay until they are told to leave, and the order in which they began. */
+/** Calls that stay until they are released, and the order in which they started. */
 function callsOf(many: Many) {
   const began: string[] = [];
   const leaving = new Map<string, () => void>();

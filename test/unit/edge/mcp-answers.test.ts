@@ -1,4 +1,4 @@
-/** What a tool's answer costs: output bounded by head and tail, refusals of a line, lists within their budgets. */
+/** Size of a tool's response: output bounded by head and tail, refusals of one line, lists within their budgets. */
 import { describe, expect, test } from "vitest";
 import { bounded, MOST_RESULT, sizeOf, structured } from "../../../daemon/edge/mcp/answer.ts";
 import { compact } from "../../../daemon/edge/mcp/compact.ts";

@@ -1,4 +1,4 @@
-/** The tool edit_file: what it replaces, and how large a result it makes. */
+/** The tool edit_file: its replacements, and the limit of its result. */
 import { expect, test } from "vitest";
 import { makeLog } from "../../../daemon/core/log.ts";
 import type { ServiceError } from "../../../daemon/core/service-error.ts";

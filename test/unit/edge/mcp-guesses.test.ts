@@ -109,7 +109,7 @@ async function callIn(world: World, set: ToolSet, name: string, args: object): P
   return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text).result;
 }
 
-/** The call that a model makes next, of what the refusal says alone; null if that says nothing. */
+/** The call that a model makes next, based on the refusal alone; null if the refusal gives no hint. */
 function corrected(name: string, args: Json, { structuredContent: said }: Json): { name: string; args: Json } | null {
   if (said.nearest) return { name: said.nearest, args };
   if (said.code === "invalid_command") return { name, args: { ...args, command: "true" } };

@@ -1,6 +1,6 @@
 /**
- * How long a tool may take, by a clock of the test's: every tool of the list answers within 50 s, whatever the operations do that it
- * asks, however late, and how often it has to ask.
+ * Duration of a tool call, by a clock of the test's: every tool of the list answers within 50 s, whatever the responses of the operations
+ * that it calls, their delay, and their number.
  */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -19,14 +19,14 @@ import { outputSchemaOf, type Tool } from "../../../shared/api/tool.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import { rowOf, TOOL_LIST } from "../../harness/tool-calls.ts";
 
-/** What clients are promised. */
+/** Documented limit for clients. */
 const PROMISED_MS = 50_000;
-/** Longer than any wait that an operation knows. */
+/** Longer than the wait of any operation. */
 const MOST_WAIT_MS = 600_000;
 
 const log = makeLog("error", () => {});
 
-/** What an operation does with one call: it takes its time, or as long as it was asked to wait, and then answers so. */
+/** Behaviour of an operation in one call: it takes this time, or the requested wait, and then returns this result. */
 interface Step {
   afterMs: number | "as asked" | "never";
   says: "done" | "going on" | "refused" | "starting";
@@ -37,7 +37,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   says: fc.constantFrom("done", "going on", "refused", "starting"),
 });
 
-/** More than any answer says: each tool reads its own of it. */
+/** A superset of all responses: each tool reads its own fields. */
 const bodyOf = (says: Step["says"], { name }: Operation) => ({
   state: says === "done" ? "exited" : name.startsWith("barrier") ? "waiting" : "running",
   room_id: "r",
@@ -60,7 +60,7 @@ function refusalOf({ errors }: Operation, says: Step["says"]): ServiceError {
   return new ServiceError(own, { details: { generation: 1 } });
 }
 
-/** A command's output that goes on without an end, a piece every ten seconds, or is silent. */
+/** A command's output that continues without end, a piece every ten seconds, or is silent. */
 function outputOf(says: Step["says"], follow: unknown): EventsReply {
   const cancelled = Promise.withResolvers<true>();
   const cancel = () => cancelled.resolve(true);
@@ -77,7 +77,7 @@ function outputOf(says: Step["says"], follow: unknown): EventsReply {
 
 const after = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 
-/** A road on which the operations act by these steps, the last of them again and again; `asked` counts them. */
+/** A pipeline with operations that follow these steps, the last of them repeatedly; `asked` counts them. */
 function roadOf(steps: readonly Step[], asked: { n: number }): Road {
   const run = async ({ operation }: Bound, request: RoadRequest): Promise<RoadReply> => {
     const { fields } = await request.body(Number.MAX_SAFE_INTEGER);
@@ -104,7 +104,7 @@ const bound = new Map(
   Object.values(operations).map((operation) => [operation.name, { operation } as unknown as Bound]),
 );
 
-/** How long a call takes by the test's clock, and how many operations it asked. */
+/** Duration of a call by the test's clock, and the number of operations that it called. */
 async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly Step[]) {
   const asked = { n: 0 };
   const door = makeMcpDoor({
@@ -138,7 +138,7 @@ const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
 
 const schemas = new Map(TOOL_LIST.map((tool) => [tool, outputSchemaOf(tool)]));
 
-/** What is wrong with a refusal by the tool's own schema; null of any other answer. */
+/** The error of a refusal against the tool's own schema; null for any other response. */
 function wrongIn(tool: Tool, text: string): string | null {
   const message = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text);
   const content = message.result.structuredContent;

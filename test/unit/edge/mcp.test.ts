@@ -1,4 +1,4 @@
-/** What the MCP door keeps of clients, and output in pages: bounded, and with every byte once. */
+/** State of the MCP transport per client, and output in pages: bounded, and with every byte once. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { EventsReply, StreamEvent } from "../../../daemon/core/operation.ts";
@@ -53,7 +53,7 @@ describe("a call that may take longer than a tool may", () => {
   const busy = { kind: "problem", problem: { code: "idempotency_in_progress" }, retry_after_seconds: 1 };
   const done = { kind: "done", body: { snapshot_id: "snap_1" } };
 
-  /** A call whose operation answers so, one after the other; `keys` are those that it was asked with. */
+  /** A call with an operation that returns these replies, one after the other; `keys` are the idempotency keys of the attempts. */
   function callOf(replies: readonly unknown[], leftMs = 45_000) {
     const keys: unknown[] = [];
     const ask = async (_: unknown, { idempotency_key }: { idempotency_key: string }) => {

@@ -1,9 +1,9 @@
-/** What of JSON is counted before it is read: all outside of its strings, however it comes in pieces. */
+/** Parts of JSON that are counted before it is parsed: everything outside of strings, in chunks of any size. */
 import { expect, test } from "vitest";
 import { Outline } from "../../../daemon/edge/outline.ts";
 import { DEFAULT_MAX_BODY_BYTES } from "../../../shared/api/contract.ts";
 
-/** The code by which it is refused, or null; it comes in pieces of so many bytes. */
+/** The code with which it is refused, or null; it arrives in chunks of `pieceBytes`. */
 function refusalOf(text: string, pieceBytes = 1000): string | null {
   const bytes = Buffer.from(text);
   const outline = new Outline();

@@ -1,4 +1,4 @@
-/** What is left of a call wherever it fails: every line of the road's own table, by a road on a database whose commits can fail. */
+/** Remains of a call for each failure: every line of the pipeline's table, with a database in which commits can fail. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { bind, type Caller, type KeyCall, NO_TRANSFER } from "../../../daemon/core/operation.ts";
@@ -23,7 +23,7 @@ const CALLER = {
   ...{ room_ids: null, agent_id: null, expires_at: null },
 } as unknown as Caller;
 
-/** What a verb was told of its work. */
+/** The verb's information about its work. */
 interface Told {
   ulid: string | undefined;
   begun: Begun | undefined;
@@ -31,7 +31,7 @@ interface Told {
 
 let connection: Connection;
 let database: Database;
-/** Commits that go well before the one that does not; none of them fails below zero. */
+/** Number of commits that succeed before the failing one; none fails if negative. */
 let good: number;
 let cutKey: () => void;
 let caller: AbortController;
@@ -39,14 +39,14 @@ let logged: string[];
 let road: Road;
 let told: Told[];
 let requests: number;
-/** What the verb answers with besides. */
+/** Streams that the verb returns in addition. */
 let streams: object;
 
 beforeEach(() => {
   connection = openConnection(":memory:");
   migrate(connection);
   const real = makeDatabase(connection);
-  // What is written is there until the very end, as on a disk that is full at the last block.
+  // Writes exist until the very end, as on a disk that is full at the last block.
   database = {
     ...real,
     commit: (work, vital) =>
@@ -92,7 +92,7 @@ function newRoad(): Road {
 
 type Does = (call: KeyCall) => Promise<object> | object;
 
-/** Makes the call, always the same one; `does` is what its verb does. */
+/** Makes the call, always the same one; `does` is the work of its verb. */
 async function make(does: Does = () => ({}), find = (): unknown => undefined, by = road) {
   const request_id = `req_${++requests}`;
   caller = new AbortController();
@@ -142,14 +142,14 @@ const refuse = () => {
   throw new ServiceError("room_id_in_use");
 };
 
-/** What came of the call at which the fault happens; null: nobody was told. */
+/** Outcome of the call at which the fault occurs; null: no response was sent. */
 interface Seen {
   reply: RoadReply | null;
   record: string[];
   phase?: Phase["is"];
 }
 
-/** A verb that never ends, as one is whose daemon ends; what is on record of it then. */
+/** A verb that never ends, as if its daemon were killed; returns the record at that time. */
 async function cutOff(begin: (call: KeyCall) => Promise<unknown>): Promise<Seen> {
   const begun = Promise.withResolvers<Phase["is"]>();
   void make(async (call) => {
@@ -238,7 +238,7 @@ const FAULTS: Record<Fault, () => Promise<Seen>> = {
 };
 
 let watchedPhase: Phase["is"];
-/** One whose verb begins, with the phase that it is in when the verb is over. */
+/** A call that reaches its verb, with the phase that it is in when the verb is over. */
 async function watched(does: Does): Promise<Seen> {
   const seen = await make(async (call) => {
     watchedPhase = phaseOf(call);
@@ -256,7 +256,7 @@ describe("a call with an Idempotency-Key", () => {
     const { reply, record, phase } = await FAULTS[fault]();
     const heard = reply === null ? "nothing" : reply.kind === "done" ? "answer" : "refusal";
     expect({ answer: heard, record }).toEqual({ answer: left.answer, record: left.record });
-    // Before its verb begins there is nobody to see its phase.
+    // Before its verb starts, its phase cannot be observed.
     expect(phase ?? "arrived").toBe(left.in);
 
     const before = told.length;
@@ -324,8 +324,8 @@ describe("a call with an Idempotency-Key", () => {
 });
 
 /**
- * How each operation that takes an Idempotency-Key is not done twice when its answer could not be kept: a new one fails here until
- * somebody has said it. test/api/idempotency_crash.test.ts holds them to it.
+ * How a retry of each operation with an Idempotency-Key avoids doing the work twice if its response could not be stored: a new operation
+ * fails here until it is listed. test/api/idempotency_crash.test.ts verifies the entries.
  */
 const ONCE: Record<string, readonly string[]> = {
   "its answer is in the commit of its work": [

@@ -1,4 +1,4 @@
-/** How often a key may call: its bucket, what is told of it, and what buckets take. */
+/** Rate limit of a key: its bucket, the reported balance, and the memory of buckets. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Caller } from "../../../daemon/core/operation.ts";
 import { type Rate, RateLimit } from "../../../daemon/edge/rate-limit.ts";
@@ -30,7 +30,7 @@ test("a key has so many at once and so many a second, and is told what is left",
   ]);
   // Another key is not held up.
   expect(limit.take(key("b"))?.isWithin).toBe(true);
-  // What is refused costs nothing.
+  // A refused call costs nothing.
   expect(within(times(5, limit, "a", 200))).toBe(2);
   expect(within(times(10, limit, "a", 60_000))).toBe(5);
 });
@@ -65,7 +65,7 @@ test("a call that counts as several takes as many, or none; beyond a full bucket
   expect(take(10, 500)).toMatchObject({ remaining: 0, reset_seconds: 1, isWithin: true });
   expect(times(1, limit, "a", 1000)[0]?.isWithin).toBe(false);
   expect(times(1, limit, "a", 1100)[0]?.isWithin).toBe(true);
-  // A refusal tells when there is enough.
+  // A refusal reports when the balance will be sufficient.
   const slow = new RateLimit({ perSecond: 1, burst: 100 });
   slow.takeMore(key("b"), slow.take(key("b")), 99);
   clock.pass(10_000);

@@ -6,7 +6,7 @@ import { type Door, exec, flood, openDoor } from "./ssh-door.ts";
 /** More than the system keeps for a client that does not read. */
 const CHANNELS = 12;
 
-/** Resolves once nothing is taken any more: all that lies between is full. */
+/** Resolves once no more is accepted: all buffers in between are full. */
 async function untilFull(door: Door): Promise<void> {
   let before = -1;
   await until("nothing more is taken", async () => {

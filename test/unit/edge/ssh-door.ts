@@ -1,4 +1,4 @@
-/** Owns the real SSH door in front of a road and guests that are a test's own. */
+/** The real SSH transport in front of a pipeline and guests of the test. */
 import type { Socket } from "node:net";
 import { Client, type ClientChannel } from "ssh2";
 import { makeLog } from "../../../daemon/core/log.ts";
@@ -26,10 +26,10 @@ const LIMITS: SshLimits = {
   idle_timeout_ms: 3_600_000,
 };
 
-/** A command that has been begun in the guest, as a test sees it. */
+/** A command that was started in the guest, from the test's view. */
 export interface Begun {
   name: string;
-  /** How often somebody hung up. */
+  /** Number of hang-ups. */
   hungUp: number;
   /** Bytes of its output that were taken. */
   taken: number;
@@ -38,18 +38,18 @@ export interface Begun {
 export interface Door extends AsyncDisposable {
   server: SshServer;
   begun: Begun[];
-  /** The operations that were asked for, in their order. */
+  /** The requested operations, in order. */
   asked: string[];
   /** Sessions that were kept. */
   kept: Parameters<Ssh["sessions"]["keep"]>[0][];
-  /** Operations whose record cannot be written: they are carried out, and then refused. */
+  /** Operations with a failing record: they are carried out, and then refused. */
   unrecorded: Set<string>;
   /** Organizations by the public keys that they have, in SSH's own encoding and base64. */
   publicKeys: Map<string, string>;
-  /** What a command prints, and how it takes its input. */
+  /** Output of a command, and its handling of input. */
   output: () => AsyncIterable<Uint8Array>;
   input: (bytes: Uint8Array) => Promise<void>;
-  /** What has to happen before a port of the guest answers. */
+  /** Settles before a port of the guest answers. */
   dialling: Promise<unknown>;
   /** Logs in; the password is the name of an organization. */
   login(org?: string): Promise<{ client: Client; socket: Socket }>;

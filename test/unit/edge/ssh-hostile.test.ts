@@ -1,4 +1,4 @@
-/** Clients of the SSH door who break the protocol, or draw it out: that costs nobody anything but them. */
+/** SSH clients that violate the protocol, or delay it: no other client is affected. */
 import type { Socket } from "node:net";
 import { Client, type ClientChannel } from "ssh2";
 import { expect, test } from "vitest";
@@ -43,7 +43,7 @@ function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => (socket.destroyed ? resolve() : socket.once("close", () => resolve())));
 }
 
-/** Resolves to what a measure comes to rest at, once it is more than nothing. */
+/** Resolves to the value at which a measure stops changing, once it is more than zero. */
 async function atRest(what: string, measure: () => number): Promise<number> {
   let before = -1;
   return await until(what, async () => {
@@ -144,7 +144,7 @@ test("what is not taken is counted in packets, too", async () => {
   const late = exec(client, "late");
   await until("all is sent", () => socket.writableLength === 0);
   await exec((await door.login()).client, "true");
-  // It lies behind what nobody takes.
+  // It is queued behind data that the guest does not accept.
   expect(door.begun).toHaveLength(2);
   guest.take();
   await late;

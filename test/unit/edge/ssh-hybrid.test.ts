@@ -1,4 +1,4 @@
-/** The exchange of keys with ML-KEM: by test vectors, with ssh2 on both sides, and what a hostile client sends. */
+/** The key exchange with ML-KEM: by test vectors, with ssh2 on both sides, and with messages of a hostile client. */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -62,7 +62,7 @@ describe("at the door", () => {
   });
   afterAll(() => door[Symbol.asyncDispose]());
 
-  /** Connects, and says which exchange was agreed on, how the connection ended, or null. */
+  /** Connects; returns the negotiated exchange, and how the connection ended, or null. */
   async function connected(prepare: (client: Client) => void, kex?: string[]) {
     const client = new Client();
     const agreed: string[] = [];
@@ -128,7 +128,7 @@ describe("at the door", () => {
   });
 });
 
-/** OpenSSH of 10.0 or later: the host's, or what packaging/install-host --tests has unpacked beside it. */
+/** OpenSSH of 10.0 or later: the host's, or the version that packaging/install-host --tests has unpacked in addition. */
 const openssh = [process.env.ROOMD_TEST_SSH, "ssh", "/usr/local/lib/roomd/openssh"].find(
   (program) => program && spawnSync(program, ["-Q", "kex"], { encoding: "utf8" }).stdout?.includes(HYBRID_KEX),
 );
@@ -146,7 +146,7 @@ describe.skipIf(!openssh)("OpenSSH 10", () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  /** What comes back until there are so many bytes of output: the door's command has no end of its own. */
+  /** Returns the output up to this number of bytes: the gateway's command has no end of its own. */
   async function ssh(bytes: number, ...options: string[]): Promise<{ output: string; debug: string }> {
     const settings = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "PreferredAuthentications=password"];
     const argv = ["-F", "none", "-v", ...settings.flatMap((each) => ["-o", each]), ...options];

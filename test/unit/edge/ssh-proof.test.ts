@@ -1,4 +1,4 @@
-/** What a client has signed for a login is good for exactly that login, wherever another host says that it comes from. */
+/** A client's signature for a login is valid for exactly that login, whatever address another host reports for it. */
 import { expect, test } from "vitest";
 import { isLoginOf } from "../../../daemon/edge/ssh/carried/proof.ts";
 

@@ -1,4 +1,4 @@
-/** What the SSH door answers to a client that has a public key, and what to one that has the private key to it. */
+/** Replies of the SSH transport to a client that has a public key, and to the holder of its private key. */
 import { Client, type ParsedKey, utils } from "ssh2";
 import { expect, test } from "vitest";
 import { newPrivateKey } from "../../../daemon/edge/ssh/host-key.ts";
@@ -13,7 +13,7 @@ function newKey(): ParsedKey & { text: string } {
 
 const encoded = (key: ParsedKey) => key.getPublicSSH().toString("base64");
 
-/** Offers a key, and signs with it or with another; what the door said. */
+/** Offers a key, and signs with it or with another; returns the server's replies. */
 async function offer(door: Door, username: string, key: ParsedKey, signer: ParsedKey): Promise<string[]> {
   const client = new Client();
   const said: string[] = [];
@@ -21,7 +21,7 @@ async function offer(door: Door, username: string, key: ParsedKey, signer: Parse
     if (/^Inbound: Received USERAUTH_(?:PK_OK|SUCCESS|FAILURE)/.test(line))
       said.push(String(/USERAUTH_(\w+)/.exec(line)?.[1]));
   };
-  // The public half is offered; who signs need not have the other half.
+  // The public half is offered; the signer need not have the other half.
   const offered = Object.assign(Object.create(key), {
     sign: (...args: Parameters<ParsedKey["sign"]>) => signer.sign(...args),
   });

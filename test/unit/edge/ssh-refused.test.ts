@@ -1,4 +1,4 @@
-/** What the SSH door refuses has not been done, or is undone: also when it is only its record that could not be written. */
+/** An operation that the SSH transport refuses has not been done, or is undone: also if only its record could not be written. */
 import type { Client, ClientChannel } from "ssh2";
 import { expect, test } from "vitest";
 import { until } from "../../harness/guests.ts";
@@ -18,7 +18,7 @@ test("a command whose record could not be written is hung up, and said to be ref
   const said: Buffer[] = [];
   channel.stderr.on("data", (bytes: Buffer) => said.push(bytes));
   channel.resume();
-  // It may have said its exit status already; the close says it again.
+  // Its exit status may have been sent already; the close repeats it.
   expect(await new Promise((resolve) => channel.once("close", resolve))).toBe(255);
   expect(Buffer.concat(said).toString()).toMatch(/^roomd: .+\n$/);
   expect(door.begun).toMatchObject([{ name: "ssh_exec", hungUp: 1, taken: 0 }]);
@@ -36,7 +36,7 @@ test("a port whose record could not be written is closed, and its channel refuse
 test("a Unix socket of the guest is forwarded to", async () => {
   await using door = await openDoor();
   const { client } = await door.login();
-  // ssh2's own client asks only servers that call themselves OpenSSH.
+  // ssh2's own client requests this only from servers that identify as OpenSSH.
   Object.assign(client, { _remoteVer: "OpenSSH_10.0" });
   const channel = await new Promise<ClientChannel>((done, fail) =>
     client.openssh_forwardOutStreamLocal("/run/x.sock", (error, opened) => (error ? fail(error) : done(opened))),

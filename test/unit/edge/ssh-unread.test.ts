@@ -1,4 +1,4 @@
-/** What a client of the SSH door may have sent that its guest does not take. */
+/** Limit of data that an SSH client has sent and its guest has not accepted. */
 import { expect, test } from "vitest";
 import { until } from "../../harness/guests.ts";
 import { exec, holdInput, openDoor } from "./ssh-door.ts";

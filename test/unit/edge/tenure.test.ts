@@ -1,4 +1,6 @@
-/** What is cut when a key or session ends: all that is under way, but not the answer of what has ended the session itself. */
+/**
+ * Effects of the end of a key or session: all calls in progress are aborted, except the response of the call that ended the session itself.
+ */
 import { expect, test } from "vitest";
 import type { HeldSession } from "../../../daemon/core/operation.ts";
 import { Tenure } from "../../../daemon/edge/tenure.ts";
@@ -8,7 +10,7 @@ const SESSION = { session_id: "ses_1", looks_at: "org_1", role: "owner" } as Hel
 const KEY = "kid_1" as KeyId;
 const DONE = { outcome: "ok", body: {} };
 
-/** What a call comes to that is cut while its work waits to be done. */
+/** Result of a call that is aborted while its work is pending. */
 async function cutWhile(held: HeldSession | KeyId, isKept: boolean) {
   let cut = () => {};
   const work = Promise.withResolvers<typeof DONE>();

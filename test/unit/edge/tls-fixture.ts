@@ -1,4 +1,4 @@
-/** Owns what the tests of TLS share: configurations, certificates and a client that says what it was shown. */
+/** Fixture of the TLS tests: configurations, certificates and a client that reports the certificate it received. */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,7 +48,7 @@ export function keptLog() {
   return { lines, log: makeLog("debug", (line) => lines.push(line)) };
 }
 
-/** Asks until it is so, at most 5 s. */
+/** Polls until the condition holds, at most 5 s. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const end = Date.now() + 5000;
   while (!(await holds())) {

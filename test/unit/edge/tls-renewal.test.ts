@@ -87,7 +87,7 @@ test("stop ends what does not end by itself", async () => {
   await expect(slow.text()).rejects.toThrow();
 });
 
-/** Watches a pair at `cert` and `key`, and gives what it was told. */
+/** Watches a pair at `cert` and `key`, and returns the reported certificates. */
 function watching(cert: string, key: string, first: Certificate) {
   const seen: Certificate[] = [];
   const { lines, log } = keptLog();

@@ -1,4 +1,4 @@
-/** The hooks that a sandbox has for its restore: which are run, in which order, for how long, and with what. */
+/** Restore hooks of a sandbox: which ones run, in which order, for how long, and with which environment. */
 import {
   chmodSync,
   existsSync,

@@ -28,7 +28,7 @@ afterAll(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** What comes back of `ping`; rejects with why it is refused. */
+/** The echo of `ping`; rejects with the reason of a refusal. */
 async function echoed(user: User, asked: unknown): Promise<string> {
   const { host } = joined({
     guest: {

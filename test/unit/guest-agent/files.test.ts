@@ -1,4 +1,4 @@
-/** The agent's files and the host's half, on this host: whole files, what is refused, lists in order, and changes as they happen. */
+/** The agent's files and the host's half, on this host: whole files, refusals, lists in order, and changes as they happen. */
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import {

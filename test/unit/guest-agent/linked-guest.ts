@@ -5,7 +5,7 @@ import { Link, type Stream, type Transport } from "../../../shared/agent-protoco
 
 type Methods = Record<string, (stream: Stream, request: object) => unknown>;
 
-/** A connection to an agent that has these methods; `points` is what the host has charged the guest for. */
+/** A connection to an agent that has these methods; `points` is the host's charge to the guest. */
 export function linkedGuest(methods: Methods): { link: GuestLink; spent: { points: number }; drop(): void } {
   const ends: { host: Link; guest: Link } = {} as never;
   // One turn later, as on a real connection; the sender's memory is its own again by then.

@@ -1,4 +1,6 @@
-/** Owns waiting for children that parts of the agent begin within a test: each by its pid, since others of this process are not ours to take. */
+/**
+ * Waits for children that parts of the agent start within a test: each by its pid, since other children of this process must not be reaped.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { reapZombie, type Zombie } from "../../../guest-agent/libc.ts";
 import type { Reaper } from "../../../guest-agent/reap.ts";

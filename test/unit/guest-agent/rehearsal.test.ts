@@ -1,4 +1,4 @@
-/** Rehearsals of a clone: a line on its console begins one, and nothing else does. */
+/** Rehearsals of a clone: a line on its console starts one, and nothing else does. */
 import { closeSync, readlinkSync, writeSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openPseudoTerminal, type PseudoTerminal } from "../../../guest-agent/libc.ts";

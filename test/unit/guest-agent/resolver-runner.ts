@@ -1,4 +1,4 @@
-/** Queries the guest's resolver by UDP and TCP in a network namespace of its own, in front of a host that is played. */
+/** Queries the guest's resolver by UDP and TCP in a separate network namespace, in front of a simulated host. */
 import { Resolver as Client } from "node:dns/promises";
 import { writeFileSync } from "node:fs";
 import { Names } from "../../../guest-agent/egress/names.ts";

@@ -1,4 +1,4 @@
-/** What programs of a guest get of its resolver, asked as they ask. */
+/** Answers of the guest's resolver to programs in the guest, queried as they query it. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";

@@ -59,7 +59,7 @@ test.each([
   }
   const sent = libc.sendFrames(ends[0], headers, DATA_HEADER_BYTES, bytes, MAX_WRITE_BYTES);
   const packets = received();
-  // As many as there is room for; what comes is what was sent, up to there.
+  // As many packets as there is room for; the received bytes equal the sent ones up to there.
   expect(packets.length).toBeGreaterThan(0);
   expect(packets.map((packet) => packet.byteLength)).toEqual(
     expected.slice(0, packets.length).map((packet) => packet.byteLength),

@@ -1,4 +1,7 @@
-/** Bytes that are sent from where they lie, over a real socket: whole and in order, and free again at once, however slowly they are taken. */
+/**
+ * Bytes that are sent from the caller's buffer, over a real socket: whole and in order, and the buffer is reusable immediately, however
+ * slowly the peer reads.
+ */
 import { createHash, randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import * as libc from "../../../guest-agent/libc.ts";
@@ -30,7 +33,7 @@ test.each([
   ["late", 2],
 ])("every size comes out as it went in, taken %s", async (_, pauseMs) => {
   const { guest, host, sent, taken } = await linked();
-  // Around what is small, what fills a packet, a frame, one call, and more than its window.
+  // Around the sizes that are small, fill a packet, a frame, one call, and exceed its window.
   const sizes = [
     1,
     4096,
@@ -52,7 +55,7 @@ test.each([
       written.update(bytes);
       for (let at = 0; at < size; ) {
         const count = sent.push(CHANNEL, bytes.subarray(at));
-        // They are free again: what is done to them does not arrive.
+        // The buffer is free again: changes to it do not arrive.
         bytes.fill(0, at, at + count);
         at += count;
         if (count === 0 || at < size) expect(await sent.writable(CHANNEL)).toBe(true);

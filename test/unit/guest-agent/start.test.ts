@@ -1,4 +1,4 @@
-/** What a recipe wants running: begun once, asked until it is up, and told of where it does not come up. */
+/** Programs that a recipe starts: started once, polled until they are ready, and reported if they do not become ready. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -123,6 +123,6 @@ test("an image's entry point that is not there or ends at once is told, with wha
   expect((await failureOf(makeImage(["no-such-program"]))).message).toBe("the image's no-such-program: not found");
   const failure = await failureOf(makeImage(["sh", "-c", "echo no port; exit 4"]));
   expect([failure.message, failure.lastLines]).toEqual(["the image's sh ended with 4", ["no port"]]);
-  // A program that has done what it is for may go.
+  // A program that has finished its work may exit.
   await makeImage(["true"]).bringUp();
 });

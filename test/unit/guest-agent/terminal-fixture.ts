@@ -1,4 +1,4 @@
-/** Owns terminals without a guest: the agent's own on this host, over a link within this process. */
+/** Terminals without a guest: the agent's own on this host, over a link within this process. */
 
 import type { GuestLink } from "../../../daemon/host/guest-link/handshake.ts";
 import { type AttachedTerminal, attachTerminal, openTerminal } from "../../../daemon/host/guest-link/terminal.ts";
@@ -82,7 +82,7 @@ export class TerminalFixture {
   }
 }
 
-/** Attaches, and gathers what is shown. */
+/** Attaches, and collects the output. */
 export async function watch(link: GuestLink, terminal_id: string, since: number | null = null, takeover = false) {
   const terminal = await attachTerminal(link, { terminal_id, since, takeover });
   terminal.ended.catch(() => {});

@@ -1,4 +1,4 @@
-/** The agent's terminals and the host's half, on this host: what a command sees, who waits for whom, and coming back by offset. */
+/** The agent's terminals and the host's half, on this host: the command's view, backpressure, and re-attachment by offset. */
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,11 +25,11 @@ test("a command has a terminal of its own, of the right size, and its exit code 
 });
 
 test("a login shell is the user's, and ctrl-c reaches what it runs", async () => {
-  // Nothing of this host's own profile: what that does may take long, and be cut here halfway.
+  // None of this host's own profile: it may take long, and be interrupted here halfway.
   const home = mkdtempSync(join(tmpdir(), "roomd-home-"));
   const id = await agent.open(link, null, { env: { PS1: "> ", HISTFILE: "", HOME: home } });
   const screen = await watch(link, id);
-  // Said by what runs in the foreground: of the shell itself it would be said before that is there to be interrupted.
+  // Printed by the foreground process: the shell itself would print it before that process is there to be interrupted.
   await screen.type(`shopt -q login_shell && sh -c 'echo is-"login"; exec sleep 1000'\r`);
   await until("what it runs has begun", () => screen.text.includes("is-login\r\n"));
   await screen.type("\x03echo code-$?\r");
@@ -92,7 +92,7 @@ test("a command waits for who is attached and does not read", async () => {
   };
   await until("yes stands still", isStill);
   const shown = (await listTerminals(link)).find((each) => each.terminal_id === id)?.offset ?? 0;
-  // The window of the link, what may be behind, and the reader's own pieces.
+  // The window of the link, the permitted backlog, and the reader's own pieces.
   expect(shown).toBeLessThan(1024 * 1024);
   for (let taken = 0; taken < 2 * shown; ) taken += (await output.next()).value?.byteLength ?? Number.NaN;
   slow.detach();
@@ -122,7 +122,7 @@ test("who comes back by offset sees what one that never left has seen", async ()
     offset += screen.bytes.byteLength;
   }
   const last = await watch(link, cut, offset, true);
-  // What is typed is echoed where the command is just then: both have to be at the same place.
+  // Input is echoed at the command's current position: both have to be at the same place.
   await until("both wait to be typed to", () => steady.bytes.byteLength === before && offset === before);
   for (const screen of [steady, last]) await screen.type("\r");
   await Promise.all([steady.over, last.over]);
@@ -181,7 +181,7 @@ test("a shell's end is the terminal's, whoever holds that still; all that was wr
   const alone = 'until [ "$(cut -d" " -f6 /proc/$!/stat)" = $! ]; do :; done';
   const line = `stty -opost; setsid sleep 1000 & ${alone}; seq 1 100000; echo at-$!; exit 4`;
   const id = await agent.open(link, line);
-  // Nobody reads meanwhile, and then more than may be behind has to come.
+  // No client reads at first, and then more than the permitted backlog has to arrive.
   await until("it is behind", async () => ((await listTerminals(link)).at(-1)?.offset ?? 0) > 0);
   const screen = await watch(link, id);
   expect(await screen.terminal.ended).toMatchObject({ exit_code: 4, reason: "exited" });

@@ -1,4 +1,4 @@
-/** Archives of what guests left: whatever that is, what is not theirs comes back, and what does not is told. */
+/** Archives of data that guests left, however hostile: all other files are restored, and files that are not restored are reported. */
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   closeSync,
@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** Nests directories by steps, as no path leads there. At their end is a file whose name would be two lines of tar's. */
+/** Nests directories step by step, since no path is long enough. At their end is a file with a name that would be two lines of tar's. */
 function nest(levels: number, nameBytes: number): void {
   const script = `cd "$1"; for ((n = 0; n < ${levels}; n++)); do mkdir "$2" && cd "$2" || exit 1; done; echo end >"$3"`;
   const name = "n".repeat(nameBytes);
@@ -85,7 +85,7 @@ test("paths that cannot be made again are told, and everything else is made", as
   for (const line of first) expect(line).toMatch(/^\.\/rooms\/a\/drive\/n+….*: Cannot \w+: File name too long$/s);
   expect(Math.max(...first.map((line) => line.length))).toBeLessThanOrEqual(300);
   expectTheRest();
-  // Where it is not guests' it is a failure.
+  // Outside of guests' directories it is a failure.
   rmSync(to, { recursive: true });
   mkdirSync(to);
   await expect(unpack([])).rejects.toThrow(/^tar ended with 2: tar: \.\/rooms\/a\/drive\/n+….*File name too long$/);

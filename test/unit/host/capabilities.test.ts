@@ -1,4 +1,4 @@
-/** Which rights a process has, read as the kernel tells them. */
+/** Capabilities of a process, read as the kernel reports them. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { CAP_NET_BIND_SERVICE, hasCapability } from "../../../daemon/host/capabilities.ts";

@@ -1,4 +1,4 @@
-/** How the daemon before this one ended, from what was left of it. */
+/** How the previous daemon ended, from the record that it left. */
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -14,7 +14,7 @@ test.each([
   ["exception", true],
   // The disk has failed.
   ["exit-code 74", false],
-  // Somebody has ended it.
+  // It was ended from outside.
   ["success 0", false],
   ["signal KILL", false],
   ["signal TERM", false],

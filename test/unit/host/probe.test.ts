@@ -1,4 +1,4 @@
-/** What a probe of KVM says, and remembers, by what QEMU does; programs of three lines stand for it. */
+/** Results of a KVM probe, and their caching, by the behaviour of QEMU; it is replaced by programs of three lines. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(scratch, { recursive: true }));
 
-/** Probes with a QEMU that does as the shell lines say. */
+/** Probes with a QEMU that runs these shell lines. */
 async function probe(lines: string, options: Partial<ProbeOptions> = {}) {
   const qemu = join(scratch, "qemu");
   writeFileSync(qemu, `#!/bin/sh\n${lines}\n`);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { isAlive, processOf } from "../../../daemon/host/process.ts";
 import { endOf } from "../../../daemon/host/process-end.ts";
 
-/** A process whose parent has ended, as a guest's have when their daemon did. */
+/** An orphan process, as a guest's are when their daemon has ended. */
 async function orphan() {
   const parent = Bun.spawn(["/bin/sh", "-c", "sleep 60 > /dev/null 2>&1 & echo $!"], { stdout: "pipe" });
   const pid = Number(await new Response(parent.stdout).text());

@@ -1,4 +1,4 @@
-/** What a guest's processes say is bounded, while they go on saying it. */
+/** Logs of a guest's processes are bounded while they keep writing. */
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Processes that have to be somewhere before they begin. */
+/** Processes that have to be in a certain scope before they start. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** What the daemon relies on without a promise is tried, quickly, and one that does not work is told. */
+/** Undocumented behaviour that the daemon relies on is probed quickly, and a failed probe is reported. */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Connecting to a socket in a directory whose owner may be a process that a guest has taken over. */
+/** Connecting to a socket in a directory that may be owned by a process that a guest has compromised. */
 import { chownSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";

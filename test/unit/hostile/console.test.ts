@@ -1,4 +1,4 @@
-/** A guest's console log that is made to be slow to read, and the longest turn of the event loop meanwhile. */
+/** A guest's console log that is made slow to read, and the longest turn of the event loop during the read. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

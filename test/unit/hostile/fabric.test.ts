@@ -1,6 +1,6 @@
 /**
- * Calls of one agent that look at many messages, or wake many waits, and the longest turn of the event loop meanwhile. Pieces are of 2 ms; the
- * bounds allow for the compilers and the garbage collector of a process that has just started.
+ * Calls of one agent that scan many messages, or wake many waits, and the longest turn of the event loop during them. Pieces are of 2 ms;
+ * the bounds allow for the compilers and the garbage collector of a process that has just started.
  */
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
 import { Rooms } from "../domain/fabric/rooms-fixture.ts";
 
 const MOST_MS = 150;
-/** Where thousands of waits begin, and end, in one process. */
+/** For thousands of waits that start and end in one process. */
 const MOST_OF_MANY_MS = 300;
 /** In one commit, with a statement prepared for each, they take 60 and more. */
 const MOST_OF_DUE_MS = 20;

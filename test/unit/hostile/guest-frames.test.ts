@@ -1,4 +1,4 @@
-/** Reads of a guest's connection that are full of small frames, and the longest turn of the event loop meanwhile. */
+/** Reads of a guest's connection that are full of small frames, and the longest turn of the event loop during them. */
 import type { Socket } from "bun";
 import { expect, test } from "vitest";
 import { linkSocket } from "../../../daemon/host/guest-link/link-socket.ts";

@@ -9,7 +9,7 @@ import { wheel } from "../../../packaging/client-packages/wheel.ts";
 const ROOT = resolve(import.meta.dirname, "../../..");
 const ABOUT = { version: "1.2.3", commit: "0123abcd" };
 
-/** Within the repository, where the compiler finds the types of the SDK's peers. */
+/** Within the repository, so that the compiler finds the types of the SDK's peers. */
 let scratch: string;
 beforeAll(() => {
   mkdirSync(join(ROOT, "dist"), { recursive: true });

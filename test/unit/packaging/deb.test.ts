@@ -1,4 +1,4 @@
-/** packaging/deb: what is in the package, and that the same commit gives the same file wherever its checkout lies. */
+/** packaging/deb: the contents of the package, and that the same commit gives the same file in any checkout directory. */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 const LONG = process.env.ROOMD_TEST_LONG === "1";
 
-/** The package of a clone at HEAD, in a directory of its own. */
+/** The package of a clone at HEAD, in a separate directory. */
 function packageOf(directory: string): string {
   execFileSync("git", ["clone", "-q", resolve("."), directory]);
   cpSync("node_modules", join(directory, "node_modules"), { recursive: true, verbatimSymlinks: true });
@@ -32,7 +32,7 @@ test("the same commit gives the same package, byte for byte", { timeout: 300_000
       expect(paths).toContain(path);
     }
     expect(paths).toMatch(/bash-completion\/completions\/roomd\n/);
-    // Nothing outside of what a package may own, and all of it root's.
+    // Only paths that a package may own, all of them owned by root.
     const lines = paths.trimEnd().split("\n");
     expect(lines.filter((line) => !/ \.\/(usr\/(.*)?)?$| \.\/usr\/bin\/roomd -> /.test(line))).toEqual([]);
     expect(lines.filter((line) => !line.includes(" root/root "))).toEqual([]);

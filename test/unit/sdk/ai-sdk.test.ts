@@ -1,4 +1,4 @@
-/** The AI SDK adapter beside the AI SDK itself: its tools in a model's loop, and its types, which import none of the AI SDK's. */
+/** The AI SDK adapter with the AI SDK itself: its tools in a model's loop, and its types, which import none of the AI SDK's. */
 import { type Experimental_SandboxSession, generateText, isStepCount, type ToolSet } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { expect, test } from "vitest";

@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(top, { recursive: true, force: true }));
 
-/** Copies a listing whose files all hold `new`. */
+/** Copies a listing of files that all contain `new`. */
 function download(...listed: Partial<SandboxFileEntry>[]): Promise<void> {
   const part = new TextEncoder().encode("new");
   const files = {

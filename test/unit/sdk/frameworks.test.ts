@@ -1,4 +1,4 @@
-/** What the adapters for frameworks ask for, and what they make of a command's end. */
+/** Requests of the adapters for frameworks, and their results for a command's end. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sandboxSession } from "../../../sdk/typescript/src/ai-sdk.ts";
 import type { Client } from "../../../sdk/typescript/src/client.ts";
@@ -72,7 +72,7 @@ describe("what the AI SDK spawns writes", () => {
   const PART = Buffer.alloc(64 * 1024, "x");
   const MANY = 512;
 
-  /** A command that writes 32 MiB to each stream, one after the other; `given` is how much of it was asked for. */
+  /** A command that writes 32 MiB to each stream, one after the other; `given` is the number of pieces that were requested. */
   const writing = async (abortSignal?: AbortSignal) => {
     const told = { given: 0 };
     const events = async function* () {

@@ -1,4 +1,4 @@
-/** Time limits of commands, lifetimes of sandboxes and rooms, and what a call answers about a sandbox that exists. */
+/** Time limits of commands, lifetimes of sandboxes and rooms, and the result of a call for an existing sandbox. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ForkError, Roomd, Sandbox } from "../../../sdk/typescript/src/index.ts";
 import { type Asked, lines, ok, problem, type Reply, ScriptedService } from "./scripted-service.ts";

@@ -1,4 +1,4 @@
-/** The names that the SDK gives, against a service that says yes to everything. */
+/** Names that the SDK generates, against a service that accepts everything. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Roomd } from "../../../sdk/typescript/src/index.ts";
 import { ok, ScriptedService } from "./scripted-service.ts";
@@ -35,7 +35,7 @@ const WORKS: [name: string, work: Work][] = [
   ],
 ];
 
-/** What two programs ask for who do the same, one after the other. */
+/** Requests of two programs that do the same, one after the other. */
 async function askedByTwo(work: Work, options: { idempotencyKey?: string }) {
   for (let program = 0; program < 2; program++) {
     const roomd = new Roomd({ url: service.url });

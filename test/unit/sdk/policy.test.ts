@@ -1,4 +1,4 @@
-/** The SDK's policy of retries and of streams, call by call, against a service that answers what it is told to. */
+/** The SDK's policy of retries and of streams, call by call, against a scripted service. */
 import {
   lstatSync,
   mkdtempSync,
@@ -56,7 +56,7 @@ async function* once(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-/** A port at which nobody listens. */
+/** A port without a listener. */
 async function freePort(): Promise<number> {
   const one = createServer();
   await new Promise<void>((resolve) => one.listen(0, "127.0.0.1", resolve));

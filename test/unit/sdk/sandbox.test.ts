@@ -1,4 +1,4 @@
-/** The SDK's sandboxes, against a service that answers what it is told to. */
+/** The SDK's sandboxes, against a scripted service. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Roomd, RoomdError, Sandbox } from "../../../sdk/typescript/src/index.ts";
 import { RoomdSandboxClient } from "../../../sdk/typescript/src/openai-agents.ts";
@@ -6,7 +6,7 @@ import { type Asked, ok, problem, type Reply, ScriptedService } from "./scripted
 
 let service: ScriptedService;
 let roomd: Roomd;
-/** What each call is answered, by its method and path; what stands first of a list comes first. */
+/** Replies to each call, by its method and path; the first of a list is sent first. */
 let answers: Record<string, (Reply | null)[]>;
 
 const sandbox = (state: string): Reply =>

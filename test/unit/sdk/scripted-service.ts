@@ -1,4 +1,4 @@
-/** Owns a service that answers what a test tells it to, and remembers what it was asked. */
+/** A service that sends the replies of a test, and records its requests. */
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -1,4 +1,4 @@
-/** Programs that use the names of another sandbox SDK: what the compiler says, and what they get if none has looked at them. */
+/** Programs that use the names of another sandbox SDK: the compiler's errors, and the runtime errors of unchecked programs. */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** How the SDK attaches to a terminal: where the service is, by whom it trusts, and as long as its caller wants. */
+/** Attaching to a terminal with the SDK: at the service's address, with its trusted certificates, and until its caller cancels. */
 import { afterEach, expect, test, vi } from "vitest";
 import { Roomd } from "../../../sdk/typescript/src/index.ts";
 import { issue } from "../../harness/issued-certificate.ts";
@@ -15,7 +15,7 @@ afterEach(async () => {
   await server.stop(true);
 });
 
-/** A service below a path. Where nobody is let in, who attaches waits. */
+/** A service below a path. If `lets` is false, an attaching client waits. */
 function serve({ lets = true, tls }: { lets?: boolean; tls?: { key: string; cert: string } } = {}): string {
   server = Bun.serve({
     hostname: "localhost",

@@ -1,4 +1,4 @@
-/** How long the SDK waits: as long as its caller says, whatever is waited for. */
+/** Timeouts of the SDK: the caller's, for every kind of wait. */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   Agent,

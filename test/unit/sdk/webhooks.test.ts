@@ -1,4 +1,4 @@
-/** What the SDK takes for an event of the service, against an independent signer. */
+/** Events that the SDK accepts as the service's, against an independent signer. */
 import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";

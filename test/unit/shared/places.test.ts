@@ -1,4 +1,4 @@
-/** Where the page of each kind of thing is. */
+/** The page of each kind of resource. */
 import { expect, test } from "vitest";
 import { PLACE_TYPES, type Placed, pathOf, pathOfSure } from "../../../shared/places.ts";
 
@@ -32,7 +32,7 @@ test("of every kind stays a path of the web, whatever it is called", () => {
     expect(origin).toBe("https://ours.example");
     expect(hash).toBe("");
     expect(pathname).toMatch(/^\/(rooms\/[^/]+|audit$|account|org\/members$|usage$|prompts$|webhooks$)/);
-    // Which events an address asks for is no name of anybody's.
+    // The event filter of an address is no name.
     const { event: _, ...named } = Object.fromEntries(new URLSearchParams(search));
     for (const value of Object.values(named)) expect(value).toBe(odd);
     expect(pathOf({ type, id: odd, room_id: null, agent_id: null })).toMatch(

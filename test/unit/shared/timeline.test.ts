@@ -1,4 +1,4 @@
-/** What a timeline makes of the audit: every event has its place, and a query finds just what is shown. */
+/** Mapping of the audit to a timeline: every event has its place, and a query finds exactly the displayed records. */
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
@@ -24,11 +24,11 @@ const recordOf = (event: string, details: object = {}, more: Partial<Recorded> =
   ...more,
 });
 
-/** Nouns of what happens in rooms. */
+/** Nouns of events in rooms. */
 const IN_ROOMS =
   /^(room|checkpoint|sandbox|snapshot|exec|screen|port|drive|message|barrier|egress|quota|ssh|usage|audit)\./;
 
-/** Of operations, and of what no call asks for. */
+/** Events of operations, and events that no call causes. */
 const KNOWN = new Set([
   ...Object.values<Operation>(operations).flatMap(({ audit, path }) =>
     audit !== null && (path.includes("{room_id}") || IN_ROOMS.test(audit)) ? [audit] : [],

@@ -1,4 +1,4 @@
-/** How bytes of two streams become lines, and what is let go of them. */
+/** Conversion of the bytes of two streams into lines, and the lines that are evicted. */
 import { describe, expect, test } from "vitest";
 import { LONGEST_LINE, MOST_CHARACTERS, MOST_LINES, Output, type Stream } from "../../../daemon/web/agent/output.ts";
 

@@ -1,4 +1,4 @@
-/** How an agent's commands are put together from what its sandbox keeps and what the audit has. */
+/** An agent's commands, merged from its sandbox's retained ones and the audit. */
 import { describe, expect, test } from "vitest";
 import { horizonOf, mergeRuns, withRunning } from "../../../daemon/web/agent/runs.ts";
 import type { AuditRecord } from "../../../shared/api/audit.ts";

@@ -1,4 +1,4 @@
-/** The audit's filters: read from an address that anybody may have written, sent to the API, and held against records. */
+/** The audit's filters: parsed from an untrusted address, sent to the API, and compared with records. */
 import { expect, test } from "vitest";
 import { apiQuery, commandWords, filtersOf, fits } from "../../../daemon/web/audit/filters.ts";
 import type { AuditRecord } from "../../../shared/api/audit.ts";

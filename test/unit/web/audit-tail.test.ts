@@ -1,4 +1,4 @@
-/** Records that are heard while others are shown: each once, in order, and none moves what somebody reads. */
+/** Records that arrive while others are displayed: each once, in order, and none moves the text that a user reads. */
 import { expect, test } from "vitest";
 import { type Kept, MOST_RECORDS, NONE, withHeard, withMissed, withOlder } from "../../../daemon/web/audit/tail.ts";
 import type { AuditRecord } from "../../../shared/api/audit.ts";

@@ -1,4 +1,4 @@
-/** What of a file a browser is let draw: pictures of points by their first bytes, and nothing that can run. */
+/** Files that a browser may render: raster images by their first bytes, and nothing executable. */
 import { expect, test } from "vitest";
 import { kindOf } from "../../../daemon/web/room/drive/kind.ts";
 

@@ -1,4 +1,4 @@
-/** Who wrote a file last: by a call that is on record, in a sandbox, or not known any more. */
+/** The last writer of a file: a recorded call, a sandbox, or no longer known. */
 import { expect, test } from "vitest";
 import { type Writes, writerOf, writesByPath } from "../../../daemon/web/room/drive/writer.ts";
 

@@ -1,4 +1,4 @@
-/** What a record says of a failure. */
+/** The failure in a record, in words. */
 import { expect, test } from "vitest";
 import { failureOf } from "../../../daemon/web/parts/failure.ts";
 import type { AuditRecord } from "../../../shared/api/audit.ts";

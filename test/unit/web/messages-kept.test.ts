@@ -1,4 +1,4 @@
-/** A room's messages on a page: the newest first, older ones when they are wanted, and what is left where some have gone. */
+/** A room's messages on a page: the newest first, older ones on demand, and the remaining ones if some were removed. */
 import { afterEach, expect, test, vi } from "vitest";
 import { Kept } from "../../../daemon/web/room/messages/kept.ts";
 
@@ -8,7 +8,7 @@ const { signal } = new AbortController();
 const seqs = ({ all }: Kept) => all.value.map(({ seq }) => seq);
 const upTo = (last: number) => Array.from({ length: last }, (_, n) => n + 1);
 
-/** A room that keeps these; up to `gone` only some are left. */
+/** A room that retains these messages; up to `gone` only some remain. */
 function room(kept: readonly number[], gone = 0): Kept {
   vi.stubGlobal("fetch", async (path: string) => {
     const { pathname, searchParams } = new URL(path, "http://room");

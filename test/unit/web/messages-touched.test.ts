@@ -1,4 +1,4 @@
-/** What makes the receipts of a message old: what is said of it, and agents that read, but not what others send. */
+/** Records that make the receipts of a message stale: records about it, and agents that read, but not messages of others. */
 import { expect, test } from "vitest";
 import { isTouched } from "../../../daemon/web/room/messages/touched.ts";
 

@@ -1,4 +1,4 @@
-/** The order of rooms: what needs attention, then what is active. */
+/** The order of rooms: rooms that need attention first, then active ones. */
 import { expect, test } from "vitest";
 import { byUrgency } from "../../../daemon/web/rooms/order.ts";
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";

@@ -1,4 +1,4 @@
-/** The search of the page of rooms: all of it is in the address, which anybody may have written. */
+/** The search of the page of rooms: completely defined by the address, which is untrusted. */
 import { expect, test } from "vitest";
 import { matches, searchOf } from "../../../daemon/web/rooms/search.ts";
 

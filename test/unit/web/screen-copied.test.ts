@@ -1,4 +1,4 @@
-/** What was copied at a screen, as a person may take it. */
+/** Text copied at a screen, in a form that is safe for the user. */
 import { expect, test } from "vitest";
 import { copiedOf, MOST_COPIED } from "../../../daemon/web/agent/screen/copied.ts";
 

@@ -1,4 +1,4 @@
-/** A timeline's items as they come: in any order, each once, so many at most. */
+/** A timeline's items as they arrive: in any order, each once, up to a maximum. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {

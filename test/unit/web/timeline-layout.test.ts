@@ -1,4 +1,4 @@
-/** Where things are in a timeline: nothing is lost, nothing lies on another, and what it takes is bounded by the window's width. */
+/** Layout of a timeline: no item is lost, none overlaps another, and the cost is bounded by the window's width. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { densityOf, firstReaching, type Lying, layLane, ticksOf } from "../../../daemon/web/room/timeline/layout.ts";

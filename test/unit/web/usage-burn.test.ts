@@ -1,4 +1,4 @@
-/** Credits as they go down: what was left, at which pace they go, and when they are gone. */
+/** Consumption of credits: the balance, its rate, and the time at which it runs out. */
 import { expect, test } from "vitest";
 import { ahead, type Credits, endInWords, endsAt, leftAt, paceOf } from "../../../daemon/web/usage/burn.ts";
 import type { LedgerEntry } from "../../../shared/api/credits.ts";
@@ -29,7 +29,7 @@ test("what is spent, but in no entry yet, is today's", () => {
   const known = { ...CREDITS, used: 75 };
   expect(leftAt(known, ["2026-11-23", "2026-11-24"], NOW)).toEqual([140, 125]);
   expect(paceOf(known, NOW)).toBeCloseTo(75 / 6.5);
-  // Where there are older entries that are not known, nothing can be said of it.
+  // If older entries are unknown, so is the spending that no entry contains.
   expect(paceOf({ ...known, isAll: false }, NOW)).toBeCloseTo(10);
 });
 

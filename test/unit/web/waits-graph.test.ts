@@ -1,4 +1,4 @@
-/** The picture of who waits for whom: everybody is in it once, rings are rings, and who waits stands before whom is waited for. */
+/** The wait graph: each agent is in it once, cycles are drawn as circles, and a waiting agent is left of the awaited one. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { lineOf, NODE, pictureOf } from "../../../daemon/web/room/waits/graph.ts";

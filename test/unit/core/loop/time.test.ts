@@ -128,7 +128,7 @@ test("an owner whose pieces take over 20 ms has 5 % of the time, and others go o
   startGreedy(simulation, { owner: "org:long", ms: () => 30, concurrency: 4 }, done);
   startSparse(simulation, { owner: "org:quiet", ms: () => 0.1, everyMs: 5, until: 11_000 }, done);
   await simulation.run(1_000);
-  // What it has in advance.
+  // Time that it may use in advance.
   const before = usedBy(simulation, "org:long");
   expect(before).toBeGreaterThan(250);
   await simulation.run(11_000);

@@ -1,4 +1,4 @@
-/** Owns chains for tests: records of a made-up organization in a database in memory. */
+/** Chains for tests: records of a made-up organization in a database in memory. */
 
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -14,7 +14,7 @@ export function auditDatabase(): Connection {
   return connection;
 }
 
-/** The nth record of a chain, a second after the one before. */
+/** Appends the nth record of a chain, a second after the previous one. */
 export function append({ queries }: Connection, n: number, more: Partial<AuditEntry> = {}): void {
   appendAudit(queries, { ...entry(n), ...more });
 }

@@ -1,4 +1,4 @@
-/** Where chains end, written once a commit: whatever of the commit is not kept, the chain is whole. */
+/** Heads of chains, written once per commit: the chain is intact whichever part of the commit is rolled back. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";

@@ -1,4 +1,4 @@
-/** The keys of chains: made in one place, and told apart from other strings by their type. */
+/** The keys of chains: made in one place, and distinguished from other strings by their type. */
 import { expect, test } from "vitest";
 import { type ChainKey, chainKey, orgOfChain } from "../../../../daemon/domain/audit/chain-key.ts";
 

@@ -8,7 +8,7 @@ import { Chains } from "../../../../daemon/domain/audit/chains.ts";
 import { purgeAudit } from "../../../../daemon/domain/audit/retention.ts";
 import { AUDIT_BEGAN_MS, append, auditDatabase, ORG } from "./audit-fixture.ts";
 
-/** Asked for single records alone. */
+/** Not used: single records only. */
 const NO_READS = {} as Reads;
 
 let connection: Connection;

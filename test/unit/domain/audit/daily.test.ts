@@ -1,4 +1,4 @@
-/** Records of a day have a bound: what is beyond it is counted, nothing goes untold, and the chain stays provable. */
+/** Daily limit of records: those beyond it are counted, nothing is unrecorded, and the chain stays provable. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";

@@ -1,4 +1,4 @@
-/** The file of heads: what it is told, what it survives, and what is found out by it that the database alone would hide. */
+/** The file of heads: its contents, the failures it survives, and the manipulations it reveals that the database alone would hide. */
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,7 +48,7 @@ const written = () =>
     .map((line) => JSON.parse(line));
 const verdicts = async () => (await verifyAll(connection.queries, filesOf(file))).verdicts;
 
-/** As one who may write to the database, but not to the file, would. */
+/** Acts as an attacker that may write to the database, but not to the file. */
 function tamper(...statements: string[]): void {
   const triggers = connection.queries.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'trigger'");
   for (const { name } of triggers) connection.execute(`DROP TRIGGER ${name}`);

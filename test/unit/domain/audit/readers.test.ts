@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Readers } from "../../../../daemon/domain/audit/index.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 
-/** Who follows: names in the order in which they came, until each leaves or is cut. */
+/** Followers: their names in order of arrival, until each leaves or is closed. */
 function following(readers: Readers) {
   const names: string[] = [];
   const ends = new Map<string, () => void>();

@@ -1,4 +1,4 @@
-/** What is of nothing but looking, by the name of its event, and every operation that looks or does more is named so. */
+/** Read-only audit events by name, and a check that each operation that reads or changes something is named accordingly. */
 import { expect, test } from "vitest";
 import type { Operation } from "../../../../shared/api/contract.ts";
 import { operations } from "../../../../shared/api/operations.ts";

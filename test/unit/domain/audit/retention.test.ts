@@ -1,4 +1,4 @@
-/** Records whose time is over go, from the beginning of their chain, which stays provable; nothing else ever goes. */
+/** Expired records are purged from the beginning of their chain, which stays provable; nothing else is ever deleted. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import { GENESIS, PURGED } from "../../../../daemon/domain/audit/chain.ts";
@@ -22,7 +22,7 @@ const purgeBefore = (n: number) => purgeAudit(connection.queries, chainKey(ORG),
 const verdict = () => verifyAudit(connection.queries, chainKey(ORG));
 const seqs = () => listAudit(connection.queries, { org_id: ORG, order: "asc", limit: 1000 }).map(({ seq }) => seq);
 
-/** As one who may write to the file would: without the triggers. */
+/** Acts as an attacker that may write to the file: without the triggers. */
 function tamper(...statements: string[]): void {
   const triggers = connection.queries.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'trigger'");
   for (const { name } of triggers) connection.execute(`DROP TRIGGER ${name}`);

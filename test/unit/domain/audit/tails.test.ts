@@ -1,10 +1,10 @@
-/** The newest records of a timeline, shared by who follows it: each reader has every record once and in order, however they take turns. */
+/** The newest records of a timeline, shared by its followers: each reader gets every record once and in order, whatever their turns. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { AuditRow } from "../../../../daemon/domain/audit/table.ts";
 import { AT_ONCE, type Source, Tails } from "../../../../daemon/domain/audit/tails.ts";
 
-/** A chain, of whose records only some are of the timeline. */
+/** A chain of which only some records belong to the timeline. */
 function chainOf() {
   const kept: AuditRow[] = [];
   let head = 0;

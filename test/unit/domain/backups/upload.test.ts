@@ -85,7 +85,7 @@ test("closed days of the audit are sent once, come back, and go once no backup n
     expect(await sendDays(plan, "host-1", [...days, day("2026-11-03.db")])).toEqual({ sent: 1, damaged: [] });
     const keys = [...server.objects.keys()];
     expect(keys.every((key) => key.startsWith("roomd/audit/host-1/"))).toBe(true);
-    // Another host has days of its own, and another passphrase opens none of these.
+    // Another host has its own days, and another passphrase opens none of these.
     expect(await sendDays(plan, "host-12", days)).toEqual({ sent: 2, damaged: [] });
     expect(await sendDays({ ...plan, passphrase: "another one of the tests" }, "host-1", days)).toMatchObject({
       sent: 2,

@@ -1,4 +1,4 @@
-/** What a file from outside may say of barriers: nothing that a room could not have, and nothing that is slow to put. */
+/** Barriers in a file from outside: limited to states that a room could have, and to rows that are fast to insert. */
 import { expect, test } from "vitest";
 import type { Values } from "../../../../daemon/db/client.ts";
 import { Foreign } from "../../../../daemon/db/foreign.ts";

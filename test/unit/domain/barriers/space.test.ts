@@ -31,7 +31,7 @@ test("is bounded, and one whose names are used again takes the place of what it 
   await fillUp();
   expect(taken()).toBeLessThanOrEqual(MAX_ROOM_BARRIERS_BYTES);
   expect(taken()).toBeGreaterThan(MAX_ROOM_BARRIERS_BYTES - 450_000);
-  // Of each 16 generations are kept beside the newest.
+  // Each name retains 16 generations besides the newest.
   for (let generation = 1; generation <= 100; generation++) expect(await arrive("b-0", ["a"])).toBe("none");
   expect(await arrive("fits")).toBe("none");
 });

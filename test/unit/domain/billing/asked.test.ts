@@ -1,4 +1,4 @@
-/** How often the payment service is asked the same. */
+/** Rate limit of identical requests to the payment service. */
 import { expect, test } from "vitest";
 import { Asked } from "../../../../daemon/domain/billing/asked.ts";
 import { MovedClock } from "../../../harness/moved-clock.ts";

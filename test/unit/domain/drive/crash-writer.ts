@@ -1,4 +1,4 @@
-/** Writes to a drive until it is killed, and says what was acknowledged. Argument: the drive. */
+/** Writes to a drive until it is killed, and prints each acknowledged write. Argument: the drive. */
 import { writeSync } from "node:fs";
 import { RoomFixture, streamOf } from "./room-fixture.ts";
 

@@ -1,4 +1,4 @@
-/** What a caller expects of a file that is there, while a guest writes to it. */
+/** A caller's expected digest of an existing file, while a guest writes to it. */
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,6 +24,6 @@ test("a file that is written to while it is compared has changed, whatever its d
     await requireDigest(drive, file, expected, { room, signal: new AbortController().signal });
   };
   await compare(async () => {});
-  // Beyond what was there when it was opened: the digest is the one expected all the same.
+  // Appended behind the end of the file at opening: the digest is the expected one anyway.
   await expect(compare(async () => appendFileSync(join(directory, "f"), "y"))).rejects.toThrow("has changed while");
 });

@@ -1,4 +1,4 @@
-/** What a drive is said to take beside what it takes, whatever calls and measures do at the same time. */
+/** The estimated usage of a drive compared with its actual usage, under any interleaving of calls and measures. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Claim } from "../../../../daemon/domain/drive/claim.ts";
@@ -13,12 +13,12 @@ const found = (files: Iterable<number>, more: Partial<Measured> = {}): Measured 
   return { used_bytes, ...counts, is_complete: true, kept_by_kernel: false, ...more };
 };
 
-/** A drive of some places, which a measure visits one after another while calls replace and delete what is there. */
+/** A drive with a few places, which a measure visits one after another while calls replace and delete their files. */
 class Model {
   readonly estimate = new Estimate();
   readonly files = new Map<number, number>();
   readonly writes: { place: number; bytes: number; since: Moment; claim: Pick<Claim, "bytes" | "entries"> }[] = [];
-  /** A write or deletion that has changed the drive and has not told of it yet. */
+  /** Writes and deletions that have changed the drive and are not reported yet. */
   readonly untold: { added: number | null; freed: number | null; since: Moment; claim: object | null }[] = [];
   measure: { at: number; seen: number[] } | null = null;
   wasDisturbed = false;
@@ -38,7 +38,7 @@ class Model {
     this.wasDisturbed = this.untold.length > 0;
   }
 
-  /** A file whose claim is still under way is left out, as a temporary one is. */
+  /** Skips a file while its claim is not released, as a measure skips a temporary file. */
   visit(places: number): void {
     const { measure } = this;
     if (!measure || measure.at >= places) return;
@@ -141,7 +141,7 @@ test("after a measure that nothing disturbed, and until one begins again, it is 
       model.begin();
       for (let n = 0; n < PLACES; n++) model.visit(PLACES);
       model.finish();
-      // Writes that are still under way began before the measure, and cannot know what it saw of them.
+      // Writes still in progress started before the measure, and cannot tell which of their changes it saw.
       for (const { claim } of model.writes.splice(0)) model.estimate.release(claim);
       for (const one of after) if (one.does !== "begin") take(model, one);
       while (model.untold.length > 0) model.tell();

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => room[Symbol.dispose]());
 
-/** Every call that takes a path, tried on `path`, and what it answers. */
+/** Result of each call that takes a path, for `path`. */
 async function everyCall(path: string): Promise<Record<string, string>> {
   writeFileSync(room.path("mover"), "");
   const codes: Record<string, string> = {};

@@ -1,4 +1,4 @@
-/** Measures of a drive: complete whatever guests make, one at a time, and none goes on when nobody wants it any more. */
+/** Measures of a drive: complete whatever guests create, one at a time, and aborted when no caller waits for the result. */
 import { linkSync, mkdirSync, readdirSync, readlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -110,7 +110,7 @@ describe("one drive", () => {
       room.call("fs_move", { from: `f${n}`, to: `f${n + 100}`, overwrite: true }),
     );
     await Promise.all([...pairs, ...moved]);
-    // None but those that are due by time.
+    // No measures but the periodic ones.
     expect(room.measures - before).toBeLessThanOrEqual(1 + (performance.now() - begunAt) / 2000);
     expect(walks()).toBe(0);
     const { entry_count } = await room.drive.measure(room.room);

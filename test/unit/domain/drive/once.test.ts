@@ -1,4 +1,7 @@
-/** Writes that are asked for again with what the same call had noted: what is there is not written twice, and nothing of another's is taken for it. */
+/**
+ * Retried writes with the record of the same call: content that is already there is not written twice, and other callers' files are not
+ * mistaken for it.
+ */
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";

@@ -1,4 +1,4 @@
-/** Which mode follows on which, by what a measure finds. */
+/** Transitions between access modes, by the result of a measure. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { GUEST_MAY, MOST_BEYOND, modeAfter } from "../../../../daemon/domain/drive/over-quota.ts";

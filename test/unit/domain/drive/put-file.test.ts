@@ -38,7 +38,7 @@ describe("file_put", () => {
     const body = new ReadableStream<Uint8Array>(
       {
         pull: (controller) => {
-          // The reader asks for the next chunk only once the one before is in the file.
+          // The reader requests the next chunk only once the previous one is in the file.
           const [temporary] = readdirSync(room.directory);
           written = temporary ? readFileSync(room.path(temporary)).length : 0;
           expect(written).toBe(taken * 100_000);

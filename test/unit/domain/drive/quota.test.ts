@@ -1,4 +1,4 @@
-/** Guests kept to the quota: when a drive is measured, and what becomes of it, with real directories and no guest. */
+/** Quota enforcement for guests: when a drive is measured, and the resulting mode, with real directories and no guest. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
@@ -53,7 +53,7 @@ test("a drive over its bytes is stopped, held when it grows all the same, and op
   const { fixture, until, seen } = room;
   writeFileSync(fixture.path("first"), Buffer.alloc(9 * MIB, 1));
   await until("stopped");
-  // So much as may have been under way is no reason.
+  // Growth that may be due to writes already in progress is no reason to hold the drive.
   writeFileSync(fixture.path("second"), Buffer.alloc(9 * MIB, 1));
   await vi.waitFor(async () => {
     room.quota.look();

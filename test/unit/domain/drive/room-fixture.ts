@@ -1,4 +1,4 @@
-/** Owns a room's drive in a directory of the test's own, and calls on it as the road makes them. */
+/** A room's drive in a temporary directory, and calls on it as the pipeline makes them. */
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import type { Operation } from "../../../../shared/api/contract.ts";
 import type { DriveEntry } from "../../../../shared/api/drive.ts";
 import type { KeyId, OrgId } from "../../../../shared/ids.ts";
 
-/** What drive verbs may answer, all fields at once. */
+/** All fields that drive verbs may return. */
 interface Body extends DriveEntry {
   guest_path: string;
   sha256: string;
@@ -38,24 +38,24 @@ export interface Answer extends Done<Operation> {
 }
 
 export class RoomFixture implements Disposable {
-  /** Holds the drive and, beside it, what no call may ever reach. */
+  /** Contains the drive and, beside it, `outside`, which no call may ever reach. */
   readonly base: string;
   readonly directory: string;
   readonly outside: string;
   readonly room: DriveRoom;
-  /** What a call finds of the room. */
+  /** Returns the room as a call finds it. */
   found: () => DriveRoom = () => this.room;
   readonly drive;
-  /** What the organization's plan has for its drives. */
+  /** The plan's caps for the organization's drives. */
   caps = { soft_cap_bytes: Number.MAX_SAFE_INTEGER, hard_cap_bytes: Number.MAX_SAFE_INTEGER };
-  /** The organization's rooms that have ended, and whose drives are kept. */
+  /** The organization's ended rooms with a retained drive. */
   kept: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[] = [];
   /** Whether the room is one of those. */
   isEnded = false;
   readonly softExceeded: { used: number; cap: number }[] = [];
-  /** How often the drive's files have been walked over, whose shares are asked for with it. */
+  /** Number of walks over the drive's files; each walk also requests the drive's shares. */
   measures = 0;
-  /** What the kernel says that the drive takes. */
+  /** The drive's usage as the kernel reports it. */
   kernelUse: () => { bytes: number; inodes: number } | null = () => null;
 
   constructor({ limitEntries = 1_000_000, ...options }: Partial<DriveRoom> & { limitEntries?: number } = {}) {
@@ -96,7 +96,7 @@ export class RoomFixture implements Disposable {
     });
   }
 
-  /** The room ends in the middle of whatever is under way; returns where its drive is kept. */
+  /** Ends the room while calls are in progress; returns the directory in which its drive is retained. */
   end(): string {
     const drive_directory = join(this.outside, "retired");
     renameSync(this.directory, drive_directory);

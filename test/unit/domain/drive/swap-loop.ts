@@ -1,6 +1,6 @@
 /**
- * Plays root in a guest, in a process of its own: swaps entries of the drive for links out of it, FIFOs and devices, as fast
- * as it can, until it is killed. Arguments: the drive, and the directory beside it that no call may reach.
+ * Plays root in a guest, in a separate process: swaps entries of the drive for links that lead out of it, FIFOs and devices, as fast as it
+ * can, until it is killed. Arguments: the drive, and the directory beside it that no call may reach.
  */
 import { dlopen } from "bun:ffi";
 import { execFileSync } from "node:child_process";
@@ -36,7 +36,7 @@ writeFileSync(`${drive}/pipe`, "public");
 execFileSync("mkfifo", [`${drive}/pipe-fifo`]);
 swaps.push(exchange("pipe", "pipe-fifo"));
 
-// A way with `..` in it whose directory is moved towards the root while it is walked: one step up too many is outside.
+// A path with `..` whose directory is moved towards the root while it is walked: one step up too many leads outside.
 mkdirSync(`${drive}/low/a/b/c`, { recursive: true });
 mkdirSync(`${drive}/high`);
 mkdirSync(`${drive}/inner`);

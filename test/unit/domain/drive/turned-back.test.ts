@@ -1,4 +1,4 @@
-/** Calls that change a drive which another takes the place of meanwhile: refused as they say, with nothing done to either. */
+/** Calls that change a drive while a rollback replaces it: they fail with `invalid_state`, and neither drive is changed. */
 import { mkdirSync, readdirSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";

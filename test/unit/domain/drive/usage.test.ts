@@ -73,7 +73,7 @@ describe("drives that are kept after their room's end", () => {
 
 describe("a call that outlasts its room", () => {
   const ofOrg = () => room.drive.measureOrg(room.room.org_id);
-  /** A body of one part, and then of what `rest` says. */
+  /** A body of one part, followed by the parts that `rest` enqueues. */
   const uploadOf = (rest: (controller: ReadableStreamDefaultController<Uint8Array>) => Promise<void>) => {
     const taken = Promise.withResolvers<void>();
     const cancelled = Promise.withResolvers<void>();
@@ -202,7 +202,7 @@ describe("the quota of a drive", () => {
     });
     expect(sent).toBeLessThanOrEqual(2 * MIB);
     expect(readdirSync(room.directory)).toEqual(["a"]);
-    // What is replaced makes room for what replaces it.
+    // A replaced file makes room for its replacement.
     expect(await room.codeOf("fs_write", { path: "a", content_b64: megabyte(3) })).toBe("done");
     expect(await room.codeOf("fs_delete", { path: "a" })).toBe("done");
     expect(await room.codeOf("fs_write", { path: "b", content_b64: megabyte(3) })).toBe("done");
@@ -290,7 +290,7 @@ describe("a drive whose quota the kernel keeps", () => {
     use.bytes = 3 * MIB;
     expect((await measured()).used_bytes).toBe(3 * MIB);
     expect(await room.codeOf("fs_write", { path: "more", content_b64: megabyte(2) })).toBe("drive_full");
-    // From here on the kernel sees what is really there, temporary files too.
+    // From here on the kernel reports the actual files, temporary ones included.
     room.kernelUse = () => {
       const sizes = readdirSync(room.directory).map((name) => statSync(room.path(name)).size);
       return { bytes: sizes.reduce((sum, size) => sum + size, 0), inodes: sizes.length };

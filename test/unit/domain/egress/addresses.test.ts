@@ -1,4 +1,4 @@
-/** What kind of place an address is, however it is written. */
+/** The kind of an address, whatever its notation. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { contains, kindOf, readAddress, readRange, within } from "../../../../daemon/domain/egress/addresses.ts";

@@ -1,4 +1,4 @@
-/** A connection whose requests are looked at: all of it comes through, and what looking at it takes is bounded. */
+/** A connection with inspected requests: all bytes pass, and the cost of inspection is bounded. */
 import { connect, createServer, type Server } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { carry } from "../../../../daemon/domain/egress/connection.ts";
@@ -19,7 +19,7 @@ class Counted extends Allowance {
   }
 }
 
-/** What a server gets of what a guest says to it on one connection, and how much was looked at at a time. */
+/** The bytes that a server receives of a guest's bytes on one connection, and the amount inspected at a time. */
 async function said(text: string, looks: Counted, firstMessageMs = 10_000) {
   const got: Buffer[] = [];
   const ended = Promise.withResolvers<void>();
@@ -82,7 +82,7 @@ test("what is looked at too much waits", async () => {
   expect(performance.now() - began).toBeGreaterThan(200);
 });
 
-/** How a connection ends whose client sends this and waits. */
+/** The outcome of a connection after its client sends this and waits. */
 async function waits(text: string, firstMessageMs: number): Promise<string> {
   const listening = createServer((socket) => socket.resume());
   server = listening;

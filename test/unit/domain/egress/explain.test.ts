@@ -1,4 +1,7 @@
-/** Explanations of egress decisions: verdict, reason and sentence by a table, equal to what the guard decides, without a word of the host's DNS. */
+/**
+ * Explanations of egress decisions: verdict, reason and sentence by a table, equal to the guard's decision, and without data of the host's
+ * DNS.
+ */
 import { expect, test } from "vitest";
 import { type Address, readAddress, readRange } from "../../../../daemon/domain/egress/addresses.ts";
 import { decide } from "../../../../daemon/domain/egress/decide.ts";
@@ -116,7 +119,7 @@ test.each<Row>([
     /the list has 10\.1\.2\.3, egress\.private_ranges of the service does not have it/,
   ],
   [["*"], "6.6.6.6", 80, "refused", "blocked_address", /private network, or is an address of this host/],
-  // Other ports, and ports that are not said.
+  // Other ports, and unspecified ports.
   [
     ["a.example:443", "a.example:80"],
     "a.example",

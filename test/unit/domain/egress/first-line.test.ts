@@ -1,4 +1,4 @@
-/** The table of first bytes, byte by byte, and what follows from each of its cells. */
+/** The table of first bytes, byte by byte, and the consequence of each of its cells. */
 import { describe, expect, test } from "vitest";
 import { BEGINS, type Begin } from "../../../../daemon/domain/egress/first-line.ts";
 import { helloOf, inRecords } from "./hello.ts";

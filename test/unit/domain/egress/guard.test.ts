@@ -1,4 +1,4 @@
-/** What a guest asks of its guard, over a link, and is refused: no connection is made here. */
+/** A guest's requests to its guard over a link that are refused: no connection is made here. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ const RECORDS: Record<string, DnsRecord[]> = {
   "_dmarc.evil.example": [{ type: "TXT", texts: ["secret"] }],
 };
 
-/** A guard, and a guest that asks it. */
+/** A guard, and a guest that sends requests to it. */
 function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | null = null) {
   const records: (Denial & { count: number })[] = [];
   const each: Denial[] = [];
@@ -105,7 +105,7 @@ describe("a connection is refused", () => {
     ["1.2.3.4", 80, `1.2.3.4:80 ${UNLISTED}`, { host: null, ip: "1.2.3.4", port: 80 }],
     ["::ffff:8.8.8.8", 443, `8.8.8.8:443 ${UNLISTED}`, { host: null, ip: "8.8.8.8", port: 443 }],
     ["2606:4700:0::1", 443, `[2606:4700::1]:443 ${UNLISTED}`, { host: null, ip: "2606:4700::1", port: 443 }],
-    // Spellings that some resolver would take for an address are names that nobody has.
+    // Spellings that some resolvers would read as an address are names that do not exist.
     ["127.1", 443, `127.1:443 ${UNLISTED}`, { host: "127.1", ip: null, port: 443 }],
     ["0x7f000001", 443, `0x7f000001:443 ${UNLISTED}`, { host: "0x7f000001", ip: null, port: 443 }],
     ["2130706433", 443, `2130706433:443 ${UNLISTED}`, { host: "2130706433", ip: null, port: 443 }],

@@ -1,11 +1,11 @@
-/** Owns the first messages of TLS clients, written by their fields. */
+/** ClientHello messages of TLS, built from their fields. */
 
 const u16 = (number: number) => Buffer.from([number >> 8, number & 255]);
 const vector8 = (bytes: Buffer) => Buffer.concat([Buffer.from([bytes.byteLength]), bytes]);
 const vector16 = (bytes: Buffer) => Buffer.concat([u16(bytes.byteLength), bytes]);
 
 export interface Hello {
-  /** Null for none; several where there are. */
+  /** Null for no name; several names are possible. */
   names: string | string[] | null;
   /** Others, before and behind the names. */
   before?: { type: number; content: Buffer }[];
@@ -29,7 +29,7 @@ export function helloOf({ names, before = [], behind = [], nameType }: Hello): B
   return messageOf(Buffer.concat([...written(before), ...own, ...written(behind)]));
 }
 
-/** A hello with these bytes where its extensions are. */
+/** A hello with these bytes in the place of its extensions. */
 export function messageOf(extensions: Buffer): Buffer {
   const body = Buffer.concat([
     Buffer.from([3, 3]),
@@ -42,7 +42,7 @@ export function messageOf(extensions: Buffer): Buffer {
   return Buffer.concat([Buffer.from([1, 0]), u16(body.byteLength), body]);
 }
 
-/** Records of so many bytes, repeated as they are needed. */
+/** Splits a message into records of these sizes, repeated as needed. */
 export function inRecords(message: Buffer, sizes: readonly number[] = [16_384], version = 1): Buffer {
   const records: Buffer[] = [];
   for (let offset = 0, turn = 0; offset < message.byteLength; turn++) {

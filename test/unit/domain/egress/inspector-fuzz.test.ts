@@ -1,6 +1,6 @@
 /**
- * What an inspector lets through, read by others: llhttp, as Node has it, strictly and as leniently as it can; a reader that is more
- * lenient than any server known; and OpenSSL. None of them may see a host that is not the one allowed.
+ * Bytes that an inspector passes, parsed by others: llhttp, as in Node, in its strictest and its most lenient mode; a reader that is more
+ * lenient than any known server; and OpenSSL. None of them may see another host than the allowed one.
  */
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
@@ -29,7 +29,7 @@ const { HTTPParser } = (process as unknown as { binding(name: string): { HTTPPar
   "http_parser",
 );
 
-/** Whom each request is for that llhttp finds, by Host and by target; null where it has none. */
+/** Hosts of the requests that llhttp finds, by Host and by target; null for a request without a host. */
 function hostsByLlhttp(text: string, lenient: number): (string | null)[] {
   const hosts: (string | null)[] = [];
   let early: string[] = [];
@@ -103,7 +103,7 @@ const part = fc.constantFrom(
     "Expect: 100-continue\r\n",
   ],
 );
-/** Parts in any order, a request that is nearly right, or that behind one that is. */
+/** Parts in any order, a request that is nearly right, or one behind a request that is right. */
 const spoken = fc.oneof(
   fc.array(part, { minLength: 1, maxLength: 12 }).map((parts) => parts.join("")),
   fc

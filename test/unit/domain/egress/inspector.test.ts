@@ -1,4 +1,4 @@
-/** What a sandbox may say on a connection to one name: by tables, in pieces of any size, and of garbage. */
+/** Bytes that a sandbox may send on a connection to one name: by tables, in pieces of any size, and random bytes. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Inspector } from "../../../../daemon/domain/egress/inspector.ts";
@@ -74,7 +74,7 @@ describe("passes as it is", () => {
 
   test("what asks for another protocol that the server does not speak", () => {
     const h2c = get(NAME, "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n");
-    // The offer is left out, so that the answer is HTTP/1.
+    // The offer is removed, so that the response is HTTP/1.
     const plain = get(NAME);
     expect(say(h2c, FINE).out).toBe(plain + FINE);
     expect(say(h2c, FINE, { answer: CONTINUES })).toMatchObject({ out: plain + FINE, refused: null });
@@ -237,7 +237,7 @@ describe("in pieces", () => {
     fc.assert(
       fc.property(noise, noise, (before, within) => {
         const text = `GET ${within}/ HTTP/1.1\r\n${before}Host: evil.example\r\n\r\n`;
-        // Without a Host of its own name nothing of it may pass but blanks.
+        // Without a Host of its own name only blanks of it may pass.
         return say(text).out.trim() === "";
       }),
       { numRuns: 500 },

@@ -1,4 +1,4 @@
-/** Owns a DNS server at 127.0.0.1, port 53, of a network namespace of its own: what it answers follows from a name's first label. */
+/** A DNS server at 127.0.0.1, port 53, of a separate network namespace: the first label of a name determines its answer. */
 import { createSocket } from "node:dgram";
 
 const A = 1;
@@ -14,7 +14,7 @@ const RECORDS: Record<number, number[]> = {
 };
 const CODES: Record<string, number> = { fails: 2, none: 3, refused: 5 };
 
-/** The names whose IPv4 addresses were asked for, each time they were. */
+/** Returns the names whose IPv4 addresses were requested, once per request. */
 export async function serveNames(): Promise<string[]> {
   const asked: string[] = [];
   const server = createSocket("udp4", (query, from) => {

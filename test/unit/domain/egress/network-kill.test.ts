@@ -1,4 +1,4 @@
-/** Where a sandbox connected to, by real connections, read at once; and what a daemon leaves of it that is killed. */
+/** Destinations of a sandbox's real connections, readable immediately, and their rows after the daemon is killed. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A guest's connections through the whole of egress, to a server beside it in a network namespace of its own; it runs until it is killed. */
+/** A guest's connections through all of egress, to a server beside it in a separate network namespace; it runs until it is killed. */
 import { writeFileSync } from "node:fs";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";

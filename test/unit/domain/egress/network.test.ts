@@ -1,4 +1,4 @@
-/** Where a sandbox connected to, whatever its guest asks for: so many places of each kind, in memory and in the database. */
+/** Destinations of a sandbox, whatever names its guest requests: a bounded number of each kind, in memory and in the database. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
@@ -55,7 +55,7 @@ describe("the places of a sandbox", () => {
     expect(refused).toHaveLength(MOST_DESTINATIONS);
     expect(refused).toContain("x999999.evil.example");
     expect(other).toEqual({ allowed: 0, refused: 1_000_000 - MOST_DESTINATIONS });
-    // A slot each: what is to be written is no more than that either.
+    // One slot each: the number of rows to write is bounded as well.
     const { destinations } = network.take(Number.POSITIVE_INFINITY);
     expect(destinations).toHaveLength(MOST_DESTINATIONS + 1);
     expect(new Set(destinations.map(({ allowed, slot }) => `${allowed} ${slot}`)).size).toBe(MOST_DESTINATIONS + 1);
@@ -158,7 +158,7 @@ describe("in the database", () => {
     await tally.write();
     expect(rows().length).toBeLessThanOrEqual(MOST_ROWS_WRITTEN);
     expect(rows().length).toBeGreaterThan(MOST_ROWS_WRITTEN - 10);
-    // Who goes on all the time does not keep the others from theirs.
+    // A sandbox that is always active does not keep the others from being written.
     networks.of(SANDBOX).refused(refusal("again.example"));
     await tally.write();
     await tally.write();

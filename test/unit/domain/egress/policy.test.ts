@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { readAddress, readRange } from "../../../../daemon/domain/egress/addresses.ts";
 import { Policy, type Verdict } from "../../../../daemon/domain/egress/policy.ts";
 
-/** An operator who lets sandboxes reach 10.1.0.0/16, this host's 10.1.0.1 within it, and nothing else of their own. */
+/** An operator that lets sandboxes reach 10.1.0.0/16, including this host's 10.1.0.1, and no other private address. */
 const GROUND = {
   privateRanges: ["10.1.0.0/16", "5.5.5.5/32"].flatMap((text) => readRange(text) ?? []),
   isHosts: ({ text }: { text: string }) => ["10.1.0.1", "10.2.0.1", "5.5.5.5", "6.6.6.6"].includes(text),
@@ -35,7 +35,7 @@ describe("an address by itself", () => {
     [["::/0"], "::1", 80, "blocked_address"],
     [["::/0"], "8.8.8.8", 80, "not_listed"],
     [["example.org"], "8.8.8.8", 80, "not_listed"],
-    // Both must say so: the list and the configuration.
+    // Both the list and the configuration must allow it.
     [["10.1.0.0/16"], "10.1.2.3", 80, "allowed"],
     [["10.1.2.3:80"], "10.1.2.3", 443, "blocked_address"],
     [["10.0.0.0/8"], "10.2.2.3", 80, "blocked_address"],

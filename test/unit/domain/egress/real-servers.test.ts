@@ -20,7 +20,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** A port whose connections go to `port` as a sandbox's go to a name, and why the last one was refused. */
+/** A port that forwards connections to `port` as a sandbox's go to a name, and the reason of the last refusal. */
 async function relay(port: number) {
   const refusals: string[] = [];
   const free = () => new Allowance(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
@@ -56,7 +56,7 @@ async function relay(port: number) {
   return { port: (server.address() as AddressInfo).port, refusals };
 }
 
-/** The port of a program that listens, or null where the machine does not have it. */
+/** The port of a started server program, or null if the program is not installed. */
 async function started(program: string, argv: (port: number) => string[]): Promise<number | null> {
   if (!Bun.which(program)) {
     console.log(`skipped: there is no ${program}`);
@@ -75,7 +75,7 @@ const answers = (port: number) =>
     socket.on("error", () => resolve(false));
   });
 
-/** What comes back to this, up to the end, or to what `until` matches. */
+/** The response to this text, up to the end, or to a match of `until`. */
 function say(port: number, text: string, until: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let got = "";

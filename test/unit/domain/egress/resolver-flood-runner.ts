@@ -1,4 +1,4 @@
-/** Tells how one organization's look-ups fare beside another's, whose names are never answered. */
+/** Reports the look-ups of one organization while the look-ups of another are never answered. */
 import { writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { HostResolver } from "../../../../daemon/domain/egress/resolver.ts";

@@ -1,4 +1,4 @@
-/** Tells what the resolver makes of the answers of a DNS server in a network namespace of its own. */
+/** Reports the resolver's results for the answers of a DNS server in a separate network namespace. */
 import { writeFileSync } from "node:fs";
 import { HostResolver, NotResolved } from "../../../../daemon/domain/egress/resolver.ts";
 import type { DnsRecord } from "../../../../shared/agent-protocol/messages.ts";

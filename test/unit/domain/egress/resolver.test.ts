@@ -1,4 +1,4 @@
-/** How names are looked up, with a DNS server in a network namespace of the test's own. */
+/** Look-ups of names, with a DNS server in a separate network namespace. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ function fileOf(name: string, text: string): string {
   return path;
 }
 
-/** What a runner says that has a DNS server of its own. */
+/** Output of a runner that has a private DNS server. */
 function besideNameServer(runner: URL, ...args: string[]): unknown {
   const resolv = fileOf("resolv.conf", "nameserver 127.0.0.1\nsearch corp.internal\noptions timeout:1 attempts:1\n");
   const hosts = fileOf("etc-hosts", "127.0.0.1 localhost\n192.52.193.7 Host.example\n");
@@ -95,7 +95,7 @@ test.skipIf(!isRoot)(
     expect(told.beside.filter(({ failed }) => failed)).toEqual([]);
     expect(Math.max(...told.beside.map(({ ms }) => ms))).toBeLessThan(told.quiet.ms + 250);
     expect(told.read.ms).toBeLessThan(told.quiet.ms + 250);
-    // What waits for a place of its organization is not asked for yet.
+    // Look-ups that wait for a slot of their organization are not sent yet.
     expect(told.silent).toBeLessThanOrEqual(16);
     expect(told.failed).toBe(100);
     // It was never answered a moment ago.

@@ -1,4 +1,4 @@
-/** Owns asking an inspector what it makes of a connection that may be to `allowed.example` alone. */
+/** Feeds an inspector a connection that is allowed to `allowed.example` only. */
 import { Inspector, NotThisName } from "../../../../daemon/domain/egress/inspector.ts";
 
 export const NAME = "allowed.example";
@@ -8,7 +8,7 @@ export const bytesOf = (text: string) => Buffer.from(text, "latin1");
 
 export const get = (host: string, more = "", line = "GET / HTTP/1.1") => `${line}\r\nHost: ${host}\r\n${more}\r\n`;
 
-/** What went out, and why it was refused, if it was. Text is bytes of latin-1; an `answer` is the server's. */
+/** The bytes passed, and the reason of a refusal. Text is bytes of latin-1; an `answer` is the server's. */
 export function say(...pieces: (string | Buffer | { answer: Buffer })[]) {
   const inspector = new Inspector(NAME);
   let out = "";

@@ -1,4 +1,4 @@
-/** What a sandbox's traffic leaves behind: a row as long as there is the sandbox, and what its organization used in any case. */
+/** Traffic of a sandbox: a row while the sandbox exists, and the usage of its organization, which remains. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";

@@ -1,4 +1,4 @@
-/** Where a program of this host gets on somebody's behalf: to what is public or named, by CONNECT alone, and nowhere else. */
+/** Destinations that a program of this host reaches on behalf of others: public or named ones, by CONNECT alone, and no others. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { openTunnels } from "../../../../daemon/domain/egress/tunnels.ts";
 let home: string;
 let server: Server;
 let port: number;
-/** Who has come to the server. */
+/** Connections that the server has accepted. */
 let came: Socket[];
 let refused: string[];
 let tunnels: AsyncDisposable;
@@ -41,7 +41,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** All that comes back to who says so much, and then no more. */
+/** The complete response to a client that sends this and then nothing more. */
 function said(head: string, rest: Uint8Array | string = ""): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const socket = connect({ path, allowHalfOpen: true });

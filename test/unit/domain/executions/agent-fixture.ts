@@ -1,4 +1,4 @@
-/** Owns a guest's agent that is played by the test: a link to it, and what it answers, however wrong that is. */
+/** A guest agent played by the test: a link to it, and its replies, however wrong. */
 import { GuestLink } from "../../../../daemon/host/guest-link/handshake.ts";
 import { Link, type Stream } from "../../../../shared/agent-protocol/link.ts";
 import { Channel, type ExecState, HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
@@ -14,11 +14,11 @@ export interface Asked {
 export class PlayedAgent {
   readonly asked: Asked[] = [];
   readonly streams: Stream[] = [];
-  /** Streams that nobody has ended. */
+  /** Number of streams that are not closed. */
   get open(): number {
     return this.streams.filter(({ ended }) => !ended).length;
   }
-  /** What its words have cost the host beyond their frames. */
+  /** Cost of its messages for the host beyond their frames. */
   charged = 0;
   readonly #answer: (stream: Stream, request: Asked) => void;
   link: GuestLink;
@@ -28,7 +28,7 @@ export class PlayedAgent {
     this.link = this.#connect();
   }
 
-  /** Drops the connection; there is another one at once. */
+  /** Drops the connection; another one is there immediately. */
   drop(): void {
     const before = this.link;
     this.link = this.#connect();
@@ -82,7 +82,7 @@ export function stateOf(exec_id: string, more: Partial<ExecState> = {}): ExecSta
   return { ...STATE, exec_id, ...more };
 }
 
-/** As an honest agent begins to answer exec_start and exec_follow. */
+/** Sends the first reply of an honest agent to exec_start and exec_follow. */
 export function sayFollowing(stream: Stream, exec_id: string, more: Partial<ExecState> = {}): void {
   stream.say({ type: "following", execution: stateOf(exec_id, more) });
 }

@@ -1,4 +1,4 @@
-/** A guest's agent that lies about a command, or says nothing of it: whoever waits gets an end, and the host keeps its pace. */
+/** A guest agent that sends false reports about a command, or none: each caller gets an end, and the host's pace is not affected. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { beginFollowed, feedAll, outputOf } from "../../../../daemon/domain/executions/output.ts";
 import { Backstop } from "../../../../daemon/domain/executions/patience.ts";
@@ -24,7 +24,7 @@ const reachOf = (agent: PlayedAgent) => async () => agent.link;
 const never = () => Promise.reject(new Error("nothing is saved here"));
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Lets so much time pass, in steps, for what goes on between. */
+/** Advances the time in steps, so that pending work can run in between. */
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 250) {
     for (let turns = 0; turns < 6; turns++) await turn();
@@ -145,7 +145,7 @@ test("output in pieces of single bytes is paid for piece by piece", async () => 
   const ran = runCommand(reachOf(agent), REQUEST, INPUT, never);
   await pass(1000);
   expect((await ran).stdout_bytes).toBe(pieces);
-  // A guest that did nothing else would come to a few hundred thousand a second.
+  // A guest that does nothing else would reach a few hundred thousand a second.
   expect((agent.charged / pieces) * 500_000).toBeGreaterThan(PRICE_PER_SECOND);
   expect((agent.charged / pieces) * 200_000).toBeLessThan(PRICE_PER_SECOND);
 });

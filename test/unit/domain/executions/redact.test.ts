@@ -1,4 +1,4 @@
-/** What the audit keeps of a command: no secret, and no word that holds up the daemon while it is looked at. */
+/** The audit's text of a command: no secret, and no word that blocks the daemon while it is parsed. */
 import { describe, expect, test } from "vitest";
 import { redact } from "../../../../daemon/domain/executions/redact.ts";
 
@@ -54,7 +54,7 @@ test("1,024 characters are kept, and a secret at their end is hidden as well", (
   expect(redact(["x".repeat(5000), "more"])).toEqual(["x".repeat(1024)]);
 });
 
-// Each of these took seconds to hours as long as names were searched for from each of their letters.
+// Each of these took seconds to hours while the search for names started at each of their letters.
 test.each([
   ["names of names", "token".repeat(800)],
   ["names of names that are no assignment", `${"token".repeat(800)}!`],

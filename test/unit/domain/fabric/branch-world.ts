@@ -1,4 +1,7 @@
-/** Owns agents that live in a room by chance, each with a memory that can be copied as that of a guest, and what must be true of them. */
+/**
+ * Agents that act in a room at random, each with a memory that can be copied like that of a guest, and the invariants that must hold for
+ * them.
+ */
 import { EVERYONE } from "../../../../shared/api/fabric.ts";
 import type { Chance } from "../../../harness/random.ts";
 import type { Rooms } from "./rooms-fixture.ts";
@@ -12,7 +15,7 @@ interface Processed {
   by: string;
 }
 
-/** What is in a guest's memory. */
+/** Contents of a guest's memory. */
 interface Memory {
   name: string;
   after: number;
@@ -21,11 +24,11 @@ interface Memory {
   unacked: string[];
   /** The generation that it is at. */
   at: Record<string, number>;
-  /** A call whose answer it has not got. */
+  /** A call without a received response. */
   unanswered: { operation: string; input: object } | null;
 }
 
-/** What the room has accepted: for whom, and whether it may be gone before it is read. */
+/** A message that the room has accepted: its recipients, and whether it may expire before it is read. */
 interface Accepted {
   recipients: string[];
   by: string;
@@ -39,7 +42,7 @@ export class World {
   expiring = 0.1;
   readonly #rooms: Rooms;
   readonly #chance: Chance;
-  /** Which line of history it is in: every message says it. */
+  /** Line of history that it is in: every message contains it. */
   #line: string;
   memories: Memory[];
   accepted: Map<string, Accepted>;
@@ -60,7 +63,7 @@ export class World {
     this.accepted = structuredClone(copied?.accepted) ?? new Map();
   }
 
-  /** All as it is, to be gone on with under another line of history. */
+  /** A copy of the whole state, to be continued under another line of history. */
   copy(room: string, line: string): World {
     return new World(this.#rooms, this.#chance, room, line, this);
   }
@@ -82,7 +85,7 @@ export class World {
     }
   }
 
-  /** Calls that are accepted, and whose answers nobody gets. */
+  /** Calls that are accepted; their responses get lost. */
   async leaveUnanswered(): Promise<void> {
     for (const memory of this.memories) {
       const before = memory.named;
@@ -91,7 +94,7 @@ export class World {
     }
   }
 
-  /** Who has not got an answer calls again: nothing new comes of it. */
+  /** Agents without a response retry: no new message may result. */
   async callAgain(): Promise<void> {
     for (const memory of this.memories) {
       if (!memory.unanswered) throw new Error(`${memory.name} has got every answer`);
@@ -103,7 +106,7 @@ export class World {
     }
   }
 
-  /** Everything that was begun is brought to its end. */
+  /** Completes everything that was started. */
   async finish(): Promise<void> {
     for (let isOver = false; !isOver; ) {
       isOver = true;
@@ -121,7 +124,7 @@ export class World {
     }
   }
 
-  /** Every break of what must be true once all is finished, in words. */
+  /** Every violation of an invariant once all is finished, in words. */
   breaks(): string[] {
     const found: string[] = [];
     for (const { name, processed } of this.memories) {

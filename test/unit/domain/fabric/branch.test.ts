@@ -155,7 +155,7 @@ describe("time", () => {
       await Bun.sleep(10);
     expect((await rooms.call("first", "a", "message_get", {}, { message_id: "m" })).state).toBe("expired");
     expect((await rooms.call("later", "a", "message_get", {}, { message_id: "m" })).state).toBe("delivered");
-    // Turned back, its time to live begins where it was.
+    // After a rollback its time to live continues from the checkpoint.
     await rooms.replace("first", state, 60_000);
     expect((await rooms.call("first", "a", "message_get", {}, { message_id: "m" })).state).toBe("delivered");
   });
@@ -275,7 +275,7 @@ describe("turned back", () => {
     expect(columnOf(rooms.rowsOf("first"), "barriers", "generation")).toEqual([1]);
     expect((await rooms.call("first", "c", "barrier_arrive", at)).arrived).toEqual(["a", "c"]);
     expect(await rooms.codeOf("first", "a", "agent_send", { destination: "b" })).toBe("agent_not_found");
-    // A call that had begun by an arrival which was taken back arrives; one that had not does not arrive twice.
+    // A call that had started with an arrival which was rolled back arrives again; without such a start it does not arrive twice.
     const again = (name: string) => rooms.call("first", name, "barrier_arrive", at, {}, { generation: 1 });
     expect((await again("a")).state).toBe("waiting");
     expect(await again("b")).toMatchObject({ generation: 1, state: "released" });
@@ -284,7 +284,7 @@ describe("turned back", () => {
 });
 
 describe("space", () => {
-  /** Fills the organization, and says how many messages that were. */
+  /** Fills the organization's space; returns the number of messages that took. */
   async function fillUp(rooms: Rooms, room: string): Promise<number> {
     for (let count = 0; ; count++) {
       const code = await rooms.codeOf(room, "a", "agent_send", { destination: "b", payload: "x".repeat(1000) });
@@ -309,7 +309,7 @@ describe("space", () => {
     // The one message of another room takes the place of one of these.
     expect(await fillUp(rooms, "first")).toBe(all - 1);
     await expect(rooms.requireSpace("second", full)).rejects.toMatchObject({ code: "quota_exceeded" });
-    // What takes no more than what is there always may.
+    // A state that needs no more space than the present one is always accepted.
     await rooms.requireSpace("second", one);
     await rooms.requireSpace("first", await rooms.take("first"));
     expect((await rooms.take("second")).fabric).toEqual(one.fabric);

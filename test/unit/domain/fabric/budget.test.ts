@@ -1,4 +1,4 @@
-/** What messages take is known exactly: by what is kept and removed, from the rows, in the migration, and by the next daemon. */
+/** The space of messages is known exactly: from messages stored and removed, from the rows, in the migration, and in the next daemon. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";

@@ -1,4 +1,4 @@
-/** What a file from outside may say of messages and agents: all that a room has, and nothing that none could have. */
+/** Messages and agents in a file from outside: everything that a room can have is accepted, and nothing else. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Rows } from "../../../../daemon/db/branch.ts";
 import { Foreign } from "../../../../daemon/db/foreign.ts";
@@ -31,7 +31,7 @@ afterAll(() => rooms[Symbol.asyncDispose]());
 const origin = () => ({ takenAtMs: Date.now() });
 const accept = (given: unknown) => acceptFabric(given, origin());
 
-/** The state with another row in the place of one, or beside it. */
+/** The state with one row replaced, or with another row added. */
 function withRow(table: "messages" | "deliveries", change: (row: Record<string, unknown>) => object, isMore = false) {
   const { columns, rows } = fabric[table];
   const of = (row: unknown[]) => Object.fromEntries(columns.map((column, at) => [column, row[at]]));

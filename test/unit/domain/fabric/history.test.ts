@@ -1,4 +1,6 @@
-/** What goes when messages take too much: in small commits, none in vain, and nothing that somebody may still come for. */
+/**
+ * Removal of messages that take too much space: in small commits, none of them empty, and without messages that an agent may still read.
+ */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { at } from "../../../../daemon/core/clock.ts";
@@ -73,7 +75,7 @@ const deliveries = () =>
 const agents = (count: number) => Array.from({ length: count }, (_, n) => `agent-${n}`);
 const patient = new AbortController().signal;
 
-/** Once all was looked at, or enough has gone. */
+/** Resolves when all messages were checked, or enough were removed. */
 async function sweep(history: History): Promise<void> {
   const over = Promise.withResolvers<void>();
   onSwept = over.resolve;
@@ -93,7 +95,7 @@ describe("a commit", () => {
     const removed = left.slice(1).map((count, n) => (left[n] ?? 0) - count);
     expect(Math.max(...removed)).toBeGreaterThan(0);
     expect(Math.max(...removed)).toBeLessThanOrEqual(most);
-    // Half of all is enough, and none is left without its deliveries.
+    // Half of all is enough, and no message is left without its deliveries.
     expect(deliveries()).toBe((seqs().length - 1) * recipients);
     expect(seqs().length).toBeLessThanOrEqual(messages / 2 + 1);
   });
@@ -167,7 +169,7 @@ describe("of messages in no inbox", () => {
     const aged = (ms: number) => ({ ...message, created_at: at(Date.now() - ms) });
     const { history } = await full([aged(minutes * MINUTE), aged(minutes * MINUTE - MINUTE / 2)]);
     await sweep(history);
-    // What is not kept for a time goes whatever the clock says.
+    // Messages without a retention time are removed whatever the clock shows.
     expect(seqs()).toEqual(minutes === 0 ? [3] : [2, 3]);
   });
 });

@@ -1,4 +1,4 @@
-/** Owns rooms in a database of the test's own, whose agents have no sandboxes, and calls on them as the road makes them. */
+/** Rooms in a temporary database, with agents without sandboxes, and calls on them as the pipeline makes them. */
 import { sql } from "drizzle-orm";
 import { Bells } from "../../../../daemon/core/bells.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
@@ -23,7 +23,7 @@ import { insertRow } from "../../../harness/insert-row.ts";
 
 const ORG = "org_1" as OrgId;
 
-/** What the verbs may answer, all fields at once. */
+/** All fields that the verbs may return. */
 export interface Body extends MessageRecord {
   items: MessageRecord[];
   next_after: number;
@@ -42,7 +42,7 @@ export class Rooms {
   readonly barriers;
   /** Sandboxes that are gone, as room and agent. */
   readonly gone = new Set<string>();
-  /** A room gets a row of its own. */
+  /** Inserts a row for a room. */
   readonly isMade: (room: string) => void;
   readonly #operations: Map<string, Bound>;
   readonly #bells = new Bells();
@@ -76,7 +76,7 @@ export class Rooms {
     );
   }
 
-  /** What a verb answers to an agent of a room; `begun` is what the same call had noted before. */
+  /** Response of a verb to an agent of a room; `begun` is the record that an earlier attempt of the call has left. */
   async call(
     room: string,
     agent: string,
@@ -105,7 +105,7 @@ export class Rooms {
     this.#bells.end(uidOf(room), new ServiceError("room_destroying"));
   }
 
-  /** What a checkpoint has of a room, as it comes back from a disk. */
+  /** A checkpoint's state of a room, as it is read back from a disk. */
   async take(room: string) {
     const state = await this.database.commit((queries) => ({
       fabric: wholly(this.fabric.branch.take(queries, uidOf(room))),
@@ -145,7 +145,7 @@ export class Rooms {
     await this.#branch("replace", room, state, pausedMs);
   }
 
-  /** Whether there is space for a state in the place of what the room has; rejects where there is none. */
+  /** Resolves if there is space for a state that replaces the room's; rejects otherwise. */
   async requireSpace(room: string, state: State): Promise<void> {
     const to: BranchedRoom = { room_uid: uidOf(room), org_id: ORG, pausedMs: 0 };
     await this.database.commit((queries) => this.fabric.branch.requireSpace(queries, state.fabric, to));
@@ -162,7 +162,7 @@ export class Rooms {
     for (const { branch } of parts) await branch.wake(to);
   }
 
-  /** Once what nobody waits for is written too: that a message was handed out. */
+  /** Resolves when writes that no caller awaits are done as well: those of delivered messages. */
   async settled(): Promise<void> {
     await this.database.commit(() => {});
   }
@@ -175,7 +175,7 @@ export class Rooms {
     return Object.fromEntries(tables.map((table) => [table, rows(table)]));
   }
 
-  /** What a room's messages take: as it is kept, and by the rows. */
+  /** Space of a room's messages: as stored, and computed from the rows. */
   bytesOf(room: string): { kept: number; rows: number } {
     const one = (text: string) => this.database.queries.all<{ bytes: number }>(sql.raw(text))[0]?.bytes ?? 0;
     const where = `WHERE room_uid = '${uidOf(room)}'`;
@@ -209,7 +209,7 @@ function findRoom(_caller: Caller, roomId: string): RoomTarget {
   };
 }
 
-/** By the name "*": one that is no agent of a room. */
+/** A caller; the name "*" is a caller that is no agent of a room. */
 function callerOf(agent: string): Caller {
   const agent_id = agent === "*" ? null : agent;
   const [name, plan, scopes, key_id] = [agent, "standard", ["fabric:read", "fabric:write"] as const, agent as KeyId];

@@ -40,7 +40,7 @@ const count = (table: string) =>
 async function staged(): Promise<void> {
   while (!count("message_spreads")) await new Promise((resolve) => setImmediate(resolve));
 }
-/** Nothing of a message is left that was not kept. */
+/** No trace of a message that was rolled back remains. */
 function expectNothing(): void {
   expect([count("messages"), count("deliveries"), count("message_spreads")]).toEqual([0, 0, 0]);
 }
@@ -77,7 +77,7 @@ test("one inbox that is full has it sent to nobody", async () => {
     await rooms.call("r", nameOf(0), "agent_send", { destination: nameOf(1_500), payload: n });
   expect(await rooms.codeOf("r", nameOf(0), "agent_send", { destination: "*", payload: "x" })).toBe("inbox_full");
   expect([count("messages"), count("deliveries"), count("message_spreads")]).toEqual([1_000, 1_000, 0]);
-  // What was reserved in the others is free again.
+  // The reservations in the other inboxes are released.
   for (let n = 0; n < 2; n++) await rooms.call("r", nameOf(0), "agent_send", { destination: nameOf(1), payload: n });
 });
 

@@ -1,4 +1,4 @@
-/** The OrgChanges of a host by itself: what it refuses, and that a change and what is kept with it are there together or not at all. */
+/** The OrgChanges of a standalone host: its refusals, and atomicity of a change and the writes that belong to it. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MAKER_RULES } from "../../../../daemon/compose/made.ts";
@@ -45,7 +45,7 @@ const rows = () => ["orgs", "api_keys", "ssh_keys"].map((table) => database.quer
 
 const toStarter = () => ({ plan: "starter", plan_by: "operator" }) as const;
 
-/** Every change that there is, on what is there before each test. */
+/** Every kind of change, applied to the rows that exist before each test. */
 const CHANGES: Record<string, (within: () => unknown) => Promise<unknown>> = {
   addOrg: (within) => {
     const made = orgOf("second");

@@ -1,4 +1,4 @@
-/** When keys were last used: known at once, and written together. */
+/** Last use of keys: visible immediately, and written in batches. */
 
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

@@ -31,7 +31,7 @@ describe("rings", () => {
   });
 });
 
-/** Counts how often somebody who is waited for is looked at. */
+/** Counts the visits of agents that others wait for. */
 class Counted extends Set<string> {
   static looks = 0;
   override *[Symbol.iterator]() {
@@ -59,7 +59,7 @@ test("a thousand who wait in ten barriers, so that every ring is long, take few 
   expect(Counted.looks).toBeLessThan(1_000_000);
 });
 
-/** Everyone who can be come to from an agent, in one step or more. */
+/** All agents reachable from an agent, in one step or more. */
 function reached(edges: Graph, from: string): Set<string> {
   const seen = new Set<string>();
   const open = [...(edges.get(from) ?? [])];

@@ -1,4 +1,4 @@
-/** The lines that tell how a room's state changed. */
+/** The lines that describe changes of a room's state. */
 import { expect, test } from "vitest";
 import { changesOf, type RoomState } from "../../../../daemon/domain/overview/now-changes.ts";
 

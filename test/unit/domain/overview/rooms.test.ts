@@ -1,4 +1,4 @@
-/** Rooms at a glance, while what is looked at changes between two turns of the event loop. */
+/** Overview of rooms while their state changes between two turns of the event loop. */
 import { expect, test } from "vitest";
 import { trialCall } from "../../../../daemon/core/operation.ts";
 import { WaitGraph } from "../../../../daemon/core/wait-graph.ts";
@@ -21,7 +21,7 @@ const roomOf = (room_id: string): OverviewRoom => ({
   ...{ drive_limit_bytes: 9, drive_until_at: null, created_at: "2026-01-31T12:00:00.000Z", expires_at: null },
 });
 
-/** The glances; `does` happens when the first room was looked at, in a later turn. */
+/** Returns the overview; calls `does` after the first room was read, in a later turn. */
 async function look(rooms: OverviewRoom[], does: () => void, change: Partial<OverviewDeps["rooms"]> = {}) {
   const connection = openConnection(":memory:");
   migrate(connection);

@@ -17,7 +17,7 @@ class Pretended implements OpenPort, Talker {
   readonly #over = Promise.withResolvers<void>();
   readonly ended = this.#over.promise;
   readonly output: AsyncIterable<Uint8Array>;
-  /** Whether the server takes what it is sent, and the client what it is. */
+  /** Settle when the server accepts its bytes, and the client its own. */
   taking: Promise<void> = Promise.resolve();
   reading: Promise<void> = Promise.resolve();
   /** Bytes that are counted as held, and how many there may be. */
@@ -58,7 +58,7 @@ class Pretended implements OpenPort, Talker {
   }
 }
 
-/** A bridge between the two, and what both see. */
+/** A bridge between the two, and the messages both receive. */
 function bridged(output: AsyncIterable<Uint8Array>, prepare: (both: Pretended) => void = () => {}) {
   const both = new Pretended(output);
   prepare(both);

@@ -1,4 +1,4 @@
-/** The call that says where a browser is: what it exposes, for how long, what is on record of that, and nothing where there is none. */
+/** The call that returns a browser's URL: the exposed port, its duration, its audit records, and no effect without a browser. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** How many connections to exposed ports there may be at once, and what each may hold. */
+/** Limits on concurrent connections to exposed ports, and on the resources of each. */
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { Connections } from "../../../../daemon/domain/ports/connections.ts";
@@ -7,7 +7,7 @@ import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
 import { Traffic } from "../../../../daemon/domain/ports/traffic.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 
-/** Sandboxes whose guests never answer, and never stop. */
+/** Sandboxes with guests that never answer and never stop. */
 const SILENT = {
   withGuest: () => new Promise(() => {}),
   use: (_: string, work: () => Promise<unknown>) => work(),
@@ -23,7 +23,7 @@ const row = (sandbox: number, port: number, org = "one"): PortRow =>
     port,
   }) as PortRow;
 
-/** Asks for so many connections; how many are refused at once. */
+/** Requests this number of connections; returns the number that are refused immediately. */
 async function refusedOf(connections: Connections, count: number, port: PortRow): Promise<number> {
   let refused = 0;
   for (let asked = 0; asked < count; asked++) {
@@ -65,7 +65,7 @@ test("so many requests a second to the ports of a sandbox, and to those of anoth
 });
 
 describe("of a sandbox that rests", () => {
-  /** Its guest takes every connection, until it stands still. */
+  /** Its guest accepts every connection, until it is paused. */
   function wakeable() {
     const reasons: unknown[] = [];
     let stop = (_state: string) => {};

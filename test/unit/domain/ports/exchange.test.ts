@@ -7,7 +7,7 @@ import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 const GET: Asked = { method: "GET", target: "/", headers: [["host", "localhost"]], body: null, length: null };
 const HEAD = "HTTP/1.1 200 OK\r\n";
 
-/** A connection whose server says this, and then nothing more. */
+/** A connection to a server that sends this, and then nothing more. */
 class Pretended implements OpenPort {
   readonly cutBecause = null;
   readonly #over = Promise.withResolvers<void>();
@@ -29,7 +29,7 @@ class Pretended implements OpenPort {
     }
   }
 
-  /** It says more; null is its end. */
+  /** The server sends more; null is its end. */
   says(more: string | null): void {
     this.#more.resolve(more);
   }

@@ -16,7 +16,7 @@ import { until } from "../../../harness/guests.ts";
 
 let connection: Connection;
 let database: Database;
-/** What ends a line of keys, by its first. */
+/** Callbacks for the end of a line of keys, by its first key. */
 let lines: Map<string, Set<() => void>>;
 let cut: string[];
 

@@ -1,4 +1,4 @@
-/** Our handshake with a server in a guest, and answers that are none to it. */
+/** Our handshake with a server in a guest, and invalid replies to it. */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { AnswerHead } from "../../../../daemon/domain/ports/http/answer.ts";
@@ -7,7 +7,7 @@ import { offer } from "../../../../daemon/domain/ports/websocket/handshake.ts";
 
 const KEY = `key-${"A1".repeat(21)}z`;
 
-/** What a server answers that takes the offer, with these headers besides or instead. */
+/** Reply of a server that accepts the offer, with these headers added or replaced. */
 function answerTo(offered: ReturnType<typeof offer>, more: Record<string, string> = {}): AnswerHead {
   const key = new Map(offered.headers).get("sec-websocket-key");
   const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");

@@ -10,7 +10,7 @@ test("a label is made of chance, 130 bits of it, and of no host", () => {
   const labels = Array.from({ length: 2000 }, () => newLabel(null));
   expect(labels.filter((label) => !RANDOM.test(label))).toEqual([]);
   expect(new Set(labels).size).toBe(labels.length);
-  // Each letter carries 5 bits at every place: none is there more often by much than a 32nd of the time.
+  // Each letter carries 5 bits at every place: none occurs in much more than one of 32 labels.
   for (let place = 0; place < 26; place++) {
     const seen = new Map<string, number>();
     for (const label of labels) seen.set(label[place] ?? "", (seen.get(label[place] ?? "") ?? 0) + 1);

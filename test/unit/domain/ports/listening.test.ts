@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { SandboxAccess } from "../../../../daemon/domain/ports/deps.ts";
 import { untilListening } from "../../../../daemon/domain/ports/listening.ts";
 
-/** A sandbox whose guest is asked, and answers with these sets of ports in turn; an error is a guest that does not answer. */
+/** A sandbox with a guest that returns these sets of ports in turn; an error is a guest that does not answer. */
 function access(answers: (number[] | Error)[]) {
   let asked = 0;
   const withGuest = async () => {
@@ -43,6 +43,6 @@ test("many waits together ask the guest hardly more often than a few", async () 
   };
   const [few, many] = [await asked(4), await asked(400)];
   expect(few).toBeGreaterThan(0);
-  // 100 times as many waits ask 100 times more often without a bound.
+  // Without a bound 100 times as many waits would send 100 times as many requests.
   expect(many).toBeLessThan(10 * few);
 });

@@ -1,4 +1,4 @@
-/** The number of an organization's live rooms, which each room and sandbox that is made asks for. */
+/** The number of an organization's live rooms, which every creation of a room or sandbox needs. */
 import { expect, test } from "vitest";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -13,7 +13,7 @@ const ORG = "org_1" as OrgId;
 /** As many as stay listed. */
 const ENDED = 10_000;
 const TIMES = 20;
-/** With a look at each room that has ended it takes 20 to 30. */
+/** A scan of each ended room takes 20 to 30. */
 const MOST_MS = 2;
 
 test("is found without a look at the rooms that have ended", async () => {

@@ -1,4 +1,4 @@
-/** A room whose row is on the disk has its directories there: they are synced before the row is written. */
+/** A room's directories are synced before its row is written: if the row is on the disk, so are they. */
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** How the directories of rooms go: one at a time, whatever is in them, with nobody waiting who need not. */
+/** Erasure of rooms' directories: one at a time, whatever their contents, and without needless waits. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ let paths: Paths;
 let connection: Connection;
 let database: Database;
 const logged: string[] = [];
-/** What was begun to be erased, in order; `fails` are those that cannot be. */
+/** Erasures that were started, in order; `fails` are the rooms that cannot be erased. */
 const begun: string[] = [];
 const fails = new Set<string>();
 
@@ -58,7 +58,7 @@ const driveQuota = {
 const eraser = () => new Eraser({ paths, driveQuota, giveUpSpace: () => false });
 const room = (org: string, name: string) => ({ org_id: org as OrgId, room_uid: uid(name) });
 
-/** A kept drive that is due, with so many files. */
+/** A retained drive that is due, with this number of files. */
 function addRetired(name: string, files: number): void {
   const drive = join(paths.retired_room(uid(name)), "drive");
   mkdirSync(drive, { recursive: true });
@@ -180,7 +180,7 @@ test("upkeep waits for no drive that is due, starts none twice, and one that fai
   expect(isGone("large")).toBe(false);
   await vi.waitFor(() => expect([isGone("large"), isGone("small")]).toEqual([true, true]), 30_000);
   await vi.waitFor(() => expect(forgotten.sort()).toEqual([uid("large"), uid("small")]));
-  // The one that failed was tried again by the passes.
+  // The passes have retried the failed one.
   expect(begun.filter((name) => name !== "bad").toSorted()).toEqual(["large", "small"]);
   for (const line of logged) expect(line).toContain(uid("bad"));
   expect(logged.length).toBe(begun.length - 2);

@@ -1,4 +1,4 @@
-/** Which kept drive is to be erased next, asked for at each end of a room: however many there are. */
+/** The next retained drive to be erased, queried at each end of a room: independent of their number. */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
@@ -34,7 +34,7 @@ test("the first that is due is the next, and of those that are due all are told"
   expect(nextDriveDue(queries, AT)).toBeNull();
   for (const day of ["03", "02", "04"]) addRoom(`kept-${day}`, `2026-01-${day}T00:00:00.000Z`);
   expect(nextDriveDue(queries, AT)).toBe("2026-01-02T00:00:00.000Z");
-  // What is due already is under way, and no reason to look again.
+  // A drive that is due already is being erased, and no reason to check again.
   expect(nextDriveDue(queries, "2026-01-02T12:00:00.000Z")).toBe("2026-01-03T00:00:00.000Z");
   const due = drivesDue(queries, "2026-01-03T12:00:00.000Z").map(({ room_id }) => room_id);
   expect(due.sort()).toEqual(["kept-02", "kept-03"]);

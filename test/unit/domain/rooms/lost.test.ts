@@ -1,4 +1,4 @@
-/** Rooms that came or went while a backup was made: every row gets one drive, or comes to its end. */
+/** Rooms that were made or ended during a backup: every row gets one drive, or is ended. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,7 +63,7 @@ test("a drive that was read at both places goes to one: else the room's end fail
   expect(await settleRooms(database, paths, [{ room_uid: uid("ended"), keep_drive: true }])).toEqual(["ended"]);
   expect(placesOf("stays")).toEqual(["first", null]);
   expect(placesOf("going")).toEqual(["first", null]);
-  // Where it was put away nobody changed it any more.
+  // The retired copy is the later one: no call changes a retired drive.
   expect(placesOf("ended")).toEqual([null, "later"]);
   const stateOf = (name: string) => getRoom(copy.queries, uid(name))?.state;
   expect(["stays", "going", "ended"].map(stateOf)).toEqual(["active", "destroying", "destroying"]);

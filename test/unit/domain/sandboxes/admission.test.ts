@@ -1,4 +1,4 @@
-/** The gate before starts: few at a time, organizations in turns, and whoever gives up leaves it. */
+/** The gate before starts: few concurrently, organizations in turns, and a cancelled caller leaves it. */
 import { expect, test } from "vitest";
 import { Gate, reserveMib } from "../../../../daemon/domain/sandboxes/admission.ts";
 

@@ -1,4 +1,7 @@
-/** Guests that are taken over after a crash, one after another: whom that holds up and for how long, and who is blamed for the next. */
+/**
+ * Guests that are adopted after a crash, one after another: which others they delay and for how long, and which one is suspected of the
+ * next crash.
+ */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
@@ -17,7 +20,7 @@ const patient = new AbortController().signal;
 let connection: Connection;
 let database: Database;
 let adoptions: Adoptions;
-/** Whose work has begun, in order. */
+/** Sandboxes with started work, in order. */
 let begun: string[];
 beforeEach(() => {
   connection = openConnection(":memory:");
@@ -32,7 +35,7 @@ afterEach(async () => {
   await database.close();
 });
 
-/** Sandboxes that were all being taken over when the service crashed. */
+/** Sandboxes that were all being adopted when the service crashed. */
 function crashed(...sandboxes: string[]): void {
   for (const [at, id] of sandboxes.entries()) {
     const what = { room_uid: "rom_1", org_id: "org_1", agent_id: id, state: "running", egress_mode: "none" };

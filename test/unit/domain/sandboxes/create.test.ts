@@ -1,4 +1,4 @@
-/** What a create that is refused leaves behind, and where it finds memory. */
+/** Effects of a refused create, and its sources of memory. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makeAlone } from "../../../../daemon/cluster/alone.ts";
@@ -20,7 +20,7 @@ import { FIELDS, insertRoom } from "./sandbox-fixture.ts";
 
 const CALLER = { org_id: "org_1", key_id: "kid_1", name: "mine", scopes: [], agent_id: null, room_ids: null };
 const ROOM = { room_uid: "rom_1", room_id: "r", org_id: "org_1", state: "active" };
-/** More than any host has. */
+/** Noted uses of templates, with their numbers of processors. */
 const MUCH_MIB = 1024 ** 3;
 /** The CID of another program's virtual machine. */
 const FOREIGN = 9551;
@@ -29,7 +29,7 @@ let connection: Connection;
 let database: Database;
 /** Of which templates a use was noted, and with how many processors. */
 let used: string[];
-/** What was asked of the pool, and how often it still has something to give. */
+/** Requests to the pool, and how often it can still release memory. */
 let lacks: number[];
 let gives: number;
 let refusal: ServiceError | null;

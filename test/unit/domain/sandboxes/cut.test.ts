@@ -30,7 +30,7 @@ test.each<[string, string, number]>([
     waking: { message: (id: string) => woken.push(id) },
     places: {},
   } as unknown as Parts;
-  // It comes to nothing: what is to be put back is put back all the same.
+  // It fails: the previous state is restored anyway.
   const cut = cutRoom(parts, {} as never, room as never, {} as never);
   await expect(cut).rejects.toThrow();
   expect([made.supervisor.row.state, woken]).toEqual(["paused", Array.from({ length: times }, () => sandbox_id)]);

@@ -8,7 +8,7 @@ import { ExecutionsFixture } from "./executions-fixture.ts";
 const over = (exec_id: string, more = {}) =>
   stateOf(exec_id, { state: "exited", exit_code: 3, finished_at_ms: 5, ...more });
 
-/** An agent that begins every command, says "so far" and ends it when `end` resolves. */
+/** An agent that starts every command, prints "so far" and ends it when `end` resolves. */
 function serve(fixture: ExecutionsFixture, end: Promise<unknown>, note = "") {
   fixture.guest.answer = async (stream, { method, exec_id }) => {
     if (method === "exec_start") return stream.finish({ execution: stateOf(exec_id), existing: false });
@@ -30,7 +30,7 @@ test("a command that outlasts the wait is answered as running, with its output s
     ...{ exec_id: "mine", state: "running", exit_code: null, finished_at: null },
     ...{ stdout: "so far", stdout_bytes: 6, last_seq: 1, output: null },
   });
-  // Its own record is of the start; the end gets one when the guest tells of it.
+  // The call's own record is of the start; the end is recorded when the guest reports it.
   expect(call.audit).toMatchObject({ event: "exec.started", details: { exec_id: "mine", existing: false } });
   expect([fixture.running, fixture.uses, fixture.metered]).toEqual([1, 0, 1]);
   end.resolve();

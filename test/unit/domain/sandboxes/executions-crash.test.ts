@@ -1,4 +1,4 @@
-/** One execution over kills of the daemon, calls that are repeated, and whichever of two comes first: one metering, one end on record. */
+/** One execution across kills of the daemon and retried calls, in each order of concurrent events: metered once, its end recorded once. */
 import { describe, expect, test } from "vitest";
 import type { Stream } from "../../../../shared/agent-protocol/link.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
@@ -10,7 +10,7 @@ import { ExecutionsFixture } from "./executions-fixture.ts";
 const INPUT = { exec_id: "x", argv: ["true"] };
 const ENDED = { state: "exited", exit_code: 0, finished_at_ms: 5 } as const;
 
-/** An agent that runs a command once, however often it is asked for, and outlives daemons. */
+/** An agent that runs a command once, however often it is requested, and outlives daemons. */
 class Guest {
   execution: ExecState | null = null;
   #followers: { stream: Stream; existing?: boolean }[] = [];
@@ -45,10 +45,10 @@ interface Course {
   first: Call;
   /** When the first daemon is killed; none: it is not. */
   killed: "none" | "while it runs" | "before its record" | "after its record";
-  /** Whether the command ends before the second daemon looks at the guest. */
+  /** Whether the command ends before the second daemon queries the guest. */
   ends: "early" | "late";
   again: "no" | Call;
-  /** Whether the repeated call comes before that daemon has found what the guest has, or after. */
+  /** Whether the repeated call arrives before or after that daemon has read the guest's executions. */
   comes: "before" | "after";
 }
 
@@ -62,7 +62,10 @@ const COURSES: Course[] = (["exec", "start"] as const).flatMap((first) =>
   ),
 );
 
-/** A start is answered while the command runs, an exec at its end: what is killed around the record of one that waits has ended. */
+/**
+ * A start is answered while the command runs, an exec at its end: if a daemon is killed around the record of an exec that waits, the
+ * command has ended.
+ */
 function canBe({ first, killed, ends, again, comes }: Course): boolean {
   if (again === "no" && comes === "after") return false;
   if (killed === "none" && comes === "after") return false;
@@ -110,7 +113,7 @@ async function play({ first, killed, ends, again, comes }: Course) {
   fixture.tell([over]);
   await until("the guest need not tell of it again", async () => fixture.settled.includes("x"));
   const finished = fixture.records.filter(({ event }) => event === "exec.finished");
-  // Each call that waited has its own record; beside them an end is recorded once at most, and not where nothing is left to tell.
+  // Each call that waited has its own record; in addition the end is recorded once at most, and not if every end is already recorded.
   const byDaemon = finished.filter(
     ({ request_id, source, duration_ms }) => duration_ms !== null || source !== "rest" || request_id,
   );

@@ -1,4 +1,4 @@
-/** Owns the calls about executions of one sandbox that runs, with an audit in memory, and a guest's agent that the test plays. */
+/** Calls about executions of one running sandbox, with an audit in memory, and a guest agent that the test plays. */
 
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Caller, type KeyCall, NO_TRANSFER } from "../../../../daemon/core/operation.ts";
@@ -41,11 +41,11 @@ const ROW = {
 const ROOM = { room_uid: "rom_1", room_id: "r", state: "active" };
 
 export interface Guest {
-  /** What exec_list tells, once. */
+  /** Result of exec_list, once. */
   listed: ExecState[];
-  /** What exec_ended tells next. */
+  /** Next result of exec_ended. */
   ended: ExecState[];
-  /** Anything else that it is asked. */
+  /** Answers all other requests. */
   answer(stream: PlayedAgent["streams"][number], asked: Asked): void;
 }
 
@@ -77,7 +77,7 @@ export class ExecutionsFixture {
   readonly meter: Meter;
   readonly agent: PlayedAgent;
   readonly guest: Guest = { listed: [], ended: [], answer: () => {} };
-  /** Executions that the guest need not tell of again. */
+  /** Executions that the guest need not report again. */
   readonly settled: string[] = [];
   readonly saved: { path: string; done: PromiseWithResolvers<void> }[] = [];
   readonly row = ROW;
@@ -95,7 +95,7 @@ export class ExecutionsFixture {
   /** Why outputs cannot be saved. */
   unsaved: Error | null = null;
   readonly #road: Road;
-  /** Executions that run as far as the host knows. */
+  /** Number of executions that run, as far as the host knows. */
   get running(): number {
     return this.ends.running(this.row.sandbox_id).length;
   }
@@ -157,7 +157,7 @@ export class ExecutionsFixture {
     [this.ends, this.#executions] = this.#make();
   }
 
-  /** Another daemon takes over: nothing is known but what the audit has. */
+  /** Another daemon starts: all state is lost except the audit. */
   restart(): void {
     this.#daemon++;
     this.#told.splice(0);
@@ -253,12 +253,12 @@ export class ExecutionsFixture {
     return { call, work, verb: run, event: String(verb.operation.audit) };
   }
 
-  /** A record of the road's, of an execution that was begun. */
+  /** The pipeline's record of an execution that was started. */
   recordStart(exec_id: string, argv: string[]): Promise<void> {
     return this.#record("exec.started", { exec_id, argv });
   }
 
-  /** The same of one that was waited for. */
+  /** The pipeline's record of an execution that a call waited for. */
   recordEnd(exec_id: string, at?: Date): Promise<void> {
     return this.#record("exec.finished", { exec_id, argv: ["true"] }, at);
   }

@@ -1,4 +1,4 @@
-/** Calls about executions, with an agent that keeps no bound and tells what it likes. */
+/** Calls about executions, with an agent that observes no limit and sends arbitrary reports. */
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
@@ -15,7 +15,7 @@ const refusal = (call: Promise<unknown>) =>
     (error: ServiceError) => error.code,
   );
 
-/** Calls whose work does not end, until one is refused: how many were not. */
+/** Makes calls with endless work, until one is refused; returns the number of the others. */
 async function admitted(call: () => Promise<unknown>, most: number): Promise<number> {
   for (let count = 0; count <= most; count++) {
     const refused = await Promise.race([refusal(call()), new Promise((resolve) => setTimeout(resolve, 5, "waits"))]);
@@ -119,12 +119,12 @@ test("an execution is metered once, with the first record of it, however often a
     await fixture.run("sandbox_exec", { argv: ["true"], ...(exec_id === undefined ? {} : { exec_id }) });
   }
   expect(fixture.metered).toBe(4);
-  // Left running: metered as it is begun, and not again at its end.
+  // Left running: metered when it starts, and not again at its end.
   await fixture.run("execution_start", { exec_id: "three", argv: ["true"] });
   fixture.tell([ended("three")]);
   await until("its end is recorded", async () => fixture.records.length === 1);
   expect(fixture.metered).toBe(5);
-  // Begun by a daemon that could not record it any more.
+  // Started by a daemon that was killed before it could record it.
   fixture.restart();
   await fixture.recordStart("before", ["true"]);
   fixture.guest.listed = [ended("lost", { number: 1 }), stateOf("before", { number: 2 })];
@@ -134,7 +134,7 @@ test("an execution is metered once, with the first record of it, however often a
   expect(fixture.metered).toBe(6);
 });
 
-/** Those who follow an execution wait: it ends when the test ends their stream. */
+/** Keeps the streams of followers open: their execution ends when the test finishes their stream. */
 function leaveOpen({ guest }: ExecutionsFixture) {
   const streams: Parameters<typeof guest.answer>[0][] = [];
   guest.answer = (stream, { exec_id }) => {

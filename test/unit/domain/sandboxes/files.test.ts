@@ -1,4 +1,4 @@
-/** The calls about files of a sandbox over an agent on this host: what they answer, in which words they refuse, and what they leave. */
+/** Calls about files of a sandbox, with an agent on this host: their results, errors and records. */
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

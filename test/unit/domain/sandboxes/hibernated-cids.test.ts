@@ -1,11 +1,11 @@
-/** Guest CIDs of sandboxes that hibernate: they are free meanwhile, and a resume takes the same one or another. */
+/** Guest CIDs of hibernated sandboxes: they are free during hibernation, and a resume takes the same one or another. */
 import { expect, test } from "vitest";
 import { insertSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN, newId } from "../../../../shared/ids.ts";
 import { restingSandbox } from "./resting-fixture.ts";
 
-/** One that hibernates; `take` gives CIDs to other sandboxes. */
+/** A hibernated sandbox; `take` gives CIDs to other sandboxes. */
 async function asleep() {
   const made = await restingSandbox({});
   const { supervisor } = made;

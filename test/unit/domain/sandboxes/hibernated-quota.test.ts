@@ -1,4 +1,4 @@
-/** What a quota counts of rooms whose sandboxes hibernate: their disks alone, and all of it again once one of them runs. */
+/** Quota use of rooms with only hibernated sandboxes: their disks alone, and all of the room again once one of them runs. */
 import { expect, test } from "vitest";
 import { countedWith, findSandbox, orgSandboxes, updateSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
@@ -57,7 +57,7 @@ test.each(["room_moved", "host_shutdown"])(
     expect(made.counted()).toEqual(before);
     expect(made.with("a0")).toEqual({ rooms: 0, sandboxes: 0, memory_mib: 0 });
     expect(made.with("a1")).toEqual({ rooms: 0, sandboxes: 0, memory_mib: 256 });
-    // One that could not be resumed waits for a call, which asks the quota.
+    // A sandbox that could not be resumed waits for a call, which checks the quota.
     await made.become("a0", "hibernated", "resume_failed");
     expect(made.counted()).toMatchObject({ sandboxes: 0, memory_mib: 0, hibernated_rooms: 1 });
   },

@@ -1,4 +1,4 @@
-/** Owns a host with several sandboxes under supervisors, over one database in memory, with guests that only pretend. */
+/** A host with several sandboxes under supervisors, one database in memory, and simulated guests. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { makeLog } from "../../../../daemon/core/log.ts";
@@ -28,7 +28,7 @@ interface Made {
   adopt?: SupervisorDeps["adopt"];
 }
 
-/** Who has a guest at the beginning. */
+/** States with a guest at the beginning. */
 const HAVE_GUEST: readonly SandboxRow["state"][] = ["running", "pausing", "paused"];
 
 export async function makeHost(wanted: readonly Made[]) {
@@ -99,7 +99,7 @@ export async function makeHost(wanted: readonly Made[]) {
       growth: () => ({ overcommit_percent: 100, others_mib: 0, resident_mib: new Map<string, number>() }),
     },
     rows,
-    /** What is committed of each, as `agent state reason`. */
+    /** The committed row of each, as `agent state reason`. */
     told: () => rows().map(({ agent_id, state, status_reason }) => `${agent_id} ${state} ${status_reason}`),
     [Symbol.dispose]: () => {
       rmSync(home, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** A host that is shut down: who is saved, in what order things are done, who is left out, and that nobody holds up the rest. */
+/** Shutdown of a host: the sandboxes that are saved, the order of steps, the sandboxes that are skipped, and that none delays the rest. */
 import { describe, expect, test } from "vitest";
 import { hibernateAll, listHibernated } from "../../../../daemon/domain/sandboxes/host-shutdown.ts";
 import { type Candidate, share, survivalOf } from "../../../../daemon/domain/sandboxes/survival.ts";
@@ -169,6 +169,6 @@ test("a guest cannot be saved that an older roomd started, or whose drive's proc
   expect(whyUnsavable(record({ machine: undefined }), true)).toContain("older roomd");
   expect(whyUnsavable(record({ drive: { turn: 1, ports: 2, mounted: true } }), true)).toContain("ended once");
   expect(whyUnsavable(record({ drive: { turn: 0, ports: 2, mounted: false } }), true)).toContain("ended once");
-  // One without a drive has none whose process could end.
+  // A guest without a drive has no virtiofsd that could have exited.
   expect(whyUnsavable(record({ drive: { turn: 0, ports: 0, mounted: false } }), false)).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** A host that is back: who is resumed, before the service is ready, and who holds nobody up. */
+/** Start of a host: sandboxes that are resumed before the service is ready, and failures that delay no others. */
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { HostStart } from "../../../../daemon/domain/sandboxes/host-start.ts";
@@ -23,7 +23,7 @@ function hostStart(host: Host, { crashed = false, lacks = () => null as string |
   return new HostStart(deps, host.supervisors);
 }
 
-/** As the daemon does it: each is taken over, and found as it was before. */
+/** As the daemon does it: each sandbox is adopted, and found in its previous state. */
 async function start(host: Host, begun: HostStart, mostMs?: number): Promise<void> {
   const found = host.rows();
   for (const row of found) void host.supervisors.get(row.sandbox_id)?.adopt();
@@ -141,7 +141,7 @@ describe("when the service starts", () => {
     up.resolve();
     await done;
     expect(host.told().at(-1)).toBe("c hibernated host_shutdown");
-    // Nor does it begin with another.
+    // Nor does it start another one.
     begun.again(host.rows());
     await Bun.sleep(20);
     expect(host.told().at(-1)).toBe("c hibernated host_shutdown");

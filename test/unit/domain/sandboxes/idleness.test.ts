@@ -1,4 +1,4 @@
-/** When a sandbox is idle, and what becomes of it then. */
+/** The criterion of an idle sandbox, and the action that follows. */
 import { describe, expect, test } from "vitest";
 import { until } from "../../../harness/guests.ts";
 import { MovedClock } from "../../../harness/moved-clock.ts";

@@ -1,4 +1,4 @@
-/** What another host says that came with a room has to be that room's. */
+/** Rows that another host sends with a room have to belong to that room. */
 import { expect, test } from "vitest";
 import type { MovedSandboxes } from "../../../../daemon/domain/sandboxes/index.ts";
 import { putSandboxes } from "../../../../daemon/domain/sandboxes/move/rows.ts";
@@ -8,7 +8,7 @@ const NONE_GIVEN_UP = { givenUp: new Set<string>() };
 const NONE = { ended: { columns: [], rows: [] }, carried: [], snapshots: [], ports: [] };
 const carried = { ...WHOSE, sandbox_id: "sbx_one" };
 
-/** It is refused before anything is asked of the database. */
+/** They are refused before any query to the database. */
 const put = (moved: object) => () =>
   putSandboxes({} as never, WHOSE as never, { ...NONE, ...moved } as unknown as MovedSandboxes, NONE_GIVEN_UP);
 

@@ -1,4 +1,4 @@
-/** What is counted of a sandbox's life, state after state. */
+/** Statistics of a sandbox's life, state after state. */
 import { expect, test } from "vitest";
 import { Outcomes } from "../../../../daemon/domain/sandboxes/outcomes.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
@@ -22,7 +22,7 @@ const READY = {
 } as const;
 const DESTROYED = { state: "destroyed" } as const;
 
-/** What is counted of sandboxes that take these states. */
+/** Statistics of sandboxes that take these states. */
 function countsOf(...lives: Partial<SandboxRow>[][]) {
   const outcomes = new Outcomes();
   for (const life of lives) {

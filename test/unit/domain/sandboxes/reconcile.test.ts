@@ -1,4 +1,4 @@
-/** What comparing rows with the host takes for overdue: by the time that this process has seen go by, whatever is done to the host's clock. */
+/** Transitions that the reconciler considers overdue: by the time that has elapsed for this process, whatever changes the host's clock. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { makeSandbox } from "./sandbox-fixture.ts";
 
 test("a sandbox on its way is left alone where the clock has been set forward", async () => {
   const home = mkdtempSync(join(tmpdir(), "roomd-reconcile-"));
-  // Its row has become so many months ago by the clock.
+  // By the clock, its row has become months old.
   using sandbox = await makeSandbox("hibernating");
   const deps = {
     paths: makePaths({ data_dir: join(home, "data"), runtime_dir: join(home, "run") }),

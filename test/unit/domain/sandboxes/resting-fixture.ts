@@ -1,4 +1,4 @@
-/** Owns one sandbox that rests when it is idle and is woken, with a guest that only pretends. */
+/** One sandbox that hibernates or pauses when idle and is woken, with a simulated guest. */
 import { tmpdir } from "node:os";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import type { RoomTarget } from "../../../../daemon/core/room-target.ts";

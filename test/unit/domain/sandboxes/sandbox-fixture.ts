@@ -1,4 +1,4 @@
-/** Owns one sandbox under a supervisor of its own, with a database in memory and a guest that only pretends. */
+/** One sandbox under its own supervisor, with a database in memory and a simulated guest. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeLog } from "../../../../daemon/core/log.ts";
@@ -27,7 +27,7 @@ const MOMENT = "2026-01-01T00:00:00.000Z";
 export class PretendedGuest {
   readonly died = Promise.withResolvers<string>();
   ends = 0;
-  /** What its QEMU is told, in order. */
+  /** Commands to its QEMU, in order. */
   readonly told: string[] = [];
   /** Why its end fails; null when it does not. */
   stuck: string | null = null;
@@ -117,7 +117,7 @@ export async function makeSandbox(
     paths,
     events,
     gone,
-    /** What is committed. */
+    /** The committed row. */
     get committed(): SandboxRow | undefined {
       return undestroyed(database.queries)[0];
     },

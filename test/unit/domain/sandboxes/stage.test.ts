@@ -1,4 +1,4 @@
-/** Who records the end of an execution and who meters it: every cell of the table, and every way through it. */
+/** Responsibility for recording and metering the end of an execution: every cell of the table, and every path through it. */
 import { describe, expect, test } from "vitest";
 import { after, DUTIES, type Happening, type Stage } from "../../../../daemon/domain/sandboxes/executions/stage.ts";
 
@@ -16,7 +16,7 @@ const HAPPENINGS: Record<Happening, true> = {
 };
 const ALL = Object.keys(HAPPENINGS) as Happening[];
 
-/** What a stage says, apart from how it is written down; null: nothing is known. */
+/** The facts that a stage stands for; null: nothing is known. */
 interface Facts {
   waits: boolean;
   runs: boolean;
@@ -36,7 +36,7 @@ const FACTS: Record<Stage, Facts | null> = {
 const stageOf = (facts: Facts | null) =>
   STAGES.find((stage) => JSON.stringify(FACTS[stage]) === JSON.stringify(facts)) as Stage;
 
-/** What must come of it, said another way than by a table. */
+/** The required result, defined without the table. */
 function expected(facts: Facts | null, what: Happening): Facts | null {
   if (facts === null) {
     if (what === "asked") return { waits: true, runs: false, metered: false };
@@ -47,10 +47,10 @@ function expected(facts: Facts | null, what: Happening): Facts | null {
   if (what === "begun") return { ...facts, runs: true };
   if (what === "metered" || what === "unmetered") return { ...facts, metered: what === "metered" };
   if (what === "told") return facts.waits ? facts : null;
-  // A verb may know that only when its call is over.
+  // A verb may learn that only when its call is over.
   if (what === "never_begun" && !facts.waits && !facts.runs) return null;
   if (!facts.waits || what === "asked" || what === "found_over") return facts;
-  // The call that waited is over: nothing is left to do unless it runs on, or may have begun and nobody has told of its end.
+  // The call that waited is over: nothing is left to do unless the command still runs, or may have started and its end was not reported.
   return facts.runs || what === "left" ? over : null;
 }
 
@@ -68,7 +68,7 @@ describe.each(STAGES)("%s", (stage) => {
   });
 });
 
-/** What a daemon does at each step, as ends.ts and exec.ts do it. */
+/** Actions of a daemon at each step, as in ends.ts and exec.ts. */
 interface World {
   stage: Stage;
   metered: number;
@@ -78,7 +78,7 @@ interface World {
 function step(world: World, what: Happening): World {
   const { waits, meters, records } = DUTIES[world.stage];
   const next = { ...world };
-  // A record by which it is metered is one of another call, which has begun it: once, and only while it is not over.
+  // A record that meters it belongs to another call, which has started it: once, and only while it is not over.
   if (what === "metered") next.metered += meters === null ? 0 : 1;
   if (what === "unmetered") next.metered -= world.stage.endsWith("_metered") ? 1 : 0;
   if (what === "answered" && waits) {
@@ -101,7 +101,7 @@ test("whatever happens, in whatever order, it is recorded and metered once by th
   const walk = (world: World, left: number, last: Happening) => {
     if (world.stage === "unknown") {
       ways++;
-      // Of a command that has not begun there is nothing to tell.
+      // A command that has not started has nothing to record.
       if (last === "never_begun") return expect(world.records).toBe(0);
       expect([world.records, world.metered]).toEqual([1, 1]);
       return;
@@ -109,7 +109,7 @@ test("whatever happens, in whatever order, it is recorded and metered once by th
     if (left === 0) return;
     for (const what of ALL) {
       const next = step(world, what);
-      // What changes nothing leads nowhere else.
+      // An event that changes nothing opens no new path.
       if (next.stage !== world.stage) walk(next, left - 1, what);
     }
   };

@@ -57,7 +57,7 @@ test("only fail fails a sandbox and only destroy destroys one", () => {
 test.each(NAMES)("%s acts only from where its ways begin, or where it changes nothing", (verb) => {
   const begins = SANDBOX_STATES.filter((from) => SANDBOX_STATES.some((to) => mayTake(verb, from, to)));
   const acts = SANDBOX_STATES.filter((state) => actsIn(verb, state));
-  // What it passes on its way is where another of its own steps has led.
+  // States that it passes on its way are results of its own earlier steps.
   const reached = new Set(acts);
   for (const from of reached) for (const to of SANDBOX_STATES) if (mayTake(verb, from, to)) reached.add(to);
   expect(begins.filter((state) => !reached.has(state))).toEqual([]);

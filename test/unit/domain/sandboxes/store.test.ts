@@ -1,4 +1,7 @@
-/** What is asked about the whole host reads what is there now, and not all that ever was: at every scrape, create and comparison. */
+/**
+ * Queries about the whole host read the current rows only, and not those of all ended sandboxes: they run at every scrape, create and
+ * reconciliation.
+ */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { expect, test } from "vitest";

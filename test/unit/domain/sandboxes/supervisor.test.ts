@@ -1,4 +1,4 @@
-/** One sandbox and everything that can come between: destroyed while it starts, taken over, ended, not to be ended. */
+/** One sandbox and all events that can intervene: destroyed during its start, adopted, ended, or impossible to end. */
 import { existsSync, mkdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
@@ -17,7 +17,7 @@ describe("a start", () => {
     using sandbox = await makeSandbox("creating", {
       start: async (_row, onStarted) => {
         onStarted();
-        // Told again by a second way in, it is no second change.
+        // Reported again by a second path, it is no second change.
         onStarted();
         await reached(sandbox, "starting");
         seen.push(sandbox.committed?.state);
@@ -201,7 +201,7 @@ describe("a takeover", () => {
 });
 
 describe("a guest that does not end", () => {
-  /** A running one whose QEMU cannot be ended, nor found by its names any more than that. */
+  /** A running sandbox with a QEMU that can be ended neither directly nor by its names. */
   async function stuckSandbox() {
     const pretended = new PretendedGuest();
     const sandbox = await makeSandbox("running", { adopt: async () => ({ guest: pretended.guest, paused: false }) });

@@ -1,6 +1,6 @@
 /**
- * Every verb of the supervisor in every state of a sandbox: it does what the table says and nothing else, alone, and while
- * another ends the sandbox.
+ * Every verb of the supervisor in every state of a sandbox: it does exactly what the table defines, alone, and while another verb ends the
+ * sandbox.
  */
 import { describe, expect, test } from "vitest";
 import { actsIn, mayTake, VERBS, type VerbName } from "../../../../daemon/domain/sandboxes/state.ts";
@@ -24,9 +24,9 @@ async function sandboxIn(state: SandboxState, verb: VerbName) {
     restore: async () => pretended.guest,
   });
   pretended.savedTo = sandbox.paths.directory;
-  // One that hibernates is on disk.
+  // A hibernated one is on disk.
   if (state === "hibernated") await pretended.guest.save(new AbortController().signal);
-  // Standby and resume need the guest; to be in the middle of either is what another verb left behind.
+  // Standby and resume need the guest; a state in the middle of either was left by another verb.
   const settled = state === "running" || state === "paused";
   if (settled && verb !== "adopt") await sandbox.supervisor.adopt();
   const seen: SandboxState[] = [];
@@ -74,7 +74,7 @@ const DO: Record<VerbName, (made: Case) => Promise<unknown>> = {
   destroy: ({ sandbox }) => sandbox.supervisor.destroy("user_requested"),
 };
 
-/** Where each verb leaves a sandbox from the states in which it acts, when nothing is in its way. */
+/** State in which each verb leaves a sandbox from the states in which it acts, if nothing prevents it. */
 const LEAVES: Record<VerbName, (state: SandboxState) => SandboxState> = {
   start: () => "running",
   adopt: (state) => {
@@ -91,7 +91,7 @@ const LEAVES: Record<VerbName, (state: SandboxState) => SandboxState> = {
   destroy: () => "destroyed",
 };
 
-/** Each change that was seen is one that some of these verbs may make. */
+/** The observed changes that none of these verbs may make. */
 function strayChanges(seen: readonly SandboxState[], verbs: readonly VerbName[]): string[] {
   return seen
     .slice(1)
@@ -114,14 +114,14 @@ describe.each(CELLS)("%s of a sandbox that is %s", (verb, state) => {
     expect(supervisor.row.state).toBe(expected);
     if (!actsIn(verb, state)) expect(supervisor.row).toEqual(before);
     expect(strayChanges(made.seen, [verb])).toEqual([]);
-    // What is committed is what is published.
+    // The committed state equals the published one.
     if (expected !== "destroyed") expect(made.sandbox.committed?.state).toBe(expected);
   });
 
   test.each(["destroy", "fail"] as const)("at once with %s ends as that says, and nothing is left", async (ending) => {
     await using made = await sandboxIn(state, verb);
     const { supervisor } = made.sandbox;
-    // Whoever comes second: both orders are tried.
+    // Both orders of the two are tried.
     for (const [first, second] of [
       [verb, ending],
       [ending, verb],
@@ -131,7 +131,7 @@ describe.each(CELLS)("%s of a sandbox that is %s", (verb, state) => {
     expect(strayChanges(made.seen, [verb, ending])).toEqual([]);
     const ended: readonly SandboxState[] = ["failed", "destroyed"];
     if (ending === "destroy") expect(supervisor.row.state).toBe("destroyed");
-    // One that is being destroyed does not fail any more.
+    // A sandbox that is being destroyed can no longer fail.
     else
       expect(
         supervisor.row.state === "destroying" ? state === "destroying" : ended.includes(supervisor.row.state),

@@ -1,4 +1,4 @@
-/** What wakes a sandbox that rests, who waits for it, and what they hear where it does not wake. */
+/** Events that wake a sandbox at rest, the callers that wait for it, and their errors if it does not wake. */
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { until } from "../../../harness/guests.ts";
@@ -165,7 +165,7 @@ describe("a message", () => {
     const { refusal } = made.given;
     Object.defineProperty(made.given, "refusal", { get: () => (tries++ < 6 ? refusal : null) });
     made.waking.message(made.id);
-    // Another one begins no second row of tries.
+    // Another message starts no second series of retries.
     made.waking.message(made.id);
     await made.reached("running");
     await until("it is recorded", () => made.events.length === 4);

@@ -1,4 +1,4 @@
-/** What a viewer may say to a screen's server, however its bytes are cut. */
+/** Messages that a viewer may send to a screen's server, however its bytes are split. */
 import { describe, expect, test } from "vitest";
 import { ClientFilter } from "../../../../daemon/domain/screen/rfb/client-filter.ts";
 import { RfbError } from "../../../../daemon/domain/screen/rfb/limits.ts";
@@ -15,9 +15,9 @@ import { packed, sizeWish } from "../../../harness/rfb-server.ts";
 
 const AREA = { x: 0, y: 0, width: 64, height: 40 };
 const HELLO = packed("RFB 003.008\n", ["u8", 1], ["u8", 0]);
-/** A viewer that would send others away says so in its last byte: nobody is. */
+/** A viewer that requests exclusive access sets its last byte: no other viewer is disconnected. */
 const HELLO_DRIVES = packed("RFB 003.008\n", ["u8", 1], ["u8", 1]);
-/** For who only looks the service says that they take no clipboard. */
+/** For a view-only viewer the service declares that it takes no clipboard. */
 const HELLO_LOOKS = packed(HELLO_DRIVES, setEncodings([EXTENDED_CLIPBOARD]), takeNoClipboard());
 const helloOf = (drives: boolean) => (drives ? HELLO_DRIVES : HELLO_LOOKS);
 const clipboard = (length: number, text: string) => packed(["u8", 6], new Uint8Array(3), ["s32", length], text);

@@ -1,4 +1,4 @@
-/** A connection to a screen: what it waits for, and what it sends. */
+/** A connection to a screen: its waits, and its requests. */
 import { expect, test } from "vitest";
 import { DeadlineError } from "../../../../daemon/core/published.ts";
 import { MOST_STILL_MS, RfbClient, STILL_MS } from "../../../../daemon/domain/screen/rfb/client.ts";
@@ -141,7 +141,7 @@ test("is given up with its signal", async () => {
   expect(server.closed).toBe(false);
 });
 
-/** A server that stops reading when it is told to, and its client. */
+/** A server that stops reading on demand, and its client. */
 async function unread() {
   const server = new RfbServer();
   const { wire } = server;

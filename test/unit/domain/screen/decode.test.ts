@@ -19,7 +19,7 @@ const readerOf = (bytes: Uint8Array, lengths: readonly number[] = [1000]) =>
   new ByteReader(inPieces(bytes, lengths), freshAllowances().reads, "host");
 const hands = (bytes: Uint8Array) => shakeHands(readerOf(bytes), async () => {});
 
-/** What is left of the frame, and why it ended. */
+/** The remaining frame, and the reason of its end. */
 async function decoded(
   bytes: Uint8Array,
   { lengths = [1000], hold = (_bytes: number) => () => {}, size = { width: 8, height: 4 } } = {},
@@ -225,7 +225,7 @@ describe("updates", () => {
 });
 
 describe("what a server says that means nothing", () => {
-  /** Reads it all; tells how long it took, how long others had to wait, and how often they had their turn. */
+  /** Reads all bytes; returns the duration, and the number of turns that others had. */
   async function read(bytes: Uint8Array, reads = freshAllowances().reads) {
     const reader = new ByteReader(inPieces(bytes, [65_536]), reads, "host");
     const decoder = new Decoder(reader, WHOLE, { hold: () => () => {}, sizes: freshAllowances().sizes });

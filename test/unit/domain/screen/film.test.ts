@@ -17,12 +17,12 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-/** What is under way by itself, over the played link. */
+/** Lets pending work on the played link finish. */
 const settled = async () => {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
 };
 
-/** A film of a recording of this length; its machine writes `pieces`, each when the one before was taken. */
+/** A film of a recording of this length; its machine writes `pieces`, each once the previous one was accepted. */
 async function film(durationMs: number, pieces: number) {
   const state = { machine: "none" as "none" | "works" | "gone", orgs: [] as string[], closed: 0 };
   const { link } = linkedGuest({

@@ -15,7 +15,7 @@ function frameOf(width: number, height: number, colour: (x: number, y: number) =
   return { width, height, pixels } satisfies Frame;
 }
 
-/** What a PNG says, as far as ours go. */
+/** Decodes a PNG, as far as ours need it. */
 function decodePng(png: Buffer) {
   expect(png.subarray(0, 8)).toEqual(Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]));
   const chunks: Record<string, Buffer> = {};

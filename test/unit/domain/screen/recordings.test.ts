@@ -1,4 +1,4 @@
-/** Recordings of a screen: why they end, what is left of those that nobody ended, and what a screen may not say. */
+/** Recordings of a screen: the reasons of their end, the state of recordings that no call has ended, and screen data that is rejected. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -110,7 +110,7 @@ test("a room keeps so many, whosever they are", async () => {
     await file.close();
   }
   await expect(start()).rejects.toMatchObject({ code: "insufficient_capacity" });
-  // Those of another sandbox are none of this one's.
+  // Recordings of another sandbox are not listed.
   expect(await guest.recordings("recording_list")).toEqual({ items: [] });
 });
 

@@ -394,12 +394,12 @@ test("memory for frames is bounded, for all and for each organization; unused on
   const give = memory.hold("one", 50);
   expect(() => memory.hold("one", 1)).toThrow(/of the organization/);
   unused.push(["two", memory.hold("two", 40)]);
-  // Its own one goes; all others stay, however often it asks for more than it may have.
+  // Its own unused frame is evicted; all others stay, however often it requests more than its limit.
   unused.push(["three", memory.hold("three", 10)]);
   expect(() => memory.hold("one", 1)).toThrow(/of the organization/);
   expect(() => memory.hold("two", 51)).toThrow(/of the organization/);
   expect(unused.map(([of]) => of)).toEqual(["three"]);
-  // Together they are at the end: whoever is unused goes.
+  // The total is used up: any unused frame is evicted.
   unused.push(["two", memory.hold("two", 40)]);
   memory.hold("four", 40);
   expect(unused.map(([of]) => of)).toEqual([]);

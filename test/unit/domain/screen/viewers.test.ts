@@ -1,4 +1,4 @@
-/** Who sees a screen live: how many, who is heard, and who has to go. */
+/** Live viewers of a screen: their number, the acceptance of their input, and disconnections. */
 import { afterEach, expect, test } from "vitest";
 import { listAudit } from "../../../../daemon/domain/audit/rows.ts";
 import { RfbClient } from "../../../../daemon/domain/screen/rfb/client.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
   for (const guest of guests.splice(0)) guest.screens.stop();
 });
 
-/** Each connection has a server of its own, as one that is shared looks to its clients. */
+/** Each connection has a separate server, which is how a shared one appears to its clients. */
 function someGuest() {
   const servers: RfbServer[] = [];
   const guest = new ScreenGuest((stream) => {

@@ -1,4 +1,4 @@
-/** What the checks say of the link between host and guests. */
+/** Checks of the service, among them those of the link between host and guests. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

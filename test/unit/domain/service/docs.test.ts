@@ -1,4 +1,4 @@
-/** The page about an interface whose every text is an attack: none of it becomes HTML, or ends the quotes of a shell. */
+/** The page of an interface in which every text is an attack: none of it becomes HTML, or closes a shell's quotes. */
 import { expect, test } from "vitest";
 import { renderDocs } from "../../../../daemon/domain/service/docs/page.ts";
 
@@ -49,7 +49,7 @@ test("whatever stands in the document is text", () => {
   expect(html.split("&#60;script&#62;").length).toBeGreaterThan(20);
   // The page's own.
   expect(html.toLowerCase().split("<script").length).toBe(2);
-  // Nothing but what the page itself is made of.
+  // Only elements of the page itself.
   expect(new Set([...html.matchAll(/<([a-z]\w*)/g)].map((match) => match[1]))).toEqual(
     new Set(
       "html head meta title style script body nav div label input button h1 h2 h3 h4 ul ol li a em main small p code section span table thead tr th tbody td br pre details summary".split(

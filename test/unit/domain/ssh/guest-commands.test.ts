@@ -1,4 +1,4 @@
-/** Which lines of an SSH session run as they are, and what an rsync client gets where the root may have none. */
+/** Lines of an SSH session that run unchanged, and the command for an rsync client if the root may have no rsync. */
 import { expect, test } from "vitest";
 import { commandOf } from "../../../../daemon/domain/ssh/guest-commands.ts";
 

@@ -1,4 +1,7 @@
-/** SSH sessions hold on to what they were opened by: cut with it, all of a kind and no others, and on record. */
+/**
+ * SSH sessions are bound to the credential that opened them: they are closed with it, all of that credential and no others, and this is
+ * recorded.
+ */
 import { expect, test } from "vitest";
 import { Holds } from "../../../../daemon/core/holds.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";

@@ -13,7 +13,7 @@ const credential: Credential = { kind: "ssh_access", id: "ssa_1", sandbox_id: "s
 const held = { sandbox_id: "sbx_1", credential };
 const who = { method: "ssh_access", credential_id: "ssa_1" };
 
-/** A sandbox that is there, and whose guest nobody reaches. */
+/** An existing sandbox with an unreachable guest. */
 const sandboxes = {
   find: () => ({ room: {}, row: { sandbox_id: "sbx_1", agent_id: "worker-1" } }),
   withLink: async () => {

@@ -1,4 +1,4 @@
-/** Builds that organizations asked for: one at a time, each with an end. */
+/** Builds of organizations: one at a time, each with a time limit. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

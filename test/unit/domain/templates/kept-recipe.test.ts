@@ -1,4 +1,4 @@
-/** Recipes that are kept beside templates, and templates as the base of a Dockerfile. */
+/** Recipes that are stored beside templates, and templates as the base of a Dockerfile. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const OF_FILE: Recipe = {
   ...{ min_memory_mib: 256, default_memory_mib: 512, disk_mib: 8192 },
 };
 
-/** Publishes a template that was built of this recipe; null is the one that comes with roomd. */
+/** Publishes a template that was built from this recipe; null is the shipped one. */
 async function publish(name: string, recipe: object | null): Promise<Recipe | null> {
   const directory = paths.template(name);
   mkdirSync(directory, { recursive: true });

@@ -1,4 +1,7 @@
-/** What an organization's templates take: what lies on the disk, of its own, in use or before that; and that it is no more than the plan has. */
+/**
+ * Disk usage of an organization's templates: their own files on the disk, of the current version and the previous one; and its limit by the
+ * plan.
+ */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** What sandboxes were made of lately: for an hour, the latest first, and not many; and how many at most within a minute. */
+/** Recently used templates: for an hour, the latest first, and a bounded number; and the peak number of sandboxes within a minute. */
 import { expect, test } from "vitest";
 import { memoryAhead, RecentUse } from "../../../../daemon/domain/templates/recent-use.ts";
 import { MovedClock } from "../../../harness/moved-clock.ts";

@@ -1,4 +1,4 @@
-/** Recipes: those that come with roomd are valid, and what is wrong with another is told by its fields. */
+/** Recipes: the shipped ones are valid, and errors of another name its invalid fields. */
 import { describe, expect, test } from "vitest";
 import { EMBEDDED, readRecipe } from "../../../../daemon/domain/templates/recipe.ts";
 

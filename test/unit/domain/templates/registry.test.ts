@@ -1,4 +1,4 @@
-/** Of which templates the snapshot may be used, and which are of no use at all: by what their manifests say of how they were made. */
+/** Usability of templates and of their snapshots: decided by the build data in their manifests. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ type Made = Parameters<typeof usable>;
 /** Why the snapshot of a template that was made like this is refused. */
 const refusal = async (...made: Made) => (await usable(...made)).refused;
 
-/** Puts a template there that was made like this, and says what may be used of it. */
+/** Writes a template that was made like this, and returns which of it may be used. */
 async function usable(
   made: { [Name in keyof Manifest]?: Manifest[Name] | undefined },
   acceleration: "kvm" | "tcg" = "kvm",
@@ -75,7 +75,7 @@ async function usable(
   return await templates.usable(template, vcpus);
 }
 
-/** Puts there what was saved with two processors, by a QEMU. */
+/** Writes a snapshot that was saved with two processors, by this QEMU. */
 async function saveWithTwo(version: string, qemu_version: string, processor = HOST): Promise<string> {
   const saved = savedWith(version, 2);
   mkdirSync(saved);

@@ -1,4 +1,4 @@
-/** A template build that was killed leaves nothing once another begins, and two do not run at once. */
+/** Leftovers of a killed template build are removed once another starts, and no two builds run concurrently. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -24,7 +24,7 @@ afterEach(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** What a killed build leaves: directories, and a process that serves its guest. */
+/** Leftovers of a killed build: directories, and a process that serves its guest. */
 async function leftBehind() {
   const trial = paths.trial(newId("sbx"));
   for (const directory of [trial.directory, trial.runtime]) mkdirSync(directory, { recursive: true });
@@ -66,7 +66,7 @@ test("a machine that the service begins while it looks for those of the one befo
   for (const directory of [own.directory, own.runtime]) mkdirSync(directory, { recursive: true });
   await begun;
   expect([own.directory, own.runtime].map((directory) => existsSync(directory))).toEqual([true, true]);
-  // Of one that was being freed the process may be left alone.
+  // If cleanup was interrupted, the process may be the only leftover.
   const isThere = await leftBehind();
   const [name = ""] = readdirSync(dirname(paths.trial("any").runtime));
   for (const directory of [paths.trial(name).directory, paths.trial(name).runtime])

@@ -1,4 +1,4 @@
-/** Which template files need not be read again: what a restart of the daemon keeps, and what a changed file loses. */
+/** Cache of verified template files: entries survive a restart of the daemon, and a changed file invalidates its own. */
 import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

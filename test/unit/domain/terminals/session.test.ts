@@ -5,7 +5,7 @@ import { MAX_TYPED_BYTES } from "../../../../shared/api/terminals.ts";
 import { until } from "../../../harness/guests.ts";
 import { boundOf, longestTurn } from "../../../harness/longest-turn.ts";
 
-/** Somebody at a terminal, whose guest takes what is typed when the test says so. */
+/** A client at a terminal, with a guest that accepts input when the test allows it. */
 function sit() {
   const taken: Uint8Array[] = [];
   let gate = Promise.withResolvers<void>();

@@ -1,4 +1,7 @@
-/** Watching, on the agent's own terminals over a link within this process: who sees what, who waits for whom, and who is told of whom. */
+/**
+ * Watching, on the agent's own terminals over a link within this process: the bytes that watchers see, backpressure between clients, and
+ * the events about users.
+ */
 import { expect, test } from "vitest";
 import type { Caller, EventsReply, KeyCall, StreamEvent } from "../../../../daemon/core/operation.ts";
 import { NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
@@ -15,11 +18,11 @@ const SCREEN = { term: "xterm", rows: 24, cols: 80 };
 
 type Told = Record<string, unknown> & { type: string };
 
-/** A daemon's terminals of one sandbox, whose guest is on this host. */
+/** A daemon's terminals of one sandbox, with its guest on this host. */
 class Service {
   readonly agent = new TerminalFixture();
   readonly terminals;
-  /** Watches that were begun in the guest. */
+  /** Number of watches started in the guest. */
   begun = 0;
   #connection = this.#connect();
 
@@ -83,7 +86,7 @@ class Service {
   }
 }
 
-/** Reads when it is told to. */
+/** Reads on demand. */
 class Watcher {
   readonly told: Told[] = [];
   readonly #reply: EventsReply;
@@ -175,7 +178,7 @@ test("a watcher who does not read slows neither the command nor who types, and i
   const lost = idle.told.filter(({ type }) => type === "lost");
   expect(lost).toHaveLength(1);
   const [{ offset, gap }] = lost as [{ offset: number; gap: number } & Told];
-  // All that is left is a tail of what was shown, and what is missing is said to the byte.
+  // The remainder is a tail of the output, and the gap is reported to the byte.
   await screen.over;
   expect(idle.bytes.byteLength + gap).toBe(screen.bytes.byteLength);
   const before = offset - gap;
@@ -241,7 +244,7 @@ test("a change of size comes before what is written for it, and is told by itsel
   const text = (told: Told[]) =>
     Buffer.concat(told.flatMap(({ bytes }) => (bytes ? [bytes as Uint8Array] : []))).toString();
   expect(text(watcher.told.slice(0, sized))).not.toContain("now-");
-  // Who comes later sees the first size with the first bytes.
+  // A later watcher sees the first size with the first bytes.
   const late = await service.watch(id);
   await late.until(() => late.text.includes("now-50 132"));
   expect(late.told[0]).toMatchObject({ rows: 24, cols: 80 });

@@ -1,4 +1,7 @@
-/** Tries at passwords: each that fails makes the next wait, time forgets them, and one who waits does not make another wait. */
+/**
+ * Throttling of password attempts: each failure delays the next attempt, failures decay with time, and a delay of one user does not delay
+ * another.
+ */
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { Attempts } from "../../../../daemon/domain/users/attempts.ts";

@@ -1,4 +1,4 @@
-/** What is sent of a record, and to whom. */
+/** Content of the event for a record, and its recipients. */
 import { expect, test } from "vitest";
 import { bodyOf, eventOf, isWanted } from "../../../../daemon/domain/webhooks/event.ts";
 import type { AuditRecord } from "../../../../shared/api/audit.ts";
@@ -37,7 +37,7 @@ test.each<[event: string, room: string | null, types: string[], rooms: string[] 
   // Of no room.
   ["key.created", null, ["*"], ["r"], false],
   ["key.created", null, ["*"], null, true],
-  // Whoever only looks, also where that is refused: a receiver that looks would be sent that again.
+  // Read-only calls, also refused ones: a receiver that reads would get an event for its own read.
   ["sandbox.listed", "r", ["*"], null, false],
   ["audit.read", "r", ["audit."], null, false],
   ["webhook.deliveries_listed", null, ["webhook."], null, false],

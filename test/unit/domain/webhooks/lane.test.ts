@@ -1,6 +1,6 @@
 /**
- * A webhook's lane in a made-up world: a real chain in a database in memory, a receiver that is a function, and crashes, which leave of
- * a lane what is in the database. Whatever happens every event is taken in the end, and in order while nothing fails.
+ * A webhook's lane in a simulated world: a real chain in a database in memory, a receiver that is a function, and crashes, after which only
+ * the database is left of a lane. In every case each event is accepted in the end, and in order as long as nothing fails.
  */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -47,7 +47,7 @@ const OK: Attempt = {
 };
 const FAILED: Attempt = { ...OK, delivered: false, status: 500, error: "no" };
 
-/** What is broken here, as it is logged. */
+/** Internal errors, from the log. */
 const broken: string[] = [];
 const silent = () => {};
 const LOG: Log = {
@@ -60,12 +60,12 @@ let database: Database;
 let bells: Bells;
 let deadlines: Deadlines;
 let lane: Lane | null = null;
-/** What the receiver has taken, in order. */
+/** Events that the receiver has accepted, in order. */
 let taken: string[];
-/** What is answered to the event of this number. */
+/** The response to the event of this number. */
 let answer: (n: number) => Attempt;
 let pace: Pace;
-/** Tries that have begun. */
+/** Attempts that have started. */
 let begun: number;
 /** The receiver answers after that. */
 let holding: Promise<void>;
@@ -145,7 +145,7 @@ function passTime(): void {
   lane?.look();
 }
 
-/** The only one that is set aside, after so many tries. */
+/** The only event stored for retry, after this number of attempts. */
 async function oneAside(attempts: number): Promise<DeliveryRow> {
   answer = (n) => (n === 0 ? FAILED : OK);
   open();
@@ -221,7 +221,7 @@ test("only so many are set aside: then the place waits in the chain, and nothing
     30_000,
   );
   await until("none waits", () => waiting() === 0);
-  // Of those that are over so many are kept.
+  // A limited number of finished events is retained.
   expect(listDeliveries(connection.queries, ID, null, 2 * MAX_WAITING).length).toBeLessThanOrEqual(MAX_OVER);
 });
 
@@ -303,7 +303,7 @@ describe("a world of failures and crashes", () => {
       happened += count;
       if (random() < 0.4) passTime();
       if (random() < 0.3) {
-        // The row as it is now is what the next one knows; what the old one writes on its way out comes before, or never.
+        // The next lane starts from the current row; a last write of the old one comes before that, or never.
         const before = progress();
         await lane?.close();
         if (random() < 0.5)

@@ -1,4 +1,4 @@
-/** Where webhooks may be sent to, as far as a URL tells it; what names lead to is in test/api/webhooks.test.ts. */
+/** Permitted destinations of webhooks, as far as the URL determines it; the addresses of names are tested in test/api/webhooks.test.ts. */
 import { networkInterfaces } from "node:os";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../../../daemon/core/config.ts";
@@ -13,7 +13,7 @@ const reachOf = (...ranges: string[]) =>
   new Reach({ private_ranges: ranges.flatMap((text) => readRange(text) ?? []), hosts_file: "" });
 const nobody = { org_id: "org_1", sandbox_id: "whk_1" };
 const ever = new AbortController().signal;
-/** By names that are looked up like this. */
+/** A guard that resolves names with this function. */
 const byNames = (resolve: HostResolver["resolve"]) => new Reach({ private_ranges: [], hosts_file: "" }, { resolve });
 
 describe("without a list", () => {

@@ -1,4 +1,4 @@
-/** When what was not taken is tried again: by a clock of the test's own. */
+/** Times at which failed events are retried: by the test's own clock. */
 import { expect, test } from "vitest";
 import { askedSeconds, isGivenUp, nextTry } from "../../../../daemon/domain/webhooks/schedule.ts";
 import { MAX_TRIES } from "../../../../shared/api/webhooks.ts";
@@ -11,7 +11,7 @@ test("what is never taken is tried later and later, then every 12 hours, and out
   while (tries.length < MAX_TRIES) tries.push(Date.parse(nextTry(tries.length, tries.at(-1) as number, null)));
   const waits = tries.slice(1).map((at, n) => (at - (tries[n] ?? 0)) / 1000);
   expect(waits).toEqual([5, 60, 300, 1800, 7200, 21_600, ...Array<number>(MAX_TRIES - 7).fill(43_200)]);
-  // The last try comes when the receiver is given up, and the one before it does not.
+  // The last attempt comes when the receiver is abandoned, and the previous one does not.
   const since = new Date(BEGAN_MS).toISOString();
   expect(tries.slice(-2).map((at) => isGivenUp(since, at))).toEqual([false, true]);
 });

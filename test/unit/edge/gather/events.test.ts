@@ -17,7 +17,7 @@ const SELF = hostOf("self", 2);
 const LAST = hostOf("last", 3);
 const GONE = hostOf("gone", 5, "gone");
 
-/** What this host and the others are asked for, with this cursor, and the place that this one says to another. */
+/** Requests to this host and the others for this cursor, and the position that this host reports to another. */
 async function asked(after: string | undefined, hosts = [FIRST, SELF, LAST, GONE]) {
   const others = hosts.filter(({ host_id, state }) => host_id !== "self" && state !== "gone");
   const found: Record<string, unknown> = {};

@@ -11,7 +11,7 @@ const record = (seq: number, at = "here"): StreamEvent => ({ id: seq, data: { se
 const place = (seq: number): StreamEvent => ({ id: null, data: { type: "place", seq } });
 const failure = (code: string): StreamEvent => ({ id: null, data: { type: "error", code } });
 
-/** A stream that tells what it is given, until it is ended. */
+/** A stream that emits its given events, until it is ended. */
 class Source {
   isCancelled = false;
   readonly #told: (readonly StreamEvent[])[] = [];
@@ -56,7 +56,7 @@ interface Setting {
   others?: Host[];
   position?: Position;
   follow?: boolean;
-  /** What each host answers, one time after another; then it does not. */
+  /** Responses of each host, one per request; further requests are not answered. */
   answers?: Record<string, (Source | number)[]>;
 }
 
@@ -88,7 +88,7 @@ function timelineOf({ others = [B], position, follow = true, answers = {} }: Set
   return { timeline, own, asked, cut, setHosts };
 }
 
-/** So many of what is told, in order. */
+/** The first `count` events, in order. */
 async function take({ reply }: Timeline, count: number) {
   const told: StreamEvent[] = [];
   while (told.length < count) {

@@ -1,4 +1,4 @@
-/** Who is let in by a host's listener, and whom a host takes for another. */
+/** The clients that a host's listener admits, and the servers that a host accepts as another host. */
 import { spawn } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ const codeOf = async (asked: Promise<unknown>) => {
 };
 const UNREACHABLE = ["host_unreachable", { host: "owner" }];
 
-/** What a client of another make is answered; null when it is not let in. */
+/** Response to a client of another implementation; null if it is not admitted. */
 function answeredTo(
   port: number,
   shown: Partial<Certificate>,
@@ -79,9 +79,9 @@ test("members are let in, and nobody else", async () => {
   for (const { own } of [member, second]) expect(await answeredTo(port, own)).toBe("HTTP/1.1 200 OK");
   expect(await answeredTo(port, {})).toBe(null);
   expect(await answeredTo(port, stranger.own)).toBe(null);
-  // One that is good for servers, as the public one of a host is.
+  // A certificate that is valid for servers, like the public one of a host.
   expect(await answeredTo(port, await loadSelfSigned(directory.path, []))).toBe(null);
-  // Whose certificate it is has to be proven by its key.
+  // A certificate has to be proven by its key.
   expect(await answeredTo(port, { cert: member.own.cert, key: member.own.key }, { maxVersion: "TLSv1.2" })).toBe(null);
   using client = clientOf(member);
   expect(await (await ask(client, reached)).text()).toBe("hello");
@@ -101,7 +101,9 @@ test("what a member has signed lets nobody in", async () => {
   await stop();
 });
 
-/** A listener, or a server that lets in whoever an authority vouches for, in a process that knows another authority. */
+/**
+ * A listener, and a server that admits every client with a certificate of a trusted authority, in a process that trusts another authority.
+ */
 const SERVER = `
 import { readFileSync } from "node:fs";
 import { openMembersListener } from ${JSON.stringify(`${import.meta.dirname}/../../../../daemon/edge/hosts/listener.ts`)};
@@ -132,7 +134,7 @@ test("an authority that the system believes vouches for nobody here", async () =
     });
     const said = await new Promise<string>((told) => createInterface({ input: child.stdout }).once("line", told));
     const [port = 0, usual = 0] = said.split(" ").map(Number);
-    // The authority is one that Bun believes where it is told nothing else.
+    // Bun trusts this authority by default.
     expect(await answeredTo(usual, issued)).toBe("HTTP/1.1 200 OK");
     expect(await answeredTo(port, issued)).toBe(null);
     expect(await answeredTo(port, member.own)).toBe(admitted.length === 1 ? "HTTP/1.1 200 OK" : null);

@@ -1,4 +1,4 @@
-/** The HTTP door as clients reach it, and as other hosts do: the same routes, and who is believed what. */
+/** The HTTP transport as clients and as other hosts reach it: the same routes, and the headers that are trusted from each. */
 import { expect, test } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Bound, bind } from "../../../../daemon/core/operation.ts";
@@ -12,7 +12,7 @@ import { ABOUT, clientOf, members } from "./fixture.ts";
 
 const FORGED = { "x-roomd-forwarded-for": "127.0.0.1", "x-roomd-hop": "1" };
 
-/** A door whose road remembers what it is asked, and answers with the room's name. */
+/** An HTTP transport with a pipeline that records its requests, and answers with the room's name. */
 function door(tls: Awaited<ReturnType<typeof newCertificate>> | null): { server: HttpServer; asked: RoadRequest[] } {
   const asked: RoadRequest[] = [];
   const bound = bind(roomGet, { run: async () => ({ outcome: "found", body: {} }) } as never);
@@ -70,7 +70,7 @@ test.each([false, true])(
       expect(last?.query()).toEqual({ x: "1" });
       expect(last?.isFromHost).toBe(false);
     }
-    // Whom the entry says to be of its own host is not of this one.
+    // A caller that the entry host reports as local to it is not local to this host.
     await forward("/v1/rooms/a", { host: "127.0.0.1" }, { ip: "127.0.0.1", request_id: "r-1", own: "entry" });
     expect(asked.at(-1)).toMatchObject({ ip: "127.0.0.1", hop: 1, isFromHost: false });
     await forward("/v1/rooms/a", {}, { ip: "nonsense", request_id: "r-2", own: "entry" });
@@ -78,7 +78,7 @@ test.each([false, true])(
     expect((await forward("/v1/nowhere")).status).toBe(404);
     expect((await forward("/v1/docs-that-are-none")).status).toBe(404);
 
-    // From outside the same headers say nothing.
+    // From outside the same headers have no effect.
     const outside = await fetch(new URL("/v1/rooms/a", server.url), {
       headers: FORGED,
       tls: { rejectUnauthorized: false },

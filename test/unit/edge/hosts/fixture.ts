@@ -1,4 +1,4 @@
-/** Owns what the tests of hosts share: members with certificates of their own, an owner's server, an entry that forwards to it. */
+/** Fixture of the tests of hosts: members with their own certificates, an owner's server, an entry that forwards to it. */
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { loadHostCertificate } from "../../../../daemon/cluster/certificate.ts";
@@ -95,7 +95,7 @@ export function entry(
   return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
 }
 
-/** An owner that is no HTTP server of ours: it says these bytes to so many requests on each connection, and closes it at the next. */
+/** An owner that is a foreign HTTP server: it sends these bytes to `answers` requests on each connection, and closes it at the next. */
 export function rawOwner(at: Member, said: string, answers = Number.POSITIVE_INFINITY) {
   let asked = "";
   let closed = 0;
@@ -132,7 +132,7 @@ export function rawOwner(at: Member, said: string, answers = Number.POSITIVE_INF
     get closed() {
       return closed;
     },
-    /** Whoever writes to one of them from here on is told so, before any event has told it. */
+    /** The next write to one of them fails, before any event has reported the reset. */
     reset: () => {
       for (const socket of [...sockets]) socket.terminate();
     },

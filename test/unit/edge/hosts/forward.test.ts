@@ -1,4 +1,7 @@
-/** What becomes of requests and answers between two hosts: all of it goes through, nothing else does, and the end of one is that of both. */
+/**
+ * Requests and responses between two hosts: forwarded completely and unchanged, nothing else passes, and the end of one side ends the
+ * other.
+ */
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
@@ -11,7 +14,7 @@ const BODY_BYTES = (process.env.ROOMD_TEST_LONG === "1" ? 1024 : 256) * MIB;
 const MOST_GROWTH_BYTES = 160 * MIB;
 const LONG_MS = 120_000;
 
-/** Bytes of which every piece is another, with what their digest is. */
+/** Bytes in pieces that all differ, with their digest. */
 function pieces(total: number) {
   const digest = sha256();
   let made = 0;
@@ -192,7 +195,7 @@ test(`${BODY_BYTES / MIB} MiB go up whole, in bounded memory`, { timeout: LONG_M
   const sum = sha256();
   sum.add(known);
   expect(await (await fetch(hosts.url, { method: "PUT", body: known })).text()).toBe(sum.text());
-  // And one to see whether the owner is there, where the first took over a second.
+  // The second one checks whether the owner is there, if the first request took over a second.
   expect(hosts.client.opened).toBeLessThanOrEqual(2);
 });
 
@@ -329,7 +332,8 @@ test("2,000 requests go by few connections, and leave no descriptor behind", { t
   for (let round = 0; round < 100; round++) await Promise.all(Array.from({ length: 20 }, (_, n) => ask(n)));
   expect(served).toBe(2020);
   expect(hosts.client.opened).toBeLessThanOrEqual(25);
-  // Where a round took over a second one looked whether the owner is there, by a connection that is kept, both of whose ends are here.
+  // If a round took over a second, a check whether the owner is there opened a connection that is kept; both of its ends are in this
+  // process.
   expect(descriptors()).toBeLessThanOrEqual(before + 5 + 2 * (hosts.client.opened - opened));
 });
 
@@ -352,7 +356,7 @@ test("connections that nobody uses end, and those that were closed are not used"
   expect(ports.size).toBe(2);
   await Promise.all(Array.from({ length: 10 }, ask));
   const opened = client.opened;
-  // Of ten at once two are kept.
+  // Of ten concurrent connections two are kept.
   await Promise.all(Array.from({ length: 3 }, ask));
   expect(client.opened).toBe(opened + 1);
   await stop();
@@ -450,7 +454,7 @@ test.each([
     { code: "host_unreachable", host: "owner", ...(started && { started }) },
   ]);
   raw.stop();
-  // Nobody is there to see a byte of this one.
+  // The owner is gone, so it sees no byte of this one.
   const unseen = await fetch(door.url, sent);
   expect(await unseen.json()).toEqual({ code: "host_unreachable", host: "owner" });
   await door.stop();

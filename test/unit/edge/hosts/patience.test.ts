@@ -1,4 +1,4 @@
-/** How long a host is waited for: what holds up the one that asks is not put down to the other. */
+/** Timeout for another host: a stall of the requesting host does not count against it. */
 import { expect, test } from "vitest";
 import { Patience } from "../../../../daemon/edge/hosts/patience.ts";
 

@@ -1,4 +1,4 @@
-/** Exposed ports of another host: which host has a label, and what passes through the host that is asked. */
+/** Exposed ports of another host: the look-up of a label's host, and forwarding through the entry host. */
 import { expect, test } from "vitest";
 import type { Host } from "../../../../daemon/cluster/directory.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
@@ -17,7 +17,7 @@ import { clientOf, listen, type Member, members } from "./fixture.ts";
 
 const WEB = "web-4kx9";
 
-/** A server as one in a guest, which says what it is asked. */
+/** A server like one in a guest, which returns its request. */
 function guest() {
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -102,7 +102,7 @@ async function twoHosts() {
   const [owner, member] = made;
   const server = guest();
   const looked: string[] = [];
-  /** What would have been done of what only hosts may ask. */
+  /** Host-only operations that were carried out. */
   const peered: string[] = [];
   const does = (what: string) => async () => {
     peered.push(what);
@@ -152,7 +152,7 @@ test("a request goes through as it came, and the server hears nothing of hosts",
   const byHost = await at("/-/ports?labels=a", { headers: { host: `${WEB}.ports.example` } });
   expect(await byHost.json()).toMatchObject({ path: "/-/ports?labels=a" });
   expect((await at(`/p/${WEB}`, { redirect: "manual" })).headers.get("location")).toBe(`/p/${WEB}/`);
-  // Who is no host is not told which labels there are.
+  // A client that is no host gets no information about existing labels.
   expect((await at(`/-/ports?labels=${WEB}`)).status).not.toBe(200);
 });
 

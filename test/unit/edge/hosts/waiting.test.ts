@@ -1,4 +1,4 @@
-/** A host that is gone without a word, and one that only takes its time. */
+/** A host that is gone without notice, and one that is slow. */
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -11,7 +11,7 @@ import { ABOUT, clientOf, descriptors, listen, members } from "./fixture.ts";
 
 const gone = new AbortController().signal;
 
-/** An owner in a process of its own, which can stand still. */
+/** An owner in a separate process, which can be stopped. */
 const SERVER = `
 const [, , cert, key, member] = process.argv;
 const server = Bun.serve({
@@ -63,7 +63,7 @@ test("who waits at a host that stands still is told so, and who waits at one tha
 test("a host that takes no connections costs few descriptors, however many ask for it", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
-  // Beyond what waits to be taken the system answers nobody.
+  // When the backlog of connections is full, the system answers no others.
   const program = [
     "import socket, time",
     "taken = socket.socket()",
@@ -110,9 +110,9 @@ test("who waits is not given up while others hear of the host, nor while it stop
     expect((await ask("/")).status).toBe(200);
     await Bun.sleep(150);
   }
-  // Nobody has looked: one connection for each of the two.
+  // No check of the host was made: one connection for each of the two.
   expect(client.opened).toBe(2);
-  // From here on connections are refused, and what is under way goes on.
+  // From here on connections are refused, and requests in progress continue.
   const stopped = listener.stop(10_000);
   expect((await slow).status).toBe(200);
   await stopped;

@@ -1,4 +1,4 @@
-/** A WebSocket whose client is at one host and whose other end is at another: messages and closes go both ways as they are. */
+/** A WebSocket with its client at one host and its other end at another: messages and closes are forwarded unchanged in both directions. */
 import { expect, test } from "vitest";
 import type { Conversation, Talker } from "../../../../daemon/core/conversation.ts";
 import { takenProtocol, upgrade } from "../../../../daemon/edge/http/websocket.ts";
@@ -6,7 +6,7 @@ import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
 import { until } from "../tls-fixture.ts";
 import { ABOUT, clientOf, descriptors, entry, listen, members } from "./fixture.ts";
 
-/** A talker that says back what it hears, does what it is told, and remembers how it was left. */
+/** A peer that echoes its messages, executes commands, and records how it was closed. */
 class Echo implements Conversation {
   readonly mostBytes = MAX_SOCKET_MESSAGE_BYTES;
   leftWith: unknown[] | null = null;

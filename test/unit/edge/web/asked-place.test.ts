@@ -1,10 +1,10 @@
-/** Where somebody goes on who has signed in first: places of ours, and nothing that a browser would read as another. */
+/** Destination of a user who has signed in first: places of ours, and nothing that a browser would interpret differently. */
 import { expect, test } from "vitest";
 import { comingBack, placeIn } from "../../../../daemon/edge/web/handlers/asked-place.ts";
 
-/** What is kept of a place by a browser that is sent to sign in. */
+/** The cookie that a browser stores for a place when it is redirected to sign in. */
 const keptOf = (place: string) => comingBack({ to: "/signin" }, place).cookies?.asked ?? null;
-/** What is made of it where somebody else has put it into the browser. */
+/** Result of reading a cookie that another party has set in the browser. */
 const readOf = (place: string) => placeIn(Buffer.from(place).toString("base64url"));
 
 test.each([

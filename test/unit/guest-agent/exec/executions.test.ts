@@ -1,4 +1,4 @@
-/** Executions of an agent on this host: what is kept of those that have ended, and whose names are never run again. */
+/** Executions of an agent on this host: retention of ended ones, and names that are never run again. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** What is written there is counted, and no more: a gigabyte of it is too much for a test's disk. */
+/** Writes are only counted: a gigabyte is too much for a test's disk. */
 function openNothing() {
   files++;
   return {
@@ -61,7 +61,7 @@ function openNothing() {
   };
 }
 
-/** Begins it under a name that its caller chose, and resolves when it has ended; nobody reads its output. */
+/** Starts it under a name chosen by its caller, and resolves when it has ended; its output is not read. */
 async function run(exec_id: string, argv: string[], isGenerated = false): Promise<Execution> {
   const request = { method: "exec", exec_id, argv, cwd: "/", env: {}, user: null, timeout_ms: 60_000, stdin: false };
   const naming = { fingerprint: argv.join(" "), tag: "{}", isGenerated, isBrief: true };
@@ -70,7 +70,7 @@ async function run(exec_id: string, argv: string[], isGenerated = false): Promis
   return execution;
 }
 
-/** As the daemon does for a caller who waits and chose no name; returns the name that it made. */
+/** As the daemon does for a caller that waits and chose no name; returns the generated name. */
 async function call(argv: string[]): Promise<string> {
   const input = { room_id: "r", sandbox: "s", argv, cwd: "/", timeout_ms: 60_000 };
   const { exec_id } = await runCommand(async () => agent.link, requestOf(input, {}), input, Promise.reject);

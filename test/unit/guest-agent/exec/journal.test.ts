@@ -1,4 +1,7 @@
-/** The ring of an execution's output: every piece once and in order, who is held, who is overtaken, what a full disk leaves. */
+/**
+ * The ring of an execution's output: every piece once and in order, backpressure from readers, overtaken readers, and the remaining output
+ * on a full disk.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HistoryGone, Journal, type Reader } from "../../../../guest-agent/exec/journal.ts";
 import { PieceDecoder } from "../../../../shared/agent-protocol/pieces.ts";
@@ -261,7 +264,7 @@ describe("with readers", () => {
     const heldAt = journal.lastSeq;
     journal.commandEnded();
     await writing;
-    // Beyond what may be added the oldest goes all the same.
+    // Beyond the permitted addition the oldest pieces are evicted anyway.
     expect(journal.lastSeq).toBe(300);
     journal.close();
     const few = new Journal({ kept_bytes: KEPT, open: () => new MemoryFile() });

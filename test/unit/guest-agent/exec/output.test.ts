@@ -1,4 +1,4 @@
-/** A command's output pipe: complete at the command's end, whether it was followed before or not, and whoever else holds it. */
+/** A command's output pipe: complete at the command's end, whether it was followed before or not, and whichever other processes hold it. */
 import { closeSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -40,7 +40,7 @@ describe.each([
     writeSync(writer, "the command's");
     await output.finish();
     expect(sent().toString()).toBe("the command's");
-    // More than the pipe holds: somebody takes it.
+    // More than the pipe holds: it is still being drained.
     for (let written = 0; written < 4 * MIB; await sleep(1)) {
       while (libc.unreadBytes(writer) === 0 && written < 4 * MIB) written += writeSync(writer, Buffer.alloc(MIB / 2));
     }

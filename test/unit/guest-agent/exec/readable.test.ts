@@ -1,4 +1,4 @@
-/** Waiting for empty pipes: each hears of its own, of what came before too, and of the end; nothing is taken out. */
+/** Waiting for empty pipes: each waiter is woken for its own pipe, for earlier bytes too, and for the end; nothing is read. */
 import { closeSync, writeSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { waitUntilReadable } from "../../../../guest-agent/exec/readable.ts";

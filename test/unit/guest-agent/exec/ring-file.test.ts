@@ -1,4 +1,4 @@
-/** A file whose end is followed by its beginning: what was written last is there, across the seam, and no name is left. */
+/** A file used as a ring: the last bytes are there, across the seam, and no name is left. */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

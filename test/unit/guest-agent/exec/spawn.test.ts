@@ -1,4 +1,4 @@
-/** The start of a command on this host: what it finds, and how its end and its refusal are told. */
+/** The start of a command on this host: its environment, and how its end and its refusal are reported. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const lineOf = (argv: string[], line: Partial<CommandLine> = {}): CommandLine =>
   ...line,
 });
 
-/** Runs it to its end, with what it printed. */
+/** Runs it to its end; returns its output. */
 async function run(argv: string[], line: Partial<CommandLine> = {}) {
   const command = spawn(lineOf(argv, line));
   if ("reason" in command) return command;

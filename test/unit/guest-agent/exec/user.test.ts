@@ -1,4 +1,4 @@
-/** Whom a command runs as, by files as images have them. */
+/** The user that a command runs as, with files as in images. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Calls on D-Bus: their bytes, the connection that they share, and what becomes of it. */
+/** Calls on D-Bus: their bytes, the connection that they share, and its failures. */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ afterEach(() => {
 
 /** An answer's bytes. `type` 2 is a return, 3 an error of this name with a text. */
 function answerTo(serial: number, type: 2 | 3 = 2, name = "", text = ""): Uint8Array {
-  // An answer's header differs from a call's by its fields only, which are those of one that is named like them.
+  // The header of a reply differs from a call's by its fields only, which are encoded like those of a call.
   const field = (code: number, kind: string, value: Buffer) =>
     Buffer.concat([Buffer.from([code, 1, kind.charCodeAt(0), 0]), value]);
   const padded = (bytes: Buffer) => Buffer.concat([bytes, Buffer.alloc((8 - (bytes.length % 8)) % 8)]);
@@ -50,7 +50,7 @@ function answerTo(serial: number, type: 2 | 3 = 2, name = "", text = ""): Uint8A
   return Buffer.concat([padded(Buffer.concat([...fixed, all])), body]);
 }
 
-/** A bus that accepts everybody, and answers by `answer`, which is told each message that is no Hello. */
+/** A bus that accepts every client, and replies with `answer`, which is called with each message other than Hello. */
 function serve(answer: (socket: Socket<{ received: Buffer }>, serial: number, message: Buffer) => void): {
   connections: number;
 } {

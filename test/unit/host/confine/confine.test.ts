@@ -1,4 +1,4 @@
-/** The limits of a sandbox's processes: what they come to, and how systemd and the files of cgroup v2 are told. */
+/** The limits of a sandbox's processes: their values, and how they are set in systemd and in the files of cgroup v2. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -42,7 +42,7 @@ afterEach(() => {
 
 const openFiles = () => readdirSync("/proc/self/fd").length;
 
-/** Errno name of what fails, or "done". */
+/** Errno name of a failed operation, or "done". */
 function errno(work: () => Disposable | AsyncDisposable): string | null {
   try {
     const opened = work();

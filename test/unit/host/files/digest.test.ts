@@ -1,4 +1,4 @@
-/** The digest of real files, with and without holes, against what hashing all of their bytes says. */
+/** The digest of real files, with and without holes, compared with the hash of all of their bytes. */
 import { createHash } from "node:crypto";
 import {
   closeSync,

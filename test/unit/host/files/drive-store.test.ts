@@ -1,4 +1,7 @@
-/** A drive that is copied into a store while it changes, and made anew for guests of another range: with what guests can put there. */
+/**
+ * A drive that is copied into a store while it changes, and recreated for guests of another id range: with everything that guests can
+ * create there.
+ */
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
@@ -97,7 +100,7 @@ test("what changes between the passes is as it is at the second", async () => {
   utimesSync(join(drive, "changed"), 5, 5);
   const made = await throughStore(() => {
     writeFileSync(join(drive, "changed"), "changed 2");
-    // The time that a guest can set says nothing.
+    // The time that a guest can set is not relied on.
     utimesSync(join(drive, "changed"), 5, 5);
     rmSync(join(drive, "gone"));
     writeFileSync(join(drive, "longer"), "x".repeat(100_000));

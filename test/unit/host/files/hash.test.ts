@@ -1,4 +1,7 @@
-/** SHA-256 of bytes that come one after another: short ones are hashed at once, long ones by a thread, and nobody sees which. */
+/**
+ * SHA-256 of bytes that arrive in pieces: short input is hashed immediately, long input by a thread, and callers cannot tell the
+ * difference.
+ */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { Hash } from "../../../../daemon/host/files/hash.ts";
@@ -7,7 +10,7 @@ const BLOCK_BYTES = 256 * 1024;
 const bytesOf = (length: number) => Buffer.from(Array.from({ length }, (_, index) => (index * 31) % 251));
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-/** In pieces of so many bytes, which are used again as soon as they may be. */
+/** In pieces of this number of bytes, from a buffer that is reused as soon as it may be. */
 async function hashed(bytes: Uint8Array, piece: number): Promise<string> {
   using hash = new Hash();
   const room = Buffer.alloc(piece);

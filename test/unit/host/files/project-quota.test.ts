@@ -1,6 +1,6 @@
 /**
- * Quotas kept by the kernel: how the calls' arguments are laid out, what a real directory of a host without them answers, and
- * what is made of the answers of a kernel that has them, played here by a table. No test drives a real one.
+ * Quotas kept by the kernel: the layout of the calls' arguments, the reply for a real directory of a host without them, and the handling of
+ * replies of a kernel that has them, simulated here by a table. No test uses a real one.
  */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -50,7 +50,7 @@ describe("the layout of the calls", () => {
     const after = withProject(Buffer.from(before), 0x7fff_fffe);
     expect(after.toString("hex")).toBe(`10020080${"07000000"}${"00000000"}feffff7f${"00".repeat(12)}`);
     expect([projectIn(before), projectIn(after)]).toEqual([0, 0x7fff_fffe]);
-    // A project that is not handed on to what is made in the directory.
+    // A project that is not inherited by new entries of the directory.
     after.writeUInt32LE(0, 0);
     expect(projectIn(after)).toBe(0);
   });
@@ -108,7 +108,7 @@ describe("with a kernel that keeps them", () => {
     const daemons = [0, 1].map(() => new ProjectQuota({ kind: "project_quota" }, QUIET, kernel.calls));
     const directories = ["a", "b", "c"].map(makeDirectory);
     const [a = "", b = "", c = ""] = directories;
-    // The same seed is what a collision looks like.
+    // The same seed simulates a collision.
     daemons[0]?.begin(a, "rom_1", { bytes: MIB, inodes: 1 });
     daemons[1]?.begin(b, "rom_1", { bytes: MIB, inodes: 1 });
     kernel.write(a, MIB / 2, 1);
@@ -155,7 +155,7 @@ function makeDirectory(name: string): string {
   return join(base, name);
 }
 
-/** What a file system with project quotas would say: a table of projects, and one of directories. */
+/** Simulated file system with project quotas: a table of projects, and one of directories. */
 function playKernel() {
   const projects = new Map<number, TreeUse>();
   const directories = new Map<number, number>();
@@ -163,7 +163,7 @@ function playKernel() {
   const nothing = (): TreeUse => ({ bytes: 0, inodes: 0, limits: { bytes: 0, inodes: 0 } });
   const entryOf = (project: number) => projects.get(project) ?? nothing();
   const kernel = {
-    /** Whether it sees what is really in a directory. */
+    /** Whether it counts the actual contents of a directory. */
     countsTrials: false,
     calls: {
       enforces: () => true,

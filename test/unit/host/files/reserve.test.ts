@@ -1,4 +1,4 @@
-/** The reserve: real blocks, given up piece by piece, taken again. */
+/** The reserve: real blocks, released piece by piece, allocated again. */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -19,7 +19,7 @@ afterEach(() => {
   rmSync(base, { recursive: true });
 });
 
-/** One in `root`, which asks for the disk through `sync`. */
+/** A temporary file in `root` that syncs through `sync`. */
 function watched(sync: (own: () => Promise<void>) => Promise<void>): Temporary {
   const make = root.newFile.bind(root);
   root.newFile = (name) => {

@@ -1,4 +1,4 @@
-/** The walk over a tree of any shape: each entry once, a few descriptors, whatever a guest does meanwhile. */
+/** The walk over a tree of any shape: each entry once, a few descriptors, whatever a guest changes during it. */
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

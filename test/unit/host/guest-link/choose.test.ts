@@ -1,4 +1,6 @@
-/** A guest keeps the transport that it was started with, whatever new ones get; what is another daemon's now may be ours later. */
+/**
+ * A guest keeps the transport that it was started with, whatever new ones get; a port that another daemon holds may become available later.
+ */
 import { closeSync, existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { firstPortOf, Transports } from "../../../../daemon/host/guest-link/transports/choose.ts";
@@ -12,7 +14,7 @@ if (reason !== null) console.log(`the kernel's transport: left out, because ${re
 
 /** Any device that opens. */
 const KERNEL = { wanted: "kernel", program: "vhost-device-vsock", device: "/dev/null" } as const;
-/** High ones in place of those that only root may have. */
+/** High ports in place of the ports that only root may use. */
 const openKernel = (firstPort: number) => makeKernelTransport(PORT + (firstPort - HOST_PORT));
 
 test("what new guests lack keeps none that is there from its own", async () => {
@@ -63,7 +65,7 @@ test("a device that does not open is none, and why is said", async () => {
 });
 
 test.skipIf(reason !== null)("a guest of the kernel's keeps it where new ones get a process", async () => {
-  // What says its version is found to be there.
+  // A program that prints its version counts as present.
   const transports = new Transports({ wanted: "vhost-user", program: process.execPath, openKernel });
   await transports.choose();
   expect([transports.chosen.kind, transports.of("kernel", HOST_PORT).kind]).toEqual(["vhost-user", "kernel"]);

@@ -13,7 +13,7 @@ afterEach(() => clock[Symbol.dispose]());
 /** Time of a request on its way to the guest, and of its answer on the way back. */
 type RoundTrip = readonly [toGuestMs: number, backMs: number];
 
-/** A guest whose clock is off. The last round trip repeats. */
+/** A guest with a wrong clock. The last round trip repeats. */
 function guest(offMs: number, trips: readonly RoundTrip[]) {
   const state = { offMs, asked: 0 };
   const open = ({ adjust_ns = "0" }: { adjust_ns?: string }) => {

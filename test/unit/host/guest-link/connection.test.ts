@@ -1,4 +1,4 @@
-/** How long a guest may take to be set up: longer where it starts, besides, what its template has running. */
+/** Deadline for the set-up of a guest: longer if it also starts the programs of its template. */
 import { expect, test } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { GuestConnection } from "../../../../daemon/host/guest-link/connection.ts";

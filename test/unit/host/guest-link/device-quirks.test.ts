@@ -1,4 +1,4 @@
-/** What is peculiar to a vsock device is named in one place, worked around by version, and shown by a test. */
+/** Quirks of a vsock device are named in one place, worked around by version, and demonstrated by a test. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { deviceArgv, makeVhostUserTransport } from "../../../../daemon/host/guest-link/transports/vhost-user.ts";

@@ -1,10 +1,10 @@
-/** Standard input for a command whose client leaves meanwhile. */
+/** Standard input for a command while its client disconnects. */
 import { expect, test, vi } from "vitest";
 import { feedInGuest } from "../../../../daemon/host/guest-link/exec.ts";
 import type { Stream } from "../../../../shared/agent-protocol/link.ts";
 import { PlayedAgent, stateOf } from "../../domain/executions/agent-fixture.ts";
 
-/** An agent that is asked, and answers when it is told to. */
+/** An agent that receives a request, and answers on demand. */
 function slowAgent() {
   const asked = Promise.withResolvers<Stream>();
   const agent = new PlayedAgent((stream) => asked.resolve(stream));

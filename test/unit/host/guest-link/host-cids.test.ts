@@ -32,7 +32,7 @@ test("the first that nobody has is told, and nobody has it when it is told", () 
   const device = deviceWith([9100, 9101, 9103]);
   expect(firstFreeCid([9100, 9101, 9102, 9103, 9104], device)).toBe(9102);
   expect(device.tried.slice(0, 3)).toEqual([9100, 9101, 9102]);
-  // In its place the device has one that no sandbox may have.
+  // In its place the device has a CID that no sandbox may have.
   expect(device.taken).toBeGreaterThanOrEqual(2 ** 31);
   expect(device.taken).toBeLessThan(2 ** 32 - 1);
   expect(device.open_count).toBe(0);
@@ -56,6 +56,6 @@ test("the device is closed where it cannot be asked, and is no obstacle where it
   expect(() => firstFreeCid([9100], broken)).toThrow("EIO");
   expect(device.open_count).toBe(0);
   expect(firstFreeCid([9100, 9101], cidDevice("/nowhere/vhost-vsock"))).toBe(9100);
-  // What is no such device says so.
+  // A file that is no such device fails.
   expect(() => firstFreeCid([9100], cidDevice("/dev/null"))).toThrow("ENOTTY");
 });

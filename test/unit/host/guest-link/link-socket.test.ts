@@ -53,7 +53,7 @@ const holds = async (work: Promise<unknown>): Promise<boolean> => {
 test("a guest that asks more than it can be answered is not read from until it has earned it back", async () => {
   // It earns nothing back before the clock moves.
   const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now());
-  // What a turn of the event loop has no time for waits for the next.
+  // Work that exceeds a turn of the event loop waits for the next.
   const nextTurns = () => new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
   const { socket, link, receive } = connected();
   link.believe();

@@ -1,4 +1,4 @@
-/** Who else listens on the host's vsock: what the kernel says is read whole, and only what guests reach counts. */
+/** Other listeners on the host's vsock: the kernel's reply is read completely, and only listeners that guests can reach count. */
 import { closeSync, existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { foreign, foreignListeners, readAnswer } from "../../../../daemon/host/guest-link/transports/listeners.ts";

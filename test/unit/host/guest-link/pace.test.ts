@@ -1,4 +1,4 @@
-/** How much a guest may say in a second: earned back with time, never more than a second's worth at once. */
+/** Rate limit of a guest's messages: the balance is refilled with time, never above one second's worth. */
 import { expect, test } from "vitest";
 import { Allowance, PRICE_PER_SECOND, priceOf } from "../../../../daemon/host/guest-link/pace.ts";
 import { FrameType } from "../../../../shared/agent-protocol/frame.ts";
@@ -36,6 +36,6 @@ test("text costs what it takes to parse it, data what it takes to copy it", () =
   expect(priceOf(FrameType.data, 65_537)).toBe(5);
   // Two of the dearest mebibytes of text are some tens of milliseconds of parsing.
   expect((PRICE_PER_SECOND / priceOf(FrameType.event, 65_536)) * 65_536).toBeLessThan(2 * 1024 * 1024);
-  // A guest whose commands print as fast as they can is not slowed down.
+  // A guest is not throttled if its commands print as fast as they can.
   expect((PRICE_PER_SECOND / priceOf(FrameType.data, 65_537)) * 65_536).toBeGreaterThan(800 * 1024 * 1024);
 });

@@ -1,4 +1,4 @@
-/** A guest's own time: it does not pass while the guest stands still. */
+/** A guest's own time: it does not pass while the guest is paused. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { afterGuestMs, Standstill } from "../../../../daemon/host/guest-link/standstill.ts";
 

@@ -1,4 +1,4 @@
-/** The kernel's vsock as far as a host without vhost-vsock goes: who listens, when, and where. */
+/** The kernel's vsock as far as a host without vhost-vsock goes: permission to listen, time, and ports. */
 import { closeSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -37,7 +37,7 @@ test.skipIf(reason !== null)("daemons of one host have a port each, while there 
   }
 });
 
-/** Whether somebody of these rights could listen there: `ok`, or the error's name. */
+/** Whether a user with these rights could listen there: `ok`, or the error's name. */
 function asUser(uid: number, port: number): string {
   const source = join(import.meta.dirname, "../../../../daemon/host/guest-link/transports/vsock-socket.ts");
   const script = `try { console.log((await import(${JSON.stringify(source)})).listenVsock(${port}) === null ? "taken" : "ok") } catch (e) { console.log(e.code) }`;

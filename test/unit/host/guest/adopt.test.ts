@@ -1,4 +1,4 @@
-/** What a guest that is to be taken over needs before anything of it is touched. */
+/** Preconditions of adopting a guest, checked before the guest is changed. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { newId } from "../../../../shared/ids.ts";
 const CID = 9100;
 const own = processOf(process.pid) as ProcessRecord;
 
-/** Takes over what is recorded, on a host that has no transport now; resolves with why not, and which was asked for. */
+/** Adopts the recorded guest, on a host that has no transport now; resolves with the reason of the failure, and the requested transport. */
 async function adopted(record: object | null, hostNow?: () => GuestHost) {
   const home = mkdtempSync("/tmp/roomd-u-");
   const asked: string[] = [];

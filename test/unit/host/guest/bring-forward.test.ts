@@ -1,11 +1,11 @@
-/** A machine that somebody waits for has its share of the processors at once, or when it joins; what limits it only pretends. */
+/** A machine that a caller waits for has its share of the processors immediately, or when it joins; its limits are simulated. */
 import { expect, test, vi } from "vitest";
 import { limitsOf } from "../../../../daemon/host/confine/index.ts";
 import { bringForward, type LaunchParts } from "../../../../daemon/host/guest/steps.ts";
 import { processOf } from "../../../../daemon/host/process.ts";
 import { until } from "../../../harness/guests.ts";
 
-/** What becomes of tries to rank a session, the last of it again and again. */
+/** Results of attempts to rank a session, the last of them repeatedly. */
 const ranks: boolean[] = [];
 const tried: [pid: number, rank: string][] = [];
 vi.mock("../../../../daemon/host/precedence.ts", async (original) => ({

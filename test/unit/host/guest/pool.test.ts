@@ -11,7 +11,7 @@ import { type PoolDeps, WarmPool } from "../../../../daemon/host/guest/pool.ts";
 import { REHEARSED_LINE } from "../../../../shared/agent-protocol/messages.ts";
 import { until } from "../../../harness/guests.ts";
 
-/** What is launched, and what of it has ended, by its image. */
+/** Launched machines, and ended ones, by their image. */
 const launched: string[] = [];
 const ended: string[] = [];
 /** Those of these images are on their way until they are ended. */
@@ -49,7 +49,7 @@ vi.mock("../../../../daemon/host/process.ts", async (original) => ({
 vi.mock("../../../../daemon/host/guest/remains.ts", () => ({
   endProcesses: async ({ directory }: { directory: string }) => void killed.add(directory),
 }));
-/** Given once somebody waits for it, of each that is launched. */
+/** For each launched machine, a signal that fires once a caller waits for it. */
 const signals: AbortSignal[] = [];
 const heard = new EventEmitter();
 const killed = new Set<string>();
@@ -60,9 +60,9 @@ let home: string;
 let pool: WarmPool;
 /** Memory that guests could have. */
 let freeMib: number;
-/** Resolved while nobody starts a sandbox. */
+/** Resolved while no sandbox is being started. */
 let starts: PromiseWithResolvers<void>;
-/** So many of the first template, where there is memory. */
+/** Number of machines of the first template, if there is memory. */
 let burst: number;
 /** The memory that those of the first template are to have. */
 let memory_mib: number;
@@ -107,7 +107,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true });
 });
 
-/** Resolves once so many machines wait and no more is launched. */
+/** Resolves once this number of machines wait and no more is launched. */
 async function filled(count: number): Promise<void> {
   pool.refill();
   await until("they wait", () => pool.figures().ready === count);
@@ -181,7 +181,7 @@ test("as many more wait as were wanted together, while there is memory, and no l
   await until("one more has ended than there are to be", () => ended.length === 1);
   expect(ended).toEqual(["default"]);
   expect(pool.figures()).toEqual({ size: 4, ready: 4 });
-  // Those that are always there do not give their memory away.
+  // The machines that are always retained do not give up their memory.
   burst = 0;
   expect(await pool.makeRoom(256)).toBe(true);
   expect(ended).toEqual(["default", "default"]);

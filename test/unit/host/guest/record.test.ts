@@ -1,6 +1,7 @@
 /**
- * What a daemon finds of a guest whose own daemon was killed before or after any change of its record: whether it is taken over, with
- * which facts, what is ended as nobody's, and that all of it can be ended. The processes are ones that only have the arguments.
+ * State that a daemon finds of a guest after the guest's own daemon was killed before or after any change of its record: whether it is
+ * adopted, with which facts, which processes are ended as unowned, and that all of it can be ended. The processes only have the arguments
+ * of real ones.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -43,7 +44,7 @@ type Part =
   | "next virtiofsd"
   | "next vsock";
 
-/** How a guest comes to each of its changes: what was started just before, what it took the place of, and what is known after. */
+/** How a guest reaches each of its changes: processes started just before, processes replaced, and the known facts after it. */
 const LIFE: Record<ChangeKind, { started: Part[]; ended: Part[]; facts: object; adopted: string | RegExp }> = {
   launched: {
     started: ["qemu"],
@@ -124,7 +125,7 @@ async function start(part: Part): Promise<ProcessRecord> {
   return processOf(child.pid ?? 0) as ProcessRecord;
 }
 
-/** Lives up to a change, and is left there just before it is written, or just after. */
+/** Proceeds up to a change, and stops just before it is written, or just after. */
 async function live(to: ChangeKind, written: boolean) {
   const record = new RecordFile(paths.processes, newRecord("sbx", "cold"));
   const running = new Map<Part, ProcessRecord>();
@@ -152,7 +153,7 @@ async function live(to: ChangeKind, written: boolean) {
   return running;
 }
 
-/** How far a take-over comes on a host that has no transport now; it looks at the record before. */
+/** Progress of an adoption on a host that has no transport now; it checks the record before. */
 async function adopt(): Promise<string> {
   const host = {
     transportOf: () => {
@@ -181,7 +182,7 @@ test.each(moments)("killed at %s, written: %s", async (kind, written) => {
     expect(await adopt()).toMatch(LIFE[known].adopted);
   }
 
-  // What started and was not written is nobody's; without a record at all the whole guest is.
+  // A process that was started and not recorded is unowned; without any record the whole guest is.
   const serving =
     (await guestProcesses(join(home, "run", "g"))).get(record ? (paths.runtime.split("/").at(-1) ?? "") : "") ?? [];
   await endUnrecorded(paths, serving);

@@ -1,4 +1,6 @@
-/** What a machine of the pool rehearses with, and that it is of use afterwards or says that it is not; its QEMU and its devices only pretend. */
+/**
+ * Rehearsal of a machine of the pool, and that it is usable afterwards or reports that it is not; its QEMU and its devices are simulated.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,9 +18,9 @@ import { newId } from "../../../../shared/ids.ts";
 interface World {
   acceleration: "kvm" | "tcg";
   kind: "kernel" | "vhost-user";
-  /** What the agent prints at the word. */
+  /** The agent's output after the word. */
   says: string;
-  /** What fails. */
+  /** The operation that fails. */
   fails?: "open" | "unplug";
   /** Whether the agent dials, twice. */
   dials: boolean;
@@ -39,7 +41,7 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(home, { recursive: true }));
 
-/** A machine in such a world; `did` is what was done to it, in order. */
+/** A machine in such a world; `did` is the list of operations on it, in order. */
 async function partsIn(world: World): Promise<Launched["parts"]> {
   let hear: (bytes: Uint8Array) => void = () => {};
   const say = (line: string) => hear(new TextEncoder().encode(`\n${line}\n`));

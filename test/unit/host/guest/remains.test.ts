@@ -1,4 +1,4 @@
-/** What of a guest is on the host is found by its names, and only what is this daemon's own. */
+/** Leftovers of a guest on the host are found by their names, and only those of this daemon. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -27,7 +27,7 @@ test.each([
   [["qemu", "-chardev", `socket,id=qmp,path=/run/other/g/${ID}/qmp.sock,server=on`], null],
   [["qemu", "-chardev", `socket,id=qmp,path=/run/roomd/t/${ID}/qmp.sock,server=on`], null],
   [["qemu", "-chardev", `socket,id=qmp,path=/run/roomd/g2/${ID}/qmp.sock,server=on`], null],
-  // Whoever only looks.
+  // Processes that only read.
   [["tail", "-f", `/run/roomd/g/${ID}/vmm.log`], null],
   [["socat", "-", `UNIX-CONNECT:/run/roomd/g/${ID}/qmp.sock`], null],
   [["virtiofsd", "--socket-path", "/run/roomd/g/something/fs.sock"], null],
@@ -122,7 +122,7 @@ test("a process that starts while others are looked at is found; others have the
     if (!isOver) setImmediate(count);
   };
   const there = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).length;
-  // Each process is a piece by itself, as on a slow host.
+  // Each process is a piece of its own, as on a slow host.
   let now = 0;
   const clock = vi.spyOn(performance, "now").mockImplementation(() => {
     now += 3;
@@ -132,7 +132,7 @@ test("a process that starts while others are looked at is found; others have the
     isOver = true;
   });
   count();
-  // The look begins with a process that was there before.
+  // The scan starts with a process that was there before.
   await Promise.resolve();
   const pid = begun(null, "--socket-path", paths.virtiofs);
   while (!commandLineOf(pid).includes(paths.virtiofs));
@@ -168,7 +168,7 @@ test("a process of another boot is never signalled, whoever has its number and i
   expect(readRecord(paths.processes)).toMatchObject({ guest_cid: 9100, qemu: null, virtiofsd: null, vsock: null });
   await endProcesses(paths);
   expect(alive(innocent)).toBe(true);
-  // Of this boot it is the one that is meant.
+  // Of this boot it is the recorded one.
   write(readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
   await endProcesses(paths);
   expect(alive(innocent)).toBe(false);

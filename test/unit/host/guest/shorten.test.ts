@@ -1,4 +1,4 @@
-/** When layers are merged, how fast, and who has the guest to himself: against a QEMU that has a job and no disk. */
+/** Merging of layers: when it starts, its rate, and exclusive access to the guest; against a QEMU that has a job and no disk. */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ test.each([
   [16, null],
   [17, { wait_ms: 1000, bytes_per_second: 8 * 1024 ** 2 }],
   [64, { wait_ms: 1000, bytes_per_second: 8 * 1024 ** 2 }],
-  // Nobody is waited for any more.
+  // It no longer waits for other work.
   [65, { wait_ms: 0, bytes_per_second: 0 }],
 ])("%i layers", (layers, pace) => {
   expect(paceOf(layers, 1000)).toEqual(pace);
@@ -25,7 +25,7 @@ afterEach(() => {
   for (const name of readdirSync(directory)) rmSync(join(directory, name));
 });
 
-/** The first fields of a disk's header, and the name of what it lies over. */
+/** The first fields of a disk's header, and the name of its backing file. */
 function layDisk(name: string, over: string): void {
   const header = Buffer.alloc(1024);
   header.write("QFI\u00fb", 0, "latin1");
@@ -35,7 +35,7 @@ function layDisk(name: string, over: string): void {
   writeFileSync(join(directory, name), header);
 }
 
-/** So many layers, the last on top. */
+/** This number of layers, the last on top. */
 function layAll(count: number): string {
   for (let at = 1; at <= count; at++)
     layDisk(`disk-${at}.qcow2`, at === 1 ? "base/disk.qcow2" : `disk-${at - 1}.qcow2`);

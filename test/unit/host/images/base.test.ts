@@ -1,4 +1,4 @@
-/** What a sandbox has of its template is reached by the users of its processes, whatever the service's umask is. */
+/** A sandbox's template files are accessible to the users of its processes, whatever the service's umask is. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

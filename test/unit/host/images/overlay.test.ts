@@ -1,4 +1,4 @@
-/** What a guest's QEMU wrote into a disk's header leads nowhere when it is made a template's root: real qemu-img. */
+/** A disk header written by a guest's QEMU cannot refer to other files when the disk is made a template's root: real qemu-img. */
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
@@ -32,7 +32,7 @@ const guestRoot = (name: string, more: Partial<GuestRoot> = {}): GuestRoot => ({
   ...{ path: at(name), format: "qcow2", over: null, size_bytes: BYTES, user: null },
   ...more,
 });
-/** The first of what is on a root. */
+/** The text at the start of a root. */
 const textOf = (name: string) => {
   qemuImg("convert", "-O", "raw", name, `${name}.raw`);
   return readFileSync(at(`${name}.raw`), "utf8").replace(/\0+$/, "");
@@ -67,7 +67,7 @@ test("one of another virtual size is refused before anything is made of it", asy
 });
 
 const USER = { uid: 1_967_128_576, groups: [1_967_128_000] };
-/** A program in qemu-img's place, whose arguments are those of `qemu-img convert`. */
+/** A program in qemu-img's place, called with the arguments of `qemu-img convert`. */
 const inPlace = (name: string, script: string): string => {
   writeFileSync(at(name), `#!/bin/sh\nfor out; do :; done\n${script}\n`);
   chmodSync(at(name), 0o755);

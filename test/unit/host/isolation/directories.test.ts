@@ -1,4 +1,4 @@
-/** Directories that guests' processes cross, made where nothing was. */
+/** Directories that guests' processes cross, created if absent. */
 import { chmodSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

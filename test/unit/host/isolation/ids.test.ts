@@ -1,4 +1,4 @@
-/** Which numbers the processes of guests run as, and what stands in the way of them. */
+/** User and group ids of guests' processes, and conflicts with existing ids. */
 import { expect, test } from "vitest";
 import { asBoundRoot, asNamespaceRoot, asUser } from "../../../../daemon/host/isolation/argv.ts";
 import {

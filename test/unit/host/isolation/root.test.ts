@@ -1,4 +1,4 @@
-/** The root file system of a QEMU: what a process sees that has changed to it, and what not. */
+/** The root file system of a QEMU: visible and hidden parts for a process that has changed to it. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

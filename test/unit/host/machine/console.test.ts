@@ -54,7 +54,7 @@ test("an answer ends after 256 KiB, and a long line is cut", async () => {
   expect([read.length, read[1]?.line, read.at(-1)?.line]).toEqual([63, "short", "end"]);
 });
 
-/** A disk of this many KiB with a log on it; null, and why not is said, where none can be mounted. */
+/** A disk of this many KiB with a log on it; prints the reason and returns null if none can be mounted. */
 function onSmallDisk(kib: number) {
   const disk = mkdtempSync(join(tmpdir(), "roomd-console-"));
   const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${kib}k`, "tmpfs", disk]);
@@ -93,7 +93,7 @@ test("a full disk costs what is printed meanwhile, and no more", async ({ skip }
   log.append(Buffer.from("\nafter\n"));
   const lines = await disk.linesFrom(0);
   expect([lines[0], lines.at(-1)]).toEqual(["before", "after"]);
-  // Its size is what is there: the next reading goes on from where it is.
+  // Its size is the stored bytes: the next read continues from there.
   expect(await readConsole(path, size + 1, { limit: 9, pieces: pieces() })).toEqual({
     lines: [{ offset: size + 1, line: "after" }],
     next: size + 1 + "after\n".length,
@@ -110,7 +110,7 @@ test("segments follow each other without a gap after a disk was full", async ({ 
   for (let piece = 0; piece < 3; piece++) log.append(Buffer.alloc(100 * 1024, "y\n"));
   const { size } = statSync(join(path, "000000000000000.log"));
   log.append(Buffer.from("after\n"));
-  // The second begins where the first ends.
+  // The second starts at the end of the first.
   expect(statSync(join(path, `${String(size).padStart(15, "0")}.log`)).size).toBe("after\n".length);
   expect(await disk.linesFrom(size)).toEqual(["after"]);
 });

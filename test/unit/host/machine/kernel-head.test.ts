@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { writeKernelHead } from "../../../../daemon/host/machine/kernel-head.ts";
 
-/** A kernel of so many bytes that says how many sectors of set-up code it has. */
+/** A kernel of this number of bytes with a header that declares this number of sectors of set-up code. */
 function kernelOf(bytes: number, sectors: number): Buffer {
   const kernel = Buffer.alloc(bytes, 7);
   kernel[0x1f1] = sectors;

@@ -14,7 +14,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
 const made: number[] = [];
 afterEach(() => made.splice(0).forEach(closeSync));
 
-/** A machine's memory of so many pages, none of which is there. */
+/** A machine's memory of this number of pages, none of which is allocated. */
 function memory(pages: number, name = "memory-backend-memfd"): number {
   const cString = Buffer.from(`${name}\0`);
   const file = libc.memfd_create(ptr(cString), 0);

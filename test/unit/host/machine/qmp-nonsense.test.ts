@@ -1,4 +1,4 @@
-/** Whatever a QEMU writes to its monitor, which its guest may have taken over: it ends that QEMU and nothing else. */
+/** Arbitrary output of a QEMU, possibly compromised by its guest, on its monitor: it ends that QEMU and nothing else. */
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -10,7 +10,7 @@ import { Chance } from "../../../harness/random.ts";
 
 const DEEP = "[".repeat(300_000) + "]".repeat(300_000);
 
-/** What it says, how often, and what is made of it. */
+/** The output, its repetitions, and the resulting error. */
 const NONSENSE: Record<string, { text: string; times?: number; why: RegExp }> = {
   "no JSON": { text: "x\n", why: /no JSON/ },
   "half of an object": { text: '{"return": {\n', why: /no JSON/ },
@@ -76,7 +76,7 @@ test.each([true, false])("one that does not greet as QEMU does is none; own chil
     const known = own ? process : { name: "qemu", pid: process.pid, start_ticks: process.start_ticks };
     const started = performance.now();
     await expect(connectMachine(known, at)).rejects.toThrow(NonsenseError);
-    // Found by what it said, and not by a deadline.
+    // Detected by its content, and not by a deadline.
     expect(performance.now() - started).toBeLessThan(3_000);
   } finally {
     await endProcess(process);

@@ -1,4 +1,4 @@
-/** A guest without disk: what its QEMU says of errors, which comes late, against the state that it is in. */
+/** A guest stalled by disk errors: QEMU's error events, which come late, against its actual state. */
 import { mkdtempSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { connectMachine } from "../../../../daemon/host/machine/machine.ts";
 
-/** A monitor that says what it is told to, and answers that the guest is in this state. */
+/** A monitor that sends events on demand, and reports that the guest is in this state. */
 async function monitor(directory: string) {
   const said = { status: "running", commands: [] as string[] };
   const clients: Socket[] = [];
@@ -57,13 +57,13 @@ test("it stands still when QEMU has stopped it, whatever was said before and is 
   await machine.unstall();
   expect([machine.stalled.value, said.commands]).toEqual([false, expect.arrayContaining(["cont"])]);
 
-  // The error that was told of so late was before that: QEMU runs, and has nothing to go on with.
+  // The late error event is from before: QEMU runs, and there is nothing to resume.
   event("BLOCK_IO_ERROR", { action: "stop" });
   await is(true);
   await machine.stopped();
   expect(machine.stalled.value).toBe(false);
 
-  // Of one that stopped for another reason it is not said.
+  // A guest that stopped for another reason is not reported.
   said.status = "paused";
   event("STOP");
   await machine.stopped();

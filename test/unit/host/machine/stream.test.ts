@@ -1,4 +1,4 @@
-/** What QEMU is asked to merge layers: against one that has a graph of disks and a job, and nothing else. */
+/** Commands to QEMU that merge layers: against a simulated QEMU that has a graph of disks and a job, and nothing else. */
 import { expect, test } from "vitest";
 import type { QmpEvent } from "../../../../daemon/host/machine/qmp.ts";
 import {
@@ -19,7 +19,7 @@ const layer = (name: string, file: string): DiskNode[] => [
   { "node-name": name, drv: "qcow2", file },
   { "node-name": `${name}-file`, drv: "file", file },
 ];
-/** Each lies over the next; the names of those that QEMU found itself are its own. */
+/** Each is backed by the next; nodes that QEMU found itself have names of its own. */
 const NODES: DiskNode[] = [
   ...layer(D2, "json:{}"),
   ...layer(D1, "json:{}"),
@@ -65,7 +65,7 @@ class PretendedQemu {
     for (const hear of this.#hears) hear({ event, data: { device, ...more } });
   }
 
-  /** What another lies over, or has as its file, is busy. */
+  /** A node that backs another, or is its file, is busy. */
   #close(name: string): void {
     const users: Record<string, string> = { [D1]: `${D1}-over`, disk: D1, [`${D1}-file`]: D1, "disk-file": "disk" };
     if (name === D2 || this.nodes.includes(users[name] ?? "")) throw new Error(`Node '${name}' is busy`);

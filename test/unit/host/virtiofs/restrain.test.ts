@@ -1,4 +1,4 @@
-/** What shares are let do, on a process that plays one: who is held, who answers for the moment, who goes on. */
+/** Restrictions of shares, on a process that plays one: held shares, temporary answers to QEMU, and release. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ProcessRecord } from "../../../../daemon/host/process.ts";
@@ -15,7 +15,7 @@ afterEach(async () => {
   await child.exited;
 });
 
-/** The fields of /proc/<pid>/stat after the name, which begin with the state. */
+/** The fields of /proc/<pid>/stat after the name; the first is the state. */
 function statOf(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -48,7 +48,7 @@ test("a held share answers while QEMU asks it, writes nothing meanwhile, and is 
   await restraints.answering(share, async () => {
     await untilStands(false);
     expect(mayWrite()).toBe(false);
-    // Another who asks at the same time changes nothing, also when it is done first.
+    // A concurrent request changes nothing, even if it finishes first.
     await restraints.answering(share, () => untilStands(false));
     await untilStands(false);
   });
@@ -166,7 +166,7 @@ test("where one cannot be what it was set to, the others go on, and so does who 
     const failing = restraints.still(
       () => [first, share],
       async () => {
-        // A size that the kernel cannot be told.
+        // A size that the kernel does not accept.
         restraints.set(first, "open", 0.5);
         asking = restraints.answering(first, async () => {});
       },

@@ -1,4 +1,4 @@
-/** A database in a file of its own, with chains over several days, for tests of closed days. */
+/** A database in a separate file, with chains over several days, for tests of closed days. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

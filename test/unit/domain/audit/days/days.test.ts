@@ -30,7 +30,7 @@ const CHAINS = [ORG, OTHER, null];
 const momentOf = (day: number) => new Date(AUDIT_BEGAN_MS + day * DAY_MS).toISOString();
 const count = ({ connection }: Days) => connection.queries.all<{ n: number }>("SELECT count(*) AS n FROM audit")[0]?.n;
 
-/** What reads tell of all chains, by every kind of filter that a place in the chain matters to. */
+/** Results of reads of all chains, by every kind of filter for which the position in the chain matters. */
 async function seen({ queries }: Days) {
   const found: unknown[] = [];
   for (const org_id of CHAINS) {

@@ -1,4 +1,4 @@
-/** Closed days that were verified are not read again while their files are what they were. */
+/** Verified closed days are not read again while their files are unchanged. */
 import { chmodSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -45,7 +45,7 @@ test("a check continues after the closed days that an earlier one has found whol
   const next = await verify(days, verified);
   expect(next).toMatchObject({ ok: true, from_seq: 1, since: first.to_seq });
   expect(next.to_seq).toBeGreaterThan(first.to_seq);
-  // What came since is read.
+  // Later records are read.
   tamper(days, 3);
   await days.reopen();
   const again = new VerifiedDays(days.queries);

@@ -1,4 +1,4 @@
-/** Credits: what goes on is paid for, and what becomes of an organization that has none left, also over a restart. */
+/** Credits: consumption is charged, and the effects on an organization without credits left, also across a restart. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { makeLog } from "../../../../../daemon/core/log.ts";
@@ -13,7 +13,7 @@ import { MeterFixture, ORG, placeOf } from "./meter-fixture.ts";
 
 const PRICES = { ...FREE, sandbox_hour: 3600 };
 
-/** An organization whose sandboxes cost a credit a second. */
+/** An organization with sandboxes that cost one credit per second. */
 class Account extends MeterFixture {
   readonly plan: number | null;
   readonly #graceSeconds: number;
@@ -121,7 +121,7 @@ test("the end comes by itself: recorded once, and after the grace what runs is e
   // The forecast is a second away at least; by then more has passed on the meter.
   account.pass(1);
   await account.opens("sbx_2", placeOf("b"));
-  // What follows from that is written.
+  // Waits until the consequences are written.
   for (let turn = 0; turn < 2; turn++) await account.database.commit(() => {});
   account.pass(60);
   await until("they are ended", async () => account.ended.length > 0);

@@ -1,4 +1,4 @@
-/** Owns a meter on a database of its own, under a clock that the test moves, and daemons that come and go. */
+/** A meter on a separate database, under a clock that the test moves, with daemons that start and end. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ export class MeterFixture implements Disposable {
     this.meter = new Meter(this.database, this.prices, this.#mostRows);
   }
 
-  /** The daemon ends without a word: what is not committed is lost. */
+  /** The daemon is killed: uncommitted data is lost. */
   kill(): void {
     this.#connection.close();
   }
@@ -59,7 +59,7 @@ export class MeterFixture implements Disposable {
     this.#clock.step(seconds * 1000);
   }
 
-  /** The host starts again, some time later: what there is of its database is of another boot. */
+  /** The host reboots, some time later: open rows in its database are of an earlier boot. */
   reboot(seconds: number): void {
     this.step(seconds);
     const connection = openConnection(join(this.#home, "roomd.db"));

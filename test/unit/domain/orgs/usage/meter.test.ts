@@ -1,4 +1,4 @@
-/** What goes on, and what is counted, whatever becomes of daemon, host and clock. */
+/** Metering of continuous use and of events across restarts of the daemon, reboots of the host, and clock changes. */
 import { expect, test } from "vitest";
 import { listAudit } from "../../../../../daemon/domain/audit/index.ts";
 import { daysOf } from "../../../../../daemon/domain/orgs/usage/moment.ts";
@@ -178,7 +178,7 @@ test("agents and rooms without end take a bounded number of rows a day, and ever
   host.kill();
   host.start();
   for (let at = 40; at < 50; at++) await send(at, "kid_1");
-  // What is there already goes on being told apart.
+  // Existing groups stay distinct.
   await send(0, "kid_2");
   expect(host.totals().messages).toBe(51);
   expect(host.groups("key")).toMatchObject({ kid_1: { messages: 40 }, kid_2: { messages: 11 } });
@@ -187,7 +187,7 @@ test("agents and rooms without end take a bounded number of rows a day, and ever
   for (let at = 0; at < 30; at++) await send(at, `kid_${at + 3}`);
   expect(host.totals().messages).toBe(81);
   expect(Object.keys(host.groups("key")).length).toBeLessThanOrEqual(2 * most + 1);
-  // Another day is told apart anew.
+  // A new day has its own groups.
   host.pass(13 * HOUR);
   await send(100, "kid_1");
   expect(host.groups("agent")).toMatchObject({ "agent-100": { messages: 1 } });

@@ -1,4 +1,4 @@
-/** How much of what is written is read again, to know where something is added. */
+/** Number of rows that are read back to find the row to add to. */
 import { expect, test } from "vitest";
 import type { OrgId } from "../../../../../shared/ids.ts";
 import { watchStatements } from "../../../../harness/watched-statements.ts";

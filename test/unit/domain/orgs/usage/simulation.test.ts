@@ -1,6 +1,6 @@
 /**
- * A million metered seconds and more on a real database: sandboxes come, stand still and go, drives fill, daemons are killed at
- * any moment, hosts reboot, clocks are set. The test keeps the truth by itself; usage is to equal it.
+ * A million metered seconds and more on a real database: sandboxes start, pause and end, drives fill, daemons are killed at any moment,
+ * hosts reboot, clocks are set. The test computes the true values independently; usage must equal them.
  */
 import { describe, expect, test } from "vitest";
 import { getCredits } from "../../../../../daemon/domain/orgs/usage/credits-store.ts";
@@ -19,7 +19,7 @@ const KEYS = ["kid_1", "kid_2"];
 interface Simulated {
   subject: string;
   place: ReturnType<typeof placeOf>;
-  /** Running by what the database says; in standby otherwise. */
+  /** Running according to the database; in standby otherwise. */
   running: boolean;
   /** Whether its guest still lives. */
   alive: boolean;
@@ -30,13 +30,13 @@ interface Simulated {
 class World {
   readonly host = new MeterFixture("2026-02-27T23:00:00Z", { ...FREE, sandbox_hour: 3600 });
   readonly sandboxes: Simulated[] = [];
-  /** Milliseconds of sandboxes for each value of each dimension; what is sent for each agent. */
+  /** Milliseconds of sandboxes for each value of each dimension; bytes sent for each agent. */
   readonly truth = new Map<string, number>();
   readonly sent = new Map<string, number>();
   totalMs = 0;
   #made = 0;
   readonly #chance = new Chance();
-  /** Whether the clock is set at times: then nothing says on which days something was. */
+  /** Whether the clock is set at times: the days of events are then undefined. */
   readonly #setsClock: boolean;
 
   constructor(setsClock: boolean) {
@@ -55,7 +55,7 @@ class World {
     return this.#chance.pick(from);
   }
 
-  /** Time passes in parts within one day each, so that the truth needs no division of its own. */
+  /** Time passes in parts within one day each, so that the true values need no division by day. */
   pass(): void {
     for (let left = this.#chance.whole(0, 1_500_000); left > 0; ) {
       const untilMidnight = 86_400_000 - (Date.now() % 86_400_000);
@@ -152,7 +152,7 @@ class World {
     }
   }
 
-  /** What usage says, up to now, beside the truth. */
+  /** Compares usage, up to now, with the true values. */
   async check(): Promise<void> {
     const open = this.sandboxes.flatMap(({ unseen }) => [...unseen.values()]).reduce((sum, ms) => sum + ms, 0);
     expect(Math.round(this.host.totals().sandbox_seconds * 1000)).toBe(this.totalMs + open);

@@ -1,4 +1,4 @@
-/** What drives of a file come to that names one content many times: no more than is left for all of them. */
+/** Size of drives in a file that names one content many times: no more than the space that all of them have left. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-/** Makes a drive of a store with one content that is so many files; what the drive takes. */
+/** Makes a drive from a store in which this number of files have the same content; returns the drive's size. */
 async function make(allowance: Allowance, name: string, files: number): Promise<number> {
   const [store, drive] = [join(home, `${name}-store`), join(home, name)];
   await makeStoreDirectories(store);
@@ -49,7 +49,7 @@ test("each is within what those before it have left, and what is refused has not
   expect(await make(allowance, "first", 8)).toBe(CAP / 2);
   await expect(make(allowance, "second", 500)).rejects.toMatchObject({ code: "quota_exceeded" });
   expect(takenBy("second")).toBeLessThanOrEqual(CAP / 2 + CONTENT_BYTES);
-  // What is left is still theirs.
+  // The remaining space is still available to them.
   expect(await make(allowance, "third", 8)).toBe(CAP / 2);
 });
 

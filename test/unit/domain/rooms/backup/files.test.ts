@@ -1,4 +1,4 @@
-/** Rooms' files under way: few at once, and one state of them all in memory at a time. */
+/** Backup files of rooms in progress: few concurrently, and one state of all of them in memory at a time. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

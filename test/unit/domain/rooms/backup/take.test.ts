@@ -1,4 +1,4 @@
-/** A room's file as it is taken: its place goes once nobody reads it, or too slowly. */
+/** A room's backup file: its slot is released if no client reads it, or if one reads too slowly. */
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -170,7 +170,7 @@ describe("a room's file", () => {
     const [bytes, files] = [32 * 4096, 9];
     await expect(read(bomb, { bounds: { bytes, files, mayHave: /^$/ } })).rejects.toThrow("more bytes");
     expect(statSync(contentIn(to.store, 1)).blocks * 512).toBeLessThanOrEqual(bytes);
-    // What comes in a row is no more than it is.
+    // Adjacent pieces count with their bytes only.
     const near = Array.from({ length: 64 }, (_, at) => [line({ at, bytes: 1 }), Buffer.from("x")]);
     rmSync(to.store, { recursive: true });
     const whole = Buffer.concat([first, line({ file: 1, size: 64 }), ...near.flat()]);
@@ -182,7 +182,7 @@ describe("a room's file", () => {
     const bounds = { bytes: 32 * 4096, files: 99, mayHave: /^$/ };
     await expect(read(Buffer.concat([first, ...empty]), { bounds })).rejects.toThrow("more bytes");
     rmSync(to.store, { recursive: true });
-    // What is in a file is not counted beside the block that it began with.
+    // The content of a file is not counted in addition to its first block.
     const small = empty
       .slice(1)
       .flatMap((_, at) => [...[line({ file: at, size: 4096 }), line({ at: 0, bytes: 9 }), Buffer.from("something")]]);

@@ -1,6 +1,6 @@
 /**
- * The move of a room between two hosts, in every order of its steps with crashes, a directory that is set back and hosts that are removed by force:
- * an exhaustive search of a model, whose rules are compared with the code in every situation that the search has met.
+ * The move of a room between two hosts, in every order of its steps with crashes, a directory that is rolled back and hosts that are
+ * removed by force: an exhaustive search of a model. Its rules are compared with the code in every situation that the search has reached.
  */
 import { describe, expect, test } from "vitest";
 import { shortOrLong } from "../../../../harness/guests.ts";

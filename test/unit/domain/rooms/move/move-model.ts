@@ -61,7 +61,7 @@ function addFaults(state: State, host: HostId, rules: Rules, add: Add): void {
       add(`is removed by ${by}`, removed(spent, host, rules.freed(by, host)), true);
   }
   if (row && answers(state, host, rules, true)) {
-    // A host that was removed and does not know it yet: its answers are lost with it.
+    // A removed host that has not read its removal yet: its acknowledged writes are lost with it.
     if (directory.gone !== host) add("acknowledges a write", written(state, host), true);
     const gone: Row = { state: "destroyed", epoch: row.epoch, move: null };
     const hasEnded = directory.gone !== host || state.hasEnded;
@@ -195,7 +195,7 @@ function addSettling(state: State, host: HostId, rules: Rules, add: Add): void {
   } else add("lets the room go", go(retired));
 }
 
-/** The reception of a file, and Arrivals.settle: asked for by the other host, or by itself at any moment. */
+/** The reception of a file, and Arrivals.settle: requested by the other host, or started by this one at any moment. */
 function addTaking(state: State, host: HostId, rules: Rules, add: Add): void {
   const { arriving, reading, taking } = state.hosts[host];
   const go = (change: Partial<Host>, from = state) => withHost(from, host, change);

@@ -1,6 +1,6 @@
 /**
- * Rules of a room's move: the decisions of daemon/domain/rooms/move, daemon/cluster/own.ts and placements.ts as functions of what a host knows.
- * model.test.ts compares each with the code, in every situation that the search of the model reaches.
+ * Rules of a room's move: the decisions of daemon/domain/rooms/move, daemon/cluster/own.ts and placements.ts as functions of a host's
+ * knowledge. model.test.ts compares each with the code, in every situation that the search of the model reaches.
  */
 import { withOneWay } from "../../../../../daemon/cluster/one-way.ts";
 import type { Queries } from "../../../../../daemon/db/client.ts";
@@ -39,7 +39,7 @@ export interface Known {
   move: Move;
   rowEpoch: number;
   host: HostId;
-  /** The epoch of the other host's row, as it said; null: it was not asked. */
+  /** The epoch of the other host's row, as it replied; null: no request was sent. */
   said: number | null;
   owner: Owner | null;
   freedBy: Directory["freedBy"];
@@ -58,7 +58,7 @@ function merge(copy: Copy, directory: Copy): Copy {
   const read = ({ tbl, key }: { tbl: string; key: string }) => here.get(`${tbl} ${key}`) ?? null;
   for (const table of ["hosts", "placements"]) {
     const there = rowsOf(directory).filter(({ tbl }) => tbl === table);
-    // It queries the database for rows that grant access only.
+    // It queries the database only for rows that grant access.
     const { rows } = withOneWay({} as Queries, { read }, there, true);
     for (const name of [...here.keys()]) if (name.startsWith(table)) here.delete(name);
     for (const { tbl, key, row } of rows) if (row !== null) here.set(`${tbl} ${key}`, row);
@@ -117,10 +117,10 @@ export const RULES = {
   isOurs: (owner: Owner | null, host: HostId, epoch: number): boolean =>
     owner?.host === host && owner.epoch === epoch + 1,
 
-  /** Whether what came was taken up before. */
+  /** Whether the received room was put in place before. */
   hasCome: ({ state, epoch }: Row, sent: number): boolean => state === "active" || epoch > sent,
 
-  /** How the directory tells the removal of a host from the end of a room on it, also where the host removes itself. */
+  /** How the directory distinguishes the removal of a host from the end of a room on it, also if the host removes itself. */
   freed: (_by: HostId | "operator", _host: HostId): Directory["freedBy"] => "removal",
 
   giveUp: (epoch: number, owner: Owner | null, host: HostId): Move | null =>
@@ -128,7 +128,7 @@ export const RULES = {
       ? { to: owner.host, epoch: owner.epoch, claiming: false }
       : null,
 
-  /** The owner that a host has the directory say; undefined: as it is. */
+  /** The owner that a host writes to the directory; undefined: unchanged. */
   say: (
     live: { epoch: number; isClaiming: boolean } | null,
     owner: Owner | null,
@@ -142,10 +142,10 @@ export const RULES = {
     return isContested ? { ...owner, contestedBy: host } : undefined;
   },
 
-  /** Whether the answer of the other host, the epoch of its row, says that it has the room. */
+  /** Whether the other host has the room, by its reply, the epoch of its row. */
   isThere: (said: number, epoch: number): boolean => said > epoch,
 
-  /** Whether the other host is asked before the owner is read. */
+  /** Whether the other host is queried before the owner is read. */
   asks: (move: Move): boolean => move.claiming,
 
   settle: ({ move, rowEpoch, host, said, owner, freedBy }: Known): { isHere: boolean; epoch: number } => {

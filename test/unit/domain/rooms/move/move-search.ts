@@ -83,7 +83,7 @@ function brokenBy(state: State, { forgets, removals }: Budget, rules: Rules): st
   const members = HOSTS.filter((host) => directory.gone !== host);
   const [first, second] = HOSTS.filter((host) => answers(state, host, rules, false));
   if (first && second && hosts[first].row?.epoch === hosts[second].row?.epoch) return "two hosts answer in one epoch";
-  // A directory that lost the removal of a host has both its rooms and those that came back for them, until hosts say the removal again.
+  // A directory that lost the removal of a host has both its rooms and their returned copies, until hosts write the removal again.
   if (forgets > 0 && removals > 0) return null;
   const answering = members.filter((host) => answers(state, host, rules, false));
   if (hasEnded && answering.length > 0) return "a room that has ended answers";

@@ -51,7 +51,7 @@ export interface Host {
 
 export interface State {
   directory: Directory;
-  /** What the directory can be set back to. */
+  /** The state to which the directory can be rolled back. */
   before: Directory | null;
   hosts: Readonly<Record<HostId, Host>>;
   hasEnded: boolean;
@@ -108,7 +108,7 @@ function withLoss(before: State, after: State, host: HostId): State {
 export const placed = (state: State, owner: Owner | null, by: HostId): State =>
   withDirectory(state, { owner, freedBy: owner === null ? by : null });
 
-/** Brings a host's copy up to date; a member puts again what the directory has lost. */
+/** Brings a host's copy up to date; a member writes rows again that the directory has lost. */
 export function followed(state: State, host: HostId, rules: Rules): State {
   const { directory, hosts } = state;
   const merged = rules.merge(hosts[host].copy, directory);
@@ -133,7 +133,7 @@ export function round(
   return withHost(after, host, { copy: { owner, gone } });
 }
 
-/** Whether a host answers calls about the room: those that change something, or those that read. */
+/** Whether a host answers calls about the room: calls that change something, or reads. */
 export function answers(state: State, host: HostId, rules: Rules, isChange: boolean): boolean {
   const { isUp, row, copy, hasFollowed } = state.hosts[host];
   if (!isUp || row?.state !== "active" || row.move !== null) return false;

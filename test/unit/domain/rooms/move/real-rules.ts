@@ -38,7 +38,7 @@ const ROOM = `rom_${"0".repeat(26)}` as RoomUid;
 const ORG = "org_1" as OrgId;
 const KEY = "kid_1" as KeyId;
 const LOG = makeLog("error", () => {});
-/** Ends a function of the daemon where the decision is made. */
+/** Aborts a function of the daemon at its decision. */
 class Reached extends Error {}
 
 const other = (host: HostId): HostId => (host === "host-1" ? "host-2" : "host-1");
@@ -56,7 +56,7 @@ class Fixture implements AsyncDisposable {
   readonly database: Database;
   readonly calls: string[] = [];
 
-  /** `hasFile`: what reads a snapshot of the database opens it once more. */
+  /** `hasFile`: needed by readers of a database snapshot, which open the file again. */
   constructor({ hasFile = false } = {}) {
     this.#connection = openConnection(hasFile ? join(this.home, "roomd.db") : ":memory:");
     migrate(this.#connection);
@@ -103,7 +103,7 @@ class Fixture implements AsyncDisposable {
       : null;
   }
 
-  /** What comes from the other host, whole. */
+  /** Stores a completely received room of the other host. */
   async arrived(host: HostId, epoch: number): Promise<void> {
     const place = this.paths.arriving(ROOM);
     for (const made of [this.paths.rooms, place.drive]) mkdirSync(made, { recursive: true });
@@ -272,7 +272,7 @@ export const REAL: Real = {
 
   hasCome: async ({ state, epoch }, sent) => {
     await using fixture = new Fixture();
-    // A host of any name: who sent it does not matter any more.
+    // A host of any name: the sender no longer matters.
     fixture.row("host-2", epoch, { state });
     await fixture.arrived("host-2", sent);
     const deps = fixture.deps("host-2", { trueOwner: reached });
@@ -365,7 +365,7 @@ export const REAL: Real = {
   },
 };
 
-/** What departRoom asks of others, each with the state of its row then. */
+/** Requests of departRoom to others, each with the state of its row at that time. */
 export async function orderOfDeparture(): Promise<string[]> {
   await using fixture = new Fixture({ hasFile: true });
   const row = fixture.row("host-1", 1);

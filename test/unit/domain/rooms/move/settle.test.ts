@@ -1,4 +1,4 @@
-/** What becomes of a room whose move was cut off, and which no host has: by which host freed its name. */
+/** Outcome of an interrupted move that left the room on no host, by the host that freed its name. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What a COPY takes from a directory: as it is there, and nothing from elsewhere. */
+/** Files that a COPY takes from a directory: unchanged, and none from elsewhere. */
 import { createHash } from "node:crypto";
 import {
   chmodSync,

@@ -1,4 +1,4 @@
-/** Dockerfiles: what is understood of them, and that the rest is refused with its line. */
+/** Dockerfiles: the supported instructions, and refusal of the rest with its line. */
 import { describe, expect, test } from "vitest";
 import { planDockerfile } from "../../../../../daemon/domain/templates/dockerfile/plan.ts";
 import { readDockerfile } from "../../../../../daemon/domain/templates/dockerfile/read.ts";

@@ -1,4 +1,4 @@
-/** What is read of an image on the host, and what is refused there. */
+/** Parts of an image that the host reads, and the images that it refuses. */
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

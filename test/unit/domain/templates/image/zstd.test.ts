@@ -1,4 +1,4 @@
-/** The manifest by which a guest unpacks layers that are packed by zstd, and where there is none. */
+/** The manifest with which a guest unpacks layers that are packed by zstd, and images that need none. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
