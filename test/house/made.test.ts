@@ -32,7 +32,6 @@ const EXEMPT: Record<string, string> = {
   identities: "a way to sign in of the person",
   mails: "an e-mail to the person",
   idempotency: "answers of calls, for the caller alone",
-  tombstones: "ids of rows that were removed",
   billing_checkouts: "a purchase of the organization",
 };
 

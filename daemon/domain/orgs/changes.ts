@@ -69,7 +69,7 @@ export function makeOrgChanges(database: Database, { requireMaker, endMade, isAn
         return within(queries, { org, keys_revoked });
       }),
 
-    deleteKeys: async (orgId) => {
+    dropOrgKeys: async (orgId) => {
       const page = (queries: Queries) => deleteKeys(queries, orgId, KEYS_TOGETHER);
       while ((await database.commit(page, true)) === KEYS_TOGETHER);
     },

@@ -40,8 +40,8 @@ export interface OrgChanges {
   /** Starts its end: from now on its keys are invalid, and nothing is added to it. Throws org_not_found; rejects as `require` throws. */
   endOrg<T>(orgId: OrgId, require: (queries: Queries) => void, within: Within<EndingOrg, T>): Promise<T>;
   /** Deletes all keys of an ending organization, in changes of bounded size. */
-  deleteKeys(orgId: OrgId): Promise<void>;
-  /** Completes its end: it can no longer be found, and its name is free. `deleteKeys` comes before. */
+  dropOrgKeys(orgId: OrgId): Promise<void>;
+  /** Completes its end: it can no longer be found, and its name is free. `dropOrgKeys` comes before. */
   finishOrg<T>(orgId: OrgId, within: Within<OrgRow, T>): Promise<T>;
   /** Throws org_not_found, quota_exceeded, and invalid_api_key if the key that makes it has ended. */
   addKey<T>(key: KeyRow, within: Within<KeyRow, T>): Promise<T>;

@@ -187,8 +187,11 @@ export function revokeKeys(queries: Queries, orgId: OrgRow["org_id"], at: string
 /** Returns how many there were, at most `most`. */
 export function deleteKeys(queries: Queries, orgId: OrgRow["org_id"], most: number): number {
   callers.forget(queries);
-  const some = queries.select({ key_id: apiKeys.key_id }).from(apiKeys).where(eq(apiKeys.org_id, orgId)).limit(most);
-  return queries.delete(apiKeys).where(inArray(apiKeys.key_id, some)).returning({ id: apiKeys.key_id }).all().length;
+  const own = eq(apiKeys.org_id, orgId);
+  const some = queries.select({ key_id: apiKeys.key_id }).from(apiKeys).where(own).limit(most).all();
+  const ids = some.map(({ key_id }) => key_id);
+  queries.delete(apiKeys).where(inArray(apiKeys.key_id, ids)).run();
+  return ids.length;
 }
 
 /** A key by its end, in the order of the index. */

@@ -108,7 +108,7 @@ export function keepEndingOrgs({ database, changes, log, rooms, onEnded }: OrgEn
     // Each host ends its own rooms; the host that finds none left on any host ends the organization.
     if (rooms.leftElsewhere(database.queries, orgId)) return;
     if (getOrg(database.queries, orgId)?.ended_at !== null) return;
-    await changes.deleteKeys(orgId);
+    await changes.dropOrgKeys(orgId);
     await changes.finishOrg(orgId, (queries) => {
       for (const { user_id } of listMembers(queries, orgId)) removeFrom(queries, orgId, user_id);
       appendAudit(queries, {
