@@ -14,7 +14,7 @@ export const FILLINGS = {
     about: "id of the agent",
     unknown: "(ask me which; `room_get` shows them)",
   },
-  goal: { about: "what is to come of it, in a sentence", unknown: "the goal that I tell you next" },
+  goal: { about: "the intended result, in a sentence", unknown: "the goal that I tell you next" },
   agents: { about: "how many agents", unknown: "several" },
 } as const;
 export type Filling = keyof typeof FILLINGS;

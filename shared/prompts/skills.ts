@@ -4,7 +4,12 @@ import { PROMPTS } from "./catalogue.ts";
 import { FILLINGS, fill, KINDS, type Prompt } from "./prompt.ts";
 
 export const SKILL = "roomd";
-const WHEN = { ask: "To answer", diagnose: "To find out", debug: "To mend", plan: "Before anything is made" } as const;
+const WHEN = {
+  ask: "To answer",
+  diagnose: "To find out",
+  debug: "To fix",
+  plan: "Before you create resources",
+} as const;
 
 /** Below the skill's directory. */
 export interface SkillFile {
@@ -22,7 +27,7 @@ export function skillFiles(): SkillFile[] {
   const head = [
     "---",
     `name: ${SKILL}`,
-    "description: Rooms of isolated sandboxes (virtual machines) for groups of AI agents. Use when work is to run in a sandbox, several agents are to work together, or somebody asks what agents in rooms do, cost, wait for, or why they failed.",
+    "description: Rooms of isolated sandboxes (virtual machines) for groups of AI agents. Use to run work in a sandbox, to let several agents work together, or to answer questions on the activity, cost, waits and failures of agents in rooms.",
     "---",
   ];
   const intro = "The tools are those of the MCP server roomd; the same by the command `roomd`, see `roomd --help`.";
@@ -32,7 +37,7 @@ export function skillFiles(): SkillFile[] {
 
 function taskFile(prompt: Prompt): SkillFile {
   const names = prompt.takes.map((each) => `- ${each}: ${FILLINGS[each].about}`);
-  const needs = names.length === 0 ? "" : `\nIt is about these; ask for what is not clear:\n\n${names.join("\n")}\n`;
+  const needs = names.length === 0 ? "" : `\nParameters; request any that are unclear:\n\n${names.join("\n")}\n`;
   return {
     path: `tasks/${prompt.name}.md`,
     text: `# ${prompt.title}\n\n${prompt.about}\n${needs}\n${fill(prompt, {})}\n`,
