@@ -21,7 +21,7 @@ export function adviceFor(host: ListedHost, all: readonly ListedHost[]): Advice[
   if (state === "gone") return [];
   if (state === "unreachable") return [ofSilent(host)];
   if (capacity === null)
-    return [{ text: "It has joined and was not started yet: start the service there.", lines: [], where: "there" }];
+    return [{ text: "It has joined but was never started: start the service on it.", lines: [], where: "there" }];
   return [
     ...(state === "degraded" ? [DEGRADED] : []),
     ...(state === "draining" ? [ofDraining(host, capacity.rooms)] : []),
@@ -32,14 +32,14 @@ export function adviceFor(host: ListedHost, all: readonly ListedHost[]): Advice[
 
 function ofSilent({ host }: ListedHost): Advice {
   return {
-    text: "Its rooms cannot be reached, and their names stay taken. Start it, or mend the way to the database: they go on as they were. Only if it is lost for good, give them up; what is in them is lost then:",
+    text: "Its rooms are unreachable, and their names stay taken. Start it, or repair its connection to the database: the rooms then continue unchanged. Only if it is permanently lost, give the rooms up; their contents are lost then:",
     lines: [["cluster", "remove", host, "--force"]],
     where: "anywhere",
   };
 }
 
 const DEGRADED: Advice = {
-  text: "Its last sandboxes did not start, so no rooms are placed on it. On that host this says why:",
+  text: "Its last sandboxes did not start, so no rooms are placed on it. Show the reason on that host:",
   lines: [["doctor"]],
   where: "there",
 };

@@ -159,7 +159,7 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "egress.changed": {
     type: "sandbox",
     lane: "egress",
-    say: ({ after }) => `may now connect to ${words(after).slice(0, 8).join(", ") || "what its rules say"}`,
+    say: ({ after }) => `may now connect to ${words(after).slice(0, 8).join(", ") || "the destinations of its rules"}`,
   },
 
   "sandbox.created": {
@@ -192,7 +192,7 @@ export const EVENTS: Readonly<Record<string, Told>> = {
     type: "sandbox",
     say: ({ snapshot_id, before }) => {
       const from = text(before);
-      return `turned back ${from && from !== snapshot_id ? `from ${from} ` : ""}to ${text(snapshot_id)}`;
+      return `rolled back ${from && from !== snapshot_id ? `from ${from} ` : ""}to ${text(snapshot_id)}`;
     },
     ref: named("snapshot", "snapshot_id"),
   },
@@ -228,24 +228,24 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "room.forked": {
     type: "room",
     lane: "room",
-    say: (facts) => `room ${text(facts.into)} made of it${asOf(facts.checkpoint_id)}${missing(facts)}`,
+    say: (facts) => `room ${text(facts.into)} forked from it${asOf(facts.checkpoint_id)}${missing(facts)}`,
     ref: named("room", "into"),
   },
   "room.restored": {
     type: "room",
     lane: "room",
-    say: (facts) => `turned back to ${text(facts.checkpoint_id)}${missing(facts)}`,
+    say: (facts) => `restored to ${text(facts.checkpoint_id)}${missing(facts)}`,
     ref: named("checkpoint", "checkpoint_id"),
   },
   "room.backed_up": {
     type: "room",
     lane: "room",
-    say: ({ drive_bytes }) => `taken away as a file, with a drive of ${text(drive_bytes)} bytes`,
+    say: ({ drive_bytes }) => `backed up to a file, with a drive of ${text(drive_bytes)} bytes`,
   },
   "room.moved": {
     type: "room",
     lane: "room",
-    say: ({ to, away_ms }) => `move to ${text(to)}, out of reach for ${text(away_ms)} ms`,
+    say: ({ to, away_ms }) => `move to ${text(to)}, unreachable for ${text(away_ms)} ms`,
   },
   "room.moved_out": { type: "room", lane: "room", say: ({ to }) => `moved to ${text(to)}` },
   "room.moved_in": { type: "room", lane: "room", say: ({ from }) => `came from ${text(from)}` },
@@ -255,7 +255,7 @@ export const EVENTS: Readonly<Record<string, Told>> = {
     lane: "room",
     say: ({ of_room, checkpoint_id }) => {
       const from = text(of_room);
-      return from ? `room made of ${from}${asOf(checkpoint_id)}` : "room created";
+      return from ? `room created from ${from}${asOf(checkpoint_id)}` : "room created";
     },
     ref: named("room", "of_room"),
   },

@@ -64,7 +64,7 @@ inBrowser("each state comes with what to do", () => {
     "roomd cluster evacuate host-draining",
     "roomd cluster drain host-empty --undo",
     "roomd cluster evacuate host-older",
-    "start the service there",
+    "start the service on it",
     "roomd template build default",
     "Taken out of the service: host-gone.",
   ])
