@@ -36,17 +36,15 @@ export type AuditRecord = Static<typeof auditRecord>;
 const filters = {
   since: moment("RFC 3339 or unix seconds."),
   until: moment("RFC 3339 or unix seconds."),
-  event: Type.Optional(Type.String({ maxLength: 128, description: "Only events whose name begins with this." })),
-  agent_id: Type.Optional(
-    Type.String({ maxLength: 128, description: "Only what this agent did, or what was done to it." }),
-  ),
-  outcome: Type.Optional(oneOf(OUTCOMES, { description: "Only what had this outcome." })),
-  source: Type.Optional(oneOf(SOURCES, { description: "Only what came in by this door." })),
+  event: Type.Optional(Type.String({ maxLength: 128, description: "Prefix of the event's name." })),
+  agent_id: Type.Optional(Type.String({ maxLength: 128, description: "Only actions of this agent, or on it." })),
+  outcome: Type.Optional(oneOf(OUTCOMES, { description: "Only records with this outcome." })),
+  source: Type.Optional(oneOf(SOURCES, { description: "Only records from this source." })),
   actor_id: Type.Optional(
-    Type.String({ maxLength: 128, description: "Only what this key, person or sandbox did, by actor.id." }),
+    Type.String({ maxLength: 128, description: "Only actions of this key, person or sandbox, by actor.id." }),
   ),
-  request_id: Type.Optional(Type.String({ maxLength: 128, description: "Only what belongs to this request." })),
-  trace_id: Type.Optional(Type.String({ maxLength: 128, description: "Only what belongs to this trace." })),
+  request_id: Type.Optional(Type.String({ maxLength: 128, description: "Only records of this request." })),
+  trace_id: Type.Optional(Type.String({ maxLength: 128, description: "Only records of this trace." })),
   audit_id: Type.Optional(Type.String({ maxLength: 128, description: "Only this record." })),
   reads: Type.Optional(
     Type.Boolean({
@@ -79,8 +77,7 @@ const afterCursor = fields({
   after: Type.Optional(
     Type.String({
       maxLength: 1024,
-      description:
-        "Cursor of the last event that is known, unchanged; 0: from the first that is kept; absent: from now on.",
+      description: "Cursor of the last event received, unchanged; 0: from the first that is kept; absent: from now on.",
     }),
   ),
   follow,
@@ -88,7 +85,7 @@ const afterCursor = fields({
 const orgEvent = record("OrgEvent", {
   ...auditRecord.properties,
   cursor: Type.String({
-    description: "Where to continue after this event; also its id. Opaque.",
+    description: "Position after this event, to continue from; also its id. Opaque.",
   }),
 });
 const records = named("AuditRecordPage", fields({ ...page(auditRecord).properties, warnings: anyWarnings }));
@@ -121,7 +118,7 @@ const verdictOfOrg = record("OrgAuditVerdict", {
   hosts: Type.Optional(
     Type.Array(record("HostChain", { host: Type.String(), ...chain }), {
       description:
-        "Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked.",
+        "With several hosts: the chain of each host that answered. ok is then true if all of these are intact, and the numbers are those of the first broken chain, or else of the host that was called.",
     }),
   ),
   warnings: anyWarnings,
@@ -230,14 +227,14 @@ export const orgAuditVerify = operation({
 });
 
 const EVENTS =
-  "The audit's records as they come, in order. An interrupted stream continues after the last event, named by Last-Event-ID or `after`. Server-sent events where Accept asks for `text/event-stream`, else lines of JSON. A client that does not keep up is disconnected, and misses nothing when it reconnects.";
+  "The audit's records as they arrive, in order. An interrupted stream continues after the last event, named by Last-Event-ID or `after`. Server-sent events if Accept requests `text/event-stream`, else lines of JSON. A client that does not keep up is disconnected, and misses no event if it reconnects.";
 
 export const roomEvents = operation({
   name: "room_events",
   extension: "events",
   method: "GET",
   path: "/v1/rooms/{room_id}/events",
-  summary: "Follow what happens in a room",
+  summary: "Stream a room's events",
   description: `${EVENTS} An event's id is its seq. The stream ends when the room is destroyed.`,
   access: "audit:read",
   params: roomPath,
@@ -257,8 +254,8 @@ export const orgEvents = operation({
   extension: "events",
   method: "GET",
   path: "/v1/orgs/{org_id}/events",
-  summary: "Follow what happens in the organization",
-  description: `${EVENTS} An event's id is opaque, and its field \`cursor\`. Of several hosts, each tells its records in their order. One that does not respond is named in the \`warnings\` of a ping; its events follow once it responds again.`,
+  summary: "Stream the organization's events",
+  description: `${EVENTS} An event's id is opaque, and equal to its field \`cursor\`. With several hosts, the records of each host are in order. A host that does not respond is named in the \`warnings\` of a ping; its events follow once it responds again.`,
   access: "audit:read",
   params: orgPath,
   query: afterCursor,

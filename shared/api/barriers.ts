@@ -42,14 +42,14 @@ export const barrierArrive = operation({
   path: "/v1/rooms/{room_id}/barriers",
   summary: "Arrive at a barrier, and wait until all have",
   description:
-    "The first arrival opens the barrier and says how many parties it has. Arriving again counts as the same arrival, also after a timeout. After the release the next arrival opens the next generation, unless generation names an earlier one.",
+    "The first arrival opens the barrier and sets its number of parties. Arriving again counts as the same arrival, also after a timeout. After the release the next arrival opens the next generation, unless generation names an earlier one.",
   access: "fabric:write",
   params: roomPath,
   query: NONE,
   body: fields({
     barrier_id: barrierId,
-    agent_id: Type.Optional(agentName("Who arrives; in a guest always the sandbox's own agent.")),
-    arrivals: Type.Optional(agents("Several agents that arrive at once.")),
+    agent_id: Type.Optional(agentName("The arriving agent; in a guest always the sandbox's own.")),
+    arrivals: Type.Optional(agents("Several agents that arrive together.")),
     arrivals_json: Type.Optional(Type.String({ maxLength: 256 * 1024, description: "The same as a JSON string." })),
     parties: Type.Optional(
       Type.Integer({
@@ -132,7 +132,7 @@ export const barrierCancel = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/barriers/{barrier_id}",
   summary: "Cancel a barrier",
-  description: "Everyone who waits at it gets barrier_cancelled. The next arrival opens the next generation.",
+  description: "Waiting calls fail with barrier_cancelled. The next arrival opens the next generation.",
   access: "fabric:write",
   params: barrierPath,
   query: NONE,

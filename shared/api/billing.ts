@@ -5,7 +5,7 @@ import { orgPath } from "./orgs.ts";
 import { PLANS } from "./plans.ts";
 
 const checkoutPath = fields({ ...orgPath.properties, checkout_id: Type.String({ maxLength: 255 }) });
-const leadsTo = Type.String({ description: "Where the browser goes on, at the payment service." });
+const leadsTo = Type.String({ description: "URL to open in the browser, at the payment service." });
 
 const billing = record("Billing", {
   provider: oneOf(["none", "stripe"], { description: "none: plans and credits come from the operator." }),
@@ -14,7 +14,7 @@ const billing = record("Billing", {
   period_end: nullable(timestamp),
   cancels_at_end: Type.Boolean({ description: "Whether it ends with its period." }),
   plan_until: nullable(
-    Type.String({ format: "date-time", description: "When the plan ends as things are; null: no end is known." }),
+    Type.String({ format: "date-time", description: "Currently known end of the plan; null: none." }),
   ),
   can_buy: Type.Boolean(),
 });
@@ -25,7 +25,7 @@ export const billingGet = operation({
   extension: "billing",
   method: "GET",
   path: "/v1/orgs/{org_id}/billing",
-  summary: "Show what the organization has bought",
+  summary: "Show the organization's plan and subscription",
   access: "account",
   params: orgPath,
   query: NONE,
@@ -41,8 +41,8 @@ export const billingCheckout = operation({
   extension: "billing",
   method: "POST",
   path: "/v1/orgs/{org_id}/billing/checkouts",
-  summary: "Begin to buy plan starter",
-  description: "By an owner. The browser then goes on to the payment service, and comes back to /billing/success.",
+  summary: "Start a checkout for plan starter",
+  description: "By an owner. The browser continues at the payment service and returns to /billing/success.",
   access: "account",
   wantsProof: true,
   params: orgPath,
@@ -59,7 +59,7 @@ export const billingPortal = operation({
   extension: "billing",
   method: "POST",
   path: "/v1/orgs/{org_id}/billing/portal",
-  summary: "Go to cards, invoices and the end of a subscription",
+  summary: "Open cards, invoices and cancellation of a subscription",
   description: "By an owner of an organization that has paid before.",
   access: "account",
   wantsProof: true,
@@ -77,7 +77,7 @@ export const billingSuccess = operation({
   extension: "billing",
   method: "GET",
   path: "/v1/orgs/{org_id}/billing/checkouts/{checkout_id}",
-  summary: "Show what came of a checkout",
+  summary: "Show the result of a checkout",
   access: "account",
   params: checkoutPath,
   query: NONE,
@@ -86,7 +86,7 @@ export const billingSuccess = operation({
     checkout_id: Type.String(),
     is_paid: Type.Boolean({ description: "false: it is not confirmed yet." }),
     plan: oneOf(PLANS),
-    key_prefix: nullable(Type.String({ description: "Of the key that it has given; null: none yet." })),
+    key_prefix: nullable(Type.String({ description: "Of the key that it has created; null: none yet." })),
   }),
   outcomes: { ok: 200 },
   errors: ["org_not_found", "checkout_not_found", "billing_off", "billing_failed"],
@@ -98,8 +98,8 @@ export const billingKey = operation({
   extension: "billing",
   method: "POST",
   path: "/v1/orgs/{org_id}/billing/checkouts/{checkout_id}/key",
-  summary: "Take the key that comes with a checkout",
-  description: "One for each checkout, shown once. Others are made on the page of API keys.",
+  summary: "Create the key that comes with a checkout",
+  description: "One per checkout, shown once. Create others on the page of API keys.",
   access: "account",
   wantsProof: true,
   params: checkoutPath,

@@ -14,7 +14,7 @@ export const browserGet = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/browser",
   summary: "Get the URL of a sandbox's browser, for Playwright and Puppeteer",
-  description: `Chromium's DevTools protocol, over a WebSocket. Port ${BROWSER_PORT} is exposed as a private port for an hour, if it is not exposed already; asked again, for an hour from then on. Where no browser listens nothing is exposed. Whoever has URL and headers can do everything in this browser, and read the files that it can read. Sandboxes of the template browser have one running.`,
+  description: `Chromium's DevTools protocol, over a WebSocket. Port ${BROWSER_PORT} is exposed as a private port for an hour, if it is not exposed already; a repeated call extends this to an hour from then on. If no browser listens, nothing is exposed. Anyone with URL and headers can control this browser, and read the files that it can read. Sandboxes of the template browser have one running.`,
   access: "ports:write",
   params: sandboxPath,
   query: NONE,
@@ -23,7 +23,7 @@ export const browserGet = operation({
     cdp_url: Type.String({
       description: "For chromium.connectOverCDP of Playwright, or browserWSEndpoint of Puppeteer.",
     }),
-    headers: Type.Record(Type.String(), Type.String(), { description: "To be sent when connecting." }),
+    headers: Type.Record(Type.String(), Type.String(), { description: "To send when connecting." }),
     expires_at: nullable(timestamp),
   }),
   outcomes: { ok: 200 },

@@ -17,23 +17,23 @@ export const checkpointRecord = record("Checkpoint", {
   room_id: roomId,
   name: nullable(Type.String()),
   snapshots: Type.Array(fields({ agent_id: agentId, snapshot_id: Type.String() }), {
-    description: "One of each sandbox; they go with the checkpoint.",
+    description: "One per sandbox; deleted with the checkpoint.",
   }),
-  drive_bytes: Type.Integer({ description: "What the drive's files take." }),
+  drive_bytes: Type.Integer({ description: "Size of the drive's files." }),
   size_bytes: Type.Integer({
-    description: "What all of it takes on disk: the drive, the snapshots, and what the database had.",
+    description: "Total size on disk: the drive, the snapshots, and data of the database.",
   }),
-  paused_ms: Type.Integer({ description: "The longest that a sandbox stood still for it." }),
+  paused_ms: Type.Integer({ description: "Longest pause of a sandbox." }),
   created_at: timestamp,
   expires_at: nullable(timestamp),
 });
 export type CheckpointRecord = Static<typeof checkpointRecord>;
 
-const checkpointId = Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$", description: "Which checkpoint of the room." });
+const checkpointId = Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$", description: "Id of a checkpoint of the room." });
 const checkpointPath = fields({ room_id: roomId, checkpoint_id: checkpointId });
 
 const items = Type.Array(madeOfSnapshot, {
-  description: "One for each sandbox of the checkpoint: what it is now, or what was in its way.",
+  description: "One per sandbox of the checkpoint: the sandbox, or the problem that prevented it.",
 });
 
 const TAKING = [
@@ -54,7 +54,7 @@ export const checkpointCreate = operation({
   path: "/v1/rooms/{room_id}/checkpoints",
   summary: "Take a checkpoint of a room",
   description:
-    "Keeps what the room is at one instant: the memory, processes and disks of all its sandboxes, its drive, messages, inboxes, barriers and agents. All sandboxes stand still together for it and then go on, which paused_ms tells; where one cannot be saved all go on and there is no checkpoint. Of the drive files, directories and symbolic links are kept. Connections are cut by it. The checkpoint ends with the room; its size counts for the plan's drive. What is in memory is in it, secrets too.",
+    "Saves the state of the room at one instant: the memory, processes and disks of all its sandboxes, its drive, messages, inboxes, barriers and agents. All sandboxes are paused together and then resumed; paused_ms is the duration. If one cannot be saved, all are resumed and there is no checkpoint. Of the drive, files, directories and symbolic links are saved. Open connections are closed. The checkpoint ends with the room; its size counts toward the plan's drive quota. It contains everything in memory, including secrets.",
   access: "rooms:write",
   params: roomPath,
   query: NONE,
@@ -64,7 +64,7 @@ export const checkpointCreate = operation({
       Type.Integer({
         minimum: 60,
         maximum: MAX_SNAPSHOT_SECONDS,
-        description: `When it is deleted by itself; ${DEFAULT_SNAPSHOT_SECONDS} (7 days) if absent.`,
+        description: `Lifetime, after which it is deleted; ${DEFAULT_SNAPSHOT_SECONDS} (7 days) if absent.`,
       }),
     ),
   }),
@@ -82,7 +82,7 @@ export const checkpointList = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/checkpoints",
   summary: "List a room's checkpoints",
-  description: "The oldest first.",
+  description: "Oldest first.",
   access: "rooms:read",
   params: roomPath,
   query: fields(pageQuery),
@@ -115,7 +115,7 @@ export const checkpointDelete = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/checkpoints/{checkpoint_id}",
   summary: "Delete a checkpoint",
-  description: "Rooms that were made of it keep what they need of it.",
+  description: "Rooms created from it keep the data that they need.",
   access: "rooms:write",
   params: checkpointPath,
   query: NONE,
@@ -132,20 +132,20 @@ export const roomFork = operation({
   extension: "checkpoints",
   method: "POST",
   path: "/v1/rooms/{source_room_id}/fork",
-  summary: "Make another room of a room",
+  summary: "Fork a room",
   description:
-    "Makes a room of a checkpoint, or of one that it takes first: every agent goes on in it where it stood, in a sandbox with a guest_cid, host name, machine id, clock and kernel randomness of its own, with the drive, messages, inboxes and barriers as they were. From there on the two rooms know nothing of each other. Its guests may go on calling their room by the name that it had. Needs sandboxes:write too.",
+    "Creates a room from a checkpoint, or from one taken first: every agent continues in it from its saved state, in a sandbox with its own guest_cid, host name, machine id, clock and kernel randomness, with the drive, messages, inboxes and barriers as saved. From then on the two rooms are independent. Its guests may continue to address their room by its former name. Needs sandboxes:write too.",
   access: "rooms:write",
-  params: fields({ source_room_id: { ...roomId, description: "The room of which another is made." } }),
+  params: fields({ source_room_id: { ...roomId, description: "The source room." } }),
   query: NONE,
   body: fields({
     room_id: { ...roomId, description: "Name of the new room, unique among the organization's active rooms." },
     checkpoint_id: Type.Optional({
       ...checkpointId,
-      description: "Which checkpoint of the source; one is taken now if absent.",
+      description: "Checkpoint of the source; one is taken now if absent.",
     }),
     cids: Type.Optional(
-      oneOf(["suggest"], { description: "Where guest_cids come from: free ones are taken, also if absent." }),
+      oneOf(["suggest"], { description: "Source of guest_cids: free ones are assigned, also if absent." }),
     ),
   }),
   output: fields({ room_id: roomId, room, checkpoint_id: Type.String(), items }),
@@ -161,9 +161,9 @@ export const roomRestore = operation({
   extension: "checkpoints",
   method: "POST",
   path: "/v1/rooms/{room_id}/checkpoints/{checkpoint_id}/restore",
-  summary: "Turn a room back to a checkpoint",
+  summary: "Restore a room from a checkpoint",
   description:
-    "The room becomes what it was when the checkpoint was taken: its sandboxes, drive, messages, inboxes and barriers. What it has become since is lost; sandboxes made since are destroyed, those gone since are made anew. Names, guest_cids, ports and records of those that are still there stay. Messages that come later have higher seqs than all before. Needs sandboxes:write too.",
+    "Resets the room to the checkpoint: its sandboxes, drive, messages, inboxes and barriers. Later changes are lost; sandboxes created since are destroyed, those destroyed since are recreated. Names, guest_cids, ports and records of the remaining ones stay. New messages have higher seqs than all before. Needs sandboxes:write too.",
   access: "rooms:write",
   params: checkpointPath,
   query: NONE,

@@ -10,7 +10,7 @@ const entry = record("LedgerEntry", {
   kind: oneOf(["grant", "withdrawal", "spend"], {
     description: "spend: by the price table, one entry a day in UTC.",
   }),
-  amount: Type.Number({ description: "Credits; below 0 what is spent or taken back." }),
+  amount: Type.Number({ description: "Credits; negative if spent or withdrawn." }),
   reason: Type.String(),
 });
 export type LedgerEntry = Static<typeof entry>;
@@ -20,14 +20,14 @@ export const creditList = operation({
   extension: "billing",
   method: "GET",
   path: "/v1/orgs/{org_id}/credits",
-  summary: "List what credits were granted and spent",
-  description: "The newest first. What the plan grants is no entry: it is there as long as the plan is.",
+  summary: "List credits granted and spent",
+  description: "Newest first. Credits of the plan have no entry: they exist as long as the plan.",
   access: "usage:read",
   params: orgPath,
   query: fields(pageQuery),
   body: null,
   output: fields({
-    granted: nullable(Type.Number({ description: "Granted by the plan and beside it; null: no limit." })),
+    granted: nullable(Type.Number({ description: "Granted by the plan and in addition to it; null: no limit." })),
     used: Type.Number(),
     remaining: nullable(Type.Number()),
     items: Type.Array(entry),

@@ -37,9 +37,9 @@ export const egressSet = operation({
   extension: "egress",
   method: "PUT",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/egress",
-  summary: "Change where a sandbox may connect to",
+  summary: "Change the destinations that a sandbox may connect to",
   description:
-    'Takes effect at once: open connections that the new list does not allow are closed. [] allows nothing, not even looking up names. ["*"] allows every public address.',
+    'Takes effect immediately: open connections that the new list does not allow are closed. [] allows nothing, not even looking up names. ["*"] allows every public address.',
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -71,9 +71,9 @@ export const egressExplain = operation({
   extension: "egress.explain",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/egress/explain",
-  summary: "Find out whether a sandbox may connect to a host, and why",
+  summary: "Check whether a sandbox may connect to a host, and why",
   description:
-    "By the decision that connections are held to, without a connection. A name is resolved as for one. A name that does not exist and one with private addresses only have the same answer.",
+    "Uses the same decision as connections, without connecting. A name is resolved as for a connection. A nonexistent name and a name with private addresses only get the same answer.",
   access: "sandboxes:read",
   params: sandboxPath,
   query: fields({
@@ -92,12 +92,12 @@ export const egressExplain = operation({
     reason: nullable(
       oneOf(REFUSAL_REASONS, {
         description:
-          "Why it is refused. no_address: the name is on the list, but leads to no address that can be reached. no_network: the sandbox has none.",
+          "Reason of the refusal. no_address: the name is on the list, but resolves to no reachable address. no_network: the sandbox has no network.",
       }),
     ),
-    entry: nullable(Type.String({ description: "The list's entry that has it, whether or not that is enough." })),
+    entry: nullable(Type.String({ description: "The list's entry that matches, whether or not it is sufficient." })),
     detail: Type.String({ description: "The verdict as a sentence." }),
-    hint: nullable(Type.String({ description: "What would allow it." })),
+    hint: nullable(Type.String({ description: "The change that would allow it." })),
   }),
   outcomes: { ok: 200 },
   errors: ["room_not_found", "sandbox_not_found"],
@@ -121,21 +121,23 @@ const network = record("SandboxNetwork", {
   since: timestamp,
   items: Type.Array(
     record("NetworkPlace", {
-      host: nullable(Type.String({ description: "The name that was asked for; null for an address." })),
+      host: nullable(Type.String({ description: "The requested name; null for an address." })),
       ip: nullable(Type.String({ description: "The last address; null when it was refused before it was resolved." })),
-      port: nullable(Type.Integer({ description: "null when only the name's address was asked for." })),
+      port: nullable(Type.Integer({ description: "null if only the name was looked up." })),
       allowed: Type.Boolean(),
-      reason: nullable(oneOf(DENIAL_REASONS, { description: "Why it was refused." })),
-      connections: Type.Integer({ description: "How often it connected, or tried to." }),
+      reason: nullable(oneOf(DENIAL_REASONS, { description: "Reason of the refusal." })),
+      connections: Type.Integer({ description: "Number of connections and attempts." }),
       sent_bytes: Type.Integer(),
       received_bytes: Type.Integer(),
       first_at: timestamp,
       last_at: timestamp,
     }),
-    { description: "The newest first; at most 250 that were allowed, and 250 that were refused." },
+    { description: "Newest first; at most 250 allowed and 250 refused." },
   ),
   other: fields({
-    allowed: Type.Integer({ description: "Connections to places that made room for later ones." }),
+    allowed: Type.Integer({
+      description: "Connections to destinations that are no longer listed, in favor of later ones.",
+    }),
     refused: Type.Integer(),
   }),
 });
@@ -146,9 +148,9 @@ export const sandboxNetwork = operation({
   extension: "egress.network",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/network",
-  summary: "Show where a sandbox connected to, and where it was refused",
+  summary: "Show a sandbox's connections, allowed and refused",
   description:
-    "By name and port, the newest first. It is kept over a restart, and after the sandbox was destroyed as long as its record is.",
+    "By name and port, newest first. Kept across restarts, and after the sandbox's end as long as its record.",
   access: "sandboxes:read",
   params: sandboxPath,
   query: NONE,

@@ -92,7 +92,7 @@ const command = {
       maximum: MAX_TIMEOUT_MS,
       code: "timeout_out_of_range",
       description:
-        "Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts.",
+        "Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. Default: 600 000 for a command that the call waits for, no limit for a command that it starts.",
     }),
   ),
   max_output_bytes: Type.Optional(
@@ -105,7 +105,7 @@ const command = {
   output_to: Type.Optional(
     Type.String({
       minLength: 1,
-      description: "Drive directory where the full streams are saved as stdout and stderr.",
+      description: "Drive directory for the full streams, in the files stdout and stderr.",
     }),
   ),
   exec_id: Type.Optional(
@@ -165,7 +165,7 @@ export const sandboxExec = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/exec",
   summary: "Run a command and wait for it",
   description:
-    "Answers 200 whatever the command's outcome, or 202 if the command still runs after wait_ms. If its output could not be saved, `output` says so. A client that disconnects does not end the command. A second call with the same exec_id and body, or the same Idempotency-Key, gets the first run's outcome and never starts a second run; when that outcome is no longer kept it is 410. A sandbox remembers the newest 65,536 such names.",
+    "Answers 200 regardless of the command's outcome, or 202 if the command still runs after wait_ms. If its output could not be saved, `output` has the reason. A client that disconnects does not end the command. A second call with the same exec_id and body, or the same Idempotency-Key, gets the first run's outcome and never starts a second run; if that outcome is no longer kept, it is 410. A sandbox stores the newest 65,536 such names.",
   access: "exec",
   params: sandboxPath,
   query: NONE,
@@ -220,7 +220,7 @@ const executionPath = fields({ ...sandboxPath.properties, exec_id: execId });
 const execution = record("Execution", {
   exec_id: Type.String(),
   state: oneOf(["running", "exited"]),
-  argv: Type.Array(Type.String(), { description: "What was run, cut after 1024 characters." }),
+  argv: Type.Array(Type.String(), { description: "The command, truncated to 1024 characters." }),
   cwd: Type.String(),
   user: Type.String(),
   pid: nullable(Type.Integer({ description: "In the guest." })),
@@ -252,7 +252,7 @@ export const executionStart = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
   summary: "Start a command and leave it running",
   description:
-    "A second call with the same exec_id and body, or the same Idempotency-Key, returns the same execution and never starts a second run. The sandbox keeps the last 16 MiB of its output for 10 minutes after its end, whatever happens to clients and the daemon. All ended executions together take at most 1 GiB of the sandbox's disk and 16 MiB of its memory; above that those that a caller waited for without an exec_id go first, then the oldest.",
+    "A second call with the same exec_id and body, or the same Idempotency-Key, returns the same execution and never starts a second run. The sandbox keeps the last 16 MiB of its output for 10 minutes after its end, independently of clients and the daemon. All ended executions together take at most 1 GiB of the sandbox's disk and 16 MiB of its memory; above that, executions that a caller waited for without an exec_id are removed first, then the oldest.",
   access: "exec",
   params: sandboxPath,
   query: NONE,
@@ -281,7 +281,7 @@ export const executionList = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
   summary: "List a sandbox's executions",
-  description: "Running executions, and those that ended in the last 10 minutes, in the order of their start.",
+  description: "Running executions, and executions ended in the last 10 minutes, in the order of their start.",
   access: "exec",
   watched: true,
   params: sandboxPath,
@@ -310,7 +310,7 @@ export const executionGet = operation({
   audit: "exec.read",
 });
 
-const seq = Type.Integer({ description: "The event's place in the stream: what `after` takes." });
+const seq = Type.Integer({ description: "The event's position in the stream: the value for `after`." });
 
 /** Events of an output stream, besides pings. */
 export const executionEvent = named(
@@ -345,7 +345,7 @@ export const executionStream = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/stream",
   summary: "Stream an execution's output",
   description:
-    "Lines of JSON, or server-sent events when Accept asks for them: started (seq 0), stdout and stderr with their bytes in data_b64, ping every 15 s, and last exit or error. A stream without one of these two has not completed: ask again with after. Only after follow=false may it end without. The command waits for a reader that is slow, unless another one is faster or the slow one is a session of the web, which is told history_gone when what it wants is no longer kept.",
+    "Lines of JSON, or server-sent events if Accept requests them: started (seq 0), stdout and stderr with their bytes in data_b64, ping every 15 s, and last exit or error. A stream without one of these two is incomplete: call again with after. Only with follow=false may it end without. A slow reader makes the command wait, unless another reader is faster or the slow one is a web session, which gets history_gone if its next output is no longer kept.",
   access: "exec",
   watched: true,
   params: executionPath,
@@ -375,7 +375,7 @@ export const executionStdin = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/stdin",
   summary: "Write to an execution's standard input",
   description:
-    "Answers once the command's pipe has taken the bytes. With offset, sending the same bytes again adds nothing.",
+    "Answers once the command's pipe has accepted the bytes. With offset, sending the same bytes again adds nothing.",
   access: "exec",
   params: executionPath,
   query: NONE,
@@ -387,7 +387,7 @@ export const executionStdin = operation({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          "Position of the first of these bytes in the standard input; stdin_bytes tells how many have arrived.",
+          "Position of the first of these bytes in the standard input; stdin_bytes is the number that has arrived.",
       }),
     ),
   }),

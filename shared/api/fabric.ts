@@ -60,7 +60,7 @@ const content = {
     Type.Record(Type.String({ pattern: "^[A-Za-z0-9_.-]{1,128}$" }), Type.String(), {
       additionalProperties: false,
       maxProperties: 32,
-      description: "Small facts beside the payload, up to 4 KiB.",
+      description: "Metadata of the message, up to 4 KiB.",
     }),
   ),
   ack_required: Type.Optional(
@@ -76,7 +76,7 @@ const content = {
     }),
   ),
 };
-const source = Type.Optional(agentName("Who sends it; in a guest always the sandbox's own agent."));
+const source = Type.Optional(agentName("The sender; in a guest always the sandbox's own agent."));
 
 export const delivery = fields({ agent_id: Type.String(), state: oneOf(DELIVERY_STATES) });
 
@@ -114,7 +114,7 @@ const agentPath = fields({ ...roomPath.properties, agent_id: agentName("The agen
 /** Fields of a message when it is sent. */
 const sending = {
   source,
-  destination: orNone(`* or ${AGENT_PATTERN}`, "Whom to send it to; * for all others."),
+  destination: orNone(`* or ${AGENT_PATTERN}`, "The recipient; * for all others."),
   destinations: Type.Optional(
     nullable(
       Type.Array(agentName("A recipient."), {
@@ -141,7 +141,7 @@ export const agentSend = operation({
   path: "/v1/rooms/{room_id}/messages",
   summary: "Send a message",
   description:
-    "To one agent, to several, to the subscribers of a topic, or to * for all others. An accepted message is on disk and is never dropped. Sending the same message_id and body again sends nothing new. With wait_reply, to one agent, the answer is the reply. When the organization's messages take too much space, messages that nobody still has to read are deleted, and their message_id with them: a message_id and a reply are remembered for at least 5 minutes, the message_id of a request for 10.",
+    "To one agent, to several, to the subscribers of a topic, or to * for all others. An accepted message is on disk and is never dropped. Sending the same message_id and body again sends nothing new. With wait_reply, to one agent, the answer is the reply. When the organization's messages take too much space, messages that no recipient still has to read are deleted, and their message_id with them: a message_id and a reply are kept for at least 5 minutes, the message_id of a request for 10.",
   access: "fabric:write",
   params: roomPath,
   query: NONE,
@@ -188,7 +188,7 @@ export const messageSendMany = operation({
   path: "/v1/rooms/{room_id}/messages/batch",
   summary: "Send many messages",
   description:
-    "As if each had been sent after the one before it, and all or none: what is wrong with one of them is told by its place, and nobody has any. No reply is waited for. Each counts as a call for the key's rate, and has a record of its own.",
+    "Sent in order, all or none: an error names the position of the invalid message, and none is sent. No reply is awaited. Each counts as a call for the key's rate limit, and has its own audit record.",
   access: "fabric:write",
   params: roomPath,
   query: NONE,
@@ -198,7 +198,7 @@ export const messageSendMany = operation({
         ...sending,
         kind: Type.Optional(oneOf(MESSAGE_KINDS, { description: "event if absent; with reply_to response." })),
       }),
-      { minItems: 1, maxItems: MAX_BATCH, description: "In the order in which they are to come." },
+      { minItems: 1, maxItems: MAX_BATCH, description: "In the order of delivery." },
     ),
   }),
   many: "messages",
@@ -235,14 +235,14 @@ export const agentWait = operation({
   path: "/v1/rooms/{room_id}/messages",
   summary: "Read an inbox, or the room's messages",
   description:
-    "With agent_id: the agent's inbox, oldest first. `after` marks everything up to it as read; messages that need an ack stay until acked. Without agent_id: all messages of the room. With wait_ms it waits for the first. Messages that topic, kind and source leave out stay in the inbox, whatever `after` says. When the organization's messages take too much space, messages that nobody still has to read or may come for again are deleted; reading the room from before them is then history_gone.",
+    "With agent_id: the agent's inbox, oldest first. `after` marks everything up to it as read; messages that need an ack stay until acked. Without agent_id: all messages of the room. With wait_ms it waits for the first. Messages that topic, kind and source exclude stay in the inbox, regardless of `after`. When the organization's messages take too much space, messages that no recipient still has to read or may fetch again are deleted; reading the room from before them is then history_gone.",
   access: "fabric:read",
   params: roomPath,
   query: fields({
     agent_id: Type.Optional(agentName("Whose inbox.")),
     topic: Type.Optional(Type.String({ maxLength: 256, description: "A topic, or a pattern as for subscriptions." })),
     kind: Type.Optional(oneOf(MESSAGE_KINDS, { description: "Only messages of this kind." })),
-    source: Type.Optional(agentName("Only what this agent sent.")),
+    source: Type.Optional(agentName("Only messages from this agent.")),
     after: Type.Optional(Type.Integer({ minimum: 0, description: "next_after of the previous answer." })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "100 if absent." })),
     wait_ms: Type.Optional(
@@ -278,7 +278,7 @@ export const messageGet = operation({
   extension: "messages",
   method: "GET",
   path: "/v1/rooms/{room_id}/messages/{message_id}",
-  summary: "Get a message and what became of it",
+  summary: "Get a message and its delivery state",
   access: "fabric:read",
   params: messagePath,
   query: NONE,
@@ -319,7 +319,7 @@ export const messageReply = operation({
   method: "POST",
   path: "/v1/rooms/{room_id}/messages/{message_id}/reply",
   summary: "Reply to a message",
-  description: "Sends a response to whoever sent the message, and acknowledges it.",
+  description: "Sends a response to the sender of the message, and acknowledges it.",
   access: "fabric:write",
   params: messagePath,
   query: NONE,

@@ -20,7 +20,7 @@ export const entryFields = <T extends Record<string, TSchema>>(owned: T) => ({
   mode: Type.String(),
   ...owned,
   modified_at: timestamp,
-  target: Type.Optional(Type.String({ description: "Where a symbolic link points." })),
+  target: Type.Optional(Type.String({ description: "Target of a symbolic link." })),
 });
 
 /** A page of a directory. */

@@ -35,14 +35,14 @@ export const REQUEST_HEADERS = {
   },
   idempotency_key: {
     name: "Idempotency-Key",
-    description: `Makes the call safe to retry: with the same key and body it gets the first call's answer and does nothing again. Known for ${IDEMPOTENCY_SECONDS / 3600} hours, for this API key, method and path, unless the organization has made ${MOST_IDEMPOTENT_CALLS.toLocaleString("en")} newer calls with a key.`,
+    description: `Makes the call safe to retry: with the same key and body it gets the first call's answer and has no further effect. Stored for ${IDEMPOTENCY_SECONDS / 3600} hours, for this API key, method and path, unless the organization has made ${MOST_IDEMPOTENT_CALLS.toLocaleString("en")} newer calls with a key.`,
     schema: { type: "string", pattern: IDEMPOTENCY_KEY_PATTERN },
     example: "build-42-worker-1",
   },
   traceparent: {
     name: TRACEPARENT,
     description:
-      "The place in a trace that the call continues (W3C Trace Context): its records name the trace, and the commands and messages that it begins go on with it. One of another form is as none.",
+      "The call's position in a trace (W3C Trace Context): its records name the trace, and the commands and messages that it starts continue it. An invalid value is ignored.",
     schema: { type: "string" },
     example: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
   },
@@ -67,7 +67,7 @@ export const REQUEST_HEADERS = {
   },
   last_event_id: {
     name: "Last-Event-ID",
-    description: "Where an interrupted stream stopped, as browsers send it: the same as `after`.",
+    description: "Position at which an interrupted stream stopped, as sent by browsers: the same as `after`.",
     schema: TEXT,
     example: "41",
   },
@@ -145,7 +145,7 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
     on: () => true,
   },
   [HOST_HEADER]: {
-    description: "Name of the host that has answered.",
+    description: "Name of the host that answered.",
     schema: TEXT,
     example: "host-k3vq7m2xdw5t",
     always: true,
@@ -159,7 +159,7 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
     on: () => true,
   },
   "RateLimit-Limit": {
-    description: "How many calls the key may make at once, if there is a limit.",
+    description: "How many calls the key may make in a burst, if there is a limit.",
     schema: COUNT,
     example: 200,
     on: isRated,
@@ -181,7 +181,7 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
       (isSuccess(answer) || answer.codes.some((code) => answer.operation.errors.includes(code))),
   },
   Location: {
-    description: "URL of what was created.",
+    description: "URL of the created resource.",
     schema: { type: "string", format: "uri-reference" },
     example: "/v1/rooms/build-42",
     always: true,
@@ -194,7 +194,7 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
     on: ({ codes }) => codes.some((code) => errorKind(code).retryAfterSeconds !== undefined),
   },
   "WWW-Authenticate": {
-    description: "What a call without a valid key must send.",
+    description: "The credentials that a call needs.",
     schema: { type: "string", enum: ["Bearer"] },
     example: "Bearer",
     always: true,
@@ -232,7 +232,7 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
     on: sendsFile,
   },
   "Content-Security-Policy": {
-    description: "A browser that shows the file all the same lets nothing in it run or load.",
+    description: "If a browser shows the file nevertheless, nothing in it may run or load.",
     schema: { type: "string", enum: [FILE_POLICY] },
     example: FILE_POLICY,
     on: sendsFile,

@@ -16,16 +16,16 @@ export const hostLabels = Type.Record(
 
 export const host = record("Host", {
   host: Type.String({ description: "Its name, as X-Roomd-Host of its answers." }),
-  is_self: Type.Boolean({ description: "Whether it is the one that answers." }),
+  is_self: Type.Boolean({ description: "Whether it is the host that answers." }),
   state: oneOf(HOST_STATES, {
     description:
-      "degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: it has said nothing for 20 seconds; gone: it was removed.",
+      "degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: no sign of life for 20 seconds; gone: it was removed.",
   }),
   since: nullable({
     ...timestamp,
-    description: "Since when it is in this state; null where it was so before the host that answers began to look.",
+    description: "Start of this state; null if it was in it before the answering host began to observe it.",
   }),
-  url: Type.String({ description: "Where clients reach it by itself; every other host leads there too." }),
+  url: Type.String({ description: "URL of this host itself; every other host routes to it too." }),
   labels: hostLabels,
   version: nullable(Type.String()),
   capacity: nullable(
@@ -53,7 +53,7 @@ export const hostEvacuate = operation({
   path: "/v1/hosts/{host}/evacuate",
   summary: "Move one room of a host to another host",
   description:
-    "No room is placed on the host from then on, and one of those that it has is moved as room_move does it, to a host that is chosen as for a new room. Asked for again and again it empties the host: each answer says what became of one room, and how many are left beside those of skip. A room that could not be moved is there as it was, and problem says why.",
+    "No room is placed on the host from then on, and one of its rooms is moved as by room_move, to a host chosen as for a new room. Repeated calls empty the host: each answer has the outcome of one room, and how many remain apart from those in skip. A room that could not be moved stays unchanged, and problem has the reason.",
   access: "operator",
   params: fields({ host: Type.String({ pattern: NAME_PATTERN, description: "Name of the host." }) }),
   query: NONE,
@@ -61,13 +61,13 @@ export const hostEvacuate = operation({
     skip: Type.Optional(
       Type.Array(Type.String({ pattern: ROOM_UID_PATTERN }), {
         maxItems: 10_000,
-        description: "Rooms that stay, by room_uid: those that could not be moved.",
+        description: "Rooms to leave on the host, by room_uid: rooms that could not be moved.",
       }),
     ),
     force: Type.Optional(
       Type.Boolean({
         description:
-          "Move them also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended.",
+          "Move rooms also if the memory of snapshots is unusable there, or a sandbox that cannot be saved now is ended.",
       }),
     ),
   }),
@@ -77,11 +77,11 @@ export const hostEvacuate = operation({
         org_id: Type.String(),
         room_id: Type.String(),
         room_uid: Type.String(),
-        to: nullable(Type.String({ description: "The host that has it now; null: it is where it was." })),
+        to: nullable(Type.String({ description: "The host that has it now; null: not moved." })),
         problem: nullable(fields({ code: Type.String(), detail: Type.String() })),
       }),
     ),
-    left: Type.Integer({ description: "Rooms that it has still, without those of skip." }),
+    left: Type.Integer({ description: "Rooms that remain on it, without those in skip." }),
   }),
   outcomes: { ok: 200 },
   errors: ["invalid_state", "validation_failed", "host_unreachable", "cluster_unavailable"],
@@ -96,7 +96,7 @@ export const hostList = operation({
   path: "/v1/hosts",
   summary: "List the hosts of the service",
   description:
-    "A host that is by itself lists itself. What is told of the others is as old as their last word, three seconds at most. The operator's key is good for it too, and so is the session of an owner or admin.",
+    "A standalone host lists itself. Data about the others is as of their last lease renewal, at most three seconds old. The operator's key is valid too, and so is the session of an owner or admin.",
   access: "org:admin",
   openToHost: true,
   openToOperator: true,
@@ -108,7 +108,7 @@ export const hostList = operation({
     items: Type.Array(host),
     directory_age_seconds: Type.Number({
       description:
-        "Since the host that answers last read what hosts share from their database; 0 for a host by itself. After 20 seconds nobody knows whether the others run.",
+        "Time since the answering host last read the shared database; 0 for a standalone host. After 20 seconds it is unknown whether the others run.",
     }),
   }),
   outcomes: { ok: 200 },

@@ -4,9 +4,9 @@ import { fields, NONE, nullable, operation, record, timestamp } from "./contract
 
 const identity = record("Identity", {
   identity_id: Type.String(),
-  issuer: Type.String({ description: "Who vouches for it." }),
-  label: Type.String({ description: "How it was called there when it was linked." }),
-  is_usable: Type.Boolean({ description: "False: the service asks another issuer now, or none." }),
+  issuer: Type.String({ description: "The identity provider." }),
+  label: Type.String({ description: "Its name at the provider when it was linked." }),
+  is_usable: Type.Boolean({ description: "False: the service now uses another issuer, or none." }),
   created_at: timestamp,
   last_used_at: nullable(timestamp),
 });
@@ -17,7 +17,7 @@ export const identityList = operation({
   extension: "account",
   method: "GET",
   path: "/v1/account/identities",
-  summary: "List one's accounts elsewhere",
+  summary: "List one's external accounts",
   access: "account",
   params: NONE,
   query: NONE,
@@ -33,8 +33,9 @@ export const identityBegin = operation({
   extension: "account",
   method: "POST",
   path: "/v1/account/identities/begin",
-  summary: "Begin to link an account elsewhere",
-  description: "Where the browser goes to sign in there. It comes back to the pages, which link it; within 5 minutes.",
+  summary: "Start linking an external account",
+  description:
+    "Returns the URL at which the browser signs in. It comes back to the pages, which link the account; within 5 minutes.",
   access: "account",
   wantsProof: true,
   params: NONE,
@@ -52,7 +53,7 @@ export const identityRemove = operation({
   extension: "account",
   method: "DELETE",
   path: "/v1/account/identities/{identity_id}",
-  summary: "Unlink an account elsewhere",
+  summary: "Unlink an external account",
   access: "account",
   wantsProof: true,
   params: fields({ identity_id: Type.String({ maxLength: 64 }) }),

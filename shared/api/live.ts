@@ -50,9 +50,9 @@ export const roomNow = operation({
   extension: "live",
   method: "GET",
   path: "/v1/rooms/{room_id}/now",
-  summary: "Follow the current state of a room",
+  summary: "Stream the current state of a room",
   description:
-    "Lines of JSON, or server-sent events when Accept asks for them. A line `now` is the whole state: commands that are running, waits and deadlocks; the first line is one, and another follows each change, several times a second at most. A line `command` tells that one command started or ended, a line `deadlock` that agents have come to wait for each other. These lines have no id and are not recorded. `ping` every 15 s; `error` if the stream breaks; the stream ends when the room is destroyed.",
+    "Lines of JSON, or server-sent events if Accept requests them. A line `now` is the whole state: running commands, waits and deadlocks; the first line is one, and another follows each change, several times a second at most. A line `command` reports the start or end of one command, a line `deadlock` a new deadlock between agents. These lines have no id and are not recorded. `ping` every 15 s; `error` if the stream breaks; the stream ends when the room is destroyed.",
   access: "fabric:read",
   params: roomPath,
   query: fields({
@@ -104,7 +104,7 @@ export const liveSocket = operation({
   summary: "Carry several streams over one WebSocket",
   description: [
     `A browser opens at most six connections of HTTP/1.1 to a service; WebSockets are not counted. One connection carries up to ${MOST_LIVE_STREAMS} streams of these operations: ${LIVE_OPERATIONS.join(", ")}. Authorized by an API key as Bearer, or by a person's session; a browser's Origin must be the service's own. Each stream is checked and recorded as a call of its own, with the scope of its operation.`,
-    'Text frames from the client: {"op":"open","id","path"} opens a stream, where id is a positive integer and path that of the operation with its query; {"op":"read","id","bytes"} confirms bytes of data that the client has processed; {"op":"close","id"} ends the stream.',
+    'Text frames from the client: {"op":"open","id","path"} opens a stream: id is a positive integer, path the path of the operation with its query; {"op":"read","id","bytes"} confirms bytes of data that the client has processed; {"op":"close","id"} ends the stream.',
     'Text frames from the service: {"id","type":"opened","headers"}, {"id","type":"refused","status","retry_after","problem"}, and {"id","type":"ended"} at the end of a stream. Binary frames are data of a stream: its id in decimal digits, a line feed, and bytes of its lines of JSON, in order.',
     `A stream waits while ${MOST_UNREAD_BYTES} bytes of its data are unconfirmed. A client that does not read makes all its streams wait, and is disconnected after a minute. Close codes: ${Object.entries(
       LIVE_CLOSE,

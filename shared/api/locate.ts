@@ -11,9 +11,9 @@ export const locate = operation({
   extension: "locate",
   method: "GET",
   path: "/v1/locate/{id}",
-  summary: "Find out what an id is",
+  summary: "Find the resource with an id",
   description:
-    "Takes ids of rooms, sandboxes, snapshots, checkpoints, executions, terminals, messages, audit records, requests, keys, organizations, members, credit entries, SSH keys and SSH access, webhooks, a port's label, a template, ROOM/AGENT and ROOM/BARRIER; for a person who is signed in also those of their own sessions, passkeys, sign-ins elsewhere and applications, and of invitations. Only what the key may read is found. Executions, terminals, audit records and requests are looked for in the audit: of executions and terminals in its newest 20,000 records.",
+    "Takes ids of rooms, sandboxes, snapshots, checkpoints, executions, terminals, messages, audit records, requests, keys, organizations, members, credit entries, SSH keys and SSH access, webhooks, a port's label, a template, ROOM/AGENT and ROOM/BARRIER; for a signed-in person also of their own sessions, passkeys, external accounts and applications, and of invitations. Only resources that the key may read are found. Executions, terminals, audit records and requests are searched in the audit: executions and terminals in its newest 20,000 records.",
   access: "key",
   params: fields({
     id: Type.String({ minLength: 1, maxLength: MOST_CHARACTERS, description: "Any id; a slash in it is written %2F." }),
@@ -21,9 +21,9 @@ export const locate = operation({
   query: NONE,
   body: null,
   output: fields({
-    id: Type.String({ description: "As it is called: of a room its room_id, of an agent its agent_id." }),
+    id: Type.String({ description: "Its public name: of a room its room_id, of an agent its agent_id." }),
     type: oneOf(PLACE_TYPES),
-    path: Type.String({ description: "Where its page is, beneath the address of the web." }),
+    path: Type.String({ description: "Path of its page, relative to the URL of the web pages." }),
     room_id: nullable(Type.String()),
     agent_id: nullable(Type.String()),
   }),

@@ -34,7 +34,7 @@ export type MemberRecord = Static<typeof member>;
 
 const invitation = record("Invitation", {
   invitation_id: Type.String(),
-  email: nullable(Type.String({ description: "Whom it is for; null: whoever has the link." })),
+  email: nullable(Type.String({ description: "The address it is for; null: anyone with the link." })),
   role,
   created_at: timestamp,
   expires_at: timestamp,
@@ -87,7 +87,7 @@ export const memberRemove = operation({
   path: "/v1/orgs/{org_id}/members/{user_id}",
   summary: "Remove a member",
   description:
-    "Their sessions there end, the keys that they made, their applications, and whatever they or those have made that gives access: `ended` counts it. Members may leave by themselves.",
+    "Their sessions in it end, the keys that they made, their applications, and all resources made by these that give access: `ended` counts them. Members may leave on their own.",
   access: "account",
   wantsProof: true,
   params: memberPath,
@@ -109,8 +109,8 @@ export const invitationCreate = operation({
   extension: "account",
   method: "POST",
   path: "/v1/orgs/{org_id}/invitations",
-  summary: "Invite somebody",
-  description: "The answer has the link, which is good for one person and 72 hours, and is shown now and never again.",
+  summary: "Invite a person",
+  description: "The answer has the link, which is valid for one person and 72 hours, and is shown only once.",
   access: "account",
   wantsProof: true,
   params: orgPath,
@@ -120,14 +120,14 @@ export const invitationCreate = operation({
     email: Type.Optional(
       Type.String({
         ...email,
-        description: "Only by this address it can be taken; nobody verifies that it is theirs.",
+        description: "Only this address can accept it; its ownership is not verified.",
       }),
     ),
   }),
   output: fields({
     ...invitation.properties,
     url: Type.String({ description: "The link to hand over." }),
-    is_mailed: Type.Boolean({ description: "Whether a letter with the link is on its way." }),
+    is_mailed: Type.Boolean({ description: "Whether an e-mail with the link is on its way." }),
   }),
   outcomes: { created: 201 },
   errors: ["org_not_found", "insufficient_scope", "quota_exceeded"],
@@ -141,7 +141,7 @@ export const invitationList = operation({
   extension: "account",
   method: "GET",
   path: "/v1/orgs/{org_id}/invitations",
-  summary: "List the invitations that nobody has taken yet",
+  summary: "List the pending invitations",
   access: "account",
   params: orgPath,
   query: NONE,

@@ -26,8 +26,8 @@ const list: readonly Tool[] = [
     operation: operations.computer,
     title: "Use a screen",
     about:
-      "Does one thing at a sandbox's screen, with its keyboard or its mouse, and shows a picture of what came of it, as an image beside the answer. Sandboxes of the template desktop have a screen. Coordinates are those of the picture that you see: send the same width with every call.",
-    next: "look at the picture, then the same tool for what is next.",
+      "Performs one action on a sandbox's screen, with its keyboard or mouse, and returns a picture of the result, as an image next to the answer. Sandboxes of the template desktop have a screen. Coordinates are those of the picture that you see: send the same width with every call.",
+    next: "look at the picture, then the same tool for the next step.",
     example: { room_id: "build-42", sandbox: "worker-1", action: "left_click", coordinate: [640, 400], width: 1280 },
     result: fields(used),
     hints: { ...ADDS, destructiveHint: true, openWorldHint: true },
@@ -37,8 +37,8 @@ const list: readonly Tool[] = [
     operation: operations.browser_get,
     title: "Reach a browser",
     about:
-      "Tells where Playwright and Puppeteer connect to the Chromium of a sandbox, and with which headers. Sandboxes of the template browser have one. Whoever has both can do everything in it: pass them to your own program only.",
-    next: "connect with chromium.connectOverCDP(cdp_url, {headers}), in a sandbox or where you are.",
+      "Returns the URL and headers with which Playwright and Puppeteer connect to the Chromium of a sandbox. Sandboxes of the template browser have one. Both together give full control of it: pass them to your own program only.",
+    next: "connect with chromium.connectOverCDP(cdp_url, {headers}), in a sandbox or locally.",
     example: { room_id: "build-42", sandbox: "worker-1" },
     hints: { ...REPEATS, openWorldHint: true },
   }),
@@ -46,8 +46,8 @@ const list: readonly Tool[] = [
     operation: operations.message_send_many,
     title: "Send many messages",
     about:
-      "Sends messages of the room as if one after another: all are kept, or none where one is refused. Each message says who sends it and to whom, as with agent_send.",
-    next: "agent_wait as the recipients read them, or for what they answer.",
+      "Sends messages of the room in order: all are kept, or none if one is refused. Each message names its sender and recipients, as with agent_send.",
+    next: "agent_wait as the recipients, or for their replies.",
     example: {
       room_id: "build-42",
       messages: [
@@ -60,7 +60,7 @@ const list: readonly Tool[] = [
   tool({
     operation: operations.template_list,
     title: "List templates",
-    about: "Lists what sandboxes can be made of: the host's templates, and those of the organization.",
+    about: "Lists the templates of sandboxes: the host's, and those of the organization.",
     next: "sandbox_create with template_id.",
     example: {},
     hints: LOOKS,
@@ -70,8 +70,8 @@ const list: readonly Tool[] = [
     operation: operations.template_create,
     title: "Build a template",
     about:
-      "Builds a template for the organization: of an image, of a recipe with steps, or of a Dockerfile, and waits for its end. Steps reach only what egress_allowlist says. After 45 s the answer is the build as it is, with what it has told so far. Where it fails, failure says at which step, and with which last lines.",
-    next: "when `next` is there, make that call: it goes on with what the build tells, and never begins another. Then sandbox_create with template_id.",
+      "Builds a template for the organization: from an image, a recipe with steps, or a Dockerfile, and waits for its end. Steps reach only hosts of egress_allowlist. After 45 s the answer is the build's state, with its output so far. If it fails, failure has the step and its last lines.",
+    next: "if `next` is there, make that call: it continues with the output of this build, never another. Then sandbox_create with template_id.",
     example: {
       template_id: "pytest",
       from: { recipe: { from: "docker://registry.example.com/python:3.13-slim", steps: ["pip install pytest"] } },
@@ -80,16 +80,16 @@ const list: readonly Tool[] = [
     also: {
       from: Type.Optional({
         ...templateCreate.body.properties.from,
-        description: "What it is made of: one of image, recipe and dockerfile.",
+        description: "Its source: one of image, recipe and dockerfile.",
       }),
       build_id: Type.Optional(
-        Type.String({ maxLength: 64, description: "The build to go on with. Nothing but template_id goes with it." }),
+        Type.String({ maxLength: 64, description: "The build to continue with. Only template_id may accompany it." }),
       ),
       after: Type.Optional(
         Type.Integer({
           minimum: -1,
           maximum: Number.MAX_SAFE_INTEGER,
-          description: "The last of its events that you have, from `next`.",
+          description: "The last event that you have, from `next`.",
         }),
       ),
       wait_ms,
@@ -97,7 +97,7 @@ const list: readonly Tool[] = [
     result: continued(
       fields({
         ...templateCreate.output.properties,
-        told: Type.Array(Type.String(), { description: "What it has told since `after`, the last lines of it." }),
+        told: Type.Array(Type.String(), { description: "Output since `after`, the last lines of it." }),
       }),
     ),
     hints: { ...ADDS, openWorldHint: true },
@@ -106,8 +106,8 @@ const list: readonly Tool[] = [
     operation: operations.sandbox_snapshot,
     title: "Take a snapshot",
     about:
-      "Keeps what a sandbox is now: memory, processes and disk, but not the room's drive. Take one before a step that may break something. The sandbox pauses for a moment, and its connections are cut. Secrets in its memory are in the snapshot.",
-    next: "the risky step. If it goes wrong, sandbox_rollback with this snapshot_id; sandbox_create with snapshot_id makes another sandbox of it.",
+      "Saves a sandbox: memory, processes and disk, but not the room's drive. Take one before a step that may break something. The sandbox pauses for a moment, and its connections are closed. Secrets in its memory are in the snapshot.",
+    next: "the risky step. If it goes wrong, sandbox_rollback with this snapshot_id; sandbox_create with snapshot_id makes another sandbox from it.",
     example: { room_id: "build-42", sandbox: "worker-1", name: "before the upgrade", expires_in_seconds: 3600 },
     hints: ADDS,
   }),
@@ -115,17 +115,17 @@ const list: readonly Tool[] = [
     operation: operations.sandbox_fork,
     title: "Copy a sandbox",
     about:
-      "Makes copies of a sandbox, one for each agent in agents: the same memory, processes and disk, and the same drive. Use it to try several ways from one prepared state and keep the best. Each copy goes its own way from there. A copy that could not be made has a problem in its item; the others are there.",
-    next: "sandbox_exec in each copy, with its agent_id as sandbox; sandbox_destroy for those that you do not keep.",
+      "Makes copies of a sandbox, one for each agent in agents: the same memory, processes and disk, and the same drive. Use it to try several ways from one prepared state and keep the best. The copies are independent. A copy that could not be made has a problem in its item; the others exist.",
+    next: "sandbox_exec in each copy, with its agent_id as sandbox; sandbox_destroy for copies that you do not keep.",
     example: { room_id: "build-42", sandbox: "worker-1", agents: [{ agent_id: "try-1" }, { agent_id: "try-2" }] },
     hints: ADDS,
   }),
   tool({
     operation: operations.sandbox_rollback,
-    title: "Turn a sandbox back",
+    title: "Roll back a sandbox",
     about:
-      "Makes a sandbox what it was when a snapshot was taken. What has changed in it since is lost, and commands that run end. It keeps its name, guest_cid and ports. The room's drive is not turned back.",
-    next: "sandbox_exec, to look at it and to try another way.",
+      "Restores a sandbox to a snapshot. Later changes are lost, and running commands end. It keeps its name, guest_cid and ports. The room's drive is not rolled back.",
+    next: "sandbox_exec, to check it and to try another way.",
     example: { room_id: "build-42", sandbox: "worker-1", snapshot_id: "snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2" },
     hints: REMOVES,
   }),
@@ -142,7 +142,7 @@ const list: readonly Tool[] = [
     operation: operations.sandbox_hibernate,
     title: "Hibernate a sandbox",
     about:
-      "Saves a sandbox to disk and frees its memory. Use it when a sandbox has nothing to do for long and is needed again. Its processes are paused, its connections are cut, and it keeps its name, guest_cid, ports and files.",
+      "Saves a sandbox to disk and frees its memory. Use it when a sandbox is idle for long and is needed again. Its processes are paused, its connections are closed, and it keeps its name, guest_cid, ports and files.",
     next: "sandbox_resume, when it is needed again.",
     example: { room_id: "build-42", sandbox: "worker-1" },
     hints: REPEATS,
@@ -151,7 +151,7 @@ const list: readonly Tool[] = [
     operation: operations.sandbox_resume,
     title: "Resume a sandbox",
     about:
-      "Resumes a sandbox that is paused or hibernated. Its processes continue where they were, and its clock is right.",
+      "Resumes a paused or hibernated sandbox. Its processes continue where they were, and its clock is corrected.",
     next: "sandbox_exec.",
     example: { room_id: "build-42", sandbox: "worker-1" },
     hints: REPEATS,
@@ -160,8 +160,8 @@ const list: readonly Tool[] = [
     operation: operations.egress_explain,
     title: "Explain an egress decision",
     about:
-      "Tells whether a sandbox may connect to a host, and which setting allows or would allow it, without a connection.",
-    next: "the connection, if it is allowed; else tell the person what hint names: list and configuration are theirs to change.",
+      "Reports whether a sandbox may connect to a host, and which setting allows or would allow it, without connecting.",
+    next: "the connection, if it is allowed; else report hint to the person: list and configuration are theirs to change.",
     example: { room_id: "build-42", sandbox: "worker-1", host: "example.org", port: 443 },
     hints: LOOKS,
   }),
@@ -169,27 +169,27 @@ const list: readonly Tool[] = [
     operation: operations.room_checkpoint,
     title: "Take a checkpoint of a room",
     about:
-      "Keeps what a room is now: memory, processes and disks of all its sandboxes, its drive, messages, inboxes and barriers, all of one instant. Take one before a step of several agents that may go wrong. All sandboxes pause together for a moment, and their connections are cut. Secrets in their memory are in the checkpoint.",
-    next: "the risky step. If it goes wrong, room_restore with this checkpoint_id; room_fork with checkpoint_id makes another room of it.",
+      "Saves a room at one instant: memory, processes and disks of all its sandboxes, its drive, messages, inboxes and barriers. Take one before a step of several agents that may go wrong. All sandboxes pause together for a moment, and their connections are closed. Secrets in their memory are in the checkpoint.",
+    next: "the risky step. If it goes wrong, room_restore with this checkpoint_id; room_fork with checkpoint_id makes another room from it.",
     example: { room_id: "build-42", name: "before the merge", expires_in_seconds: 3600 },
     hints: ADDS,
   }),
   tool({
     operation: operations.room_fork,
-    title: "Copy a room",
+    title: "Fork a room",
     about:
-      "Makes another room of a checkpoint, or of the room as it is now: all its sandboxes, a drive of its own, the same messages and barriers. Use it to try several ways with the same agents and keep the best. The two rooms share nothing from there on, and each sandbox costs what any does.",
-    next: "sandbox_exec and agent_send with the new room_id. When an item has a problem, that sandbox is missing: room_destroy, and try again. room_destroy for rooms that you do not keep.",
+      "Makes another room from a checkpoint, or from the room's present state: all its sandboxes, its own drive, the same messages and barriers. Use it to try several ways with the same agents and keep the best. From then on the two rooms share nothing, and each sandbox costs as usual.",
+    next: "sandbox_exec and agent_send with the new room_id. If an item has a problem, that sandbox is missing: room_destroy, and retry. room_destroy for rooms that you do not keep.",
     example: { source_room_id: "build-42", room_id: "build-42-try-1", checkpoint_id: "chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2" },
     without: ["cids"],
     hints: ADDS,
   }),
   tool({
     operation: operations.room_restore,
-    title: "Turn a room back",
+    title: "Restore a room",
     about:
-      "Makes a room what it was when a checkpoint was taken: its sandboxes, drive, messages and barriers. Everything since is lost, in all its agents. Sandboxes made since are destroyed, those gone since are made again.",
-    next: "sandbox_exec or fs_read, to look at it and to try another way.",
+      "Restores a room to a checkpoint: its sandboxes, drive, messages and barriers. Later changes of all its agents are lost. Sandboxes created since are destroyed, those destroyed since are recreated.",
+    next: "sandbox_exec or fs_read, to check it and to try another way.",
     example: { room_id: "build-42", checkpoint_id: "chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2" },
     hints: REMOVES,
   }),

@@ -10,14 +10,14 @@ export const orgDelete = operation({
   path: "/v1/orgs/{org_id}",
   summary: "End an organization",
   description:
-    "By an owner, and for good. At once nobody comes in any more: its keys end, its other members, and its invitations. Then its rooms end, with their sandboxes and drives, which goes on after the answer and after a restart. The owner who asked can look at its rooms until the last has gone. Its audit is kept as long as any, and so is what it has used.",
+    "By an owner, permanently. Access ends immediately: its keys are revoked, its other members removed and its invitations withdrawn. Then its rooms end, with their sandboxes and drives, which continues after the answer and after a restart. The calling owner can view its rooms until the last is gone. Its audit and usage are kept as long as any other.",
   access: "account",
   wantsProof: true,
   params: orgPath,
   query: fields({
     org_name: Type.String({
       maxLength: 128,
-      description: "What the organization is called, so that no other is ended by mistake.",
+      description: "The organization's name, as confirmation.",
     }),
   }),
   body: null,

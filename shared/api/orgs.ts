@@ -50,7 +50,7 @@ const keyFields = {
 };
 const key = named("ApiKey", fields(keyFields));
 export type KeyRecord = Static<typeof key>;
-const secret = Type.String({ description: "The key itself: shown now and never again." });
+const secret = Type.String({ description: "The key itself, shown only once." });
 const newKey = record("NewApiKey", { ...keyFields, key: secret });
 
 export const orgCreate = operation({
@@ -145,7 +145,7 @@ export const keyRotate = operation({
   path: "/v1/orgs/{org_id}/keys/{key_id}/rotate",
   summary: "Replace an API key",
   description:
-    "Makes a new key like it, with the same expiry. Both are valid during the grace period; without one the old key ends at once.",
+    "Makes a new key like it, with the same expiry. Both are valid during the grace period; without one the old key ends immediately.",
   access: "keys:write",
   ofAccount: true,
   wantsProof: true,

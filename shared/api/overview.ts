@@ -12,7 +12,7 @@ export const DEFAULT_TIMELINE_PAGE = 200;
 export const WAIT_TYPES = ["reply", "barrier", "inbox", "command"] as const;
 
 export const wait = record("Wait", {
-  agent_id: Type.String({ description: "Who waits." }),
+  agent_id: Type.String({ description: "The waiting agent." }),
   type: oneOf(WAIT_TYPES),
   id: nullable(Type.String({ description: "The message, the barrier or the execution; null for an inbox." })),
   on: Type.Array(Type.String(), {
@@ -21,7 +21,7 @@ export const wait = record("Wait", {
   }),
   since: timestamp,
   held: Type.Boolean({ description: "Whether a call of the agent is waiting for it at this moment." }),
-  about: Type.String({ description: "What it is, in a few words: a topic, a kind, a command." }),
+  about: Type.String({ description: "Short description: a topic, a kind, a command." }),
 });
 export type Wait = Static<typeof wait>;
 
@@ -36,8 +36,8 @@ export const roomWaits = operation({
   extension: "waits",
   method: "GET",
   path: "/v1/rooms/{room_id}/waits",
-  summary: "Who waits for whom in a room",
-  description: `Calls that wait now, and what is waited for without one: requests without a reply, from when they were sent, and barriers that are open, from when they were opened. A request to a topic is answered by the first reply, one to several agents by a reply of each. Commands are those that the service has begun; those of SSH sessions are known to the guest alone. A cycle is a ring of agents of whom none goes on before the next does; where one of several agents is enough, none of them is part of a cycle. The oldest ${MOST_WAITS} waits are told.`,
+  summary: "Show the waits and deadlocks of a room",
+  description: `Calls that wait now, and waits without a call: requests without a reply, from when they were sent, and open barriers, from when they were opened. A request to a topic is answered by the first reply, a request to several agents by a reply of each. Commands are those started by the service; those of SSH sessions are known to the guest alone. A cycle is a ring of agents each of which is blocked by the next; if one of several agents is enough, none of them is part of a cycle. The oldest ${MOST_WAITS} waits are listed.`,
   access: "fabric:read",
   params: roomPath,
   query: NONE,
@@ -46,8 +46,8 @@ export const roomWaits = operation({
     room_id: Type.String(),
     at: timestamp,
     waits: Type.Array(wait, { maxItems: MOST_WAITS, description: "The oldest first." }),
-    cycles: Type.Array(cycle, { description: "One of the shortest rings of each group that waits for itself." }),
-    truncated: Type.Boolean({ description: "Whether there are more waits than are told." }),
+    cycles: Type.Array(cycle, { description: "One of the shortest rings of each deadlocked group." }),
+    truncated: Type.Boolean({ description: "Whether there are more waits than are listed." }),
     text: Type.String({ description: "The same as one paragraph of text." }),
   }),
   outcomes: { ok: 200 },
@@ -56,16 +56,16 @@ export const roomWaits = operation({
 });
 
 const item = record("TimelineItem", {
-  seq: nullable(Type.Integer({ description: "Of the audit record; null for what goes on." })),
-  lane: oneOf(LANES, { description: "Where it is drawn: at its agent, or at what the room shares." }),
+  seq: nullable(Type.Integer({ description: "Of the audit record; null while in progress." })),
+  lane: oneOf(LANES, { description: "Lane in which it is drawn: its agent's, or a shared resource's." }),
   agent_id: nullable(Type.String()),
   kind: oneOf(["span", "mark"]),
   type: oneOf(TIMELINE_TYPES),
   at: timestamp,
-  until: nullable({ ...timestamp, description: "The end of a span; null for a mark and for what goes on." }),
+  until: nullable({ ...timestamp, description: "The end of a span; null for a mark and while in progress." }),
   outcome: oneOf(OUTCOMES),
   title: Type.String({ maxLength: 200, description: "One line." }),
-  to: Type.Array(Type.String(), { description: "To whom it goes, 16 agents at most." }),
+  to: Type.Array(Type.String(), { description: "Its recipients, 16 agents at most." }),
   ref: nullable(fields({ type: Type.String(), id: Type.String() })),
   exit_code: nullable(Type.Integer()),
   trace_id: nullable(
@@ -80,17 +80,15 @@ export const roomTimeline = operation({
   extension: "timeline",
   method: "GET",
   path: "/v1/rooms/{room_id}/timeline",
-  summary: "What happened in a room, as spans and marks",
+  summary: "Show a room's history as spans and marks",
   description:
-    "Made of the room's audit, in its order; calls that only read, and what people did on the pages of the web, are left out. A span lasted from `at` to `until`; standby and resume are a mark each. Waits are those of calls that waited.",
+    "From the room's audit, in its order, without calls that only read and without actions of people on the web pages. A span lasted from `at` to `until`; standby and resume are a mark each. Waits are those of calls that waited.",
   access: "audit:read",
   params: roomPath,
   query: fields({
     since: moment("RFC 3339 or unix seconds."),
     until: moment("RFC 3339 or unix seconds."),
-    agent_id: Type.Optional(
-      Type.String({ maxLength: 128, description: "Only what this agent did, or was done to it." }),
-    ),
+    agent_id: Type.Optional(Type.String({ maxLength: 128, description: "Only actions of this agent, or on it." })),
     types: Type.Optional(
       Type.String({
         pattern: `^${TYPE_LIST}(,${TYPE_LIST})*$`,
@@ -113,7 +111,7 @@ export const roomTimeline = operation({
     items: Type.Array(item),
     open: Type.Array(item, {
       description:
-        "On the first page: running commands, what agents wait for, also between their calls, and sandboxes in standby.",
+        "On the first page: running commands, waits of agents, also between their calls, and sandboxes in standby.",
     }),
     next_cursor: nullable(Type.String()),
     trace_url: nullable(

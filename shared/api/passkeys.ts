@@ -9,9 +9,9 @@ const passkeyName = { maxLength: 64, pattern: personName.pattern };
 const passkey = record("Passkey", {
   passkey_id: Type.String(),
   name: Type.String(),
-  rp_id: Type.String({ description: "The name of the service that it was made at, and is good at." }),
+  rp_id: Type.String({ description: "The name of the service for which it was made and is valid." }),
   is_usable: Type.Boolean({ description: "False: the service has another name now." }),
-  is_synced: Type.Boolean({ description: "Whoever keeps it has a copy elsewhere; else it is on one device." }),
+  is_synced: Type.Boolean({ description: "Whether its provider has a copy elsewhere; else it is on one device." }),
   created_at: timestamp,
   last_used_at: nullable(timestamp),
 });
@@ -19,7 +19,7 @@ export type PasskeyRecord = Static<typeof passkey>;
 
 /** A browser's response, with any additional fields. Its parts are validated when it is verified. */
 const response = Type.Record(Type.String(), Type.Unknown(), {
-  description: "What `navigator.credentials.create` made, as its `toJSON` gives it.",
+  description: "Result of `navigator.credentials.create`, as returned by its `toJSON`.",
 });
 
 export const passkeyList = operation({
@@ -43,9 +43,9 @@ export const passkeyOptions = operation({
   extension: "account",
   method: "POST",
   path: "/v1/account/passkeys/options",
-  summary: "Begin a passkey",
+  summary: "Start creating a passkey",
   description:
-    "What a browser needs to make one, for `PublicKeyCredential.parseCreationOptionsFromJSON`. It is good for 5 minutes, for one passkey, and for this session.",
+    "The browser's options for creating one, for `PublicKeyCredential.parseCreationOptionsFromJSON`. They are valid for 5 minutes, for one passkey, and for this session.",
   access: "account",
   wantsProof: true,
   params: NONE,
@@ -83,7 +83,8 @@ export const passkeyRemove = operation({
   method: "DELETE",
   path: "/v1/account/passkeys/{passkey_id}",
   summary: "Remove a passkey",
-  description: "The last way in stays: without it only a link from the host would let the person in again.",
+  description:
+    "The last sign-in method stays: without it only a link from the host would give the person access again.",
   access: "account",
   wantsProof: true,
   params: fields({ passkey_id: Type.String({ maxLength: 64 }) }),

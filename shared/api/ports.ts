@@ -51,7 +51,7 @@ export const sandboxExposePort = operation({
     label: Type.Optional(
       Type.String({
         pattern: "^[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?$",
-        description: "Beginning of the URL's label; characters that nobody can guess follow.",
+        description: "Prefix of the URL's label; unguessable characters follow.",
         examples: ["web"],
       }),
     ),
@@ -68,7 +68,7 @@ export const sandboxExposePort = operation({
         maximum: MAX_LISTEN_WAIT_MS,
         code: "timeout_out_of_range",
         description:
-          "How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells.",
+          "How long to wait until a server listens on the port, if none does; 0 if absent. `listening` has the result.",
       }),
     ),
   }),

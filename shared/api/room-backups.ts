@@ -9,7 +9,7 @@ export const ROOM_FILE_TYPE = "application/octet-stream";
 export const leftOut = record("LeftOut", {
   sandboxes: Type.Integer({ minimum: 0 }),
   snapshots: Type.Integer({ minimum: 0 }),
-  checkpoints: Type.Integer({ minimum: 0, description: "Those that come without the sandboxes that they had." }),
+  checkpoints: Type.Integer({ minimum: 0, description: "Checkpoints that come without their sandboxes." }),
   recordings: Type.Integer({ minimum: 0 }),
 });
 
@@ -18,9 +18,9 @@ export const roomBackup = operation({
   extension: "room_backups",
   method: "GET",
   path: "/v1/rooms/{room_id}/backup",
-  summary: "Take a room away as a file",
+  summary: "Back up a room to a file",
   description:
-    "The room as it is at one instant: its drive, messages, inboxes, barriers and agents, its labels and lifetime, and its checkpoints with the same of each. The room goes on; its sandboxes wait for the drive for a moment. Sandboxes, also those of checkpoints, snapshots and recordings are not in it, and its first line says how many there were. Of the drive files, directories and symbolic links are kept. An answer that breaks off is no whole file, which room_from_backup says of it.",
+    "The state of the room at one instant: its drive, messages, inboxes, barriers and agents, its labels and lifetime, and its checkpoints with the same of each. The room keeps running; its sandboxes wait for the drive for a moment. Sandboxes, also those of checkpoints, snapshots and recordings are not included; the first line has their numbers. Of the drive, files, directories and symbolic links are included. A truncated answer is not a complete file, and room_from_backup rejects it.",
   access: "org:admin",
   params: roomPath,
   query: NONE,
@@ -46,20 +46,23 @@ export const roomFromBackup = operation({
   extension: "room_backups",
   method: "PUT",
   path: "/v1/rooms/{room_id}/backup",
-  summary: "Make a room of a room's file",
+  summary: "Create a room from a backup",
   description:
-    "The body is a file of room_backup, of this service or another. The room is a new one of the caller's organization, with ids of its own; no key, port or access of the former room leads to it. It is there whole or not at all. Nothing in the file is believed: whatever no room could have written itself is refused, and so is what the plan does not allow.",
+    "The body is a file of room_backup, of this service or another. The room is a new room of the caller's organization, with its own ids; no key, port or access of the former room is valid for it. It is created completely or not at all. The file is untrusted: content that no room could have written is refused, and so is content that the plan does not allow.",
   access: "org:admin",
   params: fields({ room_id: { ...roomId, description: "Name of the new room." } }),
   query: fields({
     host: Type.Optional(
-      Type.String({ pattern: NAME_PATTERN, description: "Where it is to be, of several hosts; else one with memory." }),
+      Type.String({
+        pattern: NAME_PATTERN,
+        description: "Target host, if there are several; else a host with memory.",
+      }),
     ),
   }),
   body: "bytes",
   output: record("RoomFromBackup", {
     room,
-    of_room: Type.String({ description: "Name of the room of which the file was made." }),
+    of_room: Type.String({ description: "Name of the room that was backed up." }),
     backed_up_at: timestamp,
     left_out: leftOut,
   }),

@@ -8,7 +8,7 @@ export const MOST_COST_DAYS = 366;
 
 const cost = fields({
   sandbox_seconds: Type.Number({ description: "Time in which its sandboxes were running." }),
-  credits: Type.Number({ description: "By the price table of now; 0 where nothing has a price." }),
+  credits: Type.Number({ description: "By the current price table; 0 if nothing has a price." }),
 });
 
 const glance = record("RoomGlance", {
@@ -18,22 +18,24 @@ const glance = record("RoomGlance", {
   state: oneOf(ROOM_STATES),
   labels,
   agents: Type.Integer({ description: "Agents that are not gone, with or without a sandbox." }),
-  running: Type.Integer({ description: "Sandboxes that run." }),
+  running: Type.Integer({ description: "Running sandboxes." }),
   blocked: Type.Integer({
-    description: "Agents that wait for a reply or at a barrier now, as room_waits tells them one by one.",
+    description: "Agents that wait for a reply or at a barrier now, as listed by room_waits.",
   }),
   in_circle: Type.Boolean({
-    description: "Whether some of them wait for each other, so that none goes on by itself.",
+    description: "Whether some of them wait for each other, so that none can continue alone.",
   }),
-  truncated: Type.Boolean({ description: "Whether more waits than were looked at: then more can be blocked." }),
+  truncated: Type.Boolean({
+    description: "Whether there are more waits than were examined: then more can be blocked.",
+  }),
   messages_last_minute: Type.Integer({ description: "Messages that were accepted in the last 60 s, on this host." }),
   drive: fields({
-    used_bytes: Type.Integer({ description: "0 where the drive cannot be read now." }),
+    used_bytes: Type.Integer({ description: "0 if the drive cannot be read now." }),
     limit_bytes: Type.Integer(),
   }),
   cost: nullable({
     ...cost,
-    description: `Since the room was made, in its last ${MOST_COST_DAYS} days. Of a day with very many rooms and agents not all is told apart by rooms. Null for a key without usage:read, and for one that is bound to an agent.`,
+    description: `Since the room was made, in its last ${MOST_COST_DAYS} days. On a day with very many rooms and agents, not all cost is attributed to rooms. Null for a key without usage:read, and for a key that is bound to an agent.`,
   }),
   created_at: timestamp,
   expires_at: nullable(timestamp),
@@ -48,7 +50,7 @@ export const roomOverview = operation({
   path: "/v1/overview/rooms",
   summary: "Show rooms at a glance",
   description:
-    "The rooms of room_list, in its order, each with who works in it, who waits, how much is said, and what it costs. A key that is bound to an agent is told of the waits that it sees by room_waits.",
+    "The rooms of room_list, in its order, each with its active and waiting agents, its messages and its cost. A key that is bound to an agent gets the waits that it sees by room_waits.",
   access: "rooms:read",
   params: NONE,
   query: roomQuery,

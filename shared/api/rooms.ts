@@ -58,7 +58,7 @@ export const room = record("Room", {
     used_bytes: Type.Integer(),
     limit_bytes: Type.Integer(),
     file_count: Type.Integer({
-      description: "Number of files. Where the kernel enforces the quota (defaults.drive_quota): entries of any kind.",
+      description: "Number of files. If the kernel enforces the quota (defaults.drive_quota): entries of any kind.",
     }),
   }),
   created_at: timestamp,
@@ -89,10 +89,10 @@ export const roomCreate = operation({
     host: Type.Optional(
       Type.String({
         pattern: NAME_PATTERN,
-        description: "Where it is to be, of several hosts; else one with memory to give.",
+        description: "Target host, if there are several; else a host with free memory.",
       }),
     ),
-    host_labels: Type.Optional({ ...hostLabels, description: "It is to be on a host that has all of these labels." }),
+    host_labels: Type.Optional({ ...hostLabels, description: "Only a host that has all of these labels." }),
   }),
   output: room,
   outcomes: { created: 201 },
@@ -186,7 +186,9 @@ export const roomDestroy = operation({
   description: "Ends its sandboxes and retires its drive, which is kept for a day unless drive=delete is given.",
   access: "rooms:write",
   params: roomPath,
-  query: fields({ drive: Type.Optional(oneOf(["retain", "delete"], { description: "What becomes of the drive." })) }),
+  query: fields({
+    drive: Type.Optional(oneOf(["retain", "delete"], { description: "Keep or delete the drive." })),
+  }),
   body: null,
   output: fields({
     room_id: roomId,

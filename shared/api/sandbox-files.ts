@@ -222,7 +222,7 @@ export const sandboxFileWatch = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/files/watch",
   summary: "Watch a directory or a file of a sandbox",
   description:
-    "Lines of JSON, or server-sent events when Accept asks for them: watching once the watch is set, then each change, and ping every 15 s. With after it continues a watch that was cut, within 60 s. overflow says that changes were lost: list the directory again. The stream ends when the watched path is gone, or with error.",
+    "Lines of JSON, or server-sent events if Accept requests them: watching once the watch is set, then each change, and ping every 15 s. With after it continues an interrupted watch, within 60 s. overflow means that changes were lost: list the directory again. The stream ends when the watched path is gone, or with error.",
   access: "exec",
   params: sandboxPath,
   query: fields({

@@ -43,7 +43,7 @@ export const egressEntryList = Type.Array(Type.String(), {
   maxItems: MAX_EGRESS_ENTRIES,
   code: "invalid_egress_entry",
   description:
-    "Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address.",
+    "Allowed destinations: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address.",
 });
 const egressEntries = Type.Optional(egressEntryList);
 const egressEntriesJson = Type.Optional(
@@ -87,12 +87,12 @@ const timeouts = {
 
 const onIdle = oneOf(ON_IDLE, {
   description:
-    "What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later.",
+    "Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later.",
 });
 const wakeOn = Type.Array(oneOf(WAKE_REASONS), {
   maxItems: WAKE_REASONS.length,
   description:
-    "What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing.",
+    "Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing.",
 });
 /** At create and by PATCH. */
 const lifecycleInput = Type.Optional(
@@ -102,7 +102,7 @@ const lifecycleInput = Type.Optional(
       on_idle: Type.Optional(onIdle),
       wake_on: Type.Optional(wakeOn),
     },
-    { additionalProperties: false, description: "When it is idle, what becomes of it then, and what wakes it." },
+    { additionalProperties: false, description: "When it is idle, the action then, and the triggers that wake it." },
   ),
 );
 
@@ -146,7 +146,8 @@ export const sandbox = record("Sandbox", {
   template_digest: nullable(Type.String()),
   snapshot_id: nullable(
     Type.String({
-      description: "Of which snapshot it was made, to which it was turned back, or which was taken of it last.",
+      description:
+        "The snapshot from which it was created, to which it was rolled back, or which was taken of it last.",
     }),
   ),
   vcpu_count: Type.Integer(),
@@ -204,7 +205,7 @@ export const sandboxCreate = operation({
   query: fields({
     wait: Type.Optional(
       oneOf(["ready", "none"], {
-        description: "ready (the default): answer when it can run commands. none: answer at once.",
+        description: "ready (the default): answer when it can run commands. none: answer immediately.",
       }),
     ),
     wait_timeout_ms: Type.Optional(
@@ -233,7 +234,7 @@ export const sandboxCreate = operation({
       Type.String({
         pattern: "^[A-Za-z0-9_]{1,64}$",
         description:
-          "Which snapshot of the room, in place of a template. memory_mib and vcpu_count are the snapshot's then; env is added to that of its sandbox, and what is absent is as it was there.",
+          "Snapshot of the room, in place of a template. memory_mib and vcpu_count are then those of the snapshot; env is added to that of its sandbox, and absent fields are as they were in it.",
       }),
     ),
     env: environment,
@@ -333,7 +334,7 @@ export const sandboxGet = operation({
   params: sandboxPath,
   query: fields({
     wait_ms: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 50_000, description: "How long to wait for one that is still starting." }),
+      Type.Integer({ minimum: 0, maximum: 50_000, description: "How long to wait while it is starting." }),
     ),
   }),
   body: null,
@@ -381,7 +382,7 @@ export const sandboxDestroy = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}",
   summary: "Destroy a sandbox",
-  description: "Works in every state. Its guest_cid is free when the answer comes.",
+  description: "Works in every state. Its guest_cid is free when the call returns.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -422,7 +423,7 @@ export const sandboxResume = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/resume",
   summary: "Resume a sandbox in standby or hibernation",
   description:
-    "Its processes continue where they were. The wall clock is corrected before the answer comes; the monotonic clock does not count the pause. One that hibernates needs memory again.",
+    "Its processes continue where they were. The wall clock is corrected before the call returns; the monotonic clock does not count the pause. A hibernated sandbox needs memory again.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -449,9 +450,9 @@ export const sandboxHibernate = operation({
   extension: "sandbox.hibernate",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/hibernate",
-  summary: "Put a sandbox to sleep on disk",
+  summary: "Hibernate a sandbox",
   description:
-    "Saves its memory and devices to disk and ends its processes; one in standby is resumed for it. It uses no memory and no CPU, survives a restart of the host, and keeps its ports and files. Its guest_cid is free meanwhile: a resume takes it again, or another one if it is in use. Resume continues it; connections are closed, and programs in /etc/roomd/after-restore.d are run. If it cannot be saved, it keeps running.",
+    "Saves its memory and devices to disk and ends its processes; a sandbox in standby is resumed for it. It uses no memory and no CPU, survives a restart of the host, and keeps its ports and files. While it hibernates, its guest_cid is free: a resume assigns it again, or another one if it is in use. Resume continues it; connections are closed, and programs in /etc/roomd/after-restore.d are run. If it cannot be saved, it keeps running.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,

@@ -44,7 +44,7 @@ const point = (description: string) =>
   Type.Optional(Type.Array(axis, { minItems: 2, maxItems: 2, description, examples: [[640, 400]] }));
 
 const PICTURE =
-  "The picture, a PNG. null where none was asked for. Except for screenshot and zoom it is null too when the action was done and its picture would be larger than 4 MiB, or too many are being taken: take one by screenshot then.";
+  "The picture, a PNG. null if none was requested. Except for screenshot and zoom it is also null if the action was done and its picture would be larger than 4 MiB, or too many are being taken: then take one with screenshot.";
 
 const READ_ERRORS = [
   "room_not_found",
@@ -61,9 +61,9 @@ export const screenGet = operation({
   extension: "screen",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/screen",
-  summary: "Take a picture of a sandbox's screen",
+  summary: "Take a screenshot of a sandbox",
   description:
-    "A PNG of what the screen shows now, with the pointer. A sandbox without a screen answers 409 invalid_state; those of the template desktop have one.",
+    "A PNG of the screen, with the pointer. A sandbox without a screen answers 409 invalid_state; those of the template desktop have one.",
   access: "exec",
   watched: true,
   params: sandboxPath,
@@ -83,22 +83,22 @@ export const computer = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/computer",
   summary: "Use a sandbox's screen, keyboard and mouse",
   description: [
-    "Does one thing at the screen and answers with a picture, taken once nothing has changed for 150 ms, and after 3 s at the latest. Actions have the names that models for computer use know. One sandbox does one action at a time.",
-    "Coordinates are those of the picture that you asked for by width: send the same width with every call. The answer says how large the picture of the whole screen is.",
-    "key and hold_key take names of keys in text: Return, ctrl+c, super, Page_Down; several with spaces between are pressed one after the other. type takes any text, but of characters that the screen's keyboard lacks only some dozens of different ones. zoom answers with region as the screen has it, not made smaller unless it is wider than width.",
+    "Performs one action on the screen and answers with a picture, taken once nothing has changed for 150 ms, and after 3 s at the latest. Actions have the names that models for computer use know. One sandbox does one action at a time.",
+    "Coordinates are those of the picture of the requested width: send the same width with every call. The answer has the size of the picture of the whole screen.",
+    "key and hold_key take names of keys in text: Return, ctrl+c, super, Page_Down; several, separated by spaces, are pressed in sequence. type takes any text, but of characters that the screen's keyboard lacks only some dozens of different ones. zoom answers with region in the screen's resolution, reduced only if it is wider than width.",
   ].join("\n\n"),
   access: "exec",
   params: sandboxPath,
   query: fields({}),
   body: fields({
-    action: oneOf(COMPUTER_ACTIONS, { description: "What to do." }),
-    coordinate: point("Where: [x, y]. Clicks and scroll act at the pointer's place if absent."),
-    start_coordinate: point("Where left_click_drag begins; at the pointer's place if absent."),
+    action: oneOf(COMPUTER_ACTIONS, { description: "The action." }),
+    coordinate: point("Position: [x, y]. Clicks and scroll act at the pointer's position if absent."),
+    start_coordinate: point("Start of left_click_drag; the pointer's position if absent."),
     text: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: MOST_TYPED,
-        description: "What to type, or for key and hold_key the names of the keys.",
+        description: "Text to type, or for key and hold_key the names of the keys.",
       }),
     ),
     key: Type.Optional(
@@ -108,7 +108,7 @@ export const computer = operation({
         description: "Keys that are held during a click, a drag or a scroll, such as shift or ctrl+alt.",
       }),
     ),
-    scroll_direction: Type.Optional(oneOf(SCROLL_DIRECTIONS, { description: "Where scroll goes." })),
+    scroll_direction: Type.Optional(oneOf(SCROLL_DIRECTIONS, { description: "Direction of scroll." })),
     scroll_amount: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -117,13 +117,13 @@ export const computer = operation({
       }),
     ),
     duration_ms: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: MOST_WAIT_MS, description: "How long wait waits, or hold_key holds." }),
+      Type.Integer({ minimum: 0, maximum: MOST_WAIT_MS, description: "Duration of wait or hold_key." }),
     ),
     region: Type.Optional(
       Type.Array(axis, {
         minItems: 4,
         maxItems: 4,
-        description: "What zoom shows: [left, top, right, bottom].",
+        description: "Region of zoom: [left, top, right, bottom].",
         examples: [[0, 0, 320, 200]],
       }),
     ),
@@ -139,7 +139,7 @@ export const computer = operation({
     action: oneOf(COMPUTER_ACTIONS),
     width: Type.Integer({ description: "Of the picture of the whole screen: coordinates are smaller than this." }),
     height: Type.Integer(),
-    cursor: Type.Array(Type.Integer(), { minItems: 2, maxItems: 2, description: "Where the pointer is: [x, y]." }),
+    cursor: Type.Array(Type.Integer(), { minItems: 2, maxItems: 2, description: "Position of the pointer: [x, y]." }),
     screenshot_b64: nullable(Type.String({ contentEncoding: "base64", description: PICTURE })),
   }),
   outcomes: { ok: 200 },
@@ -178,16 +178,16 @@ export const screenTicket = operation({
   extension: "screen",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/screen/ticket",
-  summary: "Make a ticket for a sandbox's screen",
+  summary: "Create a ticket for a sandbox's screen",
   description:
-    "By a ticket a viewer that has no API key, such as a page with noVNC, sees the screen live; with drive also its keyboard and mouse reach it. Tickets are short-lived and end with a restart of the service.",
+    "With a ticket, a viewer without an API key, such as a page with noVNC, sees the screen live; with drive also its keyboard and mouse control it. Tickets are short-lived and end with a restart of the service.",
   access: "exec",
   params: sandboxPath,
   query: NONE,
   body: fields({
     drive: Type.Optional(
       Type.Boolean({
-        description: "Whether keys, pointer and clipboard reach the screen; false if absent: it only looks.",
+        description: "Whether keys, pointer and clipboard reach the screen; false if absent: view only.",
       }),
     ),
   }),
@@ -195,7 +195,7 @@ export const screenTicket = operation({
     ws_path: Type.String({ description: "URL to connect to, with the ticket in its query." }),
     ticket: Type.String({
       description:
-        "Opens this screen and nothing else until expires_at, as often as needed. What it has opened goes on after that, as long as the key that made it is good.",
+        "Opens this screen and nothing else until expires_at, as often as needed. Its connections continue after that, while the key that made it is valid.",
     }),
     drives: Type.Boolean(),
     expires_at: timestamp,
@@ -213,11 +213,11 @@ export const screenView = operation({
   extension: "screen",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/screen/ws",
-  summary: "See a sandbox's screen live, by WebSocket",
+  summary: "View a sandbox's screen live, by WebSocket",
   description: [
-    "Speaks RFB 3.8 with the screen's own server in binary frames, as noVNC does: without a password, and shared with whoever else looks. Authorized by a ticket, in the query or as the subprotocol `roomd.token.TICKET` beside `binary`, by an API key as Bearer, or by a person's session. Only a ticket that was made with drive lets keys, pointer and clipboard through; from anyone else the service drops them. A browser's Origin must be the service's own.",
-    `Who drives may ask for another size, of ${SCREEN_SIZE.least.width}x${SCREEN_SIZE.least.height} to ${SCREEN_SIZE.most.width}x${SCREEN_SIZE.most.height}; other sizes are dropped. What is copied at the screen is sent to who drives alone. A viewer that only looks must name the encoding of the extended clipboard, -1063131698; noVNC does.`,
-    `Up to ${MAX_VIEWERS} may see a screen, and ${MAX_VIEWERS_OF_ORG} all screens of an organization. A sandbox that is only looked at is idle. The connection is pinged and ends when no pong comes for a minute.`,
+    "Speaks RFB 3.8 with the screen's own server in binary frames, as noVNC does: without a password, and shared with other viewers. Authorized by a ticket, in the query or as the subprotocol `roomd.token.TICKET` next to `binary`, by an API key as Bearer, or by a person's session. Keys, pointer and clipboard pass only with a ticket that was made with drive; from other viewers the service drops them. A browser's Origin must be the service's own.",
+    `A viewer with drive may request another size, of ${SCREEN_SIZE.least.width}x${SCREEN_SIZE.least.height} to ${SCREEN_SIZE.most.width}x${SCREEN_SIZE.most.height}; other sizes are dropped. Text copied on the screen is sent to viewers with drive only. A viewer without drive must name the encoding of the extended clipboard, -1063131698; noVNC does.`,
+    `Up to ${MAX_VIEWERS} may view a screen, and ${MAX_VIEWERS_OF_ORG} all screens of an organization. A sandbox that is only viewed is idle. The connection is pinged and ends when no pong comes for a minute.`,
     `Close codes: ${Object.entries(SCREEN_CLOSE)
       .map(([name, code]) => `${code} ${name}`)
       .join(", ")}; 1009 for a frame of over ${MAX_SCREEN_FRAME_BYTES} bytes.`,
@@ -227,7 +227,7 @@ export const screenView = operation({
   params: sandboxPath,
   headers: ["websocket_protocol"],
   query: fields({
-    ticket: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "As screen_ticket makes it." })),
+    ticket: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "From screen_ticket." })),
   }),
   body: null,
   output: Type.Unknown(),

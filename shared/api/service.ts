@@ -58,7 +58,7 @@ export const configGet = operation({
   extension: "config",
   method: "GET",
   path: "/v1/config",
-  summary: "Limits, defaults and what is guaranteed",
+  summary: "Show limits, defaults and guarantees",
   access: "key",
   params: NONE,
   query: NONE,
@@ -68,7 +68,7 @@ export const configGet = operation({
     commit: Type.String(),
     limits: Type.Record(Type.String(), Type.Number(), { description: "Every limit, by name." }),
     defaults: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
-    plans: Type.Record(Type.String(), plan, { description: "What an organization on each plan may have." }),
+    plans: Type.Record(Type.String(), plan, { description: "Limits of an organization on each plan." }),
     prices: Type.Record(Type.String(), Type.Number(), { description: "Credits for each unit; a month is 730 hours." }),
     templates: Type.Array(shownTemplate),
     ssh: nullable(

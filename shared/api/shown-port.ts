@@ -17,9 +17,9 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const traffic = record("PortTraffic", {
   connections: count("Connections to the server: a call by HTTP is one."),
-  open_connections: count("Of these, those that are open."),
-  sent_bytes: count("What the server sent."),
-  received_bytes: count("What it was sent."),
+  open_connections: count("Connections that are open."),
+  sent_bytes: count("Bytes sent by the server."),
+  received_bytes: count("Bytes sent to the server."),
   since: timestamp,
 });
 export type PortTraffic = Static<typeof traffic>;
@@ -27,8 +27,8 @@ export type PortTraffic = Static<typeof traffic>;
 export const shownPort = record("ShownPort", {
   port: portNumber,
   visibility: oneOf(VISIBILITIES),
-  url: Type.String({ description: "https://{label}.{ports.domain} where the operator has set one, else path_url." }),
-  path_url: Type.String({ description: "Always works; what browsers may do with its pages is restricted." }),
+  url: Type.String({ description: "https://{label}.{ports.domain} if the operator has set a domain, else path_url." }),
+  path_url: Type.String({ description: "Always works; its pages are restricted in browsers." }),
   created_at: timestamp,
   expires_at: nullable(timestamp),
   traffic,

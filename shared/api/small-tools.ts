@@ -151,8 +151,8 @@ const list: readonly Tool[] = [
     name: "url",
     title: "Get a URL for a port",
     operation: operations.sandbox_expose_port,
-    description: "Makes a server in the sandbox reachable and answers with its URL.",
-    input: { port: Type.Integer({ minimum: 1, maximum: 65_535, description: "Where it listens." }), ...place },
+    description: "Makes a server in the sandbox reachable and returns its URL.",
+    input: { port: Type.Integer({ minimum: 1, maximum: 65_535, description: "The server's port." }), ...place },
     hints: { ...REPEATS, openWorldHint: true },
   }),
   small({

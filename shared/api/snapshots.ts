@@ -19,10 +19,10 @@ export const snapshotRecord = record("Snapshot", {
   snapshot_id: Type.String({ examples: ["snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"] }),
   room_id: roomId,
   agent_id: agentId,
-  sandbox_id: Type.String({ description: "Of which it was taken." }),
+  sandbox_id: Type.String({ description: "The sandbox of which it was taken." }),
   name: nullable(Type.String()),
   parent: nullable(
-    Type.String({ description: "The snapshot that its sandbox had come from, or that was taken of it before." }),
+    Type.String({ description: "The snapshot from which its sandbox came, or the last one taken of it before." }),
   ),
   mode: oneOf(SNAPSHOT_MODES, {
     description: "full: memory, processes and disk. disk: its own disk alone, from which sandboxes boot.",
@@ -30,10 +30,10 @@ export const snapshotRecord = record("Snapshot", {
   memory_mib: Type.Integer(),
   vcpu_count: Type.Integer(),
   template_id: Type.String(),
-  size_bytes: Type.Integer({ description: "What it takes on disk beside its parent." }),
-  paused_ms: Type.Integer({ description: "How long its sandbox stood still for it." }),
+  size_bytes: Type.Integer({ description: "Size on disk in addition to its parent." }),
+  paused_ms: Type.Integer({ description: "How long its sandbox was paused." }),
   digest: Type.String(),
-  checkpoint_id: nullable(Type.String({ description: "The checkpoint that it is part of, and goes with." })),
+  checkpoint_id: nullable(Type.String({ description: "The checkpoint that it is part of, and is deleted with." })),
   created_at: timestamp,
   expires_at: nullable(timestamp),
 });
@@ -59,7 +59,7 @@ const expires_in_seconds = Type.Optional(
   Type.Integer({
     minimum: 60,
     maximum: MAX_SNAPSHOT_SECONDS,
-    description: `When it is deleted by itself; ${DEFAULT_SNAPSHOT_SECONDS} (7 days) if absent.`,
+    description: `Lifetime, after which it is deleted; ${DEFAULT_SNAPSHOT_SECONDS} (7 days) if absent.`,
   }),
 );
 
@@ -82,7 +82,7 @@ export const snapshotCreate = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/snapshots",
   summary: "Take a snapshot of a sandbox",
   description:
-    "Keeps what the sandbox is at one moment; it goes on after a short standstill, which paused_ms tells. Sandboxes are made of it with snapshot_id, and it goes back to it by rollback. Its connections are cut by it. The snapshot outlives its sandbox and ends with the room; its size counts for the plan's drive. What is in memory is in it, secrets too.",
+    "Saves the state of the sandbox at one moment; the sandbox resumes after a short pause of paused_ms. Sandboxes are created from it with snapshot_id, and the sandbox returns to it with rollback. Its open connections are closed. The snapshot outlives its sandbox and ends with the room; its size counts toward the plan's drive quota. It contains everything in memory, including secrets.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -105,7 +105,7 @@ export const snapshotList = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/snapshots",
   summary: "List a room's snapshots",
-  description: "The oldest first; parent makes a tree of them.",
+  description: "Oldest first; parent makes a tree of them.",
   access: "sandboxes:read",
   params: roomPath,
   query: fields({ agent_id: Type.Optional(agentId), ...pageQuery }),
@@ -138,7 +138,7 @@ export const snapshotDelete = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/snapshots/{snapshot_id}",
   summary: "Delete a snapshot",
-  description: "Sandboxes that were made of it, and snapshots of those, keep what they need of it.",
+  description: "Sandboxes created from it, and snapshots of those, keep the data that they need.",
   access: "sandboxes:write",
   params: snapshotPath,
   query: NONE,
@@ -155,9 +155,9 @@ export const sandboxFork = operation({
   extension: "snapshots",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/fork",
-  summary: "Make copies of a running sandbox",
+  summary: "Fork a running sandbox",
   description:
-    "Takes a snapshot, and makes a sandbox of it for each of the agents: the same memory, processes and disk, with an agent, guest_cid, host name, machine id, clock and kernel randomness of its own. Each has its sandbox or the problem in its way. What programs have drawn at random before is the same in all of them, and so is the environment of processes that run; programs hear of it by /etc/roomd/after-restore.d.",
+    "Takes a snapshot, and creates a sandbox from it for each of the agents: the same memory, processes and disk, with its own agent, guest_cid, host name, machine id, clock and kernel randomness. Each item has the sandbox or the problem. Random values that programs drew before are the same in all of them, and so is the environment of running processes; programs are notified by /etc/roomd/after-restore.d.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -175,7 +175,7 @@ export const sandboxFork = operation({
   output: fields({
     snapshot_id: Type.String(),
     items: Type.Array(madeOfSnapshot, {
-      description: "One for each agent, in their order: its sandbox, or what was in its way.",
+      description: "One for each agent, in their order: its sandbox, or the problem that prevented it.",
     }),
   }),
   outcomes: { ok: 200 },
@@ -189,16 +189,16 @@ export const sandboxRollback = operation({
   extension: "snapshots",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/rollback",
-  summary: "Turn a sandbox back to a snapshot",
+  summary: "Roll back a sandbox to a snapshot",
   description:
-    "The sandbox becomes what it was when the snapshot was taken, and keeps its agent, sandbox_id, guest_cid, ports and records. What it has become since is lost, and commands that run end as rolled_back. The room's drive is not turned back.",
+    "Restores the sandbox to the snapshot, with its agent, sandbox_id, guest_cid, ports and records unchanged. Later changes are lost, and running commands end as rolled_back. The room's drive is not rolled back.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
   body: fields({
     snapshot_id: Type.String({
       pattern: "^[A-Za-z0-9_]{1,64}$",
-      description: "Which snapshot of the room; of the same template, memory and processors as the sandbox.",
+      description: "Snapshot of the room; of the same template, memory and processors as the sandbox.",
     }),
   }),
   output: sandbox,

@@ -97,7 +97,7 @@ const access = {
   host: Type.String(),
   port: Type.Integer(),
   username: Type.String(),
-  ssh_command: Type.String({ description: "To be pasted; the password it asks for is the token." }),
+  ssh_command: Type.String({ description: "Command line to paste; its password is the token." }),
   host_key_fingerprint: Type.String(),
   created_at: timestamp,
   expires_at: timestamp,

@@ -39,7 +39,7 @@ const from = record("TemplateFrom", {
     Type.String({
       contentEncoding: "base64",
       maxLength: MAX_CONTEXT_CHARACTERS,
-      description: "A tar of what the Dockerfile copies from, perhaps by gzip: 10 MiB at most, 128 MiB unpacked.",
+      description: "The build context as a tar, optionally compressed with gzip: 10 MiB at most, 128 MiB unpacked.",
     }),
   ),
 });
@@ -83,7 +83,7 @@ export const templateCreate = operation({
   path: "/v1/templates",
   summary: "Build a template of the organization",
   description:
-    "Answers at once; the build goes on by itself, one on a host at a time. The template replaces the organization's own one of that name once it has passed its test, and stands before one of the host that is called the same. It takes the place on the host's disk that the plan has for templates (template_mib): where that is used up nothing is built, and a version that does not fit is not taken into use. What is fetched comes from the registries that the host's configuration allows. Secrets and credentials are kept in memory until the build has ended, and nowhere else.",
+    "Answers immediately; the build continues in the background, one on a host at a time. Once it has passed its test, the template replaces the organization's own template of that name, and takes precedence over a template of the host with that name. It counts toward the plan's space for templates on the host's disk (template_mib): if that is used up, nothing is built, and a version that does not fit is not put into use. Downloads come from the registries that the host's configuration allows. Secrets and credentials are kept only in memory, until the build has ended.",
   access: "templates:write",
   params: NONE,
   query: NONE,
@@ -91,41 +91,41 @@ export const templateCreate = operation({
     template_id: Type.String({
       pattern: TEMPLATE_PATTERN,
       description:
-        "What sandboxes name it by. One of the organization's by that name is replaced once this one is ready.",
+        "Name for sandboxes to use. The organization's template of that name is replaced once this one is ready.",
     }),
     from,
-    description: Type.Optional(Type.String({ maxLength: 256, description: "What lists of templates say of it." })),
+    description: Type.Optional(Type.String({ maxLength: 256, description: "Description in lists of templates." })),
     start: Type.Optional(
-      script('A shell script whose programs run in every sandbox of it from the beginning; "image": its entry point.'),
+      script('A shell script whose programs run in every sandbox of it from the start; "image": its entry point.'),
     ),
-    ready: Type.Optional(script("A shell script that ends with 0 once what start began can be used.")),
+    ready: Type.Optional(script("A shell script that exits with 0 once the programs of start can be used.")),
     min_memory_mib: Type.Optional(
       Type.Integer({
         minimum: 256,
         maximum: 65_536,
         multipleOf: 128,
-        description: "What it is saved with; 256 if absent.",
+        description: "Memory with which it is saved; 256 if absent.",
       }),
     ),
     default_memory_mib: Type.Optional(
       Type.Integer({
         minimum: 256,
         maximum: 1_048_576,
-        description: "Of sandboxes that say nothing; 512 if absent, or min_memory_mib where that is more.",
+        description: "Default for sandboxes; 512 if absent, or min_memory_mib if that is more.",
       }),
     ),
     disk_mib: Type.Optional(
       Type.Integer({
         minimum: 1024,
         maximum: 1_048_576,
-        description: "What the disk of a sandbox may grow to; 8192 if absent.",
+        description: "Maximum disk size of a sandbox; 8192 if absent.",
       }),
     ),
     egress_allowlist: Type.Optional(egressEntryList),
     secrets: Type.Optional(
       Type.Record(Type.String({ pattern: SECRET_NAME_PATTERN }), Type.String({ maxLength: MAX_BUILD_SECRET_BYTES }), {
         maxProperties: MAX_BUILD_SECRETS,
-        description: "What steps find as /run/secrets/NAME.",
+        description: "Secrets for steps, in the files /run/secrets/NAME.",
       }),
     ),
     build_args: Type.Optional(
@@ -135,13 +135,13 @@ export const templateCreate = operation({
       }),
     ),
     no_cache: Type.Optional(
-      Type.Boolean({ description: "Unpack the image and run every step again, whatever earlier builds have made." }),
+      Type.Boolean({ description: "Unpack the image and run every step again, without results of earlier builds." }),
     ),
     registry_auth: Type.Optional(
       Type.String({
         minLength: 2,
         maxLength: 65_536,
-        description: "What opens the registry, as the text of docker's config.json.",
+        description: "Credentials for the registry, as the text of docker's config.json.",
       }),
     ),
   }),
@@ -173,7 +173,7 @@ export const templateRemove = operation({
   method: "DELETE",
   path: "/v1/templates/{template_id}",
   summary: "Remove a template of the organization",
-  description: "Sandboxes that were made of it go on. A template of the host is its operator's to remove.",
+  description: "Sandboxes that were made from it keep running. Only the operator can remove a template of the host.",
   access: "templates:write",
   params: fields(namedTemplate),
   query: NONE,
@@ -200,7 +200,7 @@ export const templateBuildGet = operation({
   audit: "template.read",
 });
 
-const seq = Type.Integer({ description: "The event's place in the stream: what `after` takes." });
+const seq = Type.Integer({ description: "The event's position in the stream: the value for `after`." });
 
 /** Events of a build's stream, besides pings. */
 export const buildEvent = named(
@@ -230,7 +230,7 @@ export const templateBuildStream = operation({
   path: "/v1/templates/{template_id}/builds/{build_id}/stream",
   summary: "Follow a build of a template",
   description:
-    "As an execution's stream: started (seq 0), stdout with a line in data_b64, state when it changes, ping every 15 s, and last exit or error. A stream without one of these two has not completed: ask again with after.",
+    "Like an execution's stream: started (seq 0), stdout with a line in data_b64, state when it changes, ping every 15 s, and last exit or error. A stream without one of these two is incomplete: call again with after.",
   access: "sandboxes:read",
   params: buildPath,
   query: fields({
@@ -258,7 +258,7 @@ export const templateBuildEnd = operation({
   method: "DELETE",
   path: "/v1/templates/{template_id}/builds/{build_id}",
   summary: "End a build of a template",
-  description: "Answers when nothing of it is left. One that has ended stays as it is.",
+  description: "Answers once nothing of the build remains. An ended build stays unchanged.",
   access: "templates:write",
   params: buildPath,
   query: NONE,

@@ -38,7 +38,7 @@ const size = { minimum: 1, maximum: MOST_ROWS_OR_COLS };
 const terminal = record("Terminal", {
   terminal_id: Type.String(),
   state: oneOf(["running", "ended"]),
-  command: Type.String({ description: "What runs in it, cut after 256 characters." }),
+  command: Type.String({ description: "The command, truncated to 256 characters." }),
   user: Type.String(),
   rows: Type.Integer(),
   cols: Type.Integer(),
@@ -60,7 +60,7 @@ const ticket = record("TerminalTicket", {
   terminal_id: Type.String(),
   ws_path: Type.String({ description: "URL to attach to; since and takeover can be added to its query." }),
   token: Type.String({
-    description: `Opens this terminal and nothing else until expires_at, as often as needed, as long as the key that made it is good: offer the subprotocols ${TERMINAL_PROTOCOL} and ${TOKEN_PROTOCOL_PREFIX}TOKEN.`,
+    description: `Opens this terminal and nothing else until expires_at, as often as needed, while the key that made it is valid: offer the subprotocols ${TERMINAL_PROTOCOL} and ${TOKEN_PROTOCOL_PREFIX}TOKEN.`,
   }),
   expires_at: timestamp,
 });
@@ -77,7 +77,7 @@ export const terminalCreate = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals",
   summary: "Open a terminal",
   description:
-    "Starts the user's login shell, or a command, in a terminal of its own. It keeps running without a client for 10 minutes after the last one has left, also when the service is restarted. Then it is closed, and its record says detached. Its last MiB can be shown again. Background processes of a shell keep running after it ends, as after any login, until the terminal is deleted. For a command whose output you want to follow, use an execution.",
+    "Starts the user's login shell, or a command, in a new terminal. It keeps running without a client for 10 minutes after the last one has left, also when the service is restarted. Then it is closed, with the reason detached in its record. The last MiB of its output can be shown again. Background processes of a shell keep running after it ends, as after any login, until the terminal is deleted. To follow the output of a command, use an execution.",
   access: "terminal",
   params: sandboxPath,
   query: NONE,
@@ -139,7 +139,7 @@ export const terminalList = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals",
   summary: "List a sandbox's terminals",
-  description: "Running terminals, and those that ended in the last 10 minutes.",
+  description: "Running terminals, and terminals ended in the last 10 minutes.",
   access: "terminal",
   watched: true,
   params: sandboxPath,
@@ -192,7 +192,7 @@ export const terminalClose = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
   summary: "End a terminal",
-  description: "Sends SIGHUP to everything started in it, background processes too, and kills what is left after 5 s.",
+  description: "Sends SIGHUP to everything started in it, background processes too, and kills the rest after 5 s.",
   access: "terminal",
   params: terminalPath,
   query: NONE,
@@ -236,7 +236,7 @@ export const terminalAttach = operation({
   summary: "Attach to a terminal by WebSocket",
   description: [
     `Authorized by the terminal's token as a subprotocol (\`Sec-WebSocket-Protocol: ${TERMINAL_PROTOCOL}, ${TOKEN_PROTOCOL_PREFIX}TOKEN\`), never in the query, or by an API key as Bearer. A browser's Origin must be the service's own.`,
-    'Binary frames are bytes, both ways. Text frames from the service: first {"type":"attached","offset","rows","cols","gap"}, where offset is that of the first byte that follows and gap how many bytes before it are no longer kept; last {"type":"exit","exit_code","signal"}. Text frames from the client: {"type":"resize","rows","cols"}, and {"type":"flow","paused"} to be sent no more bytes, or more again. Count the bytes and attach again with since=OFFSET to go on where a connection broke.',
+    'Binary frames are bytes, both ways. Text frames from the service: first {"type":"attached","offset","rows","cols","gap"}, where offset is that of the first byte that follows and gap the number of earlier bytes that are no longer kept; last {"type":"exit","exit_code","signal"}. Text frames from the client: {"type":"resize","rows","cols"}, and {"type":"flow","paused"} to pause or resume the output. Count the bytes and attach again with since=OFFSET to continue after a broken connection.',
     "A client that reads slowly makes the command wait; nothing is dropped. The connection is pinged and ends when no pong comes for a minute.",
     `Close codes: 1000 after the exit frame, ${Object.entries(TERMINAL_CLOSE)
       .map(([name, code]) => `${code} ${name}`)
@@ -273,7 +273,9 @@ const typist = nullable(
   }),
 );
 const screen = { rows: Type.Integer(), cols: Type.Integer() };
-const offset = Type.Integer({ description: "Place of the first byte that follows, in all that was ever shown." });
+const offset = Type.Integer({
+  description: "Position of the first byte that follows, in the terminal's whole output.",
+});
 
 /** Events for a terminal's watchers, besides pings. */
 const watchEvent = named(
@@ -288,7 +290,7 @@ const watchEvent = named(
     }),
     fields({
       type: oneOf(["output"]),
-      offset: Type.Integer({ description: "Place of its first byte; `after` is this and its length." }),
+      offset: Type.Integer({ description: "Position of its first byte; `after` is this and its length." }),
       data_b64: Type.String({ contentEncoding: "base64" }),
     }),
     fields({ type: oneOf(["resized"]), ...screen }),
@@ -306,8 +308,8 @@ export const terminalWatch = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}/watch",
   summary: "Watch a terminal",
   description: [
-    "Shows what the terminal shows, without typing: lines of JSON, or server-sent events when Accept asks for them. First watching, then output with its bytes in data_b64, resized, typist when a client attaches or leaves, ping every 15 s, and last exit or error. A stream without one of these two is not complete: ask again with after.",
-    `Up to ${MAX_WATCHERS} may watch a terminal, and ${MAX_WATCHERS_OF_ORG} all terminals of an organization. They disturb nobody: the command and the client that types never wait for them. Who reads too slowly is told with lost how many bytes were left out. A terminal that is only watched still ends after 10 minutes without a client, and a sandbox that is only watched is idle. While the sandbox is paused the stream stays open.`,
+    "Streams the terminal's output, without typing: lines of JSON, or server-sent events if Accept requests them. First watching, then output with its bytes in data_b64, resized, typist when a client attaches or leaves, ping every 15 s, and last exit or error. A stream without one of these two is not complete: call again with after.",
+    `Up to ${MAX_WATCHERS} may watch a terminal, and ${MAX_WATCHERS_OF_ORG} all terminals of an organization. They disturb no other client: the command and the client that types never wait for them. A client that reads too slowly gets lost, with the number of bytes left out. A terminal that is only watched still ends after 10 minutes without a client, and a sandbox that is only watched is idle. While the sandbox is paused the stream stays open.`,
   ].join("\n\n"),
   access: "terminal",
   watched: true,

@@ -21,9 +21,7 @@ export const SHOWN_RECORDS = 20;
 
 /** In a guest it is the sandbox's own agent; over MCP the model specifies it. */
 const sender = {
-  source: Type.Optional(
-    agentName("The agent that you send as. Leave it out only with a key that is bound to one agent."),
-  ),
+  source: Type.Optional(agentName("The sending agent. Leave it out only with a key that is bound to one agent.")),
 };
 const ownOrg = Type.Optional(Type.String({ maxLength: 64, description: "The organization; your own if absent." }));
 
@@ -71,7 +69,7 @@ const list: readonly Tool[] = [
   tool({
     operation: operations.health,
     title: "Service health",
-    about: "Tells whether the service is ready, what it runs on, and how much memory and how many guest_cids are free.",
+    about: "Reports whether the service is ready, its platform, and how much memory and how many guest_cids are free.",
     next: "usage, then room_create or room_list.",
     example: {},
     hints: LOOKS,
@@ -80,7 +78,7 @@ const list: readonly Tool[] = [
     operation: operations.usage,
     title: "Usage and quotas",
     about:
-      "Tells what the organization uses of its quotas, what is left, and whether a room or a sandbox can be created. Look before creating many.",
+      "Reports the organization's usage and remaining quotas, and whether a room or a sandbox can be created. Check before creating many.",
     next: "room_create when can_create.room is true.",
     example: {},
     also: { org_id: ownOrg },
@@ -124,8 +122,8 @@ const list: readonly Tool[] = [
     operation: operations.sandbox_create,
     title: "Create a sandbox",
     about:
-      "Starts a sandbox, a virtual machine of its own with root inside, for one agent of a room, and waits until it is ready. The room's drive is at /mnt/drive.",
-    next: "sandbox_exec. State starting means that it is not ready yet: call what `next` says, which waits for it.",
+      "Starts a sandbox, a virtual machine with root inside, for one agent of a room, and waits until it is ready. The room's drive is at /mnt/drive.",
+    next: "sandbox_exec. State starting means that it is not ready yet: make the call in `next`, which waits for it.",
     example: { room_id: "build-42", agent_id: "worker-1" },
     result: continued(sandboxCreate.output),
     hints: ADDS,
@@ -135,19 +133,19 @@ const list: readonly Tool[] = [
     title: "Run a command",
     about:
       "Runs a command in a sandbox and waits for its end: either argv, without a shell, or command, a line for /bin/sh. A command that fails is a success of this tool: look at exit_code. After 45 s the answer is state running with the output so far. Cancelling the call does not end the command; signal does. For large outputs use output_to, and read the files with fs_read.",
-    next: "when `next` is there, make that call: it goes on with the output where this answer stops, and never runs the command again. With signal or stdin_b64 added it reaches the command.",
+    next: "if `next` is there, make that call: it continues with the output after this answer, and never runs the command again. Add signal or stdin_b64 to send it to the command.",
     example: { room_id: "build-42", sandbox: "worker-1", command: "make -j2 test", timeout_ms: 600_000 },
     also: {
       exec_id: Type.Optional(
         Type.String({
           ...sandboxExec.body.properties.exec_id,
-          description: "Your own name for this run. Without argv and command: the run to go on with.",
+          description: "Your own name for this run. Without argv and command: the run to continue.",
         }),
       ),
       background: Type.Optional(
         Type.Boolean({
           description:
-            "true: answer at once, with what there is. A command that starts so keeps its standard input open; it too is ended after timeout_ms.",
+            "true: answer immediately, with the output so far. A command started this way keeps its standard input open; it too is ended after timeout_ms.",
         }),
       ),
       wait_ms: Type.Optional(
@@ -176,7 +174,7 @@ const list: readonly Tool[] = [
       ),
       eof: Type.Optional(
         Type.Boolean({
-          description: "Whether its standard input ends after stdin or stdin_b64, for a run that goes on.",
+          description: "Whether its standard input ends after stdin or stdin_b64, for a running command.",
         }),
       ),
     },
@@ -186,7 +184,7 @@ const list: readonly Tool[] = [
   tool({
     operation: operations.sandbox_destroy,
     title: "Destroy a sandbox",
-    about: "Destroys a sandbox and all that runs in it. What it has written to the drive stays.",
+    about: "Destroys a sandbox and everything that runs in it. Its files on the drive stay.",
     next: "its guest_cid and agent_id can be used for another sandbox_create.",
     example: { room_id: "build-42", sandbox: "worker-1" },
     hints: REMOVES,
@@ -195,15 +193,15 @@ const list: readonly Tool[] = [
     operation: operations.sandbox_expose_port,
     title: "Expose a port",
     about:
-      "Makes a server that listens in a sandbox reachable by URL. A private port wants its token, in the header X-Port-Token or once as ?port_token=. The same port again is the same record.",
-    next: "start the server with sandbox_exec and background, if listening is false; hand url and token to who needs them.",
+      "Makes a server that listens in a sandbox reachable by URL. A private port requires its token, in the header X-Port-Token or once as ?port_token=. The same port again is the same record.",
+    next: "start the server with sandbox_exec and background, if listening is false; pass url and token to their users.",
     example: { room_id: "build-42", sandbox: "worker-1", port: 8000, visibility: "private" },
     hints: { ...REPEATS, openWorldHint: true },
   }),
   tool({
     operation: operations.sandbox_unexpose_port,
     title: "Unexpose a port",
-    about: "Takes a port's URL away for good, and cuts what is open through it.",
+    about: "Permanently removes a port's URL, and closes its connections.",
     next: "sandbox_expose_port makes another URL.",
     example: { room_id: "build-42", sandbox: "worker-1", port: 8000 },
     hints: REMOVES,
@@ -212,7 +210,7 @@ const list: readonly Tool[] = [
     operation: operations.agent_send,
     title: "Send a message",
     about:
-      "Sends a message to one agent of the room. It is kept before it is accepted, and waits in the agent's inbox. For more than 64 KiB write a file with fs_write and send its path.",
+      "Sends a message to one agent of the room. It is stored before acceptance, and waits in the agent's inbox. For more than 64 KiB write a file with fs_write and send its path.",
     next: "agent_wait as the recipient reads it; agent_request waits for a reply, agent_fanout sends to several.",
     example: { room_id: "build-42", source: "planner", destination: "worker-1", payload: { task: "/tasks/1.md" } },
     without: ["destinations", "topic", "wait_reply", "timeout_ms"],
@@ -222,7 +220,7 @@ const list: readonly Tool[] = [
   tool({
     name: "agent_request",
     operation: operations.agent_send,
-    title: "Ask an agent and wait for its reply",
+    title: "Send a request and await its reply",
     about:
       "Sends a request to one agent and waits for its reply, which is a message by agent_send with kind response and reply_to = this message_id. On reply_timeout the request stays in the agent's inbox.",
     next: "when `next` is there, make that call: it waits on, and sends nothing twice.",
@@ -244,7 +242,7 @@ const list: readonly Tool[] = [
     title: "Send a message to several agents",
     about:
       "Sends one message to several agents: those in destinations, the subscribers of topic, or with destination * all others of the room.",
-    next: "agent_wait for what they answer.",
+    next: "agent_wait for their replies.",
     example: {
       room_id: "build-42",
       source: "planner",
@@ -259,7 +257,7 @@ const list: readonly Tool[] = [
     operation: operations.agent_wait,
     title: "Wait for messages or a barrier",
     about:
-      "Waits for messages in an agent's inbox, oldest first; after says that all up to there has been read. With barrier_id it waits at the barrier instead, where agent_id arrives if it has not.",
+      "Waits for messages in an agent's inbox, oldest first; after marks all up to there as read. With barrier_id it waits at the barrier instead, and agent_id arrives at it if it has not.",
     next: "the call in `next`: it marks these messages as read and waits for more, or waits on at the barrier.",
     example: { room_id: "build-42", agent_id: "worker-1", wait_ms: 20_000 },
     also: {
@@ -279,7 +277,7 @@ const list: readonly Tool[] = [
     operation: operations.barrier_arrive,
     title: "Arrive at a barrier",
     about:
-      "Arrives at a barrier as an agent, or as several, and waits until all parties have. The first arrival opens it and says how many parties it has. Arriving again is the same arrival; a timeout does not withdraw it.",
+      "Arrives at a barrier as an agent, or as several, and waits until all parties have. The first arrival opens it and sets the number of parties. Arriving again is the same arrival; a timeout does not withdraw it.",
     next: "when `next` is there, make that call: it waits on. On barrier_timeout arrive again with details.generation.",
     example: { room_id: "build-42", barrier_id: "merged", agent_id: "worker-1", parties: 2, timeout_ms: 30_000 },
     result: continued(operations.barrier_arrive.output),
@@ -313,8 +311,8 @@ const list: readonly Tool[] = [
   }),
   tool({
     operation: operations.audit_list,
-    title: "What happened in a room",
-    about: "Summarizes the audit of a room: who did what, when, and with what outcome. Tell people the summary.",
+    title: "Summarize a room's audit",
+    about: "Summarizes the audit of a room: actors, actions, times and outcomes. Give people the summary.",
     next: "raw and event, agent_id, outcome, since or until for the records of interest.",
     example: { room_id: "build-42" },
     also: summarized,
@@ -323,8 +321,8 @@ const list: readonly Tool[] = [
   }),
   tool({
     operation: operations.org_audit_list,
-    title: "What happened in the organization",
-    about: "Summarizes the audit of the organization, rooms that are gone included. Tell people the summary.",
+    title: "Summarize the organization's audit",
+    about: "Summarizes the audit of the organization, including destroyed rooms. Give people the summary.",
     next: "raw and event, agent_id, outcome, since or until for the records of interest.",
     example: { outcome: "denied" },
     also: { org_id: ownOrg, ...summarized },
@@ -338,8 +336,8 @@ export const TOOLS: ReadonlyMap<string, Tool> = new Map(list.map((each) => [each
 /** The rules that a client keeps, in every server's instructions. */
 export const INSTRUCTIONS = `roomd runs isolated sandboxes (virtual machines) for groups of agents. A room is the container of one run: create it first, then one sandbox for each agent in it; all share the room's drive at /mnt/drive, exchange messages, and meet at barriers.
 
-1. Before anything is changed, look at health and usage: the service must be ready, and quotas are seen before many rooms or sandboxes are created. Where this was left out, the service looks by itself and adds what it saw as preflight to the first call's answer.
-2. Tell people what the audit says, in a few sentences, from the summary that audit_list and org_audit_list answer with. Show single records (raw) only to who asks for them.
-3. The web page that belongs to the service is a place to find prompts. Create rooms and run commands with these tools; never ask a person to press Create or Exec there.
+1. Before any change, check health and usage: the service must be ready; check quotas before creating many rooms or sandboxes. If you skip this, the service does it and adds the results as preflight to the first call's answer.
+2. Report the audit to people in a few sentences, from the summary that audit_list and org_audit_list return. Show single records (raw) only on request.
+3. The service's web page is a place to find prompts. Create rooms and run commands with these tools; never ask a person to press Create or Exec there.
 
-Every answer is {"ok":true,"result":…} or {"ok":false,"status","code","detail","hint","retryable"}; follow hint. No call takes longer than 50 seconds: where an answer has "next", that call goes on with what is not finished. Large outputs belong on the drive, messages carry their paths. Programs in a sandbox send, receive and meet as its own agent with the command room (room --help). Destroy the room when the run is over.`;
+Every answer is {"ok":true,"result":…} or {"ok":false,"status","code","detail","hint","retryable"}; follow hint. No call takes longer than 50 seconds: if an answer has "next", that call continues unfinished work. Large outputs belong on the drive, messages carry their paths. Programs in a sandbox send, receive and meet as its own agent with the command room (room --help). Destroy the room when the run is over.`;

@@ -38,9 +38,9 @@ export const topGet = operation({
   extension: "top",
   method: "GET",
   path: "/v1/top",
-  summary: "What sandboxes use just now",
+  summary: "Show the current resource usage of sandboxes",
   description:
-    "Of all sandboxes that the key can see, in one answer. Times and bytes are counted from the beginning: the difference between two answers is what was used between them. `host` is for keys with `org:admin` that are bound to nothing, and without a key for the host itself, as `/metrics` is.",
+    "For all sandboxes that the key can see, in one answer. Times and bytes are cumulative: the difference between two answers is the usage between them. `host` is for unbound keys with `org:admin`, and without a key for the host itself, as `/metrics` is.",
   access: "sandboxes:read",
   openToHost: true,
   params: NONE,
@@ -72,7 +72,7 @@ export const topGet = operation({
               }),
               busy_seconds: Type.Number(),
             }),
-            { maxItems: MAX_LOOP_OWNERS, description: "Those that used the most." },
+            { maxItems: MAX_LOOP_OWNERS, description: "The owners with the highest usage." },
           ),
           waiting: Type.Integer({ description: "Pieces of work that wait for it." }),
           longest: nullable(

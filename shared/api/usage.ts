@@ -16,10 +16,10 @@ const totals = record("UsageTotals", {
   vcpu_seconds: seconds("The same for each vCPU"),
   memory_mib_seconds: seconds("The same for each MiB of memory"),
   exec_count: Type.Integer({ description: "Commands run by sandbox_exec and execution_start." }),
-  messages: Type.Integer({ description: "Messages that were accepted, whoever receives them." }),
-  egress_bytes: Type.Integer({ description: "What sandboxes sent to the outside." }),
-  drive_byte_hours: Type.Integer({ description: "What was on the drives of rooms that exist, and for how long." }),
-  build_seconds: seconds("Time in which its own templates were being built, also where that failed"),
+  messages: Type.Integer({ description: "Accepted messages, regardless of the recipients." }),
+  egress_bytes: Type.Integer({ description: "Bytes that sandboxes sent to the outside." }),
+  drive_byte_hours: Type.Integer({ description: "Bytes stored on the drives of existing rooms, times hours." }),
+  build_seconds: seconds("Build time of its own templates, including failed builds"),
 });
 export type UsageTotals = Static<typeof totals>;
 
@@ -29,7 +29,7 @@ const group = fields({
   id: nullable(
     Type.String({
       description:
-        "room_uid, agent_id, key_id or day; null for what belongs to none, as a drive to no agent, or to more in a day than are told apart.",
+        "room_uid, agent_id, key_id or day; null for usage without one, such as a drive without an agent, and for usage beyond the number of groups that a day distinguishes.",
     }),
   ),
   name: nullable(Type.String({ description: "room_id, agent_id, the key's name or the day." })),
@@ -42,9 +42,9 @@ export const usage = operation({
   extension: "usage.group_by",
   method: "GET",
   path: "/v1/orgs/{org_id}/usage",
-  summary: "What the organization has used",
+  summary: "Show the organization's usage",
   description:
-    "For a calendar month in UTC, up to now. Sandboxes count for the key that created them, and drives for the key that created the room. Commands, messages and builds count for the key that made the call; those that a sandbox makes count for the key that created it.",
+    "For a calendar month in UTC, up to now. Sandboxes count for the key that created them, and drives for the key that created the room. Commands, messages and builds count for the key that made the call; those made by a sandbox count for the key that created it.",
   access: "usage:read",
   params: orgPath,
   query: fields({
@@ -63,15 +63,15 @@ export const usage = operation({
     sandboxes: fields({ active: Type.Integer(), ...caps }),
     memory_mib: fields({ allocated: Type.Integer(), ...caps }),
     disk_gib: fields({
-      allocated: Type.Number({ description: "What the disks of its sandboxes may grow to." }),
+      allocated: Type.Number({ description: "Maximum size of the disks of its sandboxes." }),
       ...caps,
     }),
     template_mib: fields({
-      used: Type.Integer({ description: "What its own templates take on the host's disk, rounded up." }),
+      used: Type.Integer({ description: "Size of its own templates on the host's disk, rounded up." }),
       ...caps,
     }),
     drive: fields({
-      used_bytes: Type.Integer({ description: "Of all its drives, also those that are kept after their room's end." }),
+      used_bytes: Type.Integer({ description: "Of all its drives, including drives kept after their room's end." }),
       soft_cap_bytes: Type.Integer(),
       hard_cap_bytes: Type.Integer(),
     }),
@@ -89,7 +89,7 @@ export const usage = operation({
     others: Type.Optional(nullable(fields({ group_count: Type.Integer(), totals }))),
     credits: fields({
       granted: nullable(Type.Number({ description: "Granted by the plan and the operator; null: no limit." })),
-      used: Type.Number({ description: "By the price table of the time, since the organization was made." }),
+      used: Type.Number({ description: "At the prices of the time, since the organization was made." }),
       remaining: nullable(Type.Number()),
     }),
     can_create: fields({ room: Type.Boolean(), sandbox: Type.Boolean() }),

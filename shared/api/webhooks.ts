@@ -29,7 +29,7 @@ const deliveryPath = fields({
   ...webhookPath.properties,
   delivery_id: Type.String({
     maxLength: 64,
-    description: "The event's id, which its receiver had as webhook-id; any event that the audit still has.",
+    description: "The event's id, sent to the receiver as webhook-id; any event that the audit still has.",
   }),
 });
 
@@ -37,13 +37,13 @@ const url = Type.String({
   minLength: 1,
   maxLength: MAX_URL_CHARACTERS,
   description:
-    "Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges).",
+    "Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges).",
   examples: ["https://example.org/hooks/roomd"],
 });
 const types = Type.Array(
   Type.String({
     pattern: "^(?:\\*|[a-z][a-z0-9_.]{0,127})$",
-    description: "The beginning of events' names, as the audit's filter `event` takes it; * is every event.",
+    description: "Prefix of event names, as in the audit's filter `event`; * is every event.",
     examples: ["sandbox."],
   }),
   {
@@ -51,7 +51,7 @@ const types = Type.Array(
     maxItems: MAX_TYPES,
     uniqueItems: true,
     description:
-      "Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent.",
+      "Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent.",
   },
 );
 const roomIds = nullable(
@@ -60,11 +60,11 @@ const roomIds = nullable(
     maxItems: MAX_ROOMS,
     uniqueItems: true,
     description:
-      "Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room.",
+      "Only events of rooms with these names, including rooms made later; null: of all, and events of no room.",
   }),
 );
 const enabled = Type.Boolean({
-  description: "Whether events are sent. What happens meanwhile is sent once it is enabled again.",
+  description: "Whether events are sent. Events that occur while it is disabled are sent once it is enabled again.",
 });
 
 const webhookFields = {
@@ -76,33 +76,33 @@ const webhookFields = {
   disabled_reason: nullable(
     oneOf(["by_request", "gone", "failing", "maker_ended"], {
       description:
-        "Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker.",
+        "Why it is disabled: by request; its receiver answered 410; its receiver accepted nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker.",
     }),
   ),
   disabled_at: nullable(timestamp),
   created_at: timestamp,
   created_by: actor,
   updated_at: timestamp,
-  former_secret_until: nullable({ ...timestamp, description: "Until then the secret before this one signs too." }),
-  sent_count: Type.Integer({ description: "Events that the receiver has taken." }),
-  waiting_count: Type.Integer({ description: "Events that it did not take and that are tried again." }),
-  behind_count: Type.Integer({ description: "Records of the audit that were not looked at yet." }),
+  former_secret_until: nullable({ ...timestamp, description: "Until then the previous secret signs too." }),
+  sent_count: Type.Integer({ description: "Events that the receiver has accepted." }),
+  waiting_count: Type.Integer({ description: "Events that it did not accept and that will be retried." }),
+  behind_count: Type.Integer({ description: "Audit records that are not processed yet." }),
   missed_count: Type.Integer({
     description:
-      "Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known.",
+      "Audit records that retention deleted before they were processed or sent. Whether the unprocessed records would have been sent is unknown.",
   }),
   failed_count: Type.Integer({
-    description: `Events that were given up after ${MAX_TRIES} tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up.`,
+    description: `Events abandoned after ${MAX_TRIES} attempts, each time it happened. The receiver accepted others in that time: a webhook whose receiver accepts none is disabled first, and no event is abandoned.`,
   }),
-  last_sent_at: nullable({ ...timestamp, description: "When the receiver last took an event." }),
-  failing_since: nullable({ ...timestamp, description: "Since when it has taken none that it was sent." }),
+  last_sent_at: nullable({ ...timestamp, description: "When the receiver last accepted an event." }),
+  failing_since: nullable({ ...timestamp, description: "Since when it has accepted none." }),
 };
 
 export const webhookRecord = record("Webhook", { ...webhookFields, warnings: anyWarnings });
 export type WebhookRecord = Static<typeof webhookRecord>;
 
 const secret = Type.String({
-  description: "Signs what is sent: shown now and never again.",
+  description: "Signs the events; shown only once.",
   examples: ["whsec_…"],
 });
 const newWebhook = record("NewWebhook", { ...webhookFields, secret });
@@ -116,21 +116,21 @@ export const deliveryRecord = record("WebhookDelivery", {
   type: Type.String({ description: "The event's name." }),
   event_at: timestamp,
   state: oneOf(["waiting", "delivered", "failed", "lost"], {
-    description: `waiting: it is tried again at next_at. delivered: it was taken. failed: it was given up after ${MAX_TRIES} tries. lost: the audit's retention deleted it first.`,
+    description: `waiting: it is retried at next_at. delivered: it was accepted. failed: it was abandoned after ${MAX_TRIES} attempts. lost: the audit's retention deleted it first.`,
   }),
-  attempts: Type.Integer({ description: "How often it was tried." }),
+  attempts: Type.Integer({ description: "Number of attempts." }),
   last_attempt_at: nullable(timestamp),
-  next_at: nullable({ ...timestamp, description: "When it is tried next." }),
-  status: nullable(Type.Integer({ description: "What the receiver answered last; null: nothing." })),
-  error: nullable(Type.String({ description: "Why the last try failed, in words." })),
+  next_at: nullable({ ...timestamp, description: "Time of the next attempt." }),
+  status: nullable(Type.Integer({ description: "The receiver's last HTTP status; null: no response." })),
+  error: nullable(Type.String({ description: "Why the last attempt failed, in words." })),
 });
 export type DeliveryRecord = Static<typeof deliveryRecord>;
 
 const webhookTest = record("WebhookTest", {
-  event_id: Type.String({ description: "What the receiver had as webhook-id." }),
-  delivered: Type.Boolean({ description: "Whether the receiver took it." }),
-  status: nullable(Type.Integer({ description: "What the receiver answered; null: nothing." })),
-  error: nullable(Type.String({ description: "Why it was not taken, in words." })),
+  event_id: Type.String({ description: "The header webhook-id." }),
+  delivered: Type.Boolean({ description: "Whether the receiver accepted it." }),
+  status: nullable(Type.Integer({ description: "The receiver's HTTP status; null: no response." })),
+  error: nullable(Type.String({ description: "Why it was not accepted, in words." })),
   duration_ms: Type.Integer({ description: "How long it took." }),
 });
 
@@ -166,7 +166,7 @@ export const webhookCreate = operation({
   path: "/v1/orgs/{org_id}/webhooks",
   summary: "Create a webhook",
   description:
-    "Sends the organization's events to a URL, from now on: signed as Standard Webhooks says, in order while nothing fails, each at least once. The answer has the secret that signs them.",
+    "Sends the organization's events to a URL, from now on: signed according to Standard Webhooks, in order while nothing fails, each at least once. The answer has the signing secret.",
   access: "org:admin",
   params: orgPath,
   query: NONE,
@@ -191,7 +191,7 @@ export const webhookList = operation({
   method: "GET",
   path: "/v1/orgs/{org_id}/webhooks",
   summary: "List the organization's webhooks",
-  description: "The oldest first.",
+  description: "Oldest first.",
   access: "org:admin",
   ofAccount: true,
   params: orgPath,
@@ -227,7 +227,7 @@ export const webhookUpdate = operation({
   path: "/v1/orgs/{org_id}/webhooks/{webhook_id}",
   summary: "Change a webhook",
   description:
-    "Changes the fields that are given. One that is enabled again goes on where it stopped, as far back as the audit reaches. With `url`, or `enabled: true`, events that wait for another try are tried at once, as if they were new.",
+    "Changes the given fields. A re-enabled webhook continues after its last event, as far back as the audit reaches. With `url`, or `enabled: true`, events that wait for a retry are retried immediately, as if they were new.",
   access: "org:admin",
   params: webhookPath,
   query: NONE,
@@ -250,7 +250,7 @@ export const webhookDelete = operation({
   method: "DELETE",
   path: "/v1/orgs/{org_id}/webhooks/{webhook_id}",
   summary: "Delete a webhook",
-  description: "What was not taken yet is sent no more.",
+  description: "Events that are not delivered yet are not sent any more.",
   access: "org:admin",
   params: webhookPath,
   query: NONE,
@@ -269,7 +269,7 @@ export const webhookRotate = operation({
   path: "/v1/orgs/{org_id}/webhooks/{webhook_id}/rotate",
   summary: "Replace a webhook's secret",
   description:
-    "Makes another secret. During the grace period both sign: webhook-signature has two signatures with a space between.",
+    "Creates a new secret. During the grace period both sign: webhook-signature has two signatures with a space between.",
   access: "org:admin",
   params: webhookPath,
   query: NONE,
@@ -278,7 +278,7 @@ export const webhookRotate = operation({
       Type.Integer({
         minimum: 0,
         maximum: MAX_GRACE_SECONDS,
-        description: `How long the secret before it signs too; ${DEFAULT_ROTATION_SECONDS} if absent.`,
+        description: `How long the previous secret also signs; ${DEFAULT_ROTATION_SECONDS} if absent.`,
       }),
     ),
   }),
@@ -295,8 +295,8 @@ export const webhookDeliveries = operation({
   extension: "webhooks",
   method: "GET",
   path: "/v1/orgs/{org_id}/webhooks/{webhook_id}/deliveries",
-  summary: "List a webhook's deliveries that were not taken at once",
-  description: `The newest events first. An event that was taken the first time is not listed: sent_count counts it. Of those that are over the newest ${MAX_OVER} are kept.`,
+  summary: "List a webhook's failed and retried deliveries",
+  description: `Newest events first. An event that was accepted at the first attempt is not listed: sent_count counts it. Of completed deliveries the newest ${MAX_OVER} are kept.`,
   access: "org:admin",
   ofAccount: true,
   params: webhookPath,
@@ -314,7 +314,8 @@ export const webhookRedeliver = operation({
   method: "POST",
   path: "/v1/orgs/{org_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
   summary: "Send an event again",
-  description: "Also one that was taken: any event that the audit still has. It is tried at once, as if it were new.",
+  description:
+    "Also an accepted event: any event that the audit still has. It is attempted immediately, as if it were new.",
   access: "org:admin",
   params: deliveryPath,
   query: NONE,
@@ -333,7 +334,7 @@ export const webhookTestSend = operation({
   path: "/v1/orgs/{org_id}/webhooks/{webhook_id}/test",
   summary: "Send a test event",
   description:
-    "Sends one event of type webhook.test, also to a webhook that is not enabled, and answers with what became of it. It is tried once.",
+    "Sends one event of type webhook.test, also to a webhook that is not enabled, and answers with the result. There is one attempt.",
   access: "org:admin",
   params: webhookPath,
   query: NONE,

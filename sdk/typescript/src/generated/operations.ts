@@ -7,11 +7,11 @@ export interface Operations {
   health: { input: s.HealthInput; answer: s.HealthAnswer };
   /** Figures of the host and the service for Prometheus. */
   metrics: { input: s.MetricsInput; answer: string };
-  /** Limits, defaults and what is guaranteed. */
+  /** Show limits, defaults and guarantees. */
   config_get: { input: s.ConfigGetInput; answer: s.ConfigGetAnswer };
   /** Get the caller's API key. */
   me_get: { input: s.MeGetInput; answer: s.MeGetAnswer };
-  /** Find out what an id is. */
+  /** Find the resource with an id. */
   locate: { input: s.LocateInput; answer: s.LocateAnswer };
   /** List the hosts of the service. */
   host_list: { input: s.HostListInput; answer: s.HostListAnswer };
@@ -43,57 +43,57 @@ export interface Operations {
   webhook_delete: { input: s.WebhookDeleteInput; answer: s.WebhookDeleteAnswer };
   /** Replace a webhook's secret. */
   webhook_rotate: { input: s.WebhookRotateInput; answer: s.WebhookRotateAnswer };
-  /** List a webhook's deliveries that were not taken at once. */
+  /** List a webhook's failed and retried deliveries. */
   webhook_deliveries: { input: s.WebhookDeliveriesInput; answer: s.WebhookDeliveriesAnswer };
   /** Send an event again. */
   webhook_redeliver: { input: s.WebhookRedeliverInput; answer: s.WebhookRedeliverAnswer };
   /** Send a test event. */
   webhook_test: { input: s.WebhookTestInput; answer: s.WebhookTestAnswer };
-  /** Show what the organization has bought. */
+  /** Show the organization's plan and subscription. */
   billing_get: { input: s.BillingGetInput; answer: s.BillingGetAnswer };
-  /** Begin to buy plan starter. */
+  /** Start a checkout for plan starter. */
   billing_checkout: { input: s.BillingCheckoutInput; answer: s.BillingCheckoutAnswer };
-  /** Go to cards, invoices and the end of a subscription. */
+  /** Open cards, invoices and cancellation of a subscription. */
   billing_portal: { input: s.BillingPortalInput; answer: s.BillingPortalAnswer };
-  /** Show what came of a checkout. */
+  /** Show the result of a checkout. */
   billing_success: { input: s.BillingSuccessInput; answer: s.BillingSuccessAnswer };
-  /** Take the key that comes with a checkout. */
+  /** Create the key that comes with a checkout. */
   billing_key: { input: s.BillingKeyInput; answer: s.BillingKeyAnswer };
-  /** Show who is signed in. */
+  /** Show the signed-in person. */
   account_get: { input: s.AccountGetInput; answer: s.AccountGetAnswer };
-  /** Change one's name, or the organization that the session looks at. */
+  /** Change one's name, or the session's organization. */
   account_update: { input: s.AccountUpdateInput; answer: s.AccountUpdateAnswer };
   /** Delete one's account. */
   account_delete: { input: s.AccountDeleteInput; answer: s.AccountDeleteAnswer };
-  /** Show all that is kept of oneself. */
+  /** Show all data stored about oneself. */
   account_export: { input: s.AccountExportInput; answer: s.AccountExportAnswer };
-  /** List where one is signed in. */
+  /** List one's sessions. */
   session_list: { input: s.SessionListInput; answer: s.SessionListAnswer };
-  /** Sign out somewhere. */
+  /** End a session. */
   session_end: { input: s.SessionEndInput; answer: s.SessionEndAnswer };
-  /** List the applications that one has signed in. */
+  /** List the applications that one has authorized. */
   grant_list: { input: s.GrantListInput; answer: s.GrantListAnswer };
-  /** Let an application in that asks at /authorize. */
+  /** Authorize an application at /authorize. */
   grant_create: { input: s.GrantCreateInput; answer: s.GrantCreateAnswer };
-  /** Decide on an application that shows a code. */
+  /** Approve or reject an application that shows a code. */
   device_decide: { input: s.DeviceDecideInput; answer: s.DeviceDecideAnswer };
-  /** Sign an application out. */
+  /** Revoke an application's access. */
   grant_end: { input: s.GrantEndInput; answer: s.GrantEndAnswer };
-  /** List the applications that members have signed in. */
+  /** List the applications that members have authorized. */
   application_list: { input: s.ApplicationListInput; answer: s.ApplicationListAnswer };
-  /** Sign out an application of a member. */
+  /** Revoke the access of a member's application. */
   application_end: { input: s.ApplicationEndInput; answer: s.ApplicationEndAnswer };
-  /** List one's accounts elsewhere. */
+  /** List one's external accounts. */
   identity_list: { input: s.IdentityListInput; answer: s.IdentityListAnswer };
-  /** Begin to link an account elsewhere. */
+  /** Start linking an external account. */
   identity_begin: { input: s.IdentityBeginInput; answer: s.IdentityBeginAnswer };
-  /** Unlink an account elsewhere. */
+  /** Unlink an external account. */
   identity_remove: { input: s.IdentityRemoveInput; answer: s.IdentityRemoveAnswer };
   /** List one's passkeys. */
   passkey_list: { input: s.PasskeyListInput; answer: s.PasskeyListAnswer };
   /** Add a passkey. */
   passkey_add: { input: s.PasskeyAddInput; answer: s.PasskeyAddAnswer };
-  /** Begin a passkey. */
+  /** Start creating a passkey. */
   passkey_options: { input: s.PasskeyOptionsInput; answer: s.PasskeyOptionsAnswer };
   /** Remove a passkey. */
   passkey_remove: { input: s.PasskeyRemoveInput; answer: s.PasskeyRemoveAnswer };
@@ -103,17 +103,17 @@ export interface Operations {
   member_update: { input: s.MemberUpdateInput; answer: s.MemberUpdateAnswer };
   /** Remove a member. */
   member_remove: { input: s.MemberRemoveInput; answer: s.MemberRemoveAnswer };
-  /** Invite somebody. */
+  /** Invite a person. */
   invitation_create: { input: s.InvitationCreateInput; answer: s.InvitationCreateAnswer };
-  /** List the invitations that nobody has taken yet. */
+  /** List the pending invitations. */
   invitation_list: { input: s.InvitationListInput; answer: s.InvitationListAnswer };
   /** Withdraw an invitation. */
   invitation_delete: { input: s.InvitationDeleteInput; answer: s.InvitationDeleteAnswer };
-  /** What the organization has used. */
+  /** Show the organization's usage. */
   usage: { input: s.UsageInput; answer: s.UsageAnswer };
-  /** List what credits were granted and spent. */
+  /** List credits granted and spent. */
   credit_list: { input: s.CreditListInput; answer: s.CreditListAnswer };
-  /** What sandboxes use just now. */
+  /** Show the current resource usage of sandboxes. */
   top_get: { input: s.TopGetInput; answer: s.TopGetAnswer };
   /** Create a room. */
   room_create: { input: s.RoomCreateInput; answer: s.RoomCreateAnswer };
@@ -139,13 +139,13 @@ export interface Operations {
   sandbox_destroy: { input: s.SandboxDestroyInput; answer: s.SandboxDestroyAnswer };
   /** Pause a sandbox. */
   sandbox_standby: { input: s.SandboxStandbyInput; answer: s.SandboxStandbyAnswer };
-  /** Put a sandbox to sleep on disk. */
+  /** Hibernate a sandbox. */
   sandbox_hibernate: { input: s.SandboxHibernateInput; answer: s.SandboxHibernateAnswer };
   /** Take a snapshot of a sandbox. */
   sandbox_snapshot: { input: s.SandboxSnapshotInput; answer: s.SandboxSnapshotAnswer };
-  /** Make copies of a running sandbox. */
+  /** Fork a running sandbox. */
   sandbox_fork: { input: s.SandboxForkInput; answer: s.SandboxForkAnswer };
-  /** Turn a sandbox back to a snapshot. */
+  /** Roll back a sandbox to a snapshot. */
   sandbox_rollback: { input: s.SandboxRollbackInput; answer: s.SandboxRollbackAnswer };
   /** List a room's snapshots. */
   snapshot_list: { input: s.SnapshotListInput; answer: s.SnapshotListAnswer };
@@ -161,15 +161,15 @@ export interface Operations {
   checkpoint_get: { input: s.CheckpointGetInput; answer: s.CheckpointGetAnswer };
   /** Delete a checkpoint. */
   checkpoint_delete: { input: s.CheckpointDeleteInput; answer: s.CheckpointDeleteAnswer };
-  /** Make another room of a room. */
+  /** Fork a room. */
   room_fork: { input: s.RoomForkInput; answer: s.RoomForkAnswer };
-  /** Turn a room back to a checkpoint. */
+  /** Restore a room from a checkpoint. */
   room_restore: { input: s.RoomRestoreInput; answer: s.RoomRestoreAnswer };
   /** Move a room to another host. */
   room_move: { input: s.RoomMoveInput; answer: s.RoomMoveAnswer };
-  /** Take a room away as a file. */
+  /** Back up a room to a file. */
   room_backup: { input: s.RoomBackupInput; answer: Uint8Array };
-  /** Make a room of a room's file. */
+  /** Create a room from a backup. */
   room_from_backup: { input: s.RoomFromBackupInput; answer: s.RoomFromBackupAnswer };
   /** Resume a sandbox in standby or hibernation. */
   sandbox_resume: { input: s.SandboxResumeInput; answer: s.SandboxResumeAnswer };
@@ -179,11 +179,11 @@ export interface Operations {
   sandbox_metrics: { input: s.SandboxMetricsInput; answer: s.SandboxMetricsAnswer };
   /** Get a sandbox's egress list and its traffic. */
   egress_get: { input: s.EgressGetInput; answer: s.EgressGetAnswer };
-  /** Change where a sandbox may connect to. */
+  /** Change the destinations that a sandbox may connect to. */
   egress_set: { input: s.EgressSetInput; answer: s.EgressSetAnswer };
-  /** Find out whether a sandbox may connect to a host, and why. */
+  /** Check whether a sandbox may connect to a host, and why. */
   egress_explain: { input: s.EgressExplainInput; answer: s.EgressExplainAnswer };
-  /** Show where a sandbox connected to, and where it was refused. */
+  /** Show a sandbox's connections, allowed and refused. */
   sandbox_network: { input: s.SandboxNetworkInput; answer: s.SandboxNetworkAnswer };
   /** Run a command and wait for it. */
   sandbox_exec: { input: s.SandboxExecInput; answer: s.SandboxExecAnswer };
@@ -217,15 +217,15 @@ export interface Operations {
   terminal_token: { input: s.TerminalTokenInput; answer: s.TerminalTokenAnswer };
   /** Attach to a terminal by WebSocket. */
   terminal_attach: { input: s.TerminalAttachInput; answer: never };
-  /** Take a picture of a sandbox's screen. */
+  /** Take a screenshot of a sandbox. */
   screen_get: { input: s.ScreenGetInput; answer: Uint8Array };
   /** Use a sandbox's screen, keyboard and mouse. */
   computer: { input: s.ComputerInput; answer: s.ComputerAnswer };
-  /** Make a ticket for a sandbox's screen. */
+  /** Create a ticket for a sandbox's screen. */
   screen_ticket: { input: s.ScreenTicketInput; answer: s.ScreenTicketAnswer };
-  /** See a sandbox's screen live, by WebSocket. */
+  /** View a sandbox's screen live, by WebSocket. */
   screen_view: { input: s.ScreenViewInput; answer: never };
-  /** Begin to record a sandbox's screen. */
+  /** Start recording a sandbox's screen. */
   recording_start: { input: s.RecordingStartInput; answer: s.RecordingStartAnswer };
   /** List the recordings of a sandbox's screen. */
   recording_list: { input: s.RecordingListInput; answer: s.RecordingListAnswer };
@@ -235,9 +235,9 @@ export interface Operations {
   recording_delete: { input: s.RecordingDeleteInput; answer: s.RecordingDeleteAnswer };
   /** Stop recording. */
   recording_stop: { input: s.RecordingStopInput; answer: s.RecordingStopAnswer };
-  /** Read a recording as it was kept. */
+  /** Read a recording in its stored format. */
   recording_data: { input: s.RecordingDataInput; answer: Uint8Array };
-  /** Take a recording away as a film. */
+  /** Export a recording as a video. */
   recording_film: { input: s.RecordingFilmInput; answer: Uint8Array };
   /** Make a short-lived password for SSH. */
   ssh_access_create: { input: s.SshAccessCreateInput; answer: s.SshAccessCreateAnswer };
@@ -297,7 +297,7 @@ export interface Operations {
   agent_wait: { input: s.AgentWaitInput; answer: s.AgentWaitAnswer };
   /** Send many messages. */
   message_send_many: { input: s.MessageSendManyInput; answer: s.MessageSendManyAnswer };
-  /** Get a message and what became of it. */
+  /** Get a message and its delivery state. */
   message_get: { input: s.MessageGetInput; answer: s.MessageGetAnswer };
   /** Acknowledge a message. */
   message_ack: { input: s.MessageAckInput; answer: s.MessageAckAnswer };
@@ -317,11 +317,11 @@ export interface Operations {
   barrier_cancel: { input: s.BarrierCancelInput; answer: s.BarrierCancelAnswer };
   /** Show rooms at a glance. */
   room_overview: { input: s.RoomOverviewInput; answer: s.RoomOverviewAnswer };
-  /** Who waits for whom in a room. */
+  /** Show the waits and deadlocks of a room. */
   room_waits: { input: s.RoomWaitsInput; answer: s.RoomWaitsAnswer };
-  /** What happened in a room, as spans and marks. */
+  /** Show a room's history as spans and marks. */
   room_timeline: { input: s.RoomTimelineInput; answer: s.RoomTimelineAnswer };
-  /** Follow the current state of a room. */
+  /** Stream the current state of a room. */
   room_now: { input: s.RoomNowInput; answer: s.RoomNowAnswer };
   /** Carry several streams over one WebSocket. */
   live_socket: { input: s.LiveSocketInput; answer: never };
@@ -351,9 +351,9 @@ export interface Operations {
   audit_verify: { input: s.AuditVerifyInput; answer: s.AuditVerifyAnswer };
   /** Verify the organization's audit chain. */
   org_audit_verify: { input: s.OrgAuditVerifyInput; answer: s.OrgAuditVerifyAnswer };
-  /** Follow what happens in a room. */
+  /** Stream a room's events. */
   room_events: { input: s.RoomEventsInput; answer: s.RoomEventsAnswer };
-  /** Follow what happens in the organization. */
+  /** Stream the organization's events. */
   org_events: { input: s.OrgEventsInput; answer: s.OrgEventsAnswer };
 }
 

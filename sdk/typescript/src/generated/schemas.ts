@@ -15,7 +15,7 @@ export interface components {
             /** @description Whether the person has shown that the address is theirs. */
             email_verified: boolean;
             has_password: boolean;
-            /** @description The organization that this session looks at. */
+            /** @description The session's current organization. */
             org_id: string;
             /** @enum {string} */
             role: "owner" | "admin" | "member" | "viewer";
@@ -23,7 +23,7 @@ export interface components {
             session_id: string;
             /**
              * Format: date-time
-             * @description Until when what matters can be done; null: a proof is needed first.
+             * @description Until this time sensitive actions are allowed; null: re-authentication is needed first.
              */
             proved_until: string | null;
         };
@@ -73,11 +73,11 @@ export interface components {
         };
         AgentSendRequest: {
             /**
-             * @description Who sends it; in a guest always the sandbox's own agent.
+             * @description The sender; in a guest always the sandbox's own agent.
              * @example worker-1
              */
             source?: string;
-            /** @description Whom to send it to; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$. */
+            /** @description The recipient; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$. */
             destination?: string | null;
             /** @description Several recipients. */
             destinations?: string[] | null;
@@ -96,7 +96,7 @@ export interface components {
             payload?: unknown;
             /** @description Bytes, up to 64 KiB. */
             payload_b64?: string;
-            /** @description Small facts beside the payload, up to 4 KiB. */
+            /** @description Metadata of the message, up to 4 KiB. */
             headers?: {
                 [key: string]: string;
             };
@@ -170,7 +170,7 @@ export interface components {
             client_id: string;
             /** @description As the application calls itself. */
             client_name: string;
-            /** @description Where it was sent back to; null for one that came by a code. */
+            /** @description Host of the redirect; null for an application with a code. */
             redirect_host: string | null;
             org_id: string;
             scopes: string[];
@@ -190,7 +190,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             last_used_at: string | null;
-            /** @description The member that let it in. */
+            /** @description The member that authorized it. */
             user_id: string;
             user_name: string;
         };
@@ -313,11 +313,11 @@ export interface components {
             /** @description The barrier's name in the room. */
             barrier_id: string;
             /**
-             * @description Who arrives; in a guest always the sandbox's own agent.
+             * @description The arriving agent; in a guest always the sandbox's own.
              * @example worker-1
              */
             agent_id?: string;
-            /** @description Several agents that arrive at once. */
+            /** @description Several agents that arrive together. */
             arrivals?: string[];
             /** @description The same as a JSON string. */
             arrivals_json?: string;
@@ -370,14 +370,14 @@ export interface components {
             cancels_at_end: boolean;
             /**
              * Format: date-time
-             * @description When the plan ends as things are; null: no end is known.
+             * @description Currently known end of the plan; null: none.
              */
             plan_until: string | null;
             can_buy: boolean;
         };
         BillingCheckoutResult: {
             checkout_id: string;
-            /** @description Where the browser goes on, at the payment service. */
+            /** @description URL to open in the browser, at the payment service. */
             url: string;
         };
         BillingKeyResult: {
@@ -386,7 +386,7 @@ export interface components {
             key: string;
         };
         BillingPortalResult: {
-            /** @description Where the browser goes on, at the payment service. */
+            /** @description URL to open in the browser, at the payment service. */
             url: string;
         };
         BillingSuccessResult: {
@@ -395,13 +395,13 @@ export interface components {
             is_paid: boolean;
             /** @enum {string} */
             plan: "free" | "starter";
-            /** @description Of the key that it has given; null: none yet. */
+            /** @description Of the key that it has created; null: none yet. */
             key_prefix: string | null;
         };
         BrowserGetResult: {
             /** @description For chromium.connectOverCDP of Playwright, or browserWSEndpoint of Puppeteer. */
             cdp_url: string;
-            /** @description To be sent when connecting. */
+            /** @description To send when connecting. */
             headers: {
                 [key: string]: string;
             };
@@ -413,7 +413,7 @@ export interface components {
         };
         BuildEvent: components["schemas"]["BuildStartedEvent"] | components["schemas"]["BuildStateEvent"] | components["schemas"]["BuildOutputEvent"] | components["schemas"]["BuildExitEvent"] | components["schemas"]["ErrorEvent"];
         BuildExitEvent: {
-            /** @description The event's place in the stream: what `after` takes. */
+            /** @description The event's position in the stream: the value for `after`. */
             seq: number;
             /** @enum {string} */
             type: "exit";
@@ -439,14 +439,14 @@ export interface components {
             };
         };
         BuildOutputEvent: {
-            /** @description The event's place in the stream: what `after` takes. */
+            /** @description The event's position in the stream: the value for `after`. */
             seq: number;
             /** @enum {string} */
             type: "stdout";
             data_b64: string;
         };
         BuildStartedEvent: {
-            /** @description The event's place in the stream: what `after` takes. */
+            /** @description The event's position in the stream: the value for `after`. */
             seq: number;
             /** @enum {string} */
             type: "started";
@@ -458,7 +458,7 @@ export interface components {
             started_at: string;
         };
         BuildStateEvent: {
-            /** @description The event's place in the stream: what `after` takes. */
+            /** @description The event's position in the stream: the value for `after`. */
             seq: number;
             /** @enum {string} */
             type: "state";
@@ -479,7 +479,7 @@ export interface components {
              */
             room_id: string;
             name: string | null;
-            /** @description One of each sandbox; they go with the checkpoint. */
+            /** @description One per sandbox; deleted with the checkpoint. */
             snapshots: {
                 /**
                  * @description The agent that the sandbox serves; unique among the room's live sandboxes.
@@ -488,11 +488,11 @@ export interface components {
                 agent_id: string;
                 snapshot_id: string;
             }[];
-            /** @description What the drive's files take. */
+            /** @description Size of the drive's files. */
             drive_bytes: number;
-            /** @description What all of it takes on disk: the drive, the snapshots, and what the database had. */
+            /** @description Total size on disk: the drive, the snapshots, and data of the database. */
             size_bytes: number;
-            /** @description The longest that a sandbox stood still for it. */
+            /** @description Longest pause of a sandbox. */
             paused_ms: number;
             /**
              * Format: date-time
@@ -530,12 +530,12 @@ export interface components {
         };
         ComputerRequest: {
             /**
-             * @description What to do.
+             * @description The action.
              * @enum {string}
              */
             action: "screenshot" | "cursor_position" | "mouse_move" | "left_click" | "right_click" | "middle_click" | "double_click" | "triple_click" | "left_click_drag" | "left_mouse_down" | "left_mouse_up" | "scroll" | "key" | "hold_key" | "type" | "wait" | "zoom";
             /**
-             * @description Where: [x, y]. Clicks and scroll act at the pointer's place if absent.
+             * @description Position: [x, y]. Clicks and scroll act at the pointer's position if absent.
              * @example [
              *       640,
              *       400
@@ -543,28 +543,28 @@ export interface components {
              */
             coordinate?: number[];
             /**
-             * @description Where left_click_drag begins; at the pointer's place if absent.
+             * @description Start of left_click_drag; the pointer's position if absent.
              * @example [
              *       640,
              *       400
              *     ]
              */
             start_coordinate?: number[];
-            /** @description What to type, or for key and hold_key the names of the keys. */
+            /** @description Text to type, or for key and hold_key the names of the keys. */
             text?: string;
             /** @description Keys that are held during a click, a drag or a scroll, such as shift or ctrl+alt. */
             key?: string;
             /**
-             * @description Where scroll goes.
+             * @description Direction of scroll.
              * @enum {string}
              */
             scroll_direction?: "up" | "down" | "left" | "right";
             /** @description Notches of the mouse's wheel; 3 if absent. */
             scroll_amount?: number;
-            /** @description How long wait waits, or hold_key holds. */
+            /** @description Duration of wait or hold_key. */
             duration_ms?: number;
             /**
-             * @description What zoom shows: [left, top, right, bottom].
+             * @description Region of zoom: [left, top, right, bottom].
              * @example [
              *       0,
              *       0,
@@ -584,9 +584,9 @@ export interface components {
             /** @description Of the picture of the whole screen: coordinates are smaller than this. */
             width: number;
             height: number;
-            /** @description Where the pointer is: [x, y]. */
+            /** @description Position of the pointer: [x, y]. */
             cursor: number[];
-            /** @description The picture, a PNG. null where none was asked for. Except for screenshot and zoom it is null too when the action was done and its picture would be larger than 4 MiB, or too many are being taken: take one by screenshot then. */
+            /** @description The picture, a PNG. null if none was requested. Except for screenshot and zoom it is also null if the action was done and its picture would be larger than 4 MiB, or too many are being taken: then take one with screenshot. */
             screenshot_b64: string | null;
         };
         ConfigGetResult: {
@@ -599,7 +599,7 @@ export interface components {
             defaults: {
                 [key: string]: string | number | boolean;
             };
-            /** @description What an organization on each plan may have. */
+            /** @description Limits of an organization on each plan. */
             plans: {
                 [key: string]: components["schemas"]["Plan"];
             };
@@ -622,7 +622,7 @@ export interface components {
             non_guarantees: string[];
         };
         CreditListResult: {
-            /** @description Granted by the plan and beside it; null: no limit. */
+            /** @description Granted by the plan and in addition to it; null: no limit. */
             granted: number | null;
             used: number;
             remaining: number | null;
@@ -641,11 +641,11 @@ export interface components {
             /** @description The code that the application shows. */
             user_code: string;
             allow: boolean;
-            /** @description What is granted of what was asked for; all of it if absent, as far as the role goes. */
+            /** @description Granted subset of the requested scopes; all if absent, as far as the role allows. */
             scopes?: ("rooms:read" | "rooms:write" | "sandboxes:read" | "sandboxes:write" | "exec" | "ports:write" | "drive:read" | "drive:write" | "fabric:read" | "fabric:write" | "terminal" | "templates:write" | "audit:read" | "usage:read")[];
             /** @description The rooms that it is bound to; all if absent. */
             room_ids?: string[];
-            /** @description When the grant ends; if absent, when it is ended. */
+            /** @description Lifetime of the grant; if absent, until it is ended. */
             expires_in_seconds?: number;
         };
         DeviceDecideResult: {
@@ -666,7 +666,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             modified_at: string;
-            /** @description Where a symbolic link points. */
+            /** @description Target of a symbolic link. */
             target?: string;
         };
         DriveStat: {
@@ -684,7 +684,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             modified_at: string;
-            /** @description Where a symbolic link points. */
+            /** @description Target of a symbolic link. */
             target?: string;
         };
         Egress: {
@@ -711,19 +711,19 @@ export interface components {
              */
             verdict: "allowed" | "refused" | "conditional";
             /**
-             * @description Why it is refused. no_address: the name is on the list, but leads to no address that can be reached. no_network: the sandbox has none.
+             * @description Reason of the refusal. no_address: the name is on the list, but resolves to no reachable address. no_network: the sandbox has no network.
              * @enum {string|null}
              */
             reason: "not_listed" | "blocked_address" | "no_address" | "no_network" | null;
-            /** @description The list's entry that has it, whether or not that is enough. */
+            /** @description The list's entry that matches, whether or not it is sufficient. */
             entry: string | null;
             /** @description The verdict as a sentence. */
             detail: string;
-            /** @description What would allow it. */
+            /** @description The change that would allow it. */
             hint: string | null;
         };
         EgressSetRequest: {
-            /** @description Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address. */
+            /** @description Allowed destinations: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address. */
             allowlist: string[];
             /** @description Only if the list has this revision; else 412. */
             if_revision?: number;
@@ -749,7 +749,7 @@ export interface components {
             org_id: string;
             room_id: string;
             room_uid: string;
-            /** @description The host that has it now; null: it is where it was. */
+            /** @description The host that has it now; null: not moved. */
             to: string | null;
             problem: {
                 code: string;
@@ -796,7 +796,7 @@ export interface components {
             exec_id: string;
             /** @enum {string} */
             state: "running" | "exited";
-            /** @description What was run, cut after 1024 characters. */
+            /** @description The command, truncated to 1024 characters. */
             argv: string[];
             cwd: string;
             user: string;
@@ -864,11 +864,11 @@ export interface components {
             stdin?: string;
             /** @description Bytes for standard input. */
             stdin_b64?: string;
-            /** @description Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts. */
+            /** @description Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. Default: 600 000 for a command that the call waits for, no limit for a command that it starts. */
             timeout_ms?: number;
             /** @description Most bytes of each stream in the answer; 1 MiB if absent. */
             max_output_bytes?: number;
-            /** @description Drive directory where the full streams are saved as stdout and stderr. */
+            /** @description Drive directory for the full streams, in the files stdout and stderr. */
             output_to?: string;
             /** @description The caller's own name for this run. The same name never runs twice. */
             exec_id?: string;
@@ -879,11 +879,11 @@ export interface components {
             data_b64?: string;
             /** @description Whether standard input ends after these bytes. */
             eof?: boolean;
-            /** @description Position of the first of these bytes in the standard input; stdin_bytes tells how many have arrived. */
+            /** @description Position of the first of these bytes in the standard input; stdin_bytes is the number that has arrived. */
             offset?: number;
         };
         ExitEvent: {
-            /** @description The event's place in the stream: what `after` takes. */
+            /** @description The event's position in the stream: the value for `after`. */
             seq: number;
             /** @enum {string} */
             type: "exit";
@@ -909,9 +909,9 @@ export interface components {
             port: number;
             /** @enum {string} */
             visibility: "private" | "public";
-            /** @description https://{label}.{ports.domain} where the operator has set one, else path_url. */
+            /** @description https://{label}.{ports.domain} if the operator has set a domain, else path_url. */
             url: string;
-            /** @description Always works; what browsers may do with its pages is restricted. */
+            /** @description Always works; its pages are restricted in browsers. */
             path_url: string;
             /**
              * Format: date-time
@@ -1020,7 +1020,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             modified_at: string;
-            /** @description Where a symbolic link points. */
+            /** @description Target of a symbolic link. */
             target?: string;
             created: boolean;
         };
@@ -1105,7 +1105,7 @@ export interface components {
             client_id: string;
             /** @description As the application calls itself. */
             client_name: string;
-            /** @description Where it was sent back to; null for one that came by a code. */
+            /** @description Host of the redirect; null for an application with a code. */
             redirect_host: string | null;
             org_id: string;
             scopes: string[];
@@ -1129,11 +1129,11 @@ export interface components {
         GrantCreateRequest: {
             /** @description The query of /authorize, as the application made it. */
             request: string;
-            /** @description What is granted of what was asked for; all of it if absent, as far as the role goes. */
+            /** @description Granted subset of the requested scopes; all if absent, as far as the role allows. */
             scopes?: ("rooms:read" | "rooms:write" | "sandboxes:read" | "sandboxes:write" | "exec" | "ports:write" | "drive:read" | "drive:write" | "fabric:read" | "fabric:write" | "terminal" | "templates:write" | "audit:read" | "usage:read")[];
             /** @description The rooms that it is bound to; all if absent. */
             room_ids?: string[];
-            /** @description When the grant ends; if absent, when it is ended. */
+            /** @description Lifetime of the grant; if absent, until it is ended. */
             expires_in_seconds?: number;
         };
         GrantCreateResult: {
@@ -1180,20 +1180,20 @@ export interface components {
         Host: {
             /** @description Its name, as X-Roomd-Host of its answers. */
             host: string;
-            /** @description Whether it is the one that answers. */
+            /** @description Whether it is the host that answers. */
             is_self: boolean;
             /**
-             * @description degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: it has said nothing for 20 seconds; gone: it was removed.
+             * @description degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: no sign of life for 20 seconds; gone: it was removed.
              * @enum {string}
              */
             state: "active" | "degraded" | "draining" | "unreachable" | "gone";
             /**
              * Format: date-time
-             * @description Since when it is in this state; null where it was so before the host that answers began to look.
+             * @description Start of this state; null if it was in it before the answering host began to observe it.
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string | null;
-            /** @description Where clients reach it by itself; every other host leads there too. */
+            /** @description URL of this host itself; every other host routes to it too. */
             url: string;
             labels: {
                 [key: string]: string;
@@ -1233,25 +1233,25 @@ export interface components {
             free_bytes: number;
         };
         HostEvacuateRequest: {
-            /** @description Rooms that stay, by room_uid: those that could not be moved. */
+            /** @description Rooms to leave on the host, by room_uid: rooms that could not be moved. */
             skip?: string[];
-            /** @description Move them also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended. */
+            /** @description Move rooms also if the memory of snapshots is unusable there, or a sandbox that cannot be saved now is ended. */
             force?: boolean;
         };
         HostEvacuated: {
             room: components["schemas"]["EvacuatedRoom"] | null;
-            /** @description Rooms that it has still, without those of skip. */
+            /** @description Rooms that remain on it, without those in skip. */
             left: number;
         };
         HostListResult: {
             items: components["schemas"]["Host"][];
-            /** @description Since the host that answers last read what hosts share from their database; 0 for a host by itself. After 20 seconds nobody knows whether the others run. */
+            /** @description Time since the answering host last read the shared database; 0 for a standalone host. After 20 seconds it is unknown whether the others run. */
             directory_age_seconds: number;
         };
         HostLoop: {
             /** @description Of the service's event loop. */
             busy_seconds: number;
-            /** @description Those that used the most. */
+            /** @description The owners with the highest usage. */
             owners: {
                 /** @description org:ID, net for clients without a key, host for the service itself. */
                 owner: string;
@@ -1271,11 +1271,11 @@ export interface components {
         };
         Identity: {
             identity_id: string;
-            /** @description Who vouches for it. */
+            /** @description The identity provider. */
             issuer: string;
-            /** @description How it was called there when it was linked. */
+            /** @description Its name at the provider when it was linked. */
             label: string;
-            /** @description False: the service asks another issuer now, or none. */
+            /** @description False: the service now uses another issuer, or none. */
             is_usable: boolean;
             /**
              * Format: date-time
@@ -1300,7 +1300,7 @@ export interface components {
         };
         Invitation: {
             invitation_id: string;
-            /** @description Whom it is for; null: whoever has the link. */
+            /** @description The address it is for; null: anyone with the link. */
             email: string | null;
             /** @enum {string} */
             role: "owner" | "admin" | "member" | "viewer";
@@ -1318,12 +1318,12 @@ export interface components {
         InvitationCreateRequest: {
             /** @enum {string} */
             role: "owner" | "admin" | "member" | "viewer";
-            /** @description Only by this address it can be taken; nobody verifies that it is theirs. */
+            /** @description Only this address can accept it; its ownership is not verified. */
             email?: string;
         };
         InvitationCreateResult: {
             invitation_id: string;
-            /** @description Whom it is for; null: whoever has the link. */
+            /** @description The address it is for; null: anyone with the link. */
             email: string | null;
             /** @enum {string} */
             role: "owner" | "admin" | "member" | "viewer";
@@ -1339,7 +1339,7 @@ export interface components {
             expires_at: string;
             /** @description The link to hand over. */
             url: string;
-            /** @description Whether a letter with the link is on its way. */
+            /** @description Whether an e-mail with the link is on its way. */
             is_mailed: boolean;
         };
         InvitationDeleteResult: {
@@ -1399,7 +1399,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             last_used_at: string | null;
-            /** @description The key itself: shown now and never again. */
+            /** @description The key itself, shown only once. */
             key: string;
             replaces: components["schemas"]["ApiKey"];
         };
@@ -1415,23 +1415,23 @@ export interface components {
              * @enum {string}
              */
             kind: "grant" | "withdrawal" | "spend";
-            /** @description Credits; below 0 what is spent or taken back. */
+            /** @description Credits; negative if spent or withdrawn. */
             amount: number;
             reason: string;
         };
         LeftOut: {
             sandboxes: number;
             snapshots: number;
-            /** @description Those that come without the sandboxes that they had. */
+            /** @description Checkpoints that come without their sandboxes. */
             checkpoints: number;
             recordings: number;
         };
         LocateResult: {
-            /** @description As it is called: of a room its room_id, of an agent its agent_id. */
+            /** @description Its public name: of a room its room_id, of an agent its agent_id. */
             id: string;
             /** @enum {string} */
             type: "room" | "sandbox" | "agent" | "execution" | "message" | "barrier" | "terminal" | "recording" | "snapshot" | "checkpoint" | "port" | "audit" | "request" | "key" | "org" | "template" | "template_build" | "account" | "member" | "invitation" | "session" | "passkey" | "identity" | "application" | "credit" | "ssh_key" | "ssh_access" | "webhook";
-            /** @description Where its page is, beneath the address of the web. */
+            /** @description Path of its page, relative to the URL of the web pages. */
             path: string;
             room_id: string | null;
             agent_id: string | null;
@@ -1458,7 +1458,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             modified_at: string;
-            /** @description Where a symbolic link points. */
+            /** @description Target of a symbolic link. */
             target?: string;
             created: boolean;
         };
@@ -1514,7 +1514,7 @@ export interface components {
             role: "owner" | "admin" | "member" | "viewer";
             /**
              * Format: date-time
-             * @description When its end began; null: it goes on.
+             * @description Time at which its end was requested; null: active.
              */
             ending_at: string | null;
         };
@@ -1623,7 +1623,7 @@ export interface components {
         };
         MessageReplyRequest: {
             /**
-             * @description Who sends it; in a guest always the sandbox's own agent.
+             * @description The sender; in a guest always the sandbox's own agent.
              * @example worker-1
              */
             source?: string;
@@ -1633,7 +1633,7 @@ export interface components {
             payload?: unknown;
             /** @description Bytes, up to 64 KiB. */
             payload_b64?: string;
-            /** @description Small facts beside the payload, up to 4 KiB. */
+            /** @description Metadata of the message, up to 4 KiB. */
             headers?: {
                 [key: string]: string;
             };
@@ -1659,7 +1659,7 @@ export interface components {
             recipient_count: number;
         };
         MessageSendManyRequest: {
-            /** @description In the order in which they are to come. */
+            /** @description In the order of delivery. */
             messages: components["schemas"]["MessageToSend"][];
         };
         MessageSendManyResult: {
@@ -1668,11 +1668,11 @@ export interface components {
         };
         MessageToSend: {
             /**
-             * @description Who sends it; in a guest always the sandbox's own agent.
+             * @description The sender; in a guest always the sandbox's own agent.
              * @example worker-1
              */
             source?: string;
-            /** @description Whom to send it to; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$. */
+            /** @description The recipient; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$. */
             destination?: string | null;
             /** @description Several recipients. */
             destinations?: string[] | null;
@@ -1691,7 +1691,7 @@ export interface components {
             payload?: unknown;
             /** @description Bytes, up to 64 KiB. */
             payload_b64?: string;
-            /** @description Small facts beside the payload, up to 4 KiB. */
+            /** @description Metadata of the message, up to 4 KiB. */
             headers?: {
                 [key: string]: string;
             };
@@ -1701,19 +1701,19 @@ export interface components {
             ttl_ms?: number;
         };
         NetworkPlace: {
-            /** @description The name that was asked for; null for an address. */
+            /** @description The requested name; null for an address. */
             host: string | null;
             /** @description The last address; null when it was refused before it was resolved. */
             ip: string | null;
-            /** @description null when only the name's address was asked for. */
+            /** @description null if only the name was looked up. */
             port: number | null;
             allowed: boolean;
             /**
-             * @description Why it was refused.
+             * @description Reason of the refusal.
              * @enum {string|null}
              */
             reason: "not_listed" | "blocked_address" | "sni_mismatch" | "sni_missing" | "host_mismatch" | "bad_request" | "other" | null;
-            /** @description How often it connected, or tried to. */
+            /** @description Number of connections and attempts. */
             connections: number;
             sent_bytes: number;
             received_bytes: number;
@@ -1766,25 +1766,25 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             last_used_at: string | null;
-            /** @description The key itself: shown now and never again. */
+            /** @description The key itself, shown only once. */
             key: string;
         };
         NewWebhook: {
             /** @example whk_01KG9YXD6P9R2T4W7Y0A3C5E8H */
             webhook_id: string;
             /**
-             * @description Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges).
+             * @description Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges).
              * @example https://example.org/hooks/roomd
              */
             url: string;
-            /** @description Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent. */
+            /** @description Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent. */
             types: string[];
-            /** @description Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room. */
+            /** @description Only events of rooms with these names, including rooms made later; null: of all, and events of no room. */
             room_ids: string[] | null;
-            /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
+            /** @description Whether events are sent. Events that occur while it is disabled are sent once it is enabled again. */
             enabled: boolean;
             /**
-             * @description Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker.
+             * @description Why it is disabled: by request; its receiver answered 410; its receiver accepted nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker.
              * @enum {string|null}
              */
             disabled_reason: "by_request" | "gone" | "failing" | "maker_ended" | null;
@@ -1809,34 +1809,34 @@ export interface components {
             updated_at: string;
             /**
              * Format: date-time
-             * @description Until then the secret before this one signs too.
+             * @description Until then the previous secret signs too.
              * @example 2026-01-31T12:00:00.000Z
              */
             former_secret_until: string | null;
-            /** @description Events that the receiver has taken. */
+            /** @description Events that the receiver has accepted. */
             sent_count: number;
-            /** @description Events that it did not take and that are tried again. */
+            /** @description Events that it did not accept and that will be retried. */
             waiting_count: number;
-            /** @description Records of the audit that were not looked at yet. */
+            /** @description Audit records that are not processed yet. */
             behind_count: number;
-            /** @description Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known. */
+            /** @description Audit records that retention deleted before they were processed or sent. Whether the unprocessed records would have been sent is unknown. */
             missed_count: number;
-            /** @description Events that were given up after 17 tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up. */
+            /** @description Events abandoned after 17 attempts, each time it happened. The receiver accepted others in that time: a webhook whose receiver accepts none is disabled first, and no event is abandoned. */
             failed_count: number;
             /**
              * Format: date-time
-             * @description When the receiver last took an event.
+             * @description When the receiver last accepted an event.
              * @example 2026-01-31T12:00:00.000Z
              */
             last_sent_at: string | null;
             /**
              * Format: date-time
-             * @description Since when it has taken none that it was sent.
+             * @description Since when it has accepted none.
              * @example 2026-01-31T12:00:00.000Z
              */
             failing_since: string | null;
             /**
-             * @description Signs what is sent: shown now and never again.
+             * @description Signs the events; shown only once.
              * @example whsec_…
              */
             secret: string;
@@ -1848,7 +1848,7 @@ export interface components {
             to_seq: number;
             /** @description The first record that breaks the chain. */
             broken_at: number | null;
-            /** @description Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked. */
+            /** @description With several hosts: the chain of each host that answered. ok is then true if all of these are intact, and the numbers are those of the first broken chain, or else of the host that was called. */
             hosts?: components["schemas"]["HostChain"][];
             /** @description Sentences for a person. */
             warnings?: string[];
@@ -1872,7 +1872,7 @@ export interface components {
              */
             created_at: string;
             key_id: string;
-            /** @description The key itself: shown now and never again. */
+            /** @description The key itself, shown only once. */
             api_key: string;
         };
         OrgDeleteResult: {
@@ -1918,7 +1918,7 @@ export interface components {
             };
             prev_hash: string;
             hash: string;
-            /** @description Where to continue after this event; also its id. Opaque. */
+            /** @description Position after this event, to continue from; also its id. Opaque. */
             cursor: string;
         };
         OrgSandboxListResult: {
@@ -1928,7 +1928,7 @@ export interface components {
             warnings?: string[];
         };
         OutputEvent: {
-            /** @description The event's place in the stream: what `after` takes. */
+            /** @description The event's position in the stream: the value for `after`. */
             seq: number;
             /** @enum {string} */
             type: "stdout" | "stderr";
@@ -1937,11 +1937,11 @@ export interface components {
         Passkey: {
             passkey_id: string;
             name: string;
-            /** @description The name of the service that it was made at, and is good at. */
+            /** @description The name of the service for which it was made and is valid. */
             rp_id: string;
             /** @description False: the service has another name now. */
             is_usable: boolean;
-            /** @description Whoever keeps it has a copy elsewhere; else it is on one device. */
+            /** @description Whether its provider has a copy elsewhere; else it is on one device. */
             is_synced: boolean;
             /**
              * Format: date-time
@@ -1956,7 +1956,7 @@ export interface components {
         };
         PasskeyAddRequest: {
             name?: string;
-            /** @description What `navigator.credentials.create` made, as its `toJSON` gives it. */
+            /** @description Result of `navigator.credentials.create`, as returned by its `toJSON`. */
             response: {
                 [key: string]: unknown;
             };
@@ -2011,11 +2011,11 @@ export interface components {
         PortTraffic: {
             /** @description Connections to the server: a call by HTTP is one. */
             connections: number;
-            /** @description Of these, those that are open. */
+            /** @description Connections that are open. */
             open_connections: number;
-            /** @description What the server sent. */
+            /** @description Bytes sent by the server. */
             sent_bytes: number;
-            /** @description What it was sent. */
+            /** @description Bytes sent to the server. */
             received_bytes: number;
             /**
              * Format: date-time
@@ -2048,7 +2048,7 @@ export interface components {
             /** @enum {string} */
             state: "recording" | "ended";
             /**
-             * @description Why it has ended; null while it goes on.
+             * @description Reason of its end; null while in progress.
              * @enum {string|null}
              */
             end_reason: "stopped" | "time_up" | "too_large" | "disk_full" | "sandbox_stopped" | "screen_lost" | "service_restarted" | null;
@@ -2062,7 +2062,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             ended_at: string | null;
-            /** @description So far, while it goes on. */
+            /** @description So far, while in progress. */
             duration_ms: number;
             size_bytes: number;
             /** @description Of the widest picture in it. */
@@ -2078,7 +2078,7 @@ export interface components {
             items: components["schemas"]["Recording"][];
         };
         RecordingStartRequest: {
-            /** @description When its time is up; 3600 if absent. */
+            /** @description Time limit; 3600 if absent. */
             max_seconds?: number;
         };
         RevokedApiKey: {
@@ -2152,7 +2152,7 @@ export interface components {
             drive: {
                 used_bytes: number;
                 limit_bytes: number;
-                /** @description Number of files. Where the kernel enforces the quota (defaults.drive_quota): entries of any kind. */
+                /** @description Number of files. If the kernel enforces the quota (defaults.drive_quota): entries of any kind. */
                 file_count: number;
             };
             /**
@@ -2180,7 +2180,7 @@ export interface components {
         RoomCheckpointRequest: {
             /** @description For people. */
             name?: string;
-            /** @description When it is deleted by itself; 604800 (7 days) if absent. */
+            /** @description Lifetime, after which it is deleted; 604800 (7 days) if absent. */
             expires_in_seconds?: number;
         };
         RoomCreateRequest: {
@@ -2195,9 +2195,9 @@ export interface components {
             };
             /** @description The room is destroyed after this time. */
             ttl_seconds?: number;
-            /** @description Where it is to be, of several hosts; else one with memory to give. */
+            /** @description Target host, if there are several; else a host with free memory. */
             host?: string;
-            /** @description It is to be on a host that has all of these labels. */
+            /** @description Only a host that has all of these labels. */
             host_labels?: {
                 [key: string]: string;
             };
@@ -2229,10 +2229,10 @@ export interface components {
              * @example build-42
              */
             room_id: string;
-            /** @description Which checkpoint of the source; one is taken now if absent. */
+            /** @description Checkpoint of the source; one is taken now if absent. */
             checkpoint_id?: string;
             /**
-             * @description Where guest_cids come from: free ones are taken, also if absent.
+             * @description Source of guest_cids: free ones are assigned, also if absent.
              * @enum {string}
              */
             cids?: "suggest";
@@ -2245,12 +2245,12 @@ export interface components {
             room_id: string;
             room: components["schemas"]["Room"];
             checkpoint_id: string;
-            /** @description One for each sandbox of the checkpoint: what it is now, or what was in its way. */
+            /** @description One per sandbox of the checkpoint: the sandbox, or the problem that prevented it. */
             items: components["schemas"]["Fork"][];
         };
         RoomFromBackup: {
             room: components["schemas"]["Room"];
-            /** @description Name of the room of which the file was made. */
+            /** @description Name of the room that was backed up. */
             of_room: string;
             /**
              * Format: date-time
@@ -2276,26 +2276,26 @@ export interface components {
             };
             /** @description Agents that are not gone, with or without a sandbox. */
             agents: number;
-            /** @description Sandboxes that run. */
+            /** @description Running sandboxes. */
             running: number;
-            /** @description Agents that wait for a reply or at a barrier now, as room_waits tells them one by one. */
+            /** @description Agents that wait for a reply or at a barrier now, as listed by room_waits. */
             blocked: number;
-            /** @description Whether some of them wait for each other, so that none goes on by itself. */
+            /** @description Whether some of them wait for each other, so that none can continue alone. */
             in_circle: boolean;
-            /** @description Whether more waits than were looked at: then more can be blocked. */
+            /** @description Whether there are more waits than were examined: then more can be blocked. */
             truncated: boolean;
             /** @description Messages that were accepted in the last 60 s, on this host. */
             messages_last_minute: number;
             drive: {
-                /** @description 0 where the drive cannot be read now. */
+                /** @description 0 if the drive cannot be read now. */
                 used_bytes: number;
                 limit_bytes: number;
             };
-            /** @description Since the room was made, in its last 366 days. Of a day with very many rooms and agents not all is told apart by rooms. Null for a key without usage:read, and for one that is bound to an agent. */
+            /** @description Since the room was made, in its last 366 days. On a day with very many rooms and agents, not all cost is attributed to rooms. Null for a key without usage:read, and for a key that is bound to an agent. */
             cost: {
                 /** @description Time in which its sandboxes were running. */
                 sandbox_seconds: number;
-                /** @description By the price table of now; 0 where nothing has a price. */
+                /** @description By the current price table; 0 if nothing has a price. */
                 credits: number;
             } | null;
             /**
@@ -2319,9 +2319,9 @@ export interface components {
             warnings?: string[];
         };
         RoomMoveRequest: {
-            /** @description Name of the host that is to have it. */
+            /** @description Name of the target host. */
             host: string;
-            /** @description Move it also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended. */
+            /** @description Move it also if the memory of snapshots is unusable there, or a sandbox that cannot be saved now is ended. */
             force?: boolean;
         };
         RoomMoved: {
@@ -2331,22 +2331,22 @@ export interface components {
              */
             room_id: string;
             room_uid: string;
-            /** @description Name of the host that had it. */
+            /** @description Name of the previous host. */
             from: string;
-            /** @description Name of the host that has it now. */
+            /** @description Name of the present host. */
             to: string;
-            /** @description How often it has got a host: 1 when it was made. */
+            /** @description Counter of the room's hosts: 1 when it was created. */
             epoch: number;
-            /** @description What its drive's files take. */
+            /** @description Size of its drive's files. */
             drive_bytes: number;
-            /** @description The agents whose sandboxes were ended for it. */
+            /** @description The agents whose sandboxes were ended by the move. */
             sandboxes_ended: string[];
             lost: {
                 snapshots: number;
                 checkpoints: number;
                 recordings: number;
             };
-            /** @description For how long nobody could get to it. */
+            /** @description How long the room was unreachable. */
             away_ms: number;
         };
         RoomNow: {
@@ -2385,7 +2385,7 @@ export interface components {
         };
         RoomRestoreResult: {
             room: components["schemas"]["Room"];
-            /** @description One for each sandbox of the checkpoint: what it is now, or what was in its way. */
+            /** @description One per sandbox of the checkpoint: the sandbox, or the problem that prevented it. */
             items: components["schemas"]["Fork"][];
         };
         RoomTimelineResult: {
@@ -2396,7 +2396,7 @@ export interface components {
              */
             at: string;
             items: components["schemas"]["TimelineItem"][];
-            /** @description On the first page: running commands, what agents wait for, also between their calls, and sandboxes in standby. */
+            /** @description On the first page: running commands, waits of agents, also between their calls, and sandboxes in standby. */
             open: components["schemas"]["TimelineItem"][];
             next_cursor: string | null;
             /** @description URL of the page that shows a trace, with {trace_id} for its id, if the service has one. */
@@ -2419,14 +2419,14 @@ export interface components {
             at: string;
             /** @description The oldest first. */
             waits: components["schemas"]["Wait"][];
-            /** @description One of the shortest rings of each group that waits for itself. */
+            /** @description One of the shortest rings of each deadlocked group. */
             cycles: {
                 /** @description Each waits for the next, the last for the first. */
                 agents: string[];
                 /** @description The same as a sentence. */
                 text: string;
             }[];
-            /** @description Whether there are more waits than are told. */
+            /** @description Whether there are more waits than are listed. */
             truncated: boolean;
             /** @description The same as one paragraph of text. */
             text: string;
@@ -2457,7 +2457,7 @@ export interface components {
             guest_cid: number;
             template_id: string;
             template_digest: string | null;
-            /** @description Of which snapshot it was made, to which it was turned back, or which was taken of it last. */
+            /** @description The snapshot from which it was created, to which it was rolled back, or which was taken of it last. */
             snapshot_id: string | null;
             vcpu_count: number;
             memory_mib: number;
@@ -2508,11 +2508,11 @@ export interface components {
             lifecycle: {
                 idle_after_seconds: number | null;
                 /**
-                 * @description What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later.
+                 * @description Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later.
                  * @enum {string}
                  */
                 on_idle: "destroy" | "standby" | "hibernate";
-                /** @description What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
+                /** @description Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
                 wake_on: ("api" | "terminal" | "message" | "port")[];
             };
             /**
@@ -2572,7 +2572,7 @@ export interface components {
             vcpu_count?: number;
             /** @description Which template; "default" if absent. */
             template_id?: string;
-            /** @description Which snapshot of the room, in place of a template. memory_mib and vcpu_count are the snapshot's then; env is added to that of its sandbox, and what is absent is as it was there. */
+            /** @description Snapshot of the room, in place of a template. memory_mib and vcpu_count are then those of the snapshot; env is added to that of its sandbox, and absent fields are as they were in it. */
             snapshot_id?: string;
             /** @description Environment variables; ROOMD_ names are reserved. */
             env?: {
@@ -2580,7 +2580,7 @@ export interface components {
             };
             /** @description The same as a JSON string. Not together with env. */
             env_json?: string;
-            /** @description Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address. */
+            /** @description Allowed destinations: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address. */
             egress_allowlist?: string[];
             /** @description The same as a JSON string. */
             egress_allowlist_json?: string;
@@ -2592,16 +2592,16 @@ export interface components {
             idle_timeout_seconds?: number;
             /** @description Ends the sandbox this long after its creation, whatever it does, also in standby. */
             max_duration_seconds?: number;
-            /** @description When it is idle, what becomes of it then, and what wakes it. */
+            /** @description When it is idle, the action then, and the triggers that wake it. */
             lifecycle?: {
                 /** @description A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock. */
                 idle_after_seconds?: number | null;
                 /**
-                 * @description What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later.
+                 * @description Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later.
                  * @enum {string}
                  */
                 on_idle?: "destroy" | "standby" | "hibernate";
-                /** @description What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
+                /** @description Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
                 wake_on?: ("api" | "terminal" | "message" | "port")[];
             };
             /** @description Whether the guest reaches its room; true if absent. */
@@ -2624,7 +2624,7 @@ export interface components {
             guest_cid: number;
             template_id: string;
             template_digest: string | null;
-            /** @description Of which snapshot it was made, to which it was turned back, or which was taken of it last. */
+            /** @description The snapshot from which it was created, to which it was rolled back, or which was taken of it last. */
             snapshot_id: string | null;
             vcpu_count: number;
             memory_mib: number;
@@ -2675,11 +2675,11 @@ export interface components {
             lifecycle: {
                 idle_after_seconds: number | null;
                 /**
-                 * @description What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later.
+                 * @description Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later.
                  * @enum {string}
                  */
                 on_idle: "destroy" | "standby" | "hibernate";
-                /** @description What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
+                /** @description Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
                 wake_on: ("api" | "terminal" | "message" | "port")[];
             };
             /**
@@ -2753,11 +2753,11 @@ export interface components {
             stdin?: string;
             /** @description Bytes for standard input. */
             stdin_b64?: string;
-            /** @description Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts. */
+            /** @description Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. Default: 600 000 for a command that the call waits for, no limit for a command that it starts. */
             timeout_ms?: number;
             /** @description Most bytes of each stream in the answer; 1 MiB if absent. */
             max_output_bytes?: number;
-            /** @description Drive directory where the full streams are saved as stdout and stderr. */
+            /** @description Drive directory for the full streams, in the files stdout and stderr. */
             output_to?: string;
             /** @description The caller's own name for this run. The same name never runs twice. */
             exec_id?: string;
@@ -2776,13 +2776,13 @@ export interface components {
              */
             visibility?: "private" | "public";
             /**
-             * @description Beginning of the URL's label; characters that nobody can guess follow.
+             * @description Prefix of the URL's label; unguessable characters follow.
              * @example web
              */
             label?: string;
             /** @description The port is unexposed after this time; if absent, when its sandbox ends. */
             expires_in_seconds?: number;
-            /** @description How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells. */
+            /** @description How long to wait until a server listens on the port, if none does; 0 if absent. `listening` has the result. */
             wait_ms?: number;
         };
         SandboxFileDeleteResult: {
@@ -2806,7 +2806,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             modified_at: string;
-            /** @description Where a symbolic link points. */
+            /** @description Target of a symbolic link. */
             target?: string;
         };
         SandboxFileListResult: {
@@ -2863,12 +2863,12 @@ export interface components {
                     [key: string]: string;
                 };
             }[];
-            /** @description When it is deleted by itself; 604800 (7 days) if absent. */
+            /** @description Lifetime, after which it is deleted; 604800 (7 days) if absent. */
             expires_in_seconds?: number;
         };
         SandboxForkResult: {
             snapshot_id: string;
-            /** @description One for each agent, in their order: its sandbox, or what was in its way. */
+            /** @description One for each agent, in their order: its sandbox, or the problem that prevented it. */
             items: components["schemas"]["Fork"][];
         };
         SandboxLogsResult: {
@@ -2908,10 +2908,10 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string;
-            /** @description The newest first; at most 250 that were allowed, and 250 that were refused. */
+            /** @description Newest first; at most 250 allowed and 250 refused. */
             items: components["schemas"]["NetworkPlace"][];
             other: {
-                /** @description Connections to places that made room for later ones. */
+                /** @description Connections to destinations that are no longer listed, in favor of later ones. */
                 allowed: number;
                 refused: number;
             };
@@ -2921,7 +2921,7 @@ export interface components {
             next_cursor: string | null;
         };
         SandboxRollbackRequest: {
-            /** @description Which snapshot of the room; of the same template, memory and processors as the sandbox. */
+            /** @description Snapshot of the room; of the same template, memory and processors as the sandbox. */
             snapshot_id: string;
         };
         SandboxSnapshotRequest: {
@@ -2932,7 +2932,7 @@ export interface components {
              * @enum {string}
              */
             mode?: "full" | "disk";
-            /** @description When it is deleted by itself; 604800 (7 days) if absent. */
+            /** @description Lifetime, after which it is deleted; 604800 (7 days) if absent. */
             expires_in_seconds?: number;
         };
         SandboxUnexposePortResult: {
@@ -2955,16 +2955,16 @@ export interface components {
             max_duration_seconds?: number | null;
             /** @description Ends the sandbox this long after now, in place of max_duration_seconds; null: never. */
             expires_in_seconds?: number | null;
-            /** @description When it is idle, what becomes of it then, and what wakes it. */
+            /** @description When it is idle, the action then, and the triggers that wake it. */
             lifecycle?: {
                 /** @description A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock. */
                 idle_after_seconds?: number | null;
                 /**
-                 * @description What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later.
+                 * @description Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later.
                  * @enum {string}
                  */
                 on_idle?: "destroy" | "standby" | "hibernate";
-                /** @description What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
+                /** @description Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing. */
                 wake_on?: ("api" | "terminal" | "message" | "port")[];
             };
         };
@@ -2987,13 +2987,13 @@ export interface components {
             error_code: string | null;
         };
         ScreenTicketRequest: {
-            /** @description Whether keys, pointer and clipboard reach the screen; false if absent: it only looks. */
+            /** @description Whether keys, pointer and clipboard reach the screen; false if absent: view only. */
             drive?: boolean;
         };
         ScreenTicketResult: {
             /** @description URL to connect to, with the ticket in its query. */
             ws_path: string;
-            /** @description Opens this screen and nothing else until expires_at, as often as needed. What it has opened goes on after that, as long as the key that made it is good. */
+            /** @description Opens this screen and nothing else until expires_at, as often as needed. Its connections continue after that, while the key that made it is valid. */
             ticket: string;
             drives: boolean;
             /**
@@ -3054,9 +3054,9 @@ export interface components {
             port: number;
             /** @enum {string} */
             visibility: "private" | "public";
-            /** @description https://{label}.{ports.domain} where the operator has set one, else path_url. */
+            /** @description https://{label}.{ports.domain} if the operator has set a domain, else path_url. */
             url: string;
-            /** @description Always works; what browsers may do with its pages is restricted. */
+            /** @description Always works; its pages are restricted in browsers. */
             path_url: string;
             /**
              * Format: date-time
@@ -3083,10 +3083,10 @@ export interface components {
              * @example worker-1
              */
             agent_id: string;
-            /** @description Of which it was taken. */
+            /** @description The sandbox of which it was taken. */
             sandbox_id: string;
             name: string | null;
-            /** @description The snapshot that its sandbox had come from, or that was taken of it before. */
+            /** @description The snapshot from which its sandbox came, or the last one taken of it before. */
             parent: string | null;
             /**
              * @description full: memory, processes and disk. disk: its own disk alone, from which sandboxes boot.
@@ -3096,12 +3096,12 @@ export interface components {
             memory_mib: number;
             vcpu_count: number;
             template_id: string;
-            /** @description What it takes on disk beside its parent. */
+            /** @description Size on disk in addition to its parent. */
             size_bytes: number;
-            /** @description How long its sandbox stood still for it. */
+            /** @description How long its sandbox was paused. */
             paused_ms: number;
             digest: string;
-            /** @description The checkpoint that it is part of, and goes with. */
+            /** @description The checkpoint that it is part of, and is deleted with. */
             checkpoint_id: string | null;
             /**
              * Format: date-time
@@ -3128,7 +3128,7 @@ export interface components {
             host: string;
             port: number;
             username: string;
-            /** @description To be pasted; the password it asks for is the token. */
+            /** @description Command line to paste; its password is the token. */
             ssh_command: string;
             host_key_fingerprint: string;
             /**
@@ -3153,7 +3153,7 @@ export interface components {
             host: string;
             port: number;
             username: string;
-            /** @description To be pasted; the password it asks for is the token. */
+            /** @description Command line to paste; its password is the token. */
             ssh_command: string;
             host_key_fingerprint: string;
             /**
@@ -3217,7 +3217,7 @@ export interface components {
             state: "removed";
         };
         StartedEvent: {
-            /** @description The event's place in the stream: what `after` takes. */
+            /** @description The event's position in the stream: the value for `after`. */
             seq: number;
             /** @enum {string} */
             type: "started";
@@ -3271,24 +3271,24 @@ export interface components {
             failure: components["schemas"]["BuildFailure"] | null;
         };
         TemplateCreateRequest: {
-            /** @description What sandboxes name it by. One of the organization's by that name is replaced once this one is ready. */
+            /** @description Name for sandboxes to use. The organization's template of that name is replaced once this one is ready. */
             template_id: string;
             from: components["schemas"]["TemplateFrom"];
-            /** @description What lists of templates say of it. */
+            /** @description Description in lists of templates. */
             description?: string;
-            /** @description A shell script whose programs run in every sandbox of it from the beginning; "image": its entry point. */
+            /** @description A shell script whose programs run in every sandbox of it from the start; "image": its entry point. */
             start?: string;
-            /** @description A shell script that ends with 0 once what start began can be used. */
+            /** @description A shell script that exits with 0 once the programs of start can be used. */
             ready?: string;
-            /** @description What it is saved with; 256 if absent. */
+            /** @description Memory with which it is saved; 256 if absent. */
             min_memory_mib?: number;
-            /** @description Of sandboxes that say nothing; 512 if absent, or min_memory_mib where that is more. */
+            /** @description Default for sandboxes; 512 if absent, or min_memory_mib if that is more. */
             default_memory_mib?: number;
-            /** @description What the disk of a sandbox may grow to; 8192 if absent. */
+            /** @description Maximum disk size of a sandbox; 8192 if absent. */
             disk_mib?: number;
-            /** @description Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address. */
+            /** @description Allowed destinations: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address. */
             egress_allowlist?: string[];
-            /** @description What steps find as /run/secrets/NAME. */
+            /** @description Secrets for steps, in the files /run/secrets/NAME. */
             secrets?: {
                 [key: string]: string;
             };
@@ -3296,9 +3296,9 @@ export interface components {
             build_args?: {
                 [key: string]: string;
             };
-            /** @description Unpack the image and run every step again, whatever earlier builds have made. */
+            /** @description Unpack the image and run every step again, without results of earlier builds. */
             no_cache?: boolean;
-            /** @description What opens the registry, as the text of docker's config.json. */
+            /** @description Credentials for the registry, as the text of docker's config.json. */
             registry_auth?: string;
         };
         TemplateCreateResult: {
@@ -3339,7 +3339,7 @@ export interface components {
             };
             /** @description The text of a Dockerfile. */
             dockerfile?: string;
-            /** @description A tar of what the Dockerfile copies from, perhaps by gzip: 10 MiB at most, 128 MiB unpacked. */
+            /** @description The build context as a tar, optionally compressed with gzip: 10 MiB at most, 128 MiB unpacked. */
             context?: string;
         };
         TemplateListResult: {
@@ -3361,7 +3361,7 @@ export interface components {
             terminal_id: string;
             /** @enum {string} */
             state: "running" | "ended";
-            /** @description What runs in it, cut after 256 characters. */
+            /** @description The command, truncated to 256 characters. */
             command: string;
             user: string;
             rows: number;
@@ -3411,7 +3411,7 @@ export interface components {
         TerminalEvent: components["schemas"]["WatchingEvent"] | {
             /** @enum {string} */
             type: "output";
-            /** @description Place of its first byte; `after` is this and its length. */
+            /** @description Position of its first byte; `after` is this and its length. */
             offset: number;
             data_b64: string;
         } | {
@@ -3434,7 +3434,7 @@ export interface components {
         } | {
             /** @enum {string} */
             type: "lost";
-            /** @description Place of the first byte that follows, in all that was ever shown. */
+            /** @description Position of the first byte that follows, in the terminal's whole output. */
             offset: number;
             /** @description Bytes that were left out. */
             gap: number;
@@ -3452,7 +3452,7 @@ export interface components {
             terminal_id: string;
             /** @description URL to attach to; since and takeover can be added to its query. */
             ws_path: string;
-            /** @description Opens this terminal and nothing else until expires_at, as often as needed, as long as the key that made it is good: offer the subprotocols roomd.terminal and roomd.token.TOKEN. */
+            /** @description Opens this terminal and nothing else until expires_at, as often as needed, while the key that made it is valid: offer the subprotocols roomd.terminal and roomd.token.TOKEN. */
             token: string;
             /**
              * Format: date-time
@@ -3461,10 +3461,10 @@ export interface components {
             expires_at: string;
         };
         TimelineItem: {
-            /** @description Of the audit record; null for what goes on. */
+            /** @description Of the audit record; null while in progress. */
             seq: number | null;
             /**
-             * @description Where it is drawn: at its agent, or at what the room shares.
+             * @description Lane in which it is drawn: its agent's, or a shared resource's.
              * @enum {string}
              */
             lane: "agent" | "room" | "egress" | "ports";
@@ -3480,7 +3480,7 @@ export interface components {
             at: string;
             /**
              * Format: date-time
-             * @description The end of a span; null for a mark and for what goes on.
+             * @description The end of a span; null for a mark and while in progress.
              * @example 2026-01-31T12:00:00.000Z
              */
             until: string | null;
@@ -3488,7 +3488,7 @@ export interface components {
             outcome: "success" | "denied" | "error";
             /** @description One line. */
             title: string;
-            /** @description To whom it goes, 16 agents at most. */
+            /** @description Its recipients, 16 agents at most. */
             to: string[];
             ref: {
                 type: string;
@@ -3604,19 +3604,19 @@ export interface components {
                 hard_cap: number;
             };
             disk_gib: {
-                /** @description What the disks of its sandboxes may grow to. */
+                /** @description Maximum size of the disks of its sandboxes. */
                 allocated: number;
                 soft_cap: number;
                 hard_cap: number;
             };
             template_mib: {
-                /** @description What its own templates take on the host's disk, rounded up. */
+                /** @description Size of its own templates on the host's disk, rounded up. */
                 used: number;
                 soft_cap: number;
                 hard_cap: number;
             };
             drive: {
-                /** @description Of all its drives, also those that are kept after their room's end. */
+                /** @description Of all its drives, including drives kept after their room's end. */
                 used_bytes: number;
                 soft_cap_bytes: number;
                 hard_cap_bytes: number;
@@ -3630,7 +3630,7 @@ export interface components {
             totals: components["schemas"]["UsageTotals"];
             /** @description Ordered by sandbox time, largest first; days in order of date. */
             groups?: {
-                /** @description room_uid, agent_id, key_id or day; null for what belongs to none, as a drive to no agent, or to more in a day than are told apart. */
+                /** @description room_uid, agent_id, key_id or day; null for usage without one, such as a drive without an agent, and for usage beyond the number of groups that a day distinguishes. */
                 id: string | null;
                 /** @description room_id, agent_id, the key's name or the day. */
                 name: string | null;
@@ -3643,7 +3643,7 @@ export interface components {
             credits: {
                 /** @description Granted by the plan and the operator; null: no limit. */
                 granted: number | null;
-                /** @description By the price table of the time, since the organization was made. */
+                /** @description At the prices of the time, since the organization was made. */
                 used: number;
                 remaining: number | null;
             };
@@ -3668,17 +3668,17 @@ export interface components {
             memory_mib_seconds: number;
             /** @description Commands run by sandbox_exec and execution_start. */
             exec_count: number;
-            /** @description Messages that were accepted, whoever receives them. */
+            /** @description Accepted messages, regardless of the recipients. */
             messages: number;
-            /** @description What sandboxes sent to the outside. */
+            /** @description Bytes that sandboxes sent to the outside. */
             egress_bytes: number;
-            /** @description What was on the drives of rooms that exist, and for how long. */
+            /** @description Bytes stored on the drives of existing rooms, times hours. */
             drive_byte_hours: number;
-            /** @description Time in which its own templates were being built, also where that failed, to the millisecond. */
+            /** @description Build time of its own templates, including failed builds, to the millisecond. */
             build_seconds: number;
         };
         Wait: {
-            /** @description Who waits. */
+            /** @description The waiting agent. */
             agent_id: string;
             /** @enum {string} */
             type: "reply" | "barrier" | "inbox" | "command";
@@ -3693,13 +3693,13 @@ export interface components {
             since: string;
             /** @description Whether a call of the agent is waiting for it at this moment. */
             held: boolean;
-            /** @description What it is, in a few words: a topic, a kind, a command. */
+            /** @description Short description: a topic, a kind, a command. */
             about: string;
         };
         WatchingEvent: {
             /** @enum {string} */
             type: "watching";
-            /** @description Place of the first byte that follows, in all that was ever shown. */
+            /** @description Position of the first byte that follows, in the terminal's whole output. */
             offset: number;
             rows: number;
             cols: number;
@@ -3719,18 +3719,18 @@ export interface components {
             /** @example whk_01KG9YXD6P9R2T4W7Y0A3C5E8H */
             webhook_id: string;
             /**
-             * @description Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges).
+             * @description Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges).
              * @example https://example.org/hooks/roomd
              */
             url: string;
-            /** @description Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent. */
+            /** @description Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent. */
             types: string[];
-            /** @description Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room. */
+            /** @description Only events of rooms with these names, including rooms made later; null: of all, and events of no room. */
             room_ids: string[] | null;
-            /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
+            /** @description Whether events are sent. Events that occur while it is disabled are sent once it is enabled again. */
             enabled: boolean;
             /**
-             * @description Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker.
+             * @description Why it is disabled: by request; its receiver answered 410; its receiver accepted nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker.
              * @enum {string|null}
              */
             disabled_reason: "by_request" | "gone" | "failing" | "maker_ended" | null;
@@ -3755,29 +3755,29 @@ export interface components {
             updated_at: string;
             /**
              * Format: date-time
-             * @description Until then the secret before this one signs too.
+             * @description Until then the previous secret signs too.
              * @example 2026-01-31T12:00:00.000Z
              */
             former_secret_until: string | null;
-            /** @description Events that the receiver has taken. */
+            /** @description Events that the receiver has accepted. */
             sent_count: number;
-            /** @description Events that it did not take and that are tried again. */
+            /** @description Events that it did not accept and that will be retried. */
             waiting_count: number;
-            /** @description Records of the audit that were not looked at yet. */
+            /** @description Audit records that are not processed yet. */
             behind_count: number;
-            /** @description Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known. */
+            /** @description Audit records that retention deleted before they were processed or sent. Whether the unprocessed records would have been sent is unknown. */
             missed_count: number;
-            /** @description Events that were given up after 17 tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up. */
+            /** @description Events abandoned after 17 attempts, each time it happened. The receiver accepted others in that time: a webhook whose receiver accepts none is disabled first, and no event is abandoned. */
             failed_count: number;
             /**
              * Format: date-time
-             * @description When the receiver last took an event.
+             * @description When the receiver last accepted an event.
              * @example 2026-01-31T12:00:00.000Z
              */
             last_sent_at: string | null;
             /**
              * Format: date-time
-             * @description Since when it has taken none that it was sent.
+             * @description Since when it has accepted none.
              * @example 2026-01-31T12:00:00.000Z
              */
             failing_since: string | null;
@@ -3786,13 +3786,13 @@ export interface components {
         };
         WebhookCreateRequest: {
             /**
-             * @description Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges).
+             * @description Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges).
              * @example https://example.org/hooks/roomd
              */
             url: string;
-            /** @description Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent. */
+            /** @description Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent. */
             types: string[];
-            /** @description Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room. */
+            /** @description Only events of rooms with these names, including rooms made later; null: of all, and events of no room. */
             room_ids?: string[] | null;
             /** @description true if absent. */
             enabled?: boolean;
@@ -3817,11 +3817,11 @@ export interface components {
              */
             event_at: string;
             /**
-             * @description waiting: it is tried again at next_at. delivered: it was taken. failed: it was given up after 17 tries. lost: the audit's retention deleted it first.
+             * @description waiting: it is retried at next_at. delivered: it was accepted. failed: it was abandoned after 17 attempts. lost: the audit's retention deleted it first.
              * @enum {string}
              */
             state: "waiting" | "delivered" | "failed" | "lost";
-            /** @description How often it was tried. */
+            /** @description Number of attempts. */
             attempts: number;
             /**
              * Format: date-time
@@ -3830,13 +3830,13 @@ export interface components {
             last_attempt_at: string | null;
             /**
              * Format: date-time
-             * @description When it is tried next.
+             * @description Time of the next attempt.
              * @example 2026-01-31T12:00:00.000Z
              */
             next_at: string | null;
-            /** @description What the receiver answered last; null: nothing. */
+            /** @description The receiver's last HTTP status; null: no response. */
             status: number | null;
-            /** @description Why the last try failed, in words. */
+            /** @description Why the last attempt failed, in words. */
             error: string | null;
         };
         WebhookDeliveryPage: {
@@ -3887,32 +3887,32 @@ export interface components {
             warnings?: string[];
         };
         WebhookRotateRequest: {
-            /** @description How long the secret before it signs too; 86400 if absent. */
+            /** @description How long the previous secret also signs; 86400 if absent. */
             grace_seconds?: number;
         };
         WebhookTest: {
-            /** @description What the receiver had as webhook-id. */
+            /** @description The header webhook-id. */
             event_id: string;
-            /** @description Whether the receiver took it. */
+            /** @description Whether the receiver accepted it. */
             delivered: boolean;
-            /** @description What the receiver answered; null: nothing. */
+            /** @description The receiver's HTTP status; null: no response. */
             status: number | null;
-            /** @description Why it was not taken, in words. */
+            /** @description Why it was not accepted, in words. */
             error: string | null;
             /** @description How long it took. */
             duration_ms: number;
         };
         WebhookUpdateRequest: {
             /**
-             * @description Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges).
+             * @description Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges).
              * @example https://example.org/hooks/roomd
              */
             url?: string;
-            /** @description Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent. */
+            /** @description Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent. */
             types?: string[];
-            /** @description Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room. */
+            /** @description Only events of rooms with these names, including rooms made later; null: of all, and events of no room. */
             room_ids?: string[] | null;
-            /** @description Whether events are sent. What happens meanwhile is sent once it is enabled again. */
+            /** @description Whether events are sent. Events that occur while it is disabled are sent once it is enabled again. */
             enabled?: boolean;
         };
         WrittenFile: {
@@ -3972,7 +3972,7 @@ export interface components {
         OrgDeleteInput: {
             /** @description The organization, or self. */
             org_id: string;
-            /** @description What the organization is called, so that no other is ended by mistake. */
+            /** @description The organization's name, as confirmation. */
             org_name: string;
         };
         OrgDeleteAnswer: components["schemas"]["OrgDeleteResult"];
@@ -4060,7 +4060,7 @@ export interface components {
             org_id: string;
             /** @description Which webhook of the organization. */
             webhook_id: string;
-            /** @description The event's id, which its receiver had as webhook-id; any event that the audit still has. */
+            /** @description The event's id, sent to the receiver as webhook-id; any event that the audit still has. */
             delivery_id: string;
         };
         WebhookRedeliverAnswer: components["schemas"]["WebhookDelivery"];
@@ -4103,7 +4103,7 @@ export interface components {
         AccountUpdateInput: components["schemas"]["AccountUpdateRequest"];
         AccountUpdateAnswer: components["schemas"]["Account"];
         AccountDeleteInput: {
-            /** @description The account's address, so that it is meant. */
+            /** @description The account's address, as confirmation. */
             email: string;
         };
         AccountDeleteAnswer: components["schemas"]["AccountDeleteResult"];
@@ -4263,7 +4263,7 @@ export interface components {
              */
             room_id: string;
             /**
-             * @description What becomes of the drive.
+             * @description Keep or delete the drive.
              * @enum {string}
              */
             drive?: "retain" | "delete";
@@ -4276,7 +4276,7 @@ export interface components {
              */
             room_id: string;
             /**
-             * @description ready (the default): answer when it can run commands. none: answer at once.
+             * @description ready (the default): answer when it can run commands. none: answer immediately.
              * @enum {string}
              */
             wait?: "ready" | "none";
@@ -4321,7 +4321,7 @@ export interface components {
             room_id: string;
             /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
             sandbox: string;
-            /** @description How long to wait for one that is still starting. */
+            /** @description How long to wait while it is starting. */
             wait_ms?: number;
         };
         SandboxGetAnswer: components["schemas"]["Sandbox"];
@@ -4456,7 +4456,7 @@ export interface components {
              * @example build-42
              */
             room_id: string;
-            /** @description Which checkpoint of the room. */
+            /** @description Id of a checkpoint of the room. */
             checkpoint_id: string;
         };
         CheckpointGetAnswer: components["schemas"]["Checkpoint"];
@@ -4466,13 +4466,13 @@ export interface components {
              * @example build-42
              */
             room_id: string;
-            /** @description Which checkpoint of the room. */
+            /** @description Id of a checkpoint of the room. */
             checkpoint_id: string;
         };
         CheckpointDeleteAnswer: components["schemas"]["CheckpointDeleteResult"];
         RoomForkInput: components["schemas"]["RoomForkRequest"] & {
             /**
-             * @description The room of which another is made.
+             * @description The source room.
              * @example build-42
              */
             source_room_id: string;
@@ -4484,7 +4484,7 @@ export interface components {
              * @example build-42
              */
             room_id: string;
-            /** @description Which checkpoint of the room. */
+            /** @description Id of a checkpoint of the room. */
             checkpoint_id: string;
         };
         RoomRestoreAnswer: components["schemas"]["RoomRestoreResult"];
@@ -4509,7 +4509,7 @@ export interface components {
              * @example build-42
              */
             room_id: string;
-            /** @description Where it is to be, of several hosts; else one with memory. */
+            /** @description Target host, if there are several; else a host with memory. */
             host?: string;
         };
         RoomFromBackupAnswer: components["schemas"]["RoomFromBackup"];
@@ -4859,7 +4859,7 @@ export interface components {
             room_id: string;
             /** @description agent_id of a live sandbox of the room, or its sandbox_id. */
             sandbox: string;
-            /** @description As screen_ticket makes it. */
+            /** @description From screen_ticket. */
             ticket?: string;
         };
         RecordingStartInput: components["schemas"]["RecordingStartRequest"] & {
@@ -5270,7 +5270,7 @@ export interface components {
              */
             kind?: "event" | "request" | "response";
             /**
-             * @description Only what this agent sent.
+             * @description Only messages from this agent.
              * @example worker-1
              */
             source?: string;
@@ -5426,7 +5426,7 @@ export interface components {
             since?: string;
             /** @description RFC 3339 or unix seconds. */
             until?: string;
-            /** @description Only what this agent did, or was done to it. */
+            /** @description Only actions of this agent, or on it. */
             agent_id?: string;
             /** @description Only these types, separated by commas. */
             types?: string;
@@ -5496,25 +5496,25 @@ export interface components {
             since?: string;
             /** @description RFC 3339 or unix seconds. */
             until?: string;
-            /** @description Only events whose name begins with this. */
+            /** @description Prefix of the event's name. */
             event?: string;
-            /** @description Only what this agent did, or what was done to it. */
+            /** @description Only actions of this agent, or on it. */
             agent_id?: string;
             /**
-             * @description Only what had this outcome.
+             * @description Only records with this outcome.
              * @enum {string}
              */
             outcome?: "success" | "denied" | "error";
             /**
-             * @description Only what came in by this door.
+             * @description Only records from this source.
              * @enum {string}
              */
             source?: "rest" | "mcp" | "vsock" | "ssh" | "web" | "cli" | "reconciler";
-            /** @description Only what this key, person or sandbox did, by actor.id. */
+            /** @description Only actions of this key, person or sandbox, by actor.id. */
             actor_id?: string;
-            /** @description Only what belongs to this request. */
+            /** @description Only records of this request. */
             request_id?: string;
-            /** @description Only what belongs to this trace. */
+            /** @description Only records of this trace. */
             trace_id?: string;
             /** @description Only this record. */
             audit_id?: string;
@@ -5538,25 +5538,25 @@ export interface components {
             since?: string;
             /** @description RFC 3339 or unix seconds. */
             until?: string;
-            /** @description Only events whose name begins with this. */
+            /** @description Prefix of the event's name. */
             event?: string;
-            /** @description Only what this agent did, or what was done to it. */
+            /** @description Only actions of this agent, or on it. */
             agent_id?: string;
             /**
-             * @description Only what had this outcome.
+             * @description Only records with this outcome.
              * @enum {string}
              */
             outcome?: "success" | "denied" | "error";
             /**
-             * @description Only what came in by this door.
+             * @description Only records from this source.
              * @enum {string}
              */
             source?: "rest" | "mcp" | "vsock" | "ssh" | "web" | "cli" | "reconciler";
-            /** @description Only what this key, person or sandbox did, by actor.id. */
+            /** @description Only actions of this key, person or sandbox, by actor.id. */
             actor_id?: string;
-            /** @description Only what belongs to this request. */
+            /** @description Only records of this request. */
             request_id?: string;
-            /** @description Only what belongs to this trace. */
+            /** @description Only records of this trace. */
             trace_id?: string;
             /** @description Only this record. */
             audit_id?: string;
@@ -5585,25 +5585,25 @@ export interface components {
             since?: string;
             /** @description RFC 3339 or unix seconds. */
             until?: string;
-            /** @description Only events whose name begins with this. */
+            /** @description Prefix of the event's name. */
             event?: string;
-            /** @description Only what this agent did, or what was done to it. */
+            /** @description Only actions of this agent, or on it. */
             agent_id?: string;
             /**
-             * @description Only what had this outcome.
+             * @description Only records with this outcome.
              * @enum {string}
              */
             outcome?: "success" | "denied" | "error";
             /**
-             * @description Only what came in by this door.
+             * @description Only records from this source.
              * @enum {string}
              */
             source?: "rest" | "mcp" | "vsock" | "ssh" | "web" | "cli" | "reconciler";
-            /** @description Only what this key, person or sandbox did, by actor.id. */
+            /** @description Only actions of this key, person or sandbox, by actor.id. */
             actor_id?: string;
-            /** @description Only what belongs to this request. */
+            /** @description Only records of this request. */
             request_id?: string;
-            /** @description Only what belongs to this trace. */
+            /** @description Only records of this trace. */
             trace_id?: string;
             /** @description Only this record. */
             audit_id?: string;
@@ -5618,25 +5618,25 @@ export interface components {
             since?: string;
             /** @description RFC 3339 or unix seconds. */
             until?: string;
-            /** @description Only events whose name begins with this. */
+            /** @description Prefix of the event's name. */
             event?: string;
-            /** @description Only what this agent did, or what was done to it. */
+            /** @description Only actions of this agent, or on it. */
             agent_id?: string;
             /**
-             * @description Only what had this outcome.
+             * @description Only records with this outcome.
              * @enum {string}
              */
             outcome?: "success" | "denied" | "error";
             /**
-             * @description Only what came in by this door.
+             * @description Only records from this source.
              * @enum {string}
              */
             source?: "rest" | "mcp" | "vsock" | "ssh" | "web" | "cli" | "reconciler";
-            /** @description Only what this key, person or sandbox did, by actor.id. */
+            /** @description Only actions of this key, person or sandbox, by actor.id. */
             actor_id?: string;
-            /** @description Only what belongs to this request. */
+            /** @description Only records of this request. */
             request_id?: string;
-            /** @description Only what belongs to this trace. */
+            /** @description Only records of this trace. */
             trace_id?: string;
             /** @description Only this record. */
             audit_id?: string;
@@ -5674,7 +5674,7 @@ export interface components {
         OrgEventsInput: {
             /** @description The organization, or self. */
             org_id: string;
-            /** @description Cursor of the last event that is known, unchanged; 0: from the first that is kept; absent: from now on. */
+            /** @description Cursor of the last event received, unchanged; 0: from the first that is kept; absent: from now on. */
             after?: string;
             /** @description Whether to wait for new events; true if absent. */
             follow?: boolean;

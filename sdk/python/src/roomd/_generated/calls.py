@@ -20,7 +20,7 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["config_get"], options: CallOptions | None = None, /, **input: Unpack[s.ConfigGetInput]) -> s.ConfigGetAnswer:
-        """Limits, defaults and what is guaranteed."""
+        """Show limits, defaults and guarantees."""
 
     @overload
     def __call__(self, name: Literal["me_get"], options: CallOptions | None = None, /, **input: Unpack[s.MeGetInput]) -> s.MeGetAnswer:
@@ -28,7 +28,7 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["locate"], options: CallOptions | None = None, /, **input: Unpack[s.LocateInput]) -> s.LocateAnswer:
-        """Find out what an id is."""
+        """Find the resource with an id."""
 
     @overload
     def __call__(self, name: Literal["host_list"], options: CallOptions | None = None, /, **input: Unpack[s.HostListInput]) -> s.HostListAnswer:
@@ -92,7 +92,7 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["webhook_deliveries"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookDeliveriesInput]) -> s.WebhookDeliveriesAnswer:
-        """List a webhook's deliveries that were not taken at once."""
+        """List a webhook's failed and retried deliveries."""
 
     @overload
     def __call__(self, name: Literal["webhook_redeliver"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookRedeliverInput]) -> s.WebhookRedeliverAnswer:
@@ -104,31 +104,31 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["billing_get"], options: CallOptions | None = None, /, **input: Unpack[s.BillingGetInput]) -> s.BillingGetAnswer:
-        """Show what the organization has bought."""
+        """Show the organization's plan and subscription."""
 
     @overload
     def __call__(self, name: Literal["billing_checkout"], options: CallOptions | None = None, /, **input: Unpack[s.BillingCheckoutInput]) -> s.BillingCheckoutAnswer:
-        """Begin to buy plan starter."""
+        """Start a checkout for plan starter."""
 
     @overload
     def __call__(self, name: Literal["billing_portal"], options: CallOptions | None = None, /, **input: Unpack[s.BillingPortalInput]) -> s.BillingPortalAnswer:
-        """Go to cards, invoices and the end of a subscription."""
+        """Open cards, invoices and cancellation of a subscription."""
 
     @overload
     def __call__(self, name: Literal["billing_success"], options: CallOptions | None = None, /, **input: Unpack[s.BillingSuccessInput]) -> s.BillingSuccessAnswer:
-        """Show what came of a checkout."""
+        """Show the result of a checkout."""
 
     @overload
     def __call__(self, name: Literal["billing_key"], options: CallOptions | None = None, /, **input: Unpack[s.BillingKeyInput]) -> s.BillingKeyAnswer:
-        """Take the key that comes with a checkout."""
+        """Create the key that comes with a checkout."""
 
     @overload
     def __call__(self, name: Literal["account_get"], options: CallOptions | None = None, /, **input: Unpack[s.AccountGetInput]) -> s.AccountGetAnswer:
-        """Show who is signed in."""
+        """Show the signed-in person."""
 
     @overload
     def __call__(self, name: Literal["account_update"], options: CallOptions | None = None, /, **input: Unpack[s.AccountUpdateInput]) -> s.AccountUpdateAnswer:
-        """Change one's name, or the organization that the session looks at."""
+        """Change one's name, or the session's organization."""
 
     @overload
     def __call__(self, name: Literal["account_delete"], options: CallOptions | None = None, /, **input: Unpack[s.AccountDeleteInput]) -> s.AccountDeleteAnswer:
@@ -136,51 +136,51 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["account_export"], options: CallOptions | None = None, /, **input: Unpack[s.AccountExportInput]) -> s.AccountExportAnswer:
-        """Show all that is kept of oneself."""
+        """Show all data stored about oneself."""
 
     @overload
     def __call__(self, name: Literal["session_list"], options: CallOptions | None = None, /, **input: Unpack[s.SessionListInput]) -> s.SessionListAnswer:
-        """List where one is signed in."""
+        """List one's sessions."""
 
     @overload
     def __call__(self, name: Literal["session_end"], options: CallOptions | None = None, /, **input: Unpack[s.SessionEndInput]) -> s.SessionEndAnswer:
-        """Sign out somewhere."""
+        """End a session."""
 
     @overload
     def __call__(self, name: Literal["grant_list"], options: CallOptions | None = None, /, **input: Unpack[s.GrantListInput]) -> s.GrantListAnswer:
-        """List the applications that one has signed in."""
+        """List the applications that one has authorized."""
 
     @overload
     def __call__(self, name: Literal["grant_create"], options: CallOptions | None = None, /, **input: Unpack[s.GrantCreateInput]) -> s.GrantCreateAnswer:
-        """Let an application in that asks at /authorize."""
+        """Authorize an application at /authorize."""
 
     @overload
     def __call__(self, name: Literal["device_decide"], options: CallOptions | None = None, /, **input: Unpack[s.DeviceDecideInput]) -> s.DeviceDecideAnswer:
-        """Decide on an application that shows a code."""
+        """Approve or reject an application that shows a code."""
 
     @overload
     def __call__(self, name: Literal["grant_end"], options: CallOptions | None = None, /, **input: Unpack[s.GrantEndInput]) -> s.GrantEndAnswer:
-        """Sign an application out."""
+        """Revoke an application's access."""
 
     @overload
     def __call__(self, name: Literal["application_list"], options: CallOptions | None = None, /, **input: Unpack[s.ApplicationListInput]) -> s.ApplicationListAnswer:
-        """List the applications that members have signed in."""
+        """List the applications that members have authorized."""
 
     @overload
     def __call__(self, name: Literal["application_end"], options: CallOptions | None = None, /, **input: Unpack[s.ApplicationEndInput]) -> s.ApplicationEndAnswer:
-        """Sign out an application of a member."""
+        """Revoke the access of a member's application."""
 
     @overload
     def __call__(self, name: Literal["identity_list"], options: CallOptions | None = None, /, **input: Unpack[s.IdentityListInput]) -> s.IdentityListAnswer:
-        """List one's accounts elsewhere."""
+        """List one's external accounts."""
 
     @overload
     def __call__(self, name: Literal["identity_begin"], options: CallOptions | None = None, /, **input: Unpack[s.IdentityBeginInput]) -> s.IdentityBeginAnswer:
-        """Begin to link an account elsewhere."""
+        """Start linking an external account."""
 
     @overload
     def __call__(self, name: Literal["identity_remove"], options: CallOptions | None = None, /, **input: Unpack[s.IdentityRemoveInput]) -> s.IdentityRemoveAnswer:
-        """Unlink an account elsewhere."""
+        """Unlink an external account."""
 
     @overload
     def __call__(self, name: Literal["passkey_list"], options: CallOptions | None = None, /, **input: Unpack[s.PasskeyListInput]) -> s.PasskeyListAnswer:
@@ -192,7 +192,7 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["passkey_options"], options: CallOptions | None = None, /, **input: Unpack[s.PasskeyOptionsInput]) -> s.PasskeyOptionsAnswer:
-        """Begin a passkey."""
+        """Start creating a passkey."""
 
     @overload
     def __call__(self, name: Literal["passkey_remove"], options: CallOptions | None = None, /, **input: Unpack[s.PasskeyRemoveInput]) -> s.PasskeyRemoveAnswer:
@@ -212,11 +212,11 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["invitation_create"], options: CallOptions | None = None, /, **input: Unpack[s.InvitationCreateInput]) -> s.InvitationCreateAnswer:
-        """Invite somebody."""
+        """Invite a person."""
 
     @overload
     def __call__(self, name: Literal["invitation_list"], options: CallOptions | None = None, /, **input: Unpack[s.InvitationListInput]) -> s.InvitationListAnswer:
-        """List the invitations that nobody has taken yet."""
+        """List the pending invitations."""
 
     @overload
     def __call__(self, name: Literal["invitation_delete"], options: CallOptions | None = None, /, **input: Unpack[s.InvitationDeleteInput]) -> s.InvitationDeleteAnswer:
@@ -224,15 +224,15 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["usage"], options: CallOptions | None = None, /, **input: Unpack[s.UsageInput]) -> s.UsageAnswer:
-        """What the organization has used."""
+        """Show the organization's usage."""
 
     @overload
     def __call__(self, name: Literal["credit_list"], options: CallOptions | None = None, /, **input: Unpack[s.CreditListInput]) -> s.CreditListAnswer:
-        """List what credits were granted and spent."""
+        """List credits granted and spent."""
 
     @overload
     def __call__(self, name: Literal["top_get"], options: CallOptions | None = None, /, **input: Unpack[s.TopGetInput]) -> s.TopGetAnswer:
-        """What sandboxes use just now."""
+        """Show the current resource usage of sandboxes."""
 
     @overload
     def __call__(self, name: Literal["room_create"], options: CallOptions | None = None, /, **input: Unpack[s.RoomCreateInput]) -> s.RoomCreateAnswer:
@@ -284,7 +284,7 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["sandbox_hibernate"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxHibernateInput]) -> s.SandboxHibernateAnswer:
-        """Put a sandbox to sleep on disk."""
+        """Hibernate a sandbox."""
 
     @overload
     def __call__(self, name: Literal["sandbox_snapshot"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxSnapshotInput]) -> s.SandboxSnapshotAnswer:
@@ -292,11 +292,11 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["sandbox_fork"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxForkInput]) -> s.SandboxForkAnswer:
-        """Make copies of a running sandbox."""
+        """Fork a running sandbox."""
 
     @overload
     def __call__(self, name: Literal["sandbox_rollback"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxRollbackInput]) -> s.SandboxRollbackAnswer:
-        """Turn a sandbox back to a snapshot."""
+        """Roll back a sandbox to a snapshot."""
 
     @overload
     def __call__(self, name: Literal["snapshot_list"], options: CallOptions | None = None, /, **input: Unpack[s.SnapshotListInput]) -> s.SnapshotListAnswer:
@@ -328,11 +328,11 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["room_fork"], options: CallOptions | None = None, /, **input: Unpack[s.RoomForkInput]) -> s.RoomForkAnswer:
-        """Make another room of a room."""
+        """Fork a room."""
 
     @overload
     def __call__(self, name: Literal["room_restore"], options: CallOptions | None = None, /, **input: Unpack[s.RoomRestoreInput]) -> s.RoomRestoreAnswer:
-        """Turn a room back to a checkpoint."""
+        """Restore a room from a checkpoint."""
 
     @overload
     def __call__(self, name: Literal["room_move"], options: CallOptions | None = None, /, **input: Unpack[s.RoomMoveInput]) -> s.RoomMoveAnswer:
@@ -340,7 +340,7 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["room_from_backup"], options: CallOptions | None = None, /, **input: Unpack[s.RoomFromBackupInput]) -> s.RoomFromBackupAnswer:
-        """Make a room of a room's file."""
+        """Create a room from a backup."""
 
     @overload
     def __call__(self, name: Literal["sandbox_resume"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxResumeInput]) -> s.SandboxResumeAnswer:
@@ -360,15 +360,15 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["egress_set"], options: CallOptions | None = None, /, **input: Unpack[s.EgressSetInput]) -> s.EgressSetAnswer:
-        """Change where a sandbox may connect to."""
+        """Change the destinations that a sandbox may connect to."""
 
     @overload
     def __call__(self, name: Literal["egress_explain"], options: CallOptions | None = None, /, **input: Unpack[s.EgressExplainInput]) -> s.EgressExplainAnswer:
-        """Find out whether a sandbox may connect to a host, and why."""
+        """Check whether a sandbox may connect to a host, and why."""
 
     @overload
     def __call__(self, name: Literal["sandbox_network"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxNetworkInput]) -> s.SandboxNetworkAnswer:
-        """Show where a sandbox connected to, and where it was refused."""
+        """Show a sandbox's connections, allowed and refused."""
 
     @overload
     def __call__(self, name: Literal["sandbox_exec"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxExecInput]) -> s.SandboxExecAnswer:
@@ -424,11 +424,11 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["screen_ticket"], options: CallOptions | None = None, /, **input: Unpack[s.ScreenTicketInput]) -> s.ScreenTicketAnswer:
-        """Make a ticket for a sandbox's screen."""
+        """Create a ticket for a sandbox's screen."""
 
     @overload
     def __call__(self, name: Literal["recording_start"], options: CallOptions | None = None, /, **input: Unpack[s.RecordingStartInput]) -> s.RecordingStartAnswer:
-        """Begin to record a sandbox's screen."""
+        """Start recording a sandbox's screen."""
 
     @overload
     def __call__(self, name: Literal["recording_list"], options: CallOptions | None = None, /, **input: Unpack[s.RecordingListInput]) -> s.RecordingListAnswer:
@@ -556,7 +556,7 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["message_get"], options: CallOptions | None = None, /, **input: Unpack[s.MessageGetInput]) -> s.MessageGetAnswer:
-        """Get a message and what became of it."""
+        """Get a message and its delivery state."""
 
     @overload
     def __call__(self, name: Literal["message_ack"], options: CallOptions | None = None, /, **input: Unpack[s.MessageAckInput]) -> s.MessageAckAnswer:
@@ -596,11 +596,11 @@ class Call(Protocol):
 
     @overload
     def __call__(self, name: Literal["room_waits"], options: CallOptions | None = None, /, **input: Unpack[s.RoomWaitsInput]) -> s.RoomWaitsAnswer:
-        """Who waits for whom in a room."""
+        """Show the waits and deadlocks of a room."""
 
     @overload
     def __call__(self, name: Literal["room_timeline"], options: CallOptions | None = None, /, **input: Unpack[s.RoomTimelineInput]) -> s.RoomTimelineAnswer:
-        """What happened in a room, as spans and marks."""
+        """Show a room's history as spans and marks."""
 
     @overload
     def __call__(self, name: Literal["template_list"], options: CallOptions | None = None, /, **input: Unpack[s.TemplateListInput]) -> s.TemplateListAnswer:
@@ -664,7 +664,7 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["config_get"], options: CallOptions | None = None, /, **input: Unpack[s.ConfigGetInput]) -> Coroutine[Any, Any, s.ConfigGetAnswer]:
-        """Limits, defaults and what is guaranteed."""
+        """Show limits, defaults and guarantees."""
 
     @overload
     def __call__(self, name: Literal["me_get"], options: CallOptions | None = None, /, **input: Unpack[s.MeGetInput]) -> Coroutine[Any, Any, s.MeGetAnswer]:
@@ -672,7 +672,7 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["locate"], options: CallOptions | None = None, /, **input: Unpack[s.LocateInput]) -> Coroutine[Any, Any, s.LocateAnswer]:
-        """Find out what an id is."""
+        """Find the resource with an id."""
 
     @overload
     def __call__(self, name: Literal["host_list"], options: CallOptions | None = None, /, **input: Unpack[s.HostListInput]) -> Coroutine[Any, Any, s.HostListAnswer]:
@@ -736,7 +736,7 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["webhook_deliveries"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookDeliveriesInput]) -> Coroutine[Any, Any, s.WebhookDeliveriesAnswer]:
-        """List a webhook's deliveries that were not taken at once."""
+        """List a webhook's failed and retried deliveries."""
 
     @overload
     def __call__(self, name: Literal["webhook_redeliver"], options: CallOptions | None = None, /, **input: Unpack[s.WebhookRedeliverInput]) -> Coroutine[Any, Any, s.WebhookRedeliverAnswer]:
@@ -748,31 +748,31 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["billing_get"], options: CallOptions | None = None, /, **input: Unpack[s.BillingGetInput]) -> Coroutine[Any, Any, s.BillingGetAnswer]:
-        """Show what the organization has bought."""
+        """Show the organization's plan and subscription."""
 
     @overload
     def __call__(self, name: Literal["billing_checkout"], options: CallOptions | None = None, /, **input: Unpack[s.BillingCheckoutInput]) -> Coroutine[Any, Any, s.BillingCheckoutAnswer]:
-        """Begin to buy plan starter."""
+        """Start a checkout for plan starter."""
 
     @overload
     def __call__(self, name: Literal["billing_portal"], options: CallOptions | None = None, /, **input: Unpack[s.BillingPortalInput]) -> Coroutine[Any, Any, s.BillingPortalAnswer]:
-        """Go to cards, invoices and the end of a subscription."""
+        """Open cards, invoices and cancellation of a subscription."""
 
     @overload
     def __call__(self, name: Literal["billing_success"], options: CallOptions | None = None, /, **input: Unpack[s.BillingSuccessInput]) -> Coroutine[Any, Any, s.BillingSuccessAnswer]:
-        """Show what came of a checkout."""
+        """Show the result of a checkout."""
 
     @overload
     def __call__(self, name: Literal["billing_key"], options: CallOptions | None = None, /, **input: Unpack[s.BillingKeyInput]) -> Coroutine[Any, Any, s.BillingKeyAnswer]:
-        """Take the key that comes with a checkout."""
+        """Create the key that comes with a checkout."""
 
     @overload
     def __call__(self, name: Literal["account_get"], options: CallOptions | None = None, /, **input: Unpack[s.AccountGetInput]) -> Coroutine[Any, Any, s.AccountGetAnswer]:
-        """Show who is signed in."""
+        """Show the signed-in person."""
 
     @overload
     def __call__(self, name: Literal["account_update"], options: CallOptions | None = None, /, **input: Unpack[s.AccountUpdateInput]) -> Coroutine[Any, Any, s.AccountUpdateAnswer]:
-        """Change one's name, or the organization that the session looks at."""
+        """Change one's name, or the session's organization."""
 
     @overload
     def __call__(self, name: Literal["account_delete"], options: CallOptions | None = None, /, **input: Unpack[s.AccountDeleteInput]) -> Coroutine[Any, Any, s.AccountDeleteAnswer]:
@@ -780,51 +780,51 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["account_export"], options: CallOptions | None = None, /, **input: Unpack[s.AccountExportInput]) -> Coroutine[Any, Any, s.AccountExportAnswer]:
-        """Show all that is kept of oneself."""
+        """Show all data stored about oneself."""
 
     @overload
     def __call__(self, name: Literal["session_list"], options: CallOptions | None = None, /, **input: Unpack[s.SessionListInput]) -> Coroutine[Any, Any, s.SessionListAnswer]:
-        """List where one is signed in."""
+        """List one's sessions."""
 
     @overload
     def __call__(self, name: Literal["session_end"], options: CallOptions | None = None, /, **input: Unpack[s.SessionEndInput]) -> Coroutine[Any, Any, s.SessionEndAnswer]:
-        """Sign out somewhere."""
+        """End a session."""
 
     @overload
     def __call__(self, name: Literal["grant_list"], options: CallOptions | None = None, /, **input: Unpack[s.GrantListInput]) -> Coroutine[Any, Any, s.GrantListAnswer]:
-        """List the applications that one has signed in."""
+        """List the applications that one has authorized."""
 
     @overload
     def __call__(self, name: Literal["grant_create"], options: CallOptions | None = None, /, **input: Unpack[s.GrantCreateInput]) -> Coroutine[Any, Any, s.GrantCreateAnswer]:
-        """Let an application in that asks at /authorize."""
+        """Authorize an application at /authorize."""
 
     @overload
     def __call__(self, name: Literal["device_decide"], options: CallOptions | None = None, /, **input: Unpack[s.DeviceDecideInput]) -> Coroutine[Any, Any, s.DeviceDecideAnswer]:
-        """Decide on an application that shows a code."""
+        """Approve or reject an application that shows a code."""
 
     @overload
     def __call__(self, name: Literal["grant_end"], options: CallOptions | None = None, /, **input: Unpack[s.GrantEndInput]) -> Coroutine[Any, Any, s.GrantEndAnswer]:
-        """Sign an application out."""
+        """Revoke an application's access."""
 
     @overload
     def __call__(self, name: Literal["application_list"], options: CallOptions | None = None, /, **input: Unpack[s.ApplicationListInput]) -> Coroutine[Any, Any, s.ApplicationListAnswer]:
-        """List the applications that members have signed in."""
+        """List the applications that members have authorized."""
 
     @overload
     def __call__(self, name: Literal["application_end"], options: CallOptions | None = None, /, **input: Unpack[s.ApplicationEndInput]) -> Coroutine[Any, Any, s.ApplicationEndAnswer]:
-        """Sign out an application of a member."""
+        """Revoke the access of a member's application."""
 
     @overload
     def __call__(self, name: Literal["identity_list"], options: CallOptions | None = None, /, **input: Unpack[s.IdentityListInput]) -> Coroutine[Any, Any, s.IdentityListAnswer]:
-        """List one's accounts elsewhere."""
+        """List one's external accounts."""
 
     @overload
     def __call__(self, name: Literal["identity_begin"], options: CallOptions | None = None, /, **input: Unpack[s.IdentityBeginInput]) -> Coroutine[Any, Any, s.IdentityBeginAnswer]:
-        """Begin to link an account elsewhere."""
+        """Start linking an external account."""
 
     @overload
     def __call__(self, name: Literal["identity_remove"], options: CallOptions | None = None, /, **input: Unpack[s.IdentityRemoveInput]) -> Coroutine[Any, Any, s.IdentityRemoveAnswer]:
-        """Unlink an account elsewhere."""
+        """Unlink an external account."""
 
     @overload
     def __call__(self, name: Literal["passkey_list"], options: CallOptions | None = None, /, **input: Unpack[s.PasskeyListInput]) -> Coroutine[Any, Any, s.PasskeyListAnswer]:
@@ -836,7 +836,7 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["passkey_options"], options: CallOptions | None = None, /, **input: Unpack[s.PasskeyOptionsInput]) -> Coroutine[Any, Any, s.PasskeyOptionsAnswer]:
-        """Begin a passkey."""
+        """Start creating a passkey."""
 
     @overload
     def __call__(self, name: Literal["passkey_remove"], options: CallOptions | None = None, /, **input: Unpack[s.PasskeyRemoveInput]) -> Coroutine[Any, Any, s.PasskeyRemoveAnswer]:
@@ -856,11 +856,11 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["invitation_create"], options: CallOptions | None = None, /, **input: Unpack[s.InvitationCreateInput]) -> Coroutine[Any, Any, s.InvitationCreateAnswer]:
-        """Invite somebody."""
+        """Invite a person."""
 
     @overload
     def __call__(self, name: Literal["invitation_list"], options: CallOptions | None = None, /, **input: Unpack[s.InvitationListInput]) -> Coroutine[Any, Any, s.InvitationListAnswer]:
-        """List the invitations that nobody has taken yet."""
+        """List the pending invitations."""
 
     @overload
     def __call__(self, name: Literal["invitation_delete"], options: CallOptions | None = None, /, **input: Unpack[s.InvitationDeleteInput]) -> Coroutine[Any, Any, s.InvitationDeleteAnswer]:
@@ -868,15 +868,15 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["usage"], options: CallOptions | None = None, /, **input: Unpack[s.UsageInput]) -> Coroutine[Any, Any, s.UsageAnswer]:
-        """What the organization has used."""
+        """Show the organization's usage."""
 
     @overload
     def __call__(self, name: Literal["credit_list"], options: CallOptions | None = None, /, **input: Unpack[s.CreditListInput]) -> Coroutine[Any, Any, s.CreditListAnswer]:
-        """List what credits were granted and spent."""
+        """List credits granted and spent."""
 
     @overload
     def __call__(self, name: Literal["top_get"], options: CallOptions | None = None, /, **input: Unpack[s.TopGetInput]) -> Coroutine[Any, Any, s.TopGetAnswer]:
-        """What sandboxes use just now."""
+        """Show the current resource usage of sandboxes."""
 
     @overload
     def __call__(self, name: Literal["room_create"], options: CallOptions | None = None, /, **input: Unpack[s.RoomCreateInput]) -> Coroutine[Any, Any, s.RoomCreateAnswer]:
@@ -928,7 +928,7 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["sandbox_hibernate"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxHibernateInput]) -> Coroutine[Any, Any, s.SandboxHibernateAnswer]:
-        """Put a sandbox to sleep on disk."""
+        """Hibernate a sandbox."""
 
     @overload
     def __call__(self, name: Literal["sandbox_snapshot"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxSnapshotInput]) -> Coroutine[Any, Any, s.SandboxSnapshotAnswer]:
@@ -936,11 +936,11 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["sandbox_fork"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxForkInput]) -> Coroutine[Any, Any, s.SandboxForkAnswer]:
-        """Make copies of a running sandbox."""
+        """Fork a running sandbox."""
 
     @overload
     def __call__(self, name: Literal["sandbox_rollback"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxRollbackInput]) -> Coroutine[Any, Any, s.SandboxRollbackAnswer]:
-        """Turn a sandbox back to a snapshot."""
+        """Roll back a sandbox to a snapshot."""
 
     @overload
     def __call__(self, name: Literal["snapshot_list"], options: CallOptions | None = None, /, **input: Unpack[s.SnapshotListInput]) -> Coroutine[Any, Any, s.SnapshotListAnswer]:
@@ -972,11 +972,11 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["room_fork"], options: CallOptions | None = None, /, **input: Unpack[s.RoomForkInput]) -> Coroutine[Any, Any, s.RoomForkAnswer]:
-        """Make another room of a room."""
+        """Fork a room."""
 
     @overload
     def __call__(self, name: Literal["room_restore"], options: CallOptions | None = None, /, **input: Unpack[s.RoomRestoreInput]) -> Coroutine[Any, Any, s.RoomRestoreAnswer]:
-        """Turn a room back to a checkpoint."""
+        """Restore a room from a checkpoint."""
 
     @overload
     def __call__(self, name: Literal["room_move"], options: CallOptions | None = None, /, **input: Unpack[s.RoomMoveInput]) -> Coroutine[Any, Any, s.RoomMoveAnswer]:
@@ -984,7 +984,7 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["room_from_backup"], options: CallOptions | None = None, /, **input: Unpack[s.RoomFromBackupInput]) -> Coroutine[Any, Any, s.RoomFromBackupAnswer]:
-        """Make a room of a room's file."""
+        """Create a room from a backup."""
 
     @overload
     def __call__(self, name: Literal["sandbox_resume"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxResumeInput]) -> Coroutine[Any, Any, s.SandboxResumeAnswer]:
@@ -1004,15 +1004,15 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["egress_set"], options: CallOptions | None = None, /, **input: Unpack[s.EgressSetInput]) -> Coroutine[Any, Any, s.EgressSetAnswer]:
-        """Change where a sandbox may connect to."""
+        """Change the destinations that a sandbox may connect to."""
 
     @overload
     def __call__(self, name: Literal["egress_explain"], options: CallOptions | None = None, /, **input: Unpack[s.EgressExplainInput]) -> Coroutine[Any, Any, s.EgressExplainAnswer]:
-        """Find out whether a sandbox may connect to a host, and why."""
+        """Check whether a sandbox may connect to a host, and why."""
 
     @overload
     def __call__(self, name: Literal["sandbox_network"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxNetworkInput]) -> Coroutine[Any, Any, s.SandboxNetworkAnswer]:
-        """Show where a sandbox connected to, and where it was refused."""
+        """Show a sandbox's connections, allowed and refused."""
 
     @overload
     def __call__(self, name: Literal["sandbox_exec"], options: CallOptions | None = None, /, **input: Unpack[s.SandboxExecInput]) -> Coroutine[Any, Any, s.SandboxExecAnswer]:
@@ -1068,11 +1068,11 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["screen_ticket"], options: CallOptions | None = None, /, **input: Unpack[s.ScreenTicketInput]) -> Coroutine[Any, Any, s.ScreenTicketAnswer]:
-        """Make a ticket for a sandbox's screen."""
+        """Create a ticket for a sandbox's screen."""
 
     @overload
     def __call__(self, name: Literal["recording_start"], options: CallOptions | None = None, /, **input: Unpack[s.RecordingStartInput]) -> Coroutine[Any, Any, s.RecordingStartAnswer]:
-        """Begin to record a sandbox's screen."""
+        """Start recording a sandbox's screen."""
 
     @overload
     def __call__(self, name: Literal["recording_list"], options: CallOptions | None = None, /, **input: Unpack[s.RecordingListInput]) -> Coroutine[Any, Any, s.RecordingListAnswer]:
@@ -1200,7 +1200,7 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["message_get"], options: CallOptions | None = None, /, **input: Unpack[s.MessageGetInput]) -> Coroutine[Any, Any, s.MessageGetAnswer]:
-        """Get a message and what became of it."""
+        """Get a message and its delivery state."""
 
     @overload
     def __call__(self, name: Literal["message_ack"], options: CallOptions | None = None, /, **input: Unpack[s.MessageAckInput]) -> Coroutine[Any, Any, s.MessageAckAnswer]:
@@ -1240,11 +1240,11 @@ class AsyncCall(Protocol):
 
     @overload
     def __call__(self, name: Literal["room_waits"], options: CallOptions | None = None, /, **input: Unpack[s.RoomWaitsInput]) -> Coroutine[Any, Any, s.RoomWaitsAnswer]:
-        """Who waits for whom in a room."""
+        """Show the waits and deadlocks of a room."""
 
     @overload
     def __call__(self, name: Literal["room_timeline"], options: CallOptions | None = None, /, **input: Unpack[s.RoomTimelineInput]) -> Coroutine[Any, Any, s.RoomTimelineAnswer]:
-        """What happened in a room, as spans and marks."""
+        """Show a room's history as spans and marks."""
 
     @overload
     def __call__(self, name: Literal["template_list"], options: CallOptions | None = None, /, **input: Unpack[s.TemplateListInput]) -> Coroutine[Any, Any, s.TemplateListAnswer]:

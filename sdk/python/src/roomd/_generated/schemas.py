@@ -8,7 +8,7 @@ class Membership(TypedDict):
     name: str
     role: Literal["owner", "admin", "member", "viewer"]
     ending_at: str | None
-    """When its end began; null: it goes on. RFC 3339, in UTC."""
+    """Time at which its end was requested; null: active. RFC 3339, in UTC."""
 
 
 class Account(TypedDict):
@@ -21,12 +21,12 @@ class Account(TypedDict):
     """Whether the person has shown that the address is theirs."""
     has_password: bool
     org_id: str
-    """The organization that this session looks at."""
+    """The session's current organization."""
     role: Literal["owner", "admin", "member", "viewer"]
     organizations: list[Membership]
     session_id: str
     proved_until: str | None
-    """Until when what matters can be done; null: a proof is needed first. RFC 3339, in UTC."""
+    """Until this time sensitive actions are allowed; null: re-authentication is needed first. RFC 3339, in UTC."""
 
 
 class AccountDeleteResult(TypedDict):
@@ -71,9 +71,9 @@ class AgentPage(TypedDict):
 
 class AgentSendRequest(TypedDict):
     source: NotRequired[str]
-    """Who sends it; in a guest always the sandbox's own agent."""
+    """The sender; in a guest always the sandbox's own agent."""
     destination: NotRequired[str | None]
-    """Whom to send it to; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$."""
+    """The recipient; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$."""
     destinations: NotRequired[list[str] | None]
     """Several recipients."""
     topic: NotRequired[str | None]
@@ -89,7 +89,7 @@ class AgentSendRequest(TypedDict):
     payload_b64: NotRequired[str]
     """Bytes, up to 64 KiB."""
     headers: NotRequired[dict[str, str]]
-    """Small facts beside the payload, up to 4 KiB."""
+    """Metadata of the message, up to 4 KiB."""
     ack_required: NotRequired[bool]
     """Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable."""
     ttl_ms: NotRequired[int]
@@ -180,7 +180,7 @@ class Application(TypedDict):
     client_name: str
     """As the application calls itself."""
     redirect_host: str | None
-    """Where it was sent back to; null for one that came by a code."""
+    """Host of the redirect; null for an application with a code."""
     org_id: str
     scopes: list[str]
     room_ids: list[str] | None
@@ -191,7 +191,7 @@ class Application(TypedDict):
     last_used_at: str | None
     """RFC 3339, in UTC."""
     user_id: str
-    """The member that let it in."""
+    """The member that authorized it."""
     user_name: str
 
 
@@ -322,9 +322,9 @@ class BarrierArriveRequest(TypedDict):
     barrier_id: str
     """The barrier's name in the room."""
     agent_id: NotRequired[str]
-    """Who arrives; in a guest always the sandbox's own agent."""
+    """The arriving agent; in a guest always the sandbox's own."""
     arrivals: NotRequired[list[str]]
-    """Several agents that arrive at once."""
+    """Several agents that arrive together."""
     arrivals_json: NotRequired[str]
     """The same as a JSON string."""
     parties: NotRequired[int]
@@ -366,14 +366,14 @@ class Billing(TypedDict):
     cancels_at_end: bool
     """Whether it ends with its period."""
     plan_until: str | None
-    """When the plan ends as things are; null: no end is known. RFC 3339, in UTC."""
+    """Currently known end of the plan; null: none. RFC 3339, in UTC."""
     can_buy: bool
 
 
 class BillingCheckoutResult(TypedDict):
     checkout_id: str
     url: str
-    """Where the browser goes on, at the payment service."""
+    """URL to open in the browser, at the payment service."""
 
 
 class BillingKeyResult(TypedDict):
@@ -384,7 +384,7 @@ class BillingKeyResult(TypedDict):
 
 class BillingPortalResult(TypedDict):
     url: str
-    """Where the browser goes on, at the payment service."""
+    """URL to open in the browser, at the payment service."""
 
 
 class BillingSuccessResult(TypedDict):
@@ -393,21 +393,21 @@ class BillingSuccessResult(TypedDict):
     """false: it is not confirmed yet."""
     plan: Literal["free", "starter"]
     key_prefix: str | None
-    """Of the key that it has given; null: none yet."""
+    """Of the key that it has created; null: none yet."""
 
 
 class BrowserGetResult(TypedDict):
     cdp_url: str
     """For chromium.connectOverCDP of Playwright, or browserWSEndpoint of Puppeteer."""
     headers: dict[str, str]
-    """To be sent when connecting."""
+    """To send when connecting."""
     expires_at: str | None
     """RFC 3339, in UTC."""
 
 
 class BuildStartedEvent(TypedDict):
     seq: int
-    """The event's place in the stream: what `after` takes."""
+    """The event's position in the stream: the value for `after`."""
     type: Literal["started"]
     build_id: str
     started_at: str
@@ -416,7 +416,7 @@ class BuildStartedEvent(TypedDict):
 
 class BuildStateEvent(TypedDict):
     seq: int
-    """The event's place in the stream: what `after` takes."""
+    """The event's position in the stream: the value for `after`."""
     type: Literal["state"]
     state: Literal["queued", "pulling", "building", "booting", "testing", "ready", "failed"]
     at: str
@@ -425,7 +425,7 @@ class BuildStateEvent(TypedDict):
 
 class BuildOutputEvent(TypedDict):
     seq: int
-    """The event's place in the stream: what `after` takes."""
+    """The event's position in the stream: the value for `after`."""
     type: Literal["stdout"]
     data_b64: str
 
@@ -439,7 +439,7 @@ class BuildFailure(TypedDict):
 
 class BuildExitEvent(TypedDict):
     seq: int
-    """The event's place in the stream: what `after` takes."""
+    """The event's position in the stream: the value for `after`."""
     type: Literal["exit"]
     exit_code: int
     """0: the template is ready."""
@@ -472,13 +472,13 @@ class Checkpoint(TypedDict):
     """Name of the room, unique among the organization's active rooms."""
     name: str | None
     snapshots: list[CheckpointSnapshotsItem]
-    """One of each sandbox; they go with the checkpoint."""
+    """One per sandbox; deleted with the checkpoint."""
     drive_bytes: int
-    """What the drive's files take."""
+    """Size of the drive's files."""
     size_bytes: int
-    """What all of it takes on disk: the drive, the snapshots, and what the database had."""
+    """Total size on disk: the drive, the snapshots, and data of the database."""
     paused_ms: int
-    """The longest that a sandbox stood still for it."""
+    """Longest pause of a sandbox."""
     created_at: str
     """RFC 3339, in UTC."""
     expires_at: str | None
@@ -507,23 +507,23 @@ class CommandLine(TypedDict):
 
 class ComputerRequest(TypedDict):
     action: Literal["screenshot", "cursor_position", "mouse_move", "left_click", "right_click", "middle_click", "double_click", "triple_click", "left_click_drag", "left_mouse_down", "left_mouse_up", "scroll", "key", "hold_key", "type", "wait", "zoom"]
-    """What to do."""
+    """The action."""
     coordinate: NotRequired[list[int]]
-    """Where: [x, y]. Clicks and scroll act at the pointer's place if absent."""
+    """Position: [x, y]. Clicks and scroll act at the pointer's position if absent."""
     start_coordinate: NotRequired[list[int]]
-    """Where left_click_drag begins; at the pointer's place if absent."""
+    """Start of left_click_drag; the pointer's position if absent."""
     text: NotRequired[str]
-    """What to type, or for key and hold_key the names of the keys."""
+    """Text to type, or for key and hold_key the names of the keys."""
     key: NotRequired[str]
     """Keys that are held during a click, a drag or a scroll, such as shift or ctrl+alt."""
     scroll_direction: NotRequired[Literal["up", "down", "left", "right"]]
-    """Where scroll goes."""
+    """Direction of scroll."""
     scroll_amount: NotRequired[int]
     """Notches of the mouse's wheel; 3 if absent."""
     duration_ms: NotRequired[int]
-    """How long wait waits, or hold_key holds."""
+    """Duration of wait or hold_key."""
     region: NotRequired[list[int]]
-    """What zoom shows: [left, top, right, bottom]."""
+    """Region of zoom: [left, top, right, bottom]."""
     width: NotRequired[int]
     """Width of the picture, which keeps its proportions; the screen's own if absent or larger than that."""
     screenshot: NotRequired[bool]
@@ -536,9 +536,9 @@ class ComputerResult(TypedDict):
     """Of the picture of the whole screen: coordinates are smaller than this."""
     height: int
     cursor: list[int]
-    """Where the pointer is: [x, y]."""
+    """Position of the pointer: [x, y]."""
     screenshot_b64: str | None
-    """The picture, a PNG. null where none was asked for. Except for screenshot and zoom it is null too when the action was done and its picture would be larger than 4 MiB, or too many are being taken: take one by screenshot then."""
+    """The picture, a PNG. null if none was requested. Except for screenshot and zoom it is also null if the action was done and its picture would be larger than 4 MiB, or too many are being taken: then take one with screenshot."""
 
 
 class PlanRooms(TypedDict):
@@ -618,7 +618,7 @@ class ConfigGetResult(TypedDict):
     """Every limit, by name."""
     defaults: dict[str, str | float | bool]
     plans: dict[str, Plan]
-    """What an organization on each plan may have."""
+    """Limits of an organization on each plan."""
     prices: dict[str, float]
     """Credits for each unit; a month is 730 hours."""
     templates: list[Template]
@@ -636,13 +636,13 @@ class LedgerEntry(TypedDict):
     kind: Literal["grant", "withdrawal", "spend"]
     """spend: by the price table, one entry a day in UTC."""
     amount: float
-    """Credits; below 0 what is spent or taken back."""
+    """Credits; negative if spent or withdrawn."""
     reason: str
 
 
 class CreditListResult(TypedDict):
     granted: float | None
-    """Granted by the plan and beside it; null: no limit."""
+    """Granted by the plan and in addition to it; null: no limit."""
     used: float
     remaining: float | None
     items: list[LedgerEntry]
@@ -662,11 +662,11 @@ class DeviceDecideRequest(TypedDict):
     """The code that the application shows."""
     allow: bool
     scopes: NotRequired[list[Literal["rooms:read", "rooms:write", "sandboxes:read", "sandboxes:write", "exec", "ports:write", "drive:read", "drive:write", "fabric:read", "fabric:write", "terminal", "templates:write", "audit:read", "usage:read"]]]
-    """What is granted of what was asked for; all of it if absent, as far as the role goes."""
+    """Granted subset of the requested scopes; all if absent, as far as the role allows."""
     room_ids: NotRequired[list[str]]
     """The rooms that it is bound to; all if absent."""
     expires_in_seconds: NotRequired[int]
-    """When the grant ends; if absent, when it is ended."""
+    """Lifetime of the grant; if absent, until it is ended."""
 
 
 class DeviceDecideResult(TypedDict):
@@ -685,7 +685,7 @@ class DriveEntry(TypedDict):
     modified_at: str
     """RFC 3339, in UTC."""
     target: NotRequired[str]
-    """Where a symbolic link points."""
+    """Target of a symbolic link."""
 
 
 class DriveStat(TypedDict):
@@ -700,7 +700,7 @@ class DriveStat(TypedDict):
     modified_at: str
     """RFC 3339, in UTC."""
     target: NotRequired[str]
-    """Where a symbolic link points."""
+    """Target of a symbolic link."""
 
 
 class Egress(TypedDict):
@@ -724,18 +724,18 @@ class EgressExplanation(TypedDict):
     verdict: Literal["allowed", "refused", "conditional"]
     """conditional: at some ports only, or for a part of the range only."""
     reason: Literal["not_listed", "blocked_address", "no_address", "no_network"] | None
-    """Why it is refused. no_address: the name is on the list, but leads to no address that can be reached. no_network: the sandbox has none."""
+    """Reason of the refusal. no_address: the name is on the list, but resolves to no reachable address. no_network: the sandbox has no network."""
     entry: str | None
-    """The list's entry that has it, whether or not that is enough."""
+    """The list's entry that matches, whether or not it is sufficient."""
     detail: str
     """The verdict as a sentence."""
     hint: str | None
-    """What would allow it."""
+    """The change that would allow it."""
 
 
 class EgressSetRequest(TypedDict):
     allowlist: list[str]
-    """Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
+    """Allowed destinations: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
     if_revision: NotRequired[int]
     """Only if the list has this revision; else 412."""
 
@@ -750,7 +750,7 @@ class EvacuatedRoom(TypedDict):
     room_id: str
     room_uid: str
     to: str | None
-    """The host that has it now; null: it is where it was."""
+    """The host that has it now; null: not moved."""
     problem: EvacuatedRoomProblem | None
 
 
@@ -808,7 +808,7 @@ class Execution(TypedDict):
     exec_id: str
     state: Literal["running", "exited"]
     argv: list[str]
-    """What was run, cut after 1024 characters."""
+    """The command, truncated to 1024 characters."""
     cwd: str
     user: str
     pid: int | None
@@ -839,14 +839,14 @@ class Execution(TypedDict):
 
 class OutputEvent(TypedDict):
     seq: int
-    """The event's place in the stream: what `after` takes."""
+    """The event's position in the stream: the value for `after`."""
     type: Literal["stdout", "stderr"]
     data_b64: str
 
 
 class StartedEvent(TypedDict):
     seq: int
-    """The event's place in the stream: what `after` takes."""
+    """The event's position in the stream: the value for `after`."""
     type: Literal["started"]
     exec_id: str
     started_at: str
@@ -855,7 +855,7 @@ class StartedEvent(TypedDict):
 
 class ExitEvent(TypedDict):
     seq: int
-    """The event's place in the stream: what `after` takes."""
+    """The event's position in the stream: the value for `after`."""
     type: Literal["exit"]
     exit_code: int | None
     signal: str | None
@@ -901,11 +901,11 @@ class ExecutionStartRequest(TypedDict):
     stdin_b64: NotRequired[str]
     """Bytes for standard input."""
     timeout_ms: NotRequired[int]
-    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts."""
+    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. Default: 600 000 for a command that the call waits for, no limit for a command that it starts."""
     max_output_bytes: NotRequired[int]
     """Most bytes of each stream in the answer; 1 MiB if absent."""
     output_to: NotRequired[str]
-    """Drive directory where the full streams are saved as stdout and stderr."""
+    """Drive directory for the full streams, in the files stdout and stderr."""
     exec_id: NotRequired[str]
     """The caller's own name for this run. The same name never runs twice."""
     stdin_open: NotRequired[bool]
@@ -917,18 +917,18 @@ class ExecutionStdinRequest(TypedDict):
     eof: NotRequired[bool]
     """Whether standard input ends after these bytes."""
     offset: NotRequired[int]
-    """Position of the first of these bytes in the standard input; stdin_bytes tells how many have arrived."""
+    """Position of the first of these bytes in the standard input; stdin_bytes is the number that has arrived."""
 
 
 class PortTraffic(TypedDict):
     connections: int
     """Connections to the server: a call by HTTP is one."""
     open_connections: int
-    """Of these, those that are open."""
+    """Connections that are open."""
     sent_bytes: int
-    """What the server sent."""
+    """Bytes sent by the server."""
     received_bytes: int
-    """What it was sent."""
+    """Bytes sent to the server."""
     since: str
     """RFC 3339, in UTC."""
 
@@ -938,9 +938,9 @@ class ExposedPort(TypedDict):
     """The port on which the server in the sandbox listens."""
     visibility: Literal["private", "public"]
     url: str
-    """https://{label}.{ports.domain} where the operator has set one, else path_url."""
+    """https://{label}.{ports.domain} if the operator has set a domain, else path_url."""
     path_url: str
-    """Always works; what browsers may do with its pages is restricted."""
+    """Always works; its pages are restricted in browsers."""
     created_at: str
     """RFC 3339, in UTC."""
     expires_at: str | None
@@ -1022,9 +1022,9 @@ class ShownPort(TypedDict):
     """The port on which the server in the sandbox listens."""
     visibility: Literal["private", "public"]
     url: str
-    """https://{label}.{ports.domain} where the operator has set one, else path_url."""
+    """https://{label}.{ports.domain} if the operator has set a domain, else path_url."""
     path_url: str
-    """Always works; what browsers may do with its pages is restricted."""
+    """Always works; its pages are restricted in browsers."""
     created_at: str
     """RFC 3339, in UTC."""
     expires_at: str | None
@@ -1035,9 +1035,9 @@ class ShownPort(TypedDict):
 class SandboxLifecycle(TypedDict):
     idle_after_seconds: int | None
     on_idle: Literal["destroy", "standby", "hibernate"]
-    """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
+    """Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later."""
     wake_on: list[Literal["api", "terminal", "message", "port"]]
-    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
+    """Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxCreatedBy(TypedDict):
@@ -1055,7 +1055,7 @@ class Sandbox(TypedDict):
     template_id: str
     template_digest: str | None
     snapshot_id: str | None
-    """Of which snapshot it was made, to which it was turned back, or which was taken of it last."""
+    """The snapshot from which it was created, to which it was rolled back, or which was taken of it last."""
     vcpu_count: int
     memory_mib: int
     state: Literal["creating", "starting", "running", "pausing", "paused", "hibernating", "hibernated", "resuming", "failed", "destroying", "destroyed"]
@@ -1134,7 +1134,7 @@ class FsMkdirResult(TypedDict):
     modified_at: str
     """RFC 3339, in UTC."""
     target: NotRequired[str]
-    """Where a symbolic link points."""
+    """Target of a symbolic link."""
     created: bool
 
 
@@ -1207,7 +1207,7 @@ class Grant(TypedDict):
     client_name: str
     """As the application calls itself."""
     redirect_host: str | None
-    """Where it was sent back to; null for one that came by a code."""
+    """Host of the redirect; null for an application with a code."""
     org_id: str
     scopes: list[str]
     room_ids: list[str] | None
@@ -1223,11 +1223,11 @@ class GrantCreateRequest(TypedDict):
     request: str
     """The query of /authorize, as the application made it."""
     scopes: NotRequired[list[Literal["rooms:read", "rooms:write", "sandboxes:read", "sandboxes:write", "exec", "ports:write", "drive:read", "drive:write", "fabric:read", "fabric:write", "terminal", "templates:write", "audit:read", "usage:read"]]]
-    """What is granted of what was asked for; all of it if absent, as far as the role goes."""
+    """Granted subset of the requested scopes; all if absent, as far as the role allows."""
     room_ids: NotRequired[list[str]]
     """The rooms that it is bound to; all if absent."""
     expires_in_seconds: NotRequired[int]
-    """When the grant ends; if absent, when it is ended."""
+    """Lifetime of the grant; if absent, until it is ended."""
 
 
 class GrantCreateResult(TypedDict):
@@ -1296,13 +1296,13 @@ class Host(TypedDict):
     host: str
     """Its name, as X-Roomd-Host of its answers."""
     is_self: bool
-    """Whether it is the one that answers."""
+    """Whether it is the host that answers."""
     state: Literal["active", "degraded", "draining", "unreachable", "gone"]
-    """degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: it has said nothing for 20 seconds; gone: it was removed."""
+    """degraded: its last sandboxes did not start, no rooms are placed on it; draining: no rooms are placed on it; unreachable: no sign of life for 20 seconds; gone: it was removed."""
     since: str | None
-    """Since when it is in this state; null where it was so before the host that answers began to look. RFC 3339, in UTC."""
+    """Start of this state; null if it was in it before the answering host began to observe it. RFC 3339, in UTC."""
     url: str
-    """Where clients reach it by itself; every other host leads there too."""
+    """URL of this host itself; every other host routes to it too."""
     labels: dict[str, str]
     version: str | None
     capacity: HostCapacity | None
@@ -1322,21 +1322,21 @@ class HostChain(TypedDict):
 
 class HostEvacuateRequest(TypedDict):
     skip: NotRequired[list[str]]
-    """Rooms that stay, by room_uid: those that could not be moved."""
+    """Rooms to leave on the host, by room_uid: rooms that could not be moved."""
     force: NotRequired[bool]
-    """Move them also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended."""
+    """Move rooms also if the memory of snapshots is unusable there, or a sandbox that cannot be saved now is ended."""
 
 
 class HostEvacuated(TypedDict):
     room: EvacuatedRoom | None
     left: int
-    """Rooms that it has still, without those of skip."""
+    """Rooms that remain on it, without those in skip."""
 
 
 class HostListResult(TypedDict):
     items: list[Host]
     directory_age_seconds: float
-    """Since the host that answers last read what hosts share from their database; 0 for a host by itself. After 20 seconds nobody knows whether the others run."""
+    """Time since the answering host last read the shared database; 0 for a standalone host. After 20 seconds it is unknown whether the others run."""
 
 
 class HostLoopOwnersItem(TypedDict):
@@ -1356,7 +1356,7 @@ class HostLoop(TypedDict):
     busy_seconds: float
     """Of the service's event loop."""
     owners: list[HostLoopOwnersItem]
-    """Those that used the most."""
+    """The owners with the highest usage."""
     waiting: int
     """Pieces of work that wait for it."""
     longest: LoopPiece | None
@@ -1374,11 +1374,11 @@ class HostMemory(TypedDict):
 class Identity(TypedDict):
     identity_id: str
     issuer: str
-    """Who vouches for it."""
+    """The identity provider."""
     label: str
-    """How it was called there when it was linked."""
+    """Its name at the provider when it was linked."""
     is_usable: bool
-    """False: the service asks another issuer now, or none."""
+    """False: the service now uses another issuer, or none."""
     created_at: str
     """RFC 3339, in UTC."""
     last_used_at: str | None
@@ -1401,7 +1401,7 @@ class IdentityRemoveResult(TypedDict):
 class Invitation(TypedDict):
     invitation_id: str
     email: str | None
-    """Whom it is for; null: whoever has the link."""
+    """The address it is for; null: anyone with the link."""
     role: Literal["owner", "admin", "member", "viewer"]
     created_at: str
     """RFC 3339, in UTC."""
@@ -1412,13 +1412,13 @@ class Invitation(TypedDict):
 class InvitationCreateRequest(TypedDict):
     role: Literal["owner", "admin", "member", "viewer"]
     email: NotRequired[str]
-    """Only by this address it can be taken; nobody verifies that it is theirs."""
+    """Only this address can accept it; its ownership is not verified."""
 
 
 class InvitationCreateResult(TypedDict):
     invitation_id: str
     email: str | None
-    """Whom it is for; null: whoever has the link."""
+    """The address it is for; null: anyone with the link."""
     role: Literal["owner", "admin", "member", "viewer"]
     created_at: str
     """RFC 3339, in UTC."""
@@ -1427,7 +1427,7 @@ class InvitationCreateResult(TypedDict):
     url: str
     """The link to hand over."""
     is_mailed: bool
-    """Whether a letter with the link is on its way."""
+    """Whether an e-mail with the link is on its way."""
 
 
 class InvitationDeleteResult(TypedDict):
@@ -1481,7 +1481,7 @@ class KeyRotateResult(TypedDict):
     last_used_at: str | None
     """RFC 3339, in UTC."""
     key: str
-    """The key itself: shown now and never again."""
+    """The key itself, shown only once."""
     replaces: ApiKey
 
 
@@ -1489,16 +1489,16 @@ class LeftOut(TypedDict):
     sandboxes: int
     snapshots: int
     checkpoints: int
-    """Those that come without the sandboxes that they had."""
+    """Checkpoints that come without their sandboxes."""
     recordings: int
 
 
 class LocateResult(TypedDict):
     id: str
-    """As it is called: of a room its room_id, of an agent its agent_id."""
+    """Its public name: of a room its room_id, of an agent its agent_id."""
     type: Literal["room", "sandbox", "agent", "execution", "message", "barrier", "terminal", "recording", "snapshot", "checkpoint", "port", "audit", "request", "key", "org", "template", "template_build", "account", "member", "invitation", "session", "passkey", "identity", "application", "credit", "ssh_key", "ssh_access", "webhook"]
     path: str
-    """Where its page is, beneath the address of the web."""
+    """Path of its page, relative to the URL of the web pages."""
     room_id: str | None
     agent_id: str | None
 
@@ -1516,7 +1516,7 @@ class MadeSandboxDirectory(TypedDict):
     modified_at: str
     """RFC 3339, in UTC."""
     target: NotRequired[str]
-    """Where a symbolic link points."""
+    """Target of a symbolic link."""
     created: bool
 
 
@@ -1621,7 +1621,7 @@ class MessageReceipt(TypedDict):
 
 class MessageReplyRequest(TypedDict):
     source: NotRequired[str]
-    """Who sends it; in a guest always the sandbox's own agent."""
+    """The sender; in a guest always the sandbox's own agent."""
     reply_message_id: NotRequired[str]
     """The message_id of the reply."""
     payload: NotRequired[Any]
@@ -1629,7 +1629,7 @@ class MessageReplyRequest(TypedDict):
     payload_b64: NotRequired[str]
     """Bytes, up to 64 KiB."""
     headers: NotRequired[dict[str, str]]
-    """Small facts beside the payload, up to 4 KiB."""
+    """Metadata of the message, up to 4 KiB."""
     ack_required: NotRequired[bool]
     """Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable."""
     ttl_ms: NotRequired[int]
@@ -1653,9 +1653,9 @@ class MessageReplyResult(TypedDict):
 
 class MessageToSend(TypedDict):
     source: NotRequired[str]
-    """Who sends it; in a guest always the sandbox's own agent."""
+    """The sender; in a guest always the sandbox's own agent."""
     destination: NotRequired[str | None]
-    """Whom to send it to; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$."""
+    """The recipient; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$."""
     destinations: NotRequired[list[str] | None]
     """Several recipients."""
     topic: NotRequired[str | None]
@@ -1671,7 +1671,7 @@ class MessageToSend(TypedDict):
     payload_b64: NotRequired[str]
     """Bytes, up to 64 KiB."""
     headers: NotRequired[dict[str, str]]
-    """Small facts beside the payload, up to 4 KiB."""
+    """Metadata of the message, up to 4 KiB."""
     ack_required: NotRequired[bool]
     """Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable."""
     ttl_ms: NotRequired[int]
@@ -1680,7 +1680,7 @@ class MessageToSend(TypedDict):
 
 class MessageSendManyRequest(TypedDict):
     messages: list[MessageToSend]
-    """In the order in which they are to come."""
+    """In the order of delivery."""
 
 
 class MessageSendManyResult(TypedDict):
@@ -1690,16 +1690,16 @@ class MessageSendManyResult(TypedDict):
 
 class NetworkPlace(TypedDict):
     host: str | None
-    """The name that was asked for; null for an address."""
+    """The requested name; null for an address."""
     ip: str | None
     """The last address; null when it was refused before it was resolved."""
     port: int | None
-    """null when only the name's address was asked for."""
+    """null if only the name was looked up."""
     allowed: bool
     reason: Literal["not_listed", "blocked_address", "sni_mismatch", "sni_missing", "host_mismatch", "bad_request", "other"] | None
-    """Why it was refused."""
+    """Reason of the refusal."""
     connections: int
-    """How often it connected, or tried to."""
+    """Number of connections and attempts."""
     sent_bytes: int
     received_bytes: int
     first_at: str
@@ -1736,7 +1736,7 @@ class NewApiKey(TypedDict):
     last_used_at: str | None
     """RFC 3339, in UTC."""
     key: str
-    """The key itself: shown now and never again."""
+    """The key itself, shown only once."""
 
 
 class NewWebhookCreatedBy(TypedDict):
@@ -1747,15 +1747,15 @@ class NewWebhookCreatedBy(TypedDict):
 class NewWebhook(TypedDict):
     webhook_id: str
     url: str
-    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    """Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges)."""
     types: list[str]
-    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    """Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent."""
     room_ids: list[str] | None
-    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    """Only events of rooms with these names, including rooms made later; null: of all, and events of no room."""
     enabled: bool
-    """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
+    """Whether events are sent. Events that occur while it is disabled are sent once it is enabled again."""
     disabled_reason: Literal["by_request", "gone", "failing", "maker_ended"] | None
-    """Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker."""
+    """Why it is disabled: by request; its receiver answered 410; its receiver accepted nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker."""
     disabled_at: str | None
     """RFC 3339, in UTC."""
     created_at: str
@@ -1764,23 +1764,23 @@ class NewWebhook(TypedDict):
     updated_at: str
     """RFC 3339, in UTC."""
     former_secret_until: str | None
-    """Until then the secret before this one signs too. RFC 3339, in UTC."""
+    """Until then the previous secret signs too. RFC 3339, in UTC."""
     sent_count: int
-    """Events that the receiver has taken."""
+    """Events that the receiver has accepted."""
     waiting_count: int
-    """Events that it did not take and that are tried again."""
+    """Events that it did not accept and that will be retried."""
     behind_count: int
-    """Records of the audit that were not looked at yet."""
+    """Audit records that are not processed yet."""
     missed_count: int
-    """Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known."""
+    """Audit records that retention deleted before they were processed or sent. Whether the unprocessed records would have been sent is unknown."""
     failed_count: int
-    """Events that were given up after 17 tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up."""
+    """Events abandoned after 17 attempts, each time it happened. The receiver accepted others in that time: a webhook whose receiver accepts none is disabled first, and no event is abandoned."""
     last_sent_at: str | None
-    """When the receiver last took an event. RFC 3339, in UTC."""
+    """When the receiver last accepted an event. RFC 3339, in UTC."""
     failing_since: str | None
-    """Since when it has taken none that it was sent. RFC 3339, in UTC."""
+    """Since when it has accepted none. RFC 3339, in UTC."""
     secret: str
-    """Signs what is sent: shown now and never again."""
+    """Signs the events; shown only once."""
 
 
 class OrgAuditVerdict(TypedDict):
@@ -1791,7 +1791,7 @@ class OrgAuditVerdict(TypedDict):
     broken_at: int | None
     """The first record that breaks the chain."""
     hosts: NotRequired[list[HostChain]]
-    """Of several hosts: the chain of each that answered. Beside it, ok is true if all of these are, and the numbers are those of the first that is broken, or of the host that was asked."""
+    """With several hosts: the chain of each host that answered. ok is then true if all of these are intact, and the numbers are those of the first broken chain, or else of the host that was called."""
     warnings: NotRequired[list[str]]
     """Sentences for a person."""
 
@@ -1810,7 +1810,7 @@ class OrgCreateResult(TypedDict):
     """RFC 3339, in UTC."""
     key_id: str
     api_key: str
-    """The key itself: shown now and never again."""
+    """The key itself, shown only once."""
 
 
 class OrgDeleteResult(TypedDict):
@@ -1852,7 +1852,7 @@ class OrgEvent(TypedDict):
     prev_hash: str
     hash: str
     cursor: str
-    """Where to continue after this event; also its id. Opaque."""
+    """Position after this event, to continue from; also its id. Opaque."""
 
 
 class OrgSandboxListResult(TypedDict):
@@ -1866,11 +1866,11 @@ class Passkey(TypedDict):
     passkey_id: str
     name: str
     rp_id: str
-    """The name of the service that it was made at, and is good at."""
+    """The name of the service for which it was made and is valid."""
     is_usable: bool
     """False: the service has another name now."""
     is_synced: bool
-    """Whoever keeps it has a copy elsewhere; else it is on one device."""
+    """Whether its provider has a copy elsewhere; else it is on one device."""
     created_at: str
     """RFC 3339, in UTC."""
     last_used_at: str | None
@@ -1880,7 +1880,7 @@ class Passkey(TypedDict):
 class PasskeyAddRequest(TypedDict):
     name: NotRequired[str]
     response: dict[str, Any]
-    """What `navigator.credentials.create` made, as its `toJSON` gives it."""
+    """Result of `navigator.credentials.create`, as returned by its `toJSON`."""
 
 
 class PasskeyListResult(TypedDict):
@@ -1926,13 +1926,13 @@ class Recording(TypedDict):
     sandbox_id: str
     state: Literal["recording", "ended"]
     end_reason: Literal["stopped", "time_up", "too_large", "disk_full", "sandbox_stopped", "screen_lost", "service_restarted"] | None
-    """Why it has ended; null while it goes on."""
+    """Reason of its end; null while in progress."""
     started_at: str
     """RFC 3339, in UTC."""
     ended_at: str | None
     """RFC 3339, in UTC."""
     duration_ms: int
-    """So far, while it goes on."""
+    """So far, while in progress."""
     size_bytes: int
     width: int
     """Of the widest picture in it."""
@@ -1950,7 +1950,7 @@ class RecordingListResult(TypedDict):
 
 class RecordingStartRequest(TypedDict):
     max_seconds: NotRequired[int]
-    """When its time is up; 3600 if absent."""
+    """Time limit; 3600 if absent."""
 
 
 class RevokedApiKeyCreatedBy(TypedDict):
@@ -1996,7 +1996,7 @@ class RoomDrive(TypedDict):
     used_bytes: int
     limit_bytes: int
     file_count: int
-    """Number of files. Where the kernel enforces the quota (defaults.drive_quota): entries of any kind."""
+    """Number of files. If the kernel enforces the quota (defaults.drive_quota): entries of any kind."""
 
 
 class RoomCreatedBy(TypedDict):
@@ -2032,7 +2032,7 @@ class RoomCheckpointRequest(TypedDict):
     name: NotRequired[str]
     """For people."""
     expires_in_seconds: NotRequired[int]
-    """When it is deleted by itself; 604800 (7 days) if absent."""
+    """Lifetime, after which it is deleted; 604800 (7 days) if absent."""
 
 
 class RoomCreateRequest(TypedDict):
@@ -2043,9 +2043,9 @@ class RoomCreateRequest(TypedDict):
     ttl_seconds: NotRequired[int]
     """The room is destroyed after this time."""
     host: NotRequired[str]
-    """Where it is to be, of several hosts; else one with memory to give."""
+    """Target host, if there are several; else a host with free memory."""
     host_labels: NotRequired[dict[str, str]]
-    """It is to be on a host that has all of these labels."""
+    """Only a host that has all of these labels."""
 
 
 class RoomDestroyResultDrive(TypedDict):
@@ -2068,9 +2068,9 @@ class RoomForkRequest(TypedDict):
     room_id: str
     """Name of the new room, unique among the organization's active rooms."""
     checkpoint_id: NotRequired[str]
-    """Which checkpoint of the source; one is taken now if absent."""
+    """Checkpoint of the source; one is taken now if absent."""
     cids: NotRequired[Literal["suggest"]]
-    """Where guest_cids come from: free ones are taken, also if absent."""
+    """Source of guest_cids: free ones are assigned, also if absent."""
 
 
 class RoomForkResult(TypedDict):
@@ -2079,13 +2079,13 @@ class RoomForkResult(TypedDict):
     room: Room
     checkpoint_id: str
     items: list[Fork]
-    """One for each sandbox of the checkpoint: what it is now, or what was in its way."""
+    """One per sandbox of the checkpoint: the sandbox, or the problem that prevented it."""
 
 
 class RoomFromBackup(TypedDict):
     room: Room
     of_room: str
-    """Name of the room of which the file was made."""
+    """Name of the room that was backed up."""
     backed_up_at: str
     """RFC 3339, in UTC."""
     left_out: LeftOut
@@ -2093,17 +2093,17 @@ class RoomFromBackup(TypedDict):
 
 class RoomGlanceDrive(TypedDict):
     used_bytes: int
-    """0 where the drive cannot be read now."""
+    """0 if the drive cannot be read now."""
     limit_bytes: int
 
 
 class RoomGlanceCost(TypedDict):
-    """Since the room was made, in its last 366 days. Of a day with very many rooms and agents not all is told apart by rooms. Null for a key without usage:read, and for one that is bound to an agent."""
+    """Since the room was made, in its last 366 days. On a day with very many rooms and agents, not all cost is attributed to rooms. Null for a key without usage:read, and for a key that is bound to an agent."""
 
     sandbox_seconds: float
     """Time in which its sandboxes were running."""
     credits: float
-    """By the price table of now; 0 where nothing has a price."""
+    """By the current price table; 0 if nothing has a price."""
 
 
 class RoomGlance(TypedDict):
@@ -2118,18 +2118,18 @@ class RoomGlance(TypedDict):
     agents: int
     """Agents that are not gone, with or without a sandbox."""
     running: int
-    """Sandboxes that run."""
+    """Running sandboxes."""
     blocked: int
-    """Agents that wait for a reply or at a barrier now, as room_waits tells them one by one."""
+    """Agents that wait for a reply or at a barrier now, as listed by room_waits."""
     in_circle: bool
-    """Whether some of them wait for each other, so that none goes on by itself."""
+    """Whether some of them wait for each other, so that none can continue alone."""
     truncated: bool
-    """Whether more waits than were looked at: then more can be blocked."""
+    """Whether there are more waits than were examined: then more can be blocked."""
     messages_last_minute: int
     """Messages that were accepted in the last 60 s, on this host."""
     drive: RoomGlanceDrive
     cost: RoomGlanceCost | None
-    """Since the room was made, in its last 366 days. Of a day with very many rooms and agents not all is told apart by rooms. Null for a key without usage:read, and for one that is bound to an agent."""
+    """Since the room was made, in its last 366 days. On a day with very many rooms and agents, not all cost is attributed to rooms. Null for a key without usage:read, and for a key that is bound to an agent."""
     created_at: str
     """RFC 3339, in UTC."""
     expires_at: str | None
@@ -2148,9 +2148,9 @@ class RoomListResult(TypedDict):
 
 class RoomMoveRequest(TypedDict):
     host: str
-    """Name of the host that is to have it."""
+    """Name of the target host."""
     force: NotRequired[bool]
-    """Move it also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended."""
+    """Move it also if the memory of snapshots is unusable there, or a sandbox that cannot be saved now is ended."""
 
 
 class RoomMovedLost(TypedDict):
@@ -2165,18 +2165,18 @@ RoomMoved = TypedDict(
         # Name of the room, unique among the organization's active rooms.
         "room_id": str,
         "room_uid": str,
-        # Name of the host that had it.
+        # Name of the previous host.
         "from": str,
-        # Name of the host that has it now.
+        # Name of the present host.
         "to": str,
-        # How often it has got a host: 1 when it was made.
+        # Counter of the room's hosts: 1 when it was created.
         "epoch": int,
-        # What its drive's files take.
+        # Size of its drive's files.
         "drive_bytes": int,
-        # The agents whose sandboxes were ended for it.
+        # The agents whose sandboxes were ended by the move.
         "sandboxes_ended": list[str],
         "lost": RoomMovedLost,
-        # For how long nobody could get to it.
+        # How long the room was unreachable.
         "away_ms": int,
     },
 )
@@ -2184,7 +2184,7 @@ RoomMoved = TypedDict(
 
 class Wait(TypedDict):
     agent_id: str
-    """Who waits."""
+    """The waiting agent."""
     type: Literal["reply", "barrier", "inbox", "command"]
     id: str | None
     """The message, the barrier or the execution; null for an inbox."""
@@ -2195,7 +2195,7 @@ class Wait(TypedDict):
     held: bool
     """Whether a call of the agent is waiting for it at this moment."""
     about: str
-    """What it is, in a few words: a topic, a kind, a command."""
+    """Short description: a topic, a kind, a command."""
 
 
 class RunningCommand(TypedDict):
@@ -2242,7 +2242,7 @@ class RoomOverviewResult(TypedDict):
 class RoomRestoreResult(TypedDict):
     room: Room
     items: list[Fork]
-    """One for each sandbox of the checkpoint: what it is now, or what was in its way."""
+    """One per sandbox of the checkpoint: the sandbox, or the problem that prevented it."""
 
 
 class TimelineItemRef(TypedDict):
@@ -2252,21 +2252,21 @@ class TimelineItemRef(TypedDict):
 
 class TimelineItem(TypedDict):
     seq: int | None
-    """Of the audit record; null for what goes on."""
+    """Of the audit record; null while in progress."""
     lane: Literal["agent", "room", "egress", "ports"]
-    """Where it is drawn: at its agent, or at what the room shares."""
+    """Lane in which it is drawn: its agent's, or a shared resource's."""
     agent_id: str | None
     kind: Literal["span", "mark"]
     type: Literal["command", "wait", "standby", "message", "barrier", "refusal", "sandbox", "terminal", "drive", "port", "room"]
     at: str
     """RFC 3339, in UTC."""
     until: str | None
-    """The end of a span; null for a mark and for what goes on. RFC 3339, in UTC."""
+    """The end of a span; null for a mark and while in progress. RFC 3339, in UTC."""
     outcome: Literal["success", "denied", "error"]
     title: str
     """One line."""
     to: list[str]
-    """To whom it goes, 16 agents at most."""
+    """Its recipients, 16 agents at most."""
     ref: TimelineItemRef | None
     exit_code: int | None
     trace_id: str | None
@@ -2279,7 +2279,7 @@ class RoomTimelineResult(TypedDict):
     """RFC 3339, in UTC."""
     items: list[TimelineItem]
     open: list[TimelineItem]
-    """On the first page: running commands, what agents wait for, also between their calls, and sandboxes in standby."""
+    """On the first page: running commands, waits of agents, also between their calls, and sandboxes in standby."""
     next_cursor: str | None
     trace_url: str | None
     """URL of the page that shows a trace, with {trace_id} for its id, if the service has one."""
@@ -2306,22 +2306,22 @@ class RoomWaitsResult(TypedDict):
     waits: list[Wait]
     """The oldest first."""
     cycles: list[RoomWaitsResultCyclesItem]
-    """One of the shortest rings of each group that waits for itself."""
+    """One of the shortest rings of each deadlocked group."""
     truncated: bool
-    """Whether there are more waits than are told."""
+    """Whether there are more waits than are listed."""
     text: str
     """The same as one paragraph of text."""
 
 
 class SandboxCreateRequestLifecycle(TypedDict):
-    """When it is idle, what becomes of it then, and what wakes it."""
+    """When it is idle, the action then, and the triggers that wake it."""
 
     idle_after_seconds: NotRequired[int | None]
     """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     on_idle: NotRequired[Literal["destroy", "standby", "hibernate"]]
-    """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
+    """Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later."""
     wake_on: NotRequired[list[Literal["api", "terminal", "message", "port"]]]
-    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
+    """Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxCreateRequest(TypedDict):
@@ -2336,13 +2336,13 @@ class SandboxCreateRequest(TypedDict):
     template_id: NotRequired[str]
     """Which template; "default" if absent."""
     snapshot_id: NotRequired[str]
-    """Which snapshot of the room, in place of a template. memory_mib and vcpu_count are the snapshot's then; env is added to that of its sandbox, and what is absent is as it was there."""
+    """Snapshot of the room, in place of a template. memory_mib and vcpu_count are then those of the snapshot; env is added to that of its sandbox, and absent fields are as they were in it."""
     env: NotRequired[dict[str, str]]
     """Environment variables; ROOMD_ names are reserved."""
     env_json: NotRequired[str]
     """The same as a JSON string. Not together with env."""
     egress_allowlist: NotRequired[list[str]]
-    """Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
+    """Allowed destinations: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
     egress_allowlist_json: NotRequired[str]
     """The same as a JSON string."""
     labels: NotRequired[dict[str, str]]
@@ -2352,7 +2352,7 @@ class SandboxCreateRequest(TypedDict):
     max_duration_seconds: NotRequired[int]
     """Ends the sandbox this long after its creation, whatever it does, also in standby."""
     lifecycle: NotRequired[SandboxCreateRequestLifecycle]
-    """When it is idle, what becomes of it then, and what wakes it."""
+    """When it is idle, the action then, and the triggers that wake it."""
     attach_fabric: NotRequired[bool]
     """Whether the guest reaches its room; true if absent."""
     enable_guest_net: NotRequired[bool]
@@ -2389,9 +2389,9 @@ class SandboxCreateResultDrive(TypedDict):
 class SandboxCreateResultLifecycle(TypedDict):
     idle_after_seconds: int | None
     on_idle: Literal["destroy", "standby", "hibernate"]
-    """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
+    """Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later."""
     wake_on: list[Literal["api", "terminal", "message", "port"]]
-    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
+    """Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxCreateResultCreatedBy(TypedDict):
@@ -2409,7 +2409,7 @@ class SandboxCreateResult(TypedDict):
     template_id: str
     template_digest: str | None
     snapshot_id: str | None
-    """Of which snapshot it was made, to which it was turned back, or which was taken of it last."""
+    """The snapshot from which it was created, to which it was rolled back, or which was taken of it last."""
     vcpu_count: int
     memory_mib: int
     state: Literal["creating", "starting", "running", "pausing", "paused", "hibernating", "hibernated", "resuming", "failed", "destroying", "destroyed"]
@@ -2471,11 +2471,11 @@ class SandboxExecRequest(TypedDict):
     stdin_b64: NotRequired[str]
     """Bytes for standard input."""
     timeout_ms: NotRequired[int]
-    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts."""
+    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. Default: 600 000 for a command that the call waits for, no limit for a command that it starts."""
     max_output_bytes: NotRequired[int]
     """Most bytes of each stream in the answer; 1 MiB if absent."""
     output_to: NotRequired[str]
-    """Drive directory where the full streams are saved as stdout and stderr."""
+    """Drive directory for the full streams, in the files stdout and stderr."""
     exec_id: NotRequired[str]
     """The caller's own name for this run. The same name never runs twice."""
     wait_ms: NotRequired[int]
@@ -2488,11 +2488,11 @@ class SandboxExposePortRequest(TypedDict):
     visibility: NotRequired[Literal["private", "public"]]
     """private (the default): only with the port's own token."""
     label: NotRequired[str]
-    """Beginning of the URL's label; characters that nobody can guess follow."""
+    """Prefix of the URL's label; unguessable characters follow."""
     expires_in_seconds: NotRequired[int]
     """The port is unexposed after this time; if absent, when its sandbox ends."""
     wait_ms: NotRequired[int]
-    """How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells."""
+    """How long to wait until a server listens on the port, if none does; 0 if absent. `listening` has the result."""
 
 
 class SandboxFileDeleteResult(TypedDict):
@@ -2513,7 +2513,7 @@ class SandboxFileEntry(TypedDict):
     modified_at: str
     """RFC 3339, in UTC."""
     target: NotRequired[str]
-    """Where a symbolic link points."""
+    """Target of a symbolic link."""
 
 
 class SandboxFileListResult(TypedDict):
@@ -2557,13 +2557,13 @@ class SandboxForkRequest(TypedDict):
     agents: list[SandboxForkRequestAgentsItem]
     """One for each copy: the agent that it serves."""
     expires_in_seconds: NotRequired[int]
-    """When it is deleted by itself; 604800 (7 days) if absent."""
+    """Lifetime, after which it is deleted; 604800 (7 days) if absent."""
 
 
 class SandboxForkResult(TypedDict):
     snapshot_id: str
     items: list[Fork]
-    """One for each agent, in their order: its sandbox, or what was in its way."""
+    """One for each agent, in their order: its sandbox, or the problem that prevented it."""
 
 
 class SandboxLogsResultItemsItem(TypedDict):
@@ -2603,7 +2603,7 @@ class SandboxMetricsResult(TypedDict):
 
 class SandboxNetworkOther(TypedDict):
     allowed: int
-    """Connections to places that made room for later ones."""
+    """Connections to destinations that are no longer listed, in favor of later ones."""
     refused: int
 
 
@@ -2613,7 +2613,7 @@ class SandboxNetwork(TypedDict):
     since: str
     """RFC 3339, in UTC."""
     items: list[NetworkPlace]
-    """The newest first; at most 250 that were allowed, and 250 that were refused."""
+    """Newest first; at most 250 allowed and 250 refused."""
     other: SandboxNetworkOther
 
 
@@ -2624,7 +2624,7 @@ class SandboxPage(TypedDict):
 
 class SandboxRollbackRequest(TypedDict):
     snapshot_id: str
-    """Which snapshot of the room; of the same template, memory and processors as the sandbox."""
+    """Snapshot of the room; of the same template, memory and processors as the sandbox."""
 
 
 class SandboxSnapshotRequest(TypedDict):
@@ -2633,7 +2633,7 @@ class SandboxSnapshotRequest(TypedDict):
     mode: NotRequired[Literal["full", "disk"]]
     """full if absent."""
     expires_in_seconds: NotRequired[int]
-    """When it is deleted by itself; 604800 (7 days) if absent."""
+    """Lifetime, after which it is deleted; 604800 (7 days) if absent."""
 
 
 class SandboxUnexposePortResult(TypedDict):
@@ -2643,14 +2643,14 @@ class SandboxUnexposePortResult(TypedDict):
 
 
 class SandboxUpdateRequestLifecycle(TypedDict):
-    """When it is idle, what becomes of it then, and what wakes it."""
+    """When it is idle, the action then, and the triggers that wake it."""
 
     idle_after_seconds: NotRequired[int | None]
     """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     on_idle: NotRequired[Literal["destroy", "standby", "hibernate"]]
-    """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
+    """Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later."""
     wake_on: NotRequired[list[Literal["api", "terminal", "message", "port"]]]
-    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
+    """Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxUpdateRequest(TypedDict):
@@ -2663,19 +2663,19 @@ class SandboxUpdateRequest(TypedDict):
     expires_in_seconds: NotRequired[int | None]
     """Ends the sandbox this long after now, in place of max_duration_seconds; null: never."""
     lifecycle: NotRequired[SandboxUpdateRequestLifecycle]
-    """When it is idle, what becomes of it then, and what wakes it."""
+    """When it is idle, the action then, and the triggers that wake it."""
 
 
 class ScreenTicketRequest(TypedDict):
     drive: NotRequired[bool]
-    """Whether keys, pointer and clipboard reach the screen; false if absent: it only looks."""
+    """Whether keys, pointer and clipboard reach the screen; false if absent: view only."""
 
 
 class ScreenTicketResult(TypedDict):
     ws_path: str
     """URL to connect to, with the ticket in its query."""
     ticket: str
-    """Opens this screen and nothing else until expires_at, as often as needed. What it has opened goes on after that, as long as the key that made it is good."""
+    """Opens this screen and nothing else until expires_at, as often as needed. Its connections continue after that, while the key that made it is valid."""
     drives: bool
     expires_at: str
     """RFC 3339, in UTC."""
@@ -2725,22 +2725,22 @@ class Snapshot(TypedDict):
     agent_id: str
     """The agent that the sandbox serves; unique among the room's live sandboxes."""
     sandbox_id: str
-    """Of which it was taken."""
+    """The sandbox of which it was taken."""
     name: str | None
     parent: str | None
-    """The snapshot that its sandbox had come from, or that was taken of it before."""
+    """The snapshot from which its sandbox came, or the last one taken of it before."""
     mode: Literal["full", "disk"]
     """full: memory, processes and disk. disk: its own disk alone, from which sandboxes boot."""
     memory_mib: int
     vcpu_count: int
     template_id: str
     size_bytes: int
-    """What it takes on disk beside its parent."""
+    """Size on disk in addition to its parent."""
     paused_ms: int
-    """How long its sandbox stood still for it."""
+    """How long its sandbox was paused."""
     digest: str
     checkpoint_id: str | None
-    """The checkpoint that it is part of, and goes with."""
+    """The checkpoint that it is part of, and is deleted with."""
     created_at: str
     """RFC 3339, in UTC."""
     expires_at: str | None
@@ -2763,7 +2763,7 @@ class SshAccess(TypedDict):
     port: int
     username: str
     ssh_command: str
-    """To be pasted; the password it asks for is the token."""
+    """Command line to paste; its password is the token."""
     host_key_fingerprint: str
     created_at: str
     """RFC 3339, in UTC."""
@@ -2784,7 +2784,7 @@ class SshAccessCreateResult(TypedDict):
     port: int
     username: str
     ssh_command: str
-    """To be pasted; the password it asks for is the token."""
+    """Command line to paste; its password is the token."""
     host_key_fingerprint: str
     created_at: str
     """RFC 3339, in UTC."""
@@ -2875,36 +2875,36 @@ class TemplateFrom(TypedDict):
     dockerfile: NotRequired[str]
     """The text of a Dockerfile."""
     context: NotRequired[str]
-    """A tar of what the Dockerfile copies from, perhaps by gzip: 10 MiB at most, 128 MiB unpacked."""
+    """The build context as a tar, optionally compressed with gzip: 10 MiB at most, 128 MiB unpacked."""
 
 
 TemplateCreateRequest = TypedDict(
     "TemplateCreateRequest",
     {
-        # What sandboxes name it by. One of the organization's by that name is replaced once this one is ready.
+        # Name for sandboxes to use. The organization's template of that name is replaced once this one is ready.
         "template_id": str,
         "from": TemplateFrom,
-        # What lists of templates say of it.
+        # Description in lists of templates.
         "description": NotRequired[str],
-        # A shell script whose programs run in every sandbox of it from the beginning; "image": its entry point.
+        # A shell script whose programs run in every sandbox of it from the start; "image": its entry point.
         "start": NotRequired[str],
-        # A shell script that ends with 0 once what start began can be used.
+        # A shell script that exits with 0 once the programs of start can be used.
         "ready": NotRequired[str],
-        # What it is saved with; 256 if absent.
+        # Memory with which it is saved; 256 if absent.
         "min_memory_mib": NotRequired[int],
-        # Of sandboxes that say nothing; 512 if absent, or min_memory_mib where that is more.
+        # Default for sandboxes; 512 if absent, or min_memory_mib if that is more.
         "default_memory_mib": NotRequired[int],
-        # What the disk of a sandbox may grow to; 8192 if absent.
+        # Maximum disk size of a sandbox; 8192 if absent.
         "disk_mib": NotRequired[int],
-        # Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address.
+        # Allowed destinations: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address.
         "egress_allowlist": NotRequired[list[str]],
-        # What steps find as /run/secrets/NAME.
+        # Secrets for steps, in the files /run/secrets/NAME.
         "secrets": NotRequired[dict[str, str]],
         # For ARG of the Dockerfile.
         "build_args": NotRequired[dict[str, str]],
-        # Unpack the image and run every step again, whatever earlier builds have made.
+        # Unpack the image and run every step again, without results of earlier builds.
         "no_cache": NotRequired[bool],
-        # What opens the registry, as the text of docker's config.json.
+        # Credentials for the registry, as the text of docker's config.json.
         "registry_auth": NotRequired[str],
     },
 )
@@ -2943,7 +2943,7 @@ class Terminal(TypedDict):
     terminal_id: str
     state: Literal["running", "ended"]
     command: str
-    """What runs in it, cut after 256 characters."""
+    """The command, truncated to 256 characters."""
     user: str
     rows: int
     cols: int
@@ -2992,7 +2992,7 @@ class WatchingEventTypist(TypedDict):
 class WatchingEvent(TypedDict):
     type: Literal["watching"]
     offset: int
-    """Place of the first byte that follows, in all that was ever shown."""
+    """Position of the first byte that follows, in the terminal's whole output."""
     rows: int
     cols: int
     gap: int
@@ -3003,7 +3003,7 @@ class WatchingEvent(TypedDict):
 class TerminalEventOutput(TypedDict):
     type: Literal["output"]
     offset: int
-    """Place of its first byte; `after` is this and its length."""
+    """Position of its first byte; `after` is this and its length."""
     data_b64: str
 
 
@@ -3028,7 +3028,7 @@ class TerminalEventTypist(TypedDict):
 class TerminalEventLost(TypedDict):
     type: Literal["lost"]
     offset: int
-    """Place of the first byte that follows, in all that was ever shown."""
+    """Position of the first byte that follows, in the terminal's whole output."""
     gap: int
     """Bytes that were left out."""
 
@@ -3051,7 +3051,7 @@ class TerminalTicket(TypedDict):
     ws_path: str
     """URL to attach to; since and takeover can be added to its query."""
     token: str
-    """Opens this terminal and nothing else until expires_at, as often as needed, as long as the key that made it is good: offer the subprotocols roomd.terminal and roomd.token.TOKEN."""
+    """Opens this terminal and nothing else until expires_at, as often as needed, while the key that made it is valid: offer the subprotocols roomd.terminal and roomd.token.TOKEN."""
     expires_at: str
     """RFC 3339, in UTC."""
 
@@ -3156,21 +3156,21 @@ class UsageResultMemoryMib(TypedDict):
 
 class UsageResultDiskGib(TypedDict):
     allocated: float
-    """What the disks of its sandboxes may grow to."""
+    """Maximum size of the disks of its sandboxes."""
     soft_cap: int
     hard_cap: int
 
 
 class UsageResultTemplateMib(TypedDict):
     used: int
-    """What its own templates take on the host's disk, rounded up."""
+    """Size of its own templates on the host's disk, rounded up."""
     soft_cap: int
     hard_cap: int
 
 
 class UsageResultDrive(TypedDict):
     used_bytes: int
-    """Of all its drives, also those that are kept after their room's end."""
+    """Of all its drives, including drives kept after their room's end."""
     soft_cap_bytes: int
     hard_cap_bytes: int
 
@@ -3192,18 +3192,18 @@ class UsageTotals(TypedDict):
     exec_count: int
     """Commands run by sandbox_exec and execution_start."""
     messages: int
-    """Messages that were accepted, whoever receives them."""
+    """Accepted messages, regardless of the recipients."""
     egress_bytes: int
-    """What sandboxes sent to the outside."""
+    """Bytes that sandboxes sent to the outside."""
     drive_byte_hours: int
-    """What was on the drives of rooms that exist, and for how long."""
+    """Bytes stored on the drives of existing rooms, times hours."""
     build_seconds: float
-    """Time in which its own templates were being built, also where that failed, to the millisecond."""
+    """Build time of its own templates, including failed builds, to the millisecond."""
 
 
 class UsageResultGroupsItem(TypedDict):
     id: str | None
-    """room_uid, agent_id, key_id or day; null for what belongs to none, as a drive to no agent, or to more in a day than are told apart."""
+    """room_uid, agent_id, key_id or day; null for usage without one, such as a drive without an agent, and for usage beyond the number of groups that a day distinguishes."""
     name: str | None
     """room_id, agent_id, the key's name or the day."""
     totals: UsageTotals
@@ -3218,7 +3218,7 @@ class UsageResultCredits(TypedDict):
     granted: float | None
     """Granted by the plan and the operator; null: no limit."""
     used: float
-    """By the price table of the time, since the organization was made."""
+    """At the prices of the time, since the organization was made."""
     remaining: float | None
 
 
@@ -3260,15 +3260,15 @@ class WebhookCreatedBy(TypedDict):
 class Webhook(TypedDict):
     webhook_id: str
     url: str
-    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    """Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges)."""
     types: list[str]
-    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    """Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent."""
     room_ids: list[str] | None
-    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    """Only events of rooms with these names, including rooms made later; null: of all, and events of no room."""
     enabled: bool
-    """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
+    """Whether events are sent. Events that occur while it is disabled are sent once it is enabled again."""
     disabled_reason: Literal["by_request", "gone", "failing", "maker_ended"] | None
-    """Why it is disabled: by request; its receiver answered 410; its receiver took nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker."""
+    """Why it is disabled: by request; its receiver answered 410; its receiver accepted nothing for 5 days; its maker's access ended (a person or a key). The caller that enables it becomes its maker."""
     disabled_at: str | None
     """RFC 3339, in UTC."""
     created_at: str
@@ -3277,32 +3277,32 @@ class Webhook(TypedDict):
     updated_at: str
     """RFC 3339, in UTC."""
     former_secret_until: str | None
-    """Until then the secret before this one signs too. RFC 3339, in UTC."""
+    """Until then the previous secret signs too. RFC 3339, in UTC."""
     sent_count: int
-    """Events that the receiver has taken."""
+    """Events that the receiver has accepted."""
     waiting_count: int
-    """Events that it did not take and that are tried again."""
+    """Events that it did not accept and that will be retried."""
     behind_count: int
-    """Records of the audit that were not looked at yet."""
+    """Audit records that are not processed yet."""
     missed_count: int
-    """Records that the audit's retention deleted before they could be looked at or sent. Whether it would have been sent those that were not looked at is not known."""
+    """Audit records that retention deleted before they were processed or sent. Whether the unprocessed records would have been sent is unknown."""
     failed_count: int
-    """Events that were given up after 17 tries, each time it happened. The receiver took others meanwhile: one that takes none is disabled first, and nothing is given up."""
+    """Events abandoned after 17 attempts, each time it happened. The receiver accepted others in that time: a webhook whose receiver accepts none is disabled first, and no event is abandoned."""
     last_sent_at: str | None
-    """When the receiver last took an event. RFC 3339, in UTC."""
+    """When the receiver last accepted an event. RFC 3339, in UTC."""
     failing_since: str | None
-    """Since when it has taken none that it was sent. RFC 3339, in UTC."""
+    """Since when it has accepted none. RFC 3339, in UTC."""
     warnings: NotRequired[list[str]]
     """Sentences for a person."""
 
 
 class WebhookCreateRequest(TypedDict):
     url: str
-    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    """Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges)."""
     types: list[str]
-    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    """Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent."""
     room_ids: NotRequired[list[str] | None]
-    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    """Only events of rooms with these names, including rooms made later; null: of all, and events of no room."""
     enabled: NotRequired[bool]
     """true if absent."""
 
@@ -3321,17 +3321,17 @@ class WebhookDelivery(TypedDict):
     event_at: str
     """RFC 3339, in UTC."""
     state: Literal["waiting", "delivered", "failed", "lost"]
-    """waiting: it is tried again at next_at. delivered: it was taken. failed: it was given up after 17 tries. lost: the audit's retention deleted it first."""
+    """waiting: it is retried at next_at. delivered: it was accepted. failed: it was abandoned after 17 attempts. lost: the audit's retention deleted it first."""
     attempts: int
-    """How often it was tried."""
+    """Number of attempts."""
     last_attempt_at: str | None
     """RFC 3339, in UTC."""
     next_at: str | None
-    """When it is tried next. RFC 3339, in UTC."""
+    """Time of the next attempt. RFC 3339, in UTC."""
     status: int | None
-    """What the receiver answered last; null: nothing."""
+    """The receiver's last HTTP status; null: no response."""
     error: str | None
-    """Why the last try failed, in words."""
+    """Why the last attempt failed, in words."""
 
 
 class WebhookDeliveryPage(TypedDict):
@@ -3379,31 +3379,31 @@ class WebhookPage(TypedDict):
 
 class WebhookRotateRequest(TypedDict):
     grace_seconds: NotRequired[int]
-    """How long the secret before it signs too; 86400 if absent."""
+    """How long the previous secret also signs; 86400 if absent."""
 
 
 class WebhookTest(TypedDict):
     event_id: str
-    """What the receiver had as webhook-id."""
+    """The header webhook-id."""
     delivered: bool
-    """Whether the receiver took it."""
+    """Whether the receiver accepted it."""
     status: int | None
-    """What the receiver answered; null: nothing."""
+    """The receiver's HTTP status; null: no response."""
     error: str | None
-    """Why it was not taken, in words."""
+    """Why it was not accepted, in words."""
     duration_ms: int
     """How long it took."""
 
 
 class WebhookUpdateRequest(TypedDict):
     url: NotRequired[str]
-    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    """Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges)."""
     types: NotRequired[list[str]]
-    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    """Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent."""
     room_ids: NotRequired[list[str] | None]
-    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    """Only events of rooms with these names, including rooms made later; null: of all, and events of no room."""
     enabled: NotRequired[bool]
-    """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
+    """Whether events are sent. Events that occur while it is disabled are sent once it is enabled again."""
 
 
 class WrittenFile(TypedDict):
@@ -3468,9 +3468,9 @@ HostListAnswer: TypeAlias = HostListResult
 
 class HostEvacuateInput(TypedDict):
     skip: NotRequired[list[str]]
-    """Rooms that stay, by room_uid: those that could not be moved."""
+    """Rooms to leave on the host, by room_uid: rooms that could not be moved."""
     force: NotRequired[bool]
-    """Move them also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended."""
+    """Move rooms also if the memory of snapshots is unusable there, or a sandbox that cannot be saved now is ended."""
     host: str
     """Name of the host."""
 
@@ -3491,7 +3491,7 @@ class OrgDeleteInput(TypedDict):
     org_id: str
     """The organization, or self."""
     org_name: str
-    """What the organization is called, so that no other is ended by mistake."""
+    """The organization's name, as confirmation."""
 
 OrgDeleteAnswer: TypeAlias = OrgDeleteResult
 
@@ -3541,11 +3541,11 @@ KeyRevokeAnswer: TypeAlias = RevokedApiKey
 
 class WebhookCreateInput(TypedDict):
     url: str
-    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    """Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges)."""
     types: list[str]
-    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    """Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent."""
     room_ids: NotRequired[list[str] | None]
-    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    """Only events of rooms with these names, including rooms made later; null: of all, and events of no room."""
     enabled: NotRequired[bool]
     """true if absent."""
     org_id: str
@@ -3576,13 +3576,13 @@ WebhookGetAnswer: TypeAlias = Webhook
 
 class WebhookUpdateInput(TypedDict):
     url: NotRequired[str]
-    """Where events are sent: an https URL, at port 443 or one above 1023. Private addresses need the operator's yes (webhooks.private_ranges)."""
+    """Target of the events: an https URL, at port 443 or one above 1023. Private addresses require the operator's permission (webhooks.private_ranges)."""
     types: NotRequired[list[str]]
-    """Which events are sent: those that begin with one of these, as `sandbox.` or `message.sent`. Calls that only read are never sent."""
+    """Events to send, by prefix of their name, such as `sandbox.` or `message.sent`. Calls that only read are never sent."""
     room_ids: NotRequired[list[str] | None]
-    """Only events of rooms of these names, also of rooms that are made later; null: of all, and those of no room."""
+    """Only events of rooms with these names, including rooms made later; null: of all, and events of no room."""
     enabled: NotRequired[bool]
-    """Whether events are sent. What happens meanwhile is sent once it is enabled again."""
+    """Whether events are sent. Events that occur while it is disabled are sent once it is enabled again."""
     org_id: str
     """The organization, or self."""
     webhook_id: str
@@ -3602,7 +3602,7 @@ WebhookDeleteAnswer: TypeAlias = WebhookDeleteResult
 
 class WebhookRotateInput(TypedDict):
     grace_seconds: NotRequired[int]
-    """How long the secret before it signs too; 86400 if absent."""
+    """How long the previous secret also signs; 86400 if absent."""
     org_id: str
     """The organization, or self."""
     webhook_id: str
@@ -3630,7 +3630,7 @@ class WebhookRedeliverInput(TypedDict):
     webhook_id: str
     """Which webhook of the organization."""
     delivery_id: str
-    """The event's id, which its receiver had as webhook-id; any event that the audit still has."""
+    """The event's id, sent to the receiver as webhook-id; any event that the audit still has."""
 
 WebhookRedeliverAnswer: TypeAlias = WebhookDelivery
 
@@ -3693,7 +3693,7 @@ AccountUpdateAnswer: TypeAlias = Account
 
 class AccountDeleteInput(TypedDict):
     email: str
-    """The account's address, so that it is meant."""
+    """The account's address, as confirmation."""
 
 AccountDeleteAnswer: TypeAlias = AccountDeleteResult
 
@@ -3822,7 +3822,7 @@ MemberRemoveAnswer: TypeAlias = MemberRemoveResult
 class InvitationCreateInput(TypedDict):
     role: Literal["owner", "admin", "member", "viewer"]
     email: NotRequired[str]
-    """Only by this address it can be taken; nobody verifies that it is theirs."""
+    """Only this address can accept it; its ownership is not verified."""
     org_id: str
     """The organization, or self."""
 
@@ -3916,20 +3916,20 @@ class RoomDestroyInput(TypedDict):
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     drive: NotRequired[Literal["retain", "delete"]]
-    """What becomes of the drive."""
+    """Keep or delete the drive."""
 
 RoomDestroyAnswer: TypeAlias = RoomDestroyResult
 
 
 class SandboxCreateInputLifecycle(TypedDict):
-    """When it is idle, what becomes of it then, and what wakes it."""
+    """When it is idle, the action then, and the triggers that wake it."""
 
     idle_after_seconds: NotRequired[int | None]
     """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     on_idle: NotRequired[Literal["destroy", "standby", "hibernate"]]
-    """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
+    """Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later."""
     wake_on: NotRequired[list[Literal["api", "terminal", "message", "port"]]]
-    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
+    """Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxCreateInput(TypedDict):
@@ -3944,13 +3944,13 @@ class SandboxCreateInput(TypedDict):
     template_id: NotRequired[str]
     """Which template; "default" if absent."""
     snapshot_id: NotRequired[str]
-    """Which snapshot of the room, in place of a template. memory_mib and vcpu_count are the snapshot's then; env is added to that of its sandbox, and what is absent is as it was there."""
+    """Snapshot of the room, in place of a template. memory_mib and vcpu_count are then those of the snapshot; env is added to that of its sandbox, and absent fields are as they were in it."""
     env: NotRequired[dict[str, str]]
     """Environment variables; ROOMD_ names are reserved."""
     env_json: NotRequired[str]
     """The same as a JSON string. Not together with env."""
     egress_allowlist: NotRequired[list[str]]
-    """Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
+    """Allowed destinations: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
     egress_allowlist_json: NotRequired[str]
     """The same as a JSON string."""
     labels: NotRequired[dict[str, str]]
@@ -3960,7 +3960,7 @@ class SandboxCreateInput(TypedDict):
     max_duration_seconds: NotRequired[int]
     """Ends the sandbox this long after its creation, whatever it does, also in standby."""
     lifecycle: NotRequired[SandboxCreateInputLifecycle]
-    """When it is idle, what becomes of it then, and what wakes it."""
+    """When it is idle, the action then, and the triggers that wake it."""
     attach_fabric: NotRequired[bool]
     """Whether the guest reaches its room; true if absent."""
     enable_guest_net: NotRequired[bool]
@@ -3968,7 +3968,7 @@ class SandboxCreateInput(TypedDict):
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     wait: NotRequired[Literal["ready", "none"]]
-    """ready (the default): answer when it can run commands. none: answer at once."""
+    """ready (the default): answer when it can run commands. none: answer immediately."""
     wait_timeout_ms: NotRequired[int]
     """Longest wait; 60 000 if absent."""
 
@@ -4009,20 +4009,20 @@ class SandboxGetInput(TypedDict):
     sandbox: str
     """agent_id of a live sandbox of the room, or its sandbox_id."""
     wait_ms: NotRequired[int]
-    """How long to wait for one that is still starting."""
+    """How long to wait while it is starting."""
 
 SandboxGetAnswer: TypeAlias = Sandbox
 
 
 class SandboxUpdateInputLifecycle(TypedDict):
-    """When it is idle, what becomes of it then, and what wakes it."""
+    """When it is idle, the action then, and the triggers that wake it."""
 
     idle_after_seconds: NotRequired[int | None]
     """A running sandbox is idle after this time without use: calls, terminals, SSH, traffic of its ports and to the internet, messages to it, and commands that a client waits for or follows. A started command that no client follows counts only while the sandbox used more than 1 % of a CPU over the last minute. lifecycle.on_idle is the action then; by default the sandbox ends. Time in standby does not count, and resume restarts the clock."""
     on_idle: NotRequired[Literal["destroy", "standby", "hibernate"]]
-    """What becomes of it when it is idle: destroy (the default), standby, hibernate. Where it cannot be saved it goes on running, status says why, and it is tried again later."""
+    """Action when it is idle: destroy (the default), standby, hibernate. If it cannot be saved, it keeps running, status has the reason, and saving is retried later."""
     wake_on: NotRequired[list[Literal["api", "terminal", "message", "port"]]]
-    """What resumes it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message one that arrives in its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
+    """Calls and events that resume it from standby or hibernation: api is a call that uses it, terminal a terminal or SSH, message a message to its agent's inbox, port a request to an exposed port. By default all four; a list is exact, and with [] only resume wakes it. Calls and requests wait until it runs, or fail with the reason. The sender of a message does not wait. Metrics, lists and records wake nothing."""
 
 
 class SandboxUpdateInput(TypedDict):
@@ -4035,7 +4035,7 @@ class SandboxUpdateInput(TypedDict):
     expires_in_seconds: NotRequired[int | None]
     """Ends the sandbox this long after now, in place of max_duration_seconds; null: never."""
     lifecycle: NotRequired[SandboxUpdateInputLifecycle]
-    """When it is idle, what becomes of it then, and what wakes it."""
+    """When it is idle, the action then, and the triggers that wake it."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str
@@ -4077,7 +4077,7 @@ class SandboxSnapshotInput(TypedDict):
     mode: NotRequired[Literal["full", "disk"]]
     """full if absent."""
     expires_in_seconds: NotRequired[int]
-    """When it is deleted by itself; 604800 (7 days) if absent."""
+    """Lifetime, after which it is deleted; 604800 (7 days) if absent."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str
@@ -4099,7 +4099,7 @@ class SandboxForkInput(TypedDict):
     agents: list[SandboxForkInputAgentsItem]
     """One for each copy: the agent that it serves."""
     expires_in_seconds: NotRequired[int]
-    """When it is deleted by itself; 604800 (7 days) if absent."""
+    """Lifetime, after which it is deleted; 604800 (7 days) if absent."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str
@@ -4110,7 +4110,7 @@ SandboxForkAnswer: TypeAlias = SandboxForkResult
 
 class SandboxRollbackInput(TypedDict):
     snapshot_id: str
-    """Which snapshot of the room; of the same template, memory and processors as the sandbox."""
+    """Snapshot of the room; of the same template, memory and processors as the sandbox."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str
@@ -4152,7 +4152,7 @@ class RoomCheckpointInput(TypedDict):
     name: NotRequired[str]
     """For people."""
     expires_in_seconds: NotRequired[int]
-    """When it is deleted by itself; 604800 (7 days) if absent."""
+    """Lifetime, after which it is deleted; 604800 (7 days) if absent."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
 
@@ -4174,7 +4174,7 @@ class CheckpointGetInput(TypedDict):
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     checkpoint_id: str
-    """Which checkpoint of the room."""
+    """Id of a checkpoint of the room."""
 
 CheckpointGetAnswer: TypeAlias = Checkpoint
 
@@ -4183,7 +4183,7 @@ class CheckpointDeleteInput(TypedDict):
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     checkpoint_id: str
-    """Which checkpoint of the room."""
+    """Id of a checkpoint of the room."""
 
 CheckpointDeleteAnswer: TypeAlias = CheckpointDeleteResult
 
@@ -4192,11 +4192,11 @@ class RoomForkInput(TypedDict):
     room_id: str
     """Name of the new room, unique among the organization's active rooms."""
     checkpoint_id: NotRequired[str]
-    """Which checkpoint of the source; one is taken now if absent."""
+    """Checkpoint of the source; one is taken now if absent."""
     cids: NotRequired[Literal["suggest"]]
-    """Where guest_cids come from: free ones are taken, also if absent."""
+    """Source of guest_cids: free ones are assigned, also if absent."""
     source_room_id: str
-    """The room of which another is made."""
+    """The source room."""
 
 RoomForkAnswer: TypeAlias = RoomForkResult
 
@@ -4205,16 +4205,16 @@ class RoomRestoreInput(TypedDict):
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     checkpoint_id: str
-    """Which checkpoint of the room."""
+    """Id of a checkpoint of the room."""
 
 RoomRestoreAnswer: TypeAlias = RoomRestoreResult
 
 
 class RoomMoveInput(TypedDict):
     host: str
-    """Name of the host that is to have it."""
+    """Name of the target host."""
     force: NotRequired[bool]
-    """Move it also where the memory of snapshots is of no use there, or a sandbox that cannot be saved now is ended."""
+    """Move it also if the memory of snapshots is unusable there, or a sandbox that cannot be saved now is ended."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
 
@@ -4230,7 +4230,7 @@ class RoomFromBackupInput(TypedDict):
     room_id: str
     """Name of the new room."""
     host: NotRequired[str]
-    """Where it is to be, of several hosts; else one with memory."""
+    """Target host, if there are several; else a host with memory."""
 
 RoomFromBackupAnswer: TypeAlias = RoomFromBackup
 
@@ -4279,7 +4279,7 @@ EgressGetAnswer: TypeAlias = Egress
 
 class EgressSetInput(TypedDict):
     allowlist: list[str]
-    """Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
+    """Allowed destinations: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address."""
     if_revision: NotRequired[int]
     """Only if the list has this revision; else 412."""
     room_id: str
@@ -4332,11 +4332,11 @@ class SandboxExecInput(TypedDict):
     stdin_b64: NotRequired[str]
     """Bytes for standard input."""
     timeout_ms: NotRequired[int]
-    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts."""
+    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. Default: 600 000 for a command that the call waits for, no limit for a command that it starts."""
     max_output_bytes: NotRequired[int]
     """Most bytes of each stream in the answer; 1 MiB if absent."""
     output_to: NotRequired[str]
-    """Drive directory where the full streams are saved as stdout and stderr."""
+    """Drive directory for the full streams, in the files stdout and stderr."""
     exec_id: NotRequired[str]
     """The caller's own name for this run. The same name never runs twice."""
     wait_ms: NotRequired[int]
@@ -4561,23 +4561,23 @@ class ScreenGetInput(TypedDict):
 
 class ComputerInput(TypedDict):
     action: Literal["screenshot", "cursor_position", "mouse_move", "left_click", "right_click", "middle_click", "double_click", "triple_click", "left_click_drag", "left_mouse_down", "left_mouse_up", "scroll", "key", "hold_key", "type", "wait", "zoom"]
-    """What to do."""
+    """The action."""
     coordinate: NotRequired[list[int]]
-    """Where: [x, y]. Clicks and scroll act at the pointer's place if absent."""
+    """Position: [x, y]. Clicks and scroll act at the pointer's position if absent."""
     start_coordinate: NotRequired[list[int]]
-    """Where left_click_drag begins; at the pointer's place if absent."""
+    """Start of left_click_drag; the pointer's position if absent."""
     text: NotRequired[str]
-    """What to type, or for key and hold_key the names of the keys."""
+    """Text to type, or for key and hold_key the names of the keys."""
     key: NotRequired[str]
     """Keys that are held during a click, a drag or a scroll, such as shift or ctrl+alt."""
     scroll_direction: NotRequired[Literal["up", "down", "left", "right"]]
-    """Where scroll goes."""
+    """Direction of scroll."""
     scroll_amount: NotRequired[int]
     """Notches of the mouse's wheel; 3 if absent."""
     duration_ms: NotRequired[int]
-    """How long wait waits, or hold_key holds."""
+    """Duration of wait or hold_key."""
     region: NotRequired[list[int]]
-    """What zoom shows: [left, top, right, bottom]."""
+    """Region of zoom: [left, top, right, bottom]."""
     width: NotRequired[int]
     """Width of the picture, which keeps its proportions; the screen's own if absent or larger than that."""
     screenshot: NotRequired[bool]
@@ -4592,7 +4592,7 @@ ComputerAnswer: TypeAlias = ComputerResult
 
 class ScreenTicketInput(TypedDict):
     drive: NotRequired[bool]
-    """Whether keys, pointer and clipboard reach the screen; false if absent: it only looks."""
+    """Whether keys, pointer and clipboard reach the screen; false if absent: view only."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str
@@ -4607,12 +4607,12 @@ class ScreenViewInput(TypedDict):
     sandbox: str
     """agent_id of a live sandbox of the room, or its sandbox_id."""
     ticket: NotRequired[str]
-    """As screen_ticket makes it."""
+    """From screen_ticket."""
 
 
 class RecordingStartInput(TypedDict):
     max_seconds: NotRequired[int]
-    """When its time is up; 3600 if absent."""
+    """Time limit; 3600 if absent."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str
@@ -4739,11 +4739,11 @@ class SandboxExposePortInput(TypedDict):
     visibility: NotRequired[Literal["private", "public"]]
     """private (the default): only with the port's own token."""
     label: NotRequired[str]
-    """Beginning of the URL's label; characters that nobody can guess follow."""
+    """Prefix of the URL's label; unguessable characters follow."""
     expires_in_seconds: NotRequired[int]
     """The port is unexposed after this time; if absent, when its sandbox ends."""
     wait_ms: NotRequired[int]
-    """How long to wait until a server listens on the port, if none does; 0 if absent. `listening` tells."""
+    """How long to wait until a server listens on the port, if none does; 0 if absent. `listening` has the result."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str
@@ -4801,11 +4801,11 @@ class ExecutionStartInput(TypedDict):
     stdin_b64: NotRequired[str]
     """Bytes for standard input."""
     timeout_ms: NotRequired[int]
-    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. By default 600 000 for a command that the call waits for, no limit for one that it starts."""
+    """Ends the command after this time: SIGTERM to its process group, SIGKILL 5 s later. 0: no limit. At most 7 days. Default: 600 000 for a command that the call waits for, no limit for a command that it starts."""
     max_output_bytes: NotRequired[int]
     """Most bytes of each stream in the answer; 1 MiB if absent."""
     output_to: NotRequired[str]
-    """Drive directory where the full streams are saved as stdout and stderr."""
+    """Drive directory for the full streams, in the files stdout and stderr."""
     exec_id: NotRequired[str]
     """The caller's own name for this run. The same name never runs twice."""
     stdin_open: NotRequired[bool]
@@ -4873,7 +4873,7 @@ class ExecutionStdinInput(TypedDict):
     eof: NotRequired[bool]
     """Whether standard input ends after these bytes."""
     offset: NotRequired[int]
-    """Position of the first of these bytes in the standard input; stdin_bytes tells how many have arrived."""
+    """Position of the first of these bytes in the standard input; stdin_bytes is the number that has arrived."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
     sandbox: str
@@ -5022,9 +5022,9 @@ class FileGetInput(TypedDict):
 
 class AgentSendInput(TypedDict):
     source: NotRequired[str]
-    """Who sends it; in a guest always the sandbox's own agent."""
+    """The sender; in a guest always the sandbox's own agent."""
     destination: NotRequired[str | None]
-    """Whom to send it to; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$."""
+    """The recipient; * for all others. Matches * or ^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$."""
     destinations: NotRequired[list[str] | None]
     """Several recipients."""
     topic: NotRequired[str | None]
@@ -5040,7 +5040,7 @@ class AgentSendInput(TypedDict):
     payload_b64: NotRequired[str]
     """Bytes, up to 64 KiB."""
     headers: NotRequired[dict[str, str]]
-    """Small facts beside the payload, up to 4 KiB."""
+    """Metadata of the message, up to 4 KiB."""
     ack_required: NotRequired[bool]
     """Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable."""
     ttl_ms: NotRequired[int]
@@ -5065,7 +5065,7 @@ class AgentWaitInput(TypedDict):
     kind: NotRequired[Literal["event", "request", "response"]]
     """Only messages of this kind."""
     source: NotRequired[str]
-    """Only what this agent sent."""
+    """Only messages from this agent."""
     after: NotRequired[int]
     """next_after of the previous answer."""
     limit: NotRequired[int]
@@ -5080,7 +5080,7 @@ AgentWaitAnswer: TypeAlias = AgentWaitResult
 
 class MessageSendManyInput(TypedDict):
     messages: list[MessageToSend]
-    """In the order in which they are to come."""
+    """In the order of delivery."""
     room_id: str
     """Name of the room, unique among the organization's active rooms."""
 
@@ -5109,7 +5109,7 @@ MessageAckAnswer: TypeAlias = MessageAckResult
 
 class MessageReplyInput(TypedDict):
     source: NotRequired[str]
-    """Who sends it; in a guest always the sandbox's own agent."""
+    """The sender; in a guest always the sandbox's own agent."""
     reply_message_id: NotRequired[str]
     """The message_id of the reply."""
     payload: NotRequired[Any]
@@ -5117,7 +5117,7 @@ class MessageReplyInput(TypedDict):
     payload_b64: NotRequired[str]
     """Bytes, up to 64 KiB."""
     headers: NotRequired[dict[str, str]]
-    """Small facts beside the payload, up to 4 KiB."""
+    """Metadata of the message, up to 4 KiB."""
     ack_required: NotRequired[bool]
     """Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable."""
     ttl_ms: NotRequired[int]
@@ -5155,9 +5155,9 @@ class BarrierArriveInput(TypedDict):
     barrier_id: str
     """The barrier's name in the room."""
     agent_id: NotRequired[str]
-    """Who arrives; in a guest always the sandbox's own agent."""
+    """The arriving agent; in a guest always the sandbox's own."""
     arrivals: NotRequired[list[str]]
-    """Several agents that arrive at once."""
+    """Several agents that arrive together."""
     arrivals_json: NotRequired[str]
     """The same as a JSON string."""
     parties: NotRequired[int]
@@ -5235,7 +5235,7 @@ class RoomTimelineInput(TypedDict):
     until: NotRequired[str]
     """RFC 3339 or unix seconds."""
     agent_id: NotRequired[str]
-    """Only what this agent did, or was done to it."""
+    """Only actions of this agent, or on it."""
     types: NotRequired[str]
     """Only these types, separated by commas."""
     limit: NotRequired[int]
@@ -5319,19 +5319,19 @@ class AuditListInput(TypedDict):
     until: NotRequired[str]
     """RFC 3339 or unix seconds."""
     event: NotRequired[str]
-    """Only events whose name begins with this."""
+    """Prefix of the event's name."""
     agent_id: NotRequired[str]
-    """Only what this agent did, or what was done to it."""
+    """Only actions of this agent, or on it."""
     outcome: NotRequired[Literal["success", "denied", "error"]]
-    """Only what had this outcome."""
+    """Only records with this outcome."""
     source: NotRequired[Literal["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler"]]
-    """Only what came in by this door."""
+    """Only records from this source."""
     actor_id: NotRequired[str]
-    """Only what this key, person or sandbox did, by actor.id."""
+    """Only actions of this key, person or sandbox, by actor.id."""
     request_id: NotRequired[str]
-    """Only what belongs to this request."""
+    """Only records of this request."""
     trace_id: NotRequired[str]
-    """Only what belongs to this trace."""
+    """Only records of this trace."""
     audit_id: NotRequired[str]
     """Only this record."""
     reads: NotRequired[bool]
@@ -5354,19 +5354,19 @@ class OrgAuditListInput(TypedDict):
     until: NotRequired[str]
     """RFC 3339 or unix seconds."""
     event: NotRequired[str]
-    """Only events whose name begins with this."""
+    """Prefix of the event's name."""
     agent_id: NotRequired[str]
-    """Only what this agent did, or what was done to it."""
+    """Only actions of this agent, or on it."""
     outcome: NotRequired[Literal["success", "denied", "error"]]
-    """Only what had this outcome."""
+    """Only records with this outcome."""
     source: NotRequired[Literal["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler"]]
-    """Only what came in by this door."""
+    """Only records from this source."""
     actor_id: NotRequired[str]
-    """Only what this key, person or sandbox did, by actor.id."""
+    """Only actions of this key, person or sandbox, by actor.id."""
     request_id: NotRequired[str]
-    """Only what belongs to this request."""
+    """Only records of this request."""
     trace_id: NotRequired[str]
-    """Only what belongs to this trace."""
+    """Only records of this trace."""
     audit_id: NotRequired[str]
     """Only this record."""
     reads: NotRequired[bool]
@@ -5391,19 +5391,19 @@ class AuditSummaryInput(TypedDict):
     until: NotRequired[str]
     """RFC 3339 or unix seconds."""
     event: NotRequired[str]
-    """Only events whose name begins with this."""
+    """Prefix of the event's name."""
     agent_id: NotRequired[str]
-    """Only what this agent did, or what was done to it."""
+    """Only actions of this agent, or on it."""
     outcome: NotRequired[Literal["success", "denied", "error"]]
-    """Only what had this outcome."""
+    """Only records with this outcome."""
     source: NotRequired[Literal["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler"]]
-    """Only what came in by this door."""
+    """Only records from this source."""
     actor_id: NotRequired[str]
-    """Only what this key, person or sandbox did, by actor.id."""
+    """Only actions of this key, person or sandbox, by actor.id."""
     request_id: NotRequired[str]
-    """Only what belongs to this request."""
+    """Only records of this request."""
     trace_id: NotRequired[str]
-    """Only what belongs to this trace."""
+    """Only records of this trace."""
     audit_id: NotRequired[str]
     """Only this record."""
     reads: NotRequired[bool]
@@ -5420,19 +5420,19 @@ class OrgAuditSummaryInput(TypedDict):
     until: NotRequired[str]
     """RFC 3339 or unix seconds."""
     event: NotRequired[str]
-    """Only events whose name begins with this."""
+    """Prefix of the event's name."""
     agent_id: NotRequired[str]
-    """Only what this agent did, or what was done to it."""
+    """Only actions of this agent, or on it."""
     outcome: NotRequired[Literal["success", "denied", "error"]]
-    """Only what had this outcome."""
+    """Only records with this outcome."""
     source: NotRequired[Literal["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler"]]
-    """Only what came in by this door."""
+    """Only records from this source."""
     actor_id: NotRequired[str]
-    """Only what this key, person or sandbox did, by actor.id."""
+    """Only actions of this key, person or sandbox, by actor.id."""
     request_id: NotRequired[str]
-    """Only what belongs to this request."""
+    """Only records of this request."""
     trace_id: NotRequired[str]
-    """Only what belongs to this trace."""
+    """Only records of this trace."""
     audit_id: NotRequired[str]
     """Only this record."""
     reads: NotRequired[bool]
@@ -5472,7 +5472,7 @@ class OrgEventsInput(TypedDict):
     org_id: str
     """The organization, or self."""
     after: NotRequired[str]
-    """Cursor of the last event that is known, unchanged; 0: from the first that is kept; absent: from now on."""
+    """Cursor of the last event received, unchanged; 0: from the first that is kept; absent: from now on."""
     follow: NotRequired[bool]
     """Whether to wait for new events; true if absent."""
 
