@@ -9,14 +9,14 @@ const FILES = [
   { file: "test/unit/c.test.ts", ring: "unit", startedAt: 4_000, seconds: 4 },
 ];
 
-test("a ring has its sum, its files, and when it began and ended", () => {
+test("a ring is reported with its total, its files, its start and its end", () => {
   expect(totals(FILES)).toEqual([
     "api          30.4 s in 1 files, from 1.0 s to 31.4 s",
     "unit          6.0 s in 2 files, from 0.0 s to 7.0 s",
   ]);
 });
 
-test("the longest files come first, and no more than asked for", () => {
+test("the longest files come first, up to the requested number", () => {
   expect(longest(FILES, 2)).toEqual(["    30.4 s  test/api/b.test.ts", "     4.0 s  test/unit/c.test.ts"]);
 });
 
@@ -27,7 +27,7 @@ test("the committed durations are whole seconds, the longest first, without the 
   ]);
 });
 
-test("files that the run left out keep their durations", () => {
+test("files that did not run keep their durations", () => {
   const before = { "test/vm/d.test.ts": 60, "test/api/b.test.ts": 50 };
   expect(Object.entries(JSON.parse(asCommitted(FILES, before)))).toEqual([
     ["test/vm/d.test.ts", 60],

@@ -29,14 +29,14 @@ describe("different code", () => {
     expect(one).not.toBe(other);
   });
 
-  test("is told from different text", () => {
+  test("differs from a change of text alone", () => {
     const [one, other] = codesOf('f("one", `two ${a}`, <b>three</b>)', 'f("1", `2 ${a}`, <b>3</b>)', true);
     expect(one).toBe(other);
     const [call, otherCall] = codesOf('f("one")', 'g("one")', true);
     expect(call).not.toBe(otherCall);
   });
 
-  test("is a file that cannot be parsed", () => {
+  test("includes a file that cannot be parsed", () => {
     expect(() => codeOf("a.ts", "const = 1")).toThrow(/a\.ts/);
   });
 });

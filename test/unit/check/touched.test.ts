@@ -23,7 +23,7 @@ const SOURCES = [
 
 const chosen = (...changed: string[]) => touchedTests(changed, SOURCES).map(({ file, distance }) => [file, distance]);
 
-test("a change touches what imports it, and the tests of its noun after those", () => {
+test("a change touches its importers, then the tests of its noun", () => {
   expect(chosen("daemon/domain/ports/expose.ts")).toEqual([
     ["test/unit/domain/ports/expose.test.ts", 1],
     ["test/api/ports.test.ts", 1.5],
@@ -33,14 +33,14 @@ test("a change touches what imports it, and the tests of its noun after those", 
   ]);
 });
 
-test("a test that changed comes first; one that is gone is no test", () => {
+test("a changed test comes first; a deleted test is not chosen", () => {
   expect(chosen("test/api/reports.test.ts", "test/api/gone.test.ts", "daemon/core/log.ts")).toEqual([
     ["test/api/reports.test.ts", 0],
     ["test/unit/domain/ports/expose.test.ts", 2],
   ]);
 });
 
-test("each choice says why", () => {
+test("each choice has a reason", () => {
   const [first, second] = touchedTests(["daemon/domain/ports/expose.ts"], SOURCES);
   expect(first?.why).toBe("imports daemon/domain/ports/expose.ts");
   expect(second?.why).toBe("tests ports, as daemon/domain/ports/expose.ts");
@@ -59,7 +59,7 @@ test.each([
   expect(nounOf(path)).toBe(noun);
 });
 
-test("the closest tests are run that fit into the time; those with guests only if they changed themselves", () => {
+test("the closest tests that fit into the time are run; tests with guests only if they changed themselves", () => {
   const touched = (file: string, distance: number) => ({ file, why: "", distance });
   const tests = [
     touched("test/vm/changed.test.ts", 0),

@@ -10,12 +10,12 @@ const stat = (printed: string) =>
     env: { PATH: process.env.PATH, ROOMD_URL: "http://127.0.0.1:1", ROOMD_API_KEY: "key-of-nobody" },
   });
 
-test("an argument that is not UTF-8 is refused instead of passed on as another text", () => {
+test("an argument that is not UTF-8 is rejected instead of being decoded to another text", () => {
   const { status, stderr } = stat("bad\\377");
   expect([status, JSON.parse(stderr).detail]).toEqual([2, expect.stringContaining("not UTF-8")]);
 });
 
-test("one that says U+FFFD itself, or any other character, is passed on", () => {
+test("U+FFFD itself and any other valid character are passed on", () => {
   for (const good of ["\\357\\277\\275", "\\303\\251"]) {
     expect(JSON.parse(stat(good).stderr).detail).toContain("http://127.0.0.1:1");
   }

@@ -34,7 +34,7 @@ async function archived(days: Days, meanwhile: () => void, withDays: boolean) {
   return { made, unpacked };
 }
 
-test("an archive has the days that its database names, also those that are purged while it is made", async () => {
+test("an archive contains the days named in its database, including days purged during the backup", async () => {
   await using days = new Days();
   for (const day of [0, 1, 2]) await days.add(day, 30);
   await days.close();
@@ -51,7 +51,7 @@ test("an archive has the days that its database names, also those that are purge
   expect(readdirSync(join(again.unpacked, "audit")).sort()).toEqual(NAMES.slice(1));
 });
 
-test("an archive for a store, which has the days already, goes without them", async () => {
+test("an archive for a store, which has the days already, contains no days", async () => {
   await using days = new Days();
   for (const day of [0, 1, 2]) await days.add(day, 30);
   await days.close();

@@ -18,7 +18,7 @@ const ROOMS = {
   org_id: "org_1",
 };
 
-test("sends the key and the fields, and nothing that was not given", async () => {
+test("sends the key and the given fields, and nothing else", async () => {
   await using service = await standIn(() => Response.json(ROOM, { status: 201 }));
   const ran = await run(["room", "create", "a", "--label", "x=1", "--label", "y=a=b", "--ttl", "2h"], service);
   expect(ran).toEqual({ status: 0, stdout: "room a is active (rom_1)\n", stderr: "" });
@@ -32,7 +32,7 @@ test("sends the key and the fields, and nothing that was not given", async () =>
   expect(service.seen[1]?.body).toEqual({ room_id: "a" });
 });
 
-test("sends no name that leads elsewhere than it says", async () => {
+test("rejects a name that changes the request's path", async () => {
   await using service = await standIn(() => Response.json(ROOM));
   const ran = await run(["room", "get", ".."], service);
   expect(ran).toMatchObject({ status: 2, stderr: expect.stringContaining("may not have .. in it") });
@@ -54,7 +54,7 @@ test("prints a table for people and the service's own JSON for programs", async 
   expect(programs).toEqual({ status: 0, stdout: `${text}\n`, stderr: "" });
 });
 
-test("JSON steers no terminal, and says the same", async () => {
+test("JSON output contains no control characters and parses to the same value", async () => {
   const said = { ...ROOM, labels: { "\u009b31m": "\u007f\u0085\u001b[2J" } };
   await using service = await standIn(() => Response.json(said, { status: 201 }));
   const shown = await run(["room", "create", "a", "--json"], service);
@@ -68,7 +68,7 @@ test("JSON steers no terminal, and says the same", async () => {
   expect(JSON.parse(refused.stderr)).toMatchObject({ detail: refusal.detail });
 });
 
-test("says what was refused, every bad field and what to do", async () => {
+test("prints the refused request, each invalid field and the remedy", async () => {
   const errors = [
     { field: "room_id", code: "pattern", message: "must match" },
     { field: "ttl_seconds", code: "out_of_range", message: "must be 1 or more" },
@@ -107,7 +107,7 @@ test.each([
   expect(stderr).toMatch(said);
 });
 
-test("a service that is not ready says how it is, with status 1", async () => {
+test("a service that is not ready prints its failed checks and exits with status 1", async () => {
   const checks = [{ id: "templates", status: "fail", message: "There is no template.", remedy: "Build one." }];
   const how = { status: "unavailable", ready: false, checks };
   await using service = await standIn(() => Response.json(how, { status: 503 }));
@@ -123,7 +123,7 @@ test("a service that is not ready says how it is, with status 1", async () => {
   expect(JSON.parse((await run(["health", "--json"], service)).stdout)).toEqual(how);
 });
 
-test("names the URL and what to start when nobody answers", async () => {
+test("names the URL and the command that starts a service if the connection is refused", async () => {
   const service = await standIn(() => new Response());
   await service[Symbol.asyncDispose]();
   const { status, stderr } = await run(["room", "list"], service);
@@ -149,7 +149,7 @@ test("does not call a broken connection an absent service", async () => {
   expect(stderr).toMatch(/broke before the answer came\. The call may or may not have been done/);
 });
 
-test("says that a service speaks no TLS", async () => {
+test("reports a service that does not speak TLS", async () => {
   await using service = await standIn(() => Response.json(ROOMS));
   const url = service.url.replace("http:", "https:");
   const { status, stderr } = await run(["room", "list"], { env: { ...service.env, ROOMD_URL: url } });
@@ -157,7 +157,7 @@ test("says that a service speaks no TLS", async () => {
   expect(stderr).toBe(`roomd: ${url} does not speak TLS.\nTry http:// in ROOMD_URL.\n`);
 });
 
-test("asks again with the same key where the answer was cut", async () => {
+test("retries with the same idempotency key if the response is truncated", async () => {
   const half = new ReadableStream({
     async pull(controller) {
       controller.enqueue("{");
@@ -173,14 +173,14 @@ test("asks again with the same key where the answer was cut", async () => {
   expect(service.seen).toHaveLength(2);
 });
 
-test("goes by the proxy that the environment names", async () => {
+test("uses the proxy named in the environment", async () => {
   await using proxy = await standIn(() => Response.json(ROOMS));
   const env = { ...proxy.env, ROOMD_URL: "http://rooms.example.test", HTTP_PROXY: proxy.url };
   expect(await run(["room", "list"], { env })).toMatchObject({ status: 0, stderr: "" });
   expect(proxy.seen[0]?.headers.get("host")).toBe("rooms.example.test");
 });
 
-test("wants a key and a URL that is one", async () => {
+test("requires a key and a valid URL", async () => {
   expect(await run(["room", "list"])).toMatchObject({
     status: 2,
     stderr: expect.stringMatching(/^roomd: ROOMD_API_KEY is not set\.\n.*setup\.env.*\n$/),
@@ -273,7 +273,7 @@ test("names from a guest do not reach the terminal as commands", async () => {
   expect(JSON.parse((await run(["drive", "ls", "a", "--json"], service)).stdout).items[0].path).toBe(name);
 });
 
-test("on a terminal: colours, and progress for what takes over a second", async () => {
+test("on a terminal: colours, and progress for calls that take over a second", async () => {
   await using service = await standIn(async ({ method }) => {
     if (method === "DELETE") await Bun.sleep(1500);
     return Response.json({ ...ROOMS, agent_id: "w", state: "destroyed", guest_cid: 9100 });
@@ -293,7 +293,7 @@ test("on a terminal: colours, and progress for what takes over a second", async 
   expect(await run(["sandbox", "delete", "a", "w"], service)).toEqual(piped);
 });
 
-test("on a terminal: every call says what it waits for, and a wait of several calls is one wait", async () => {
+test("on a terminal: every call names its wait, and a wait of several calls is shown as one", async () => {
   const message = { message_id: "m", source: "w", payload: "at last" };
   let polls = 0;
   await using service = await standIn(async ({ method, path }) => {
@@ -312,7 +312,7 @@ test("on a terminal: every call says what it waits for, and a wait of several ca
   expect(seen(waited.screen)).toMatch(/\|waiting for a message to operator … ([2-9]|\d\d+) s\|w m at last\r?\n/);
 });
 
-test("the audit of a room, of the organization, and whether it is whole", async () => {
+test("audit of a room and of the organization, and its verification", async () => {
   await using service = await standIn(({ path }) =>
     path.endsWith("/verify")
       ? Response.json({ ok: false, from_seq: 1, to_seq: 9, broken_at: 4 })

@@ -49,7 +49,7 @@ test("each argument is completed by names of its own kind", async () => {
   }
 });
 
-test("without an answer there are no names, no errors, and no long wait", { timeout: 60_000 }, async () => {
+test("without a response there are no names, no errors, and no long wait", { timeout: 60_000 }, async () => {
   await using silent = await standIn(() => new Promise<Response>(() => {}));
   const refusing = { ROOMD_URL: "http://127.0.0.1:1", ROOMD_API_KEY: "k" };
   const ran = await Promise.all(
@@ -58,49 +58,53 @@ test("without an answer there are no names, no errors, and no long wait", { time
   expect(ran).toEqual(Array(3).fill({ status: 0, stdout: "", stderr: "" }));
 });
 
-test.for(["bash", "zsh", "fish"])("%s offers them, and evaluates none", { timeout: 60_000 }, async (shell, context) => {
-  if (Bun.which(shell) === null) return context.skip(`${shell} is not on this host`);
-  using home = scratch();
-  const marker = join(home.path, "evaluated");
-  await using service = await serving([
-    "build-42",
-    "bench",
-    `b$(touch ${marker})`,
-    `b;touch ${marker}`,
-    "b\nbad",
-    "b c",
-  ]);
-  const program = join(home.path, "roomd");
-  writeFileSync(program, `#!/bin/sh\nexec '${BINARY}' "$@"\n`);
-  chmodSync(program, 0o755);
-  const { stdout: script } = await run(["completion", shell]);
-  const asked = {
-    bash: [
-      "COMP_WORDS=(roomd exec b); COMP_CWORD=2; _roomd; print_replies",
-      "COMP_WORDS=(roomd exec build-42 w); COMP_CWORD=3; _roomd; print_replies",
-    ],
-    // Without a line editor there is no completion: `compadd` is replaced by a stub.
-    zsh: [
-      'compadd() { [[ $1 == -S ]] && shift 2; shift; print -l -- "$@" }',
-      "words=(roomd exec b); CURRENT=3; _roomd; words=(roomd exec build-42 w); CURRENT=4; _roomd",
-    ],
-    fish: ["complete -C 'roomd exec b'; complete -C 'roomd exec build-42 w'"],
-  }[shell] as string[];
-  const start = { bash: `print_replies() { printf '%s\\n' "\${COMPREPLY[@]}"; }`, zsh: "compdef() { : }", fish: "" }[
-    shell
-  ];
-  // Longer than a command line may be.
-  const file = join(home.path, "script");
-  writeFileSync(file, [start, script, ...asked].join("\n"));
-  const flags = { bash: ["-eu"], zsh: ["-f"], fish: ["-N"] }[shell] as string[];
-  const child = Bun.spawn([shell, ...flags, file], {
-    env: { ...service.env, PATH: `${home.path}:${process.env.PATH}`, HOME: home.path },
-    cwd: home.path,
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [printed, errors] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  const words = printed.split("\n").flatMap((line) => line.split("\t")[0]?.trim() || []);
-  expect([words.sort(), errors]).toEqual([["bench", "build-42", "worker-1", "writer"], ""]);
-  expect(existsSync(marker)).toBe(false);
-});
+test.for(["bash", "zsh", "fish"])(
+  "%s offers the names without evaluating them",
+  { timeout: 60_000 },
+  async (shell, context) => {
+    if (Bun.which(shell) === null) return context.skip(`${shell} is not on this host`);
+    using home = scratch();
+    const marker = join(home.path, "evaluated");
+    await using service = await serving([
+      "build-42",
+      "bench",
+      `b$(touch ${marker})`,
+      `b;touch ${marker}`,
+      "b\nbad",
+      "b c",
+    ]);
+    const program = join(home.path, "roomd");
+    writeFileSync(program, `#!/bin/sh\nexec '${BINARY}' "$@"\n`);
+    chmodSync(program, 0o755);
+    const { stdout: script } = await run(["completion", shell]);
+    const asked = {
+      bash: [
+        "COMP_WORDS=(roomd exec b); COMP_CWORD=2; _roomd; print_replies",
+        "COMP_WORDS=(roomd exec build-42 w); COMP_CWORD=3; _roomd; print_replies",
+      ],
+      // Without a line editor there is no completion: `compadd` is replaced by a stub.
+      zsh: [
+        'compadd() { [[ $1 == -S ]] && shift 2; shift; print -l -- "$@" }',
+        "words=(roomd exec b); CURRENT=3; _roomd; words=(roomd exec build-42 w); CURRENT=4; _roomd",
+      ],
+      fish: ["complete -C 'roomd exec b'; complete -C 'roomd exec build-42 w'"],
+    }[shell] as string[];
+    const start = { bash: `print_replies() { printf '%s\\n' "\${COMPREPLY[@]}"; }`, zsh: "compdef() { : }", fish: "" }[
+      shell
+    ];
+    // Longer than a command line may be.
+    const file = join(home.path, "script");
+    writeFileSync(file, [start, script, ...asked].join("\n"));
+    const flags = { bash: ["-eu"], zsh: ["-f"], fish: ["-N"] }[shell] as string[];
+    const child = Bun.spawn([shell, ...flags, file], {
+      env: { ...service.env, PATH: `${home.path}:${process.env.PATH}`, HOME: home.path },
+      cwd: home.path,
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [printed, errors] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const words = printed.split("\n").flatMap((line) => line.split("\t")[0]?.trim() || []);
+    expect([words.sort(), errors]).toEqual([["bench", "build-42", "worker-1", "writer"], ""]);
+    expect(existsSync(marker)).toBe(false);
+  },
+);

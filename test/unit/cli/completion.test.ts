@@ -35,7 +35,7 @@ async function inBash(lines: string[]): Promise<string[][]> {
     .map((line) => line.split(" ").filter(Boolean).sort());
 }
 
-test("bash is offered every command and option where it belongs", async () => {
+test("bash offers every command and option in its place", async () => {
   const commands = await known();
   expect(commands.length).toBeGreaterThan(50);
   const lines = commands.flatMap(({ words }) =>
@@ -50,7 +50,7 @@ test("bash is offered every command and option where it belongs", async () => {
   expect(offered).toEqual([...expected.map((words) => words.sort()), ["room"]]);
 });
 
-test("bash is offered the values of options, and nothing after what takes any value", async () => {
+test("bash offers the values of options, and nothing after an option with a free value", async () => {
   const offered = await inBash([
     "roomd room list --state ",
     "roomd room list --state=dest",

@@ -52,7 +52,7 @@ const sentIn = (seen: Seen[]) =>
     .filter(({ method }) => method !== "GET")
     .map(({ path, bytes, body }) => [path.replace("/v1/rooms/r/", ""), body ?? new TextDecoder().decode(bytes)]);
 
-test("a file goes into a sandbox with its mode, under its own name where DST is a directory", async () => {
+test("a file is copied into a sandbox with its mode, under its own name if DST is a directory", async () => {
   using directory = scratch();
   writeFileSync(join(directory.path, "a b.sh"), "hello", { mode: 0o750 });
   await using service = await serving({ "/root": DIRECTORY });
@@ -76,7 +76,7 @@ test("a file goes into a sandbox with its mode, under its own name where DST is 
   ]);
 });
 
-test("a directory goes into a sandbox with everything but its links, which are named", async () => {
+test("a directory is copied into a sandbox except for its links, which are listed", async () => {
   using directory = scratch();
   mkdirSync(join(directory.path, "src/inner"), { recursive: true, mode: 0o755 });
   writeFileSync(join(directory.path, "src/inner/run"), "1", { mode: 0o755 });
@@ -100,7 +100,7 @@ test("a directory goes into a sandbox with everything but its links, which are n
   ]);
 });
 
-test("a directory of a sandbox comes with its modes and links, on all pages, and may come again", async () => {
+test("a directory of a sandbox is copied with modes and links, over all pages, and can be copied again", async () => {
   using directory = scratch();
   const tree = { "/out": DIRECTORY, "/out/a": file("A", "0755"), "/out/d": DIRECTORY, "/out/d/b": file("B") };
   await using service = await serving({
@@ -121,7 +121,7 @@ test("a directory of a sandbox comes with its modes and links, on all pages, and
   expect(readdirSync(copy).sort()).toEqual(["a", "d", "l", "out"]);
 });
 
-test("between sandbox and drive it is streamed", async () => {
+test("a copy between sandbox and drive is streamed", async () => {
   await using service = await serving({ "/out": DIRECTORY, "/out/a": file("A", "0755"), "/out/l": link("a") });
   expect(await run(["cp", "-r", "r/w:/out", "r:/kept"], service)).toMatchObject({ status: 0, stderr: /1 symbolic/ });
   expect((await run(["cp", "r:/out/a", "r/w:/b"], service)).stdout).toBe("copied 1 B to r/w:/b\n");
@@ -146,7 +146,7 @@ test("standard input and output", async () => {
   }
 });
 
-test("refusals say which side, and what to do", async () => {
+test("refusals name the side and the remedy", async () => {
   using directory = scratch();
   await using service = await serving({ "/d": DIRECTORY, "/a": file("a") });
   const options = { ...service, cwd: directory.path };
@@ -171,7 +171,7 @@ test.each([
   ["climbs", { "/out/../../escaped": file("x") }],
   ["has no directory of its own", { "/out/up/escaped": file("x") }],
   ["is below a link of the same listing", { "/out/up": link(".."), "/out/up/escaped": file("x") }],
-])("nothing is written outside DST for a name that %s", async (_, strange) => {
+])("writes nothing outside DST for a name that %s", async (_, strange) => {
   using directory = scratch();
   await using service = await serving({ "/out": DIRECTORY, ...strange });
   const options = { ...service, cwd: directory.path };
@@ -180,7 +180,7 @@ test.each([
   expect([existsSync(join(directory.path, "escaped")), readdirSync(join(directory.path, "copy"))]).toEqual([false, []]);
 });
 
-test("nothing is written through a link that an earlier copy has made", async () => {
+test("writes nothing through a link created by an earlier copy", async () => {
   using directory = scratch();
   const path = (name: string) => join(directory.path, name);
   mkdirSync(path("copy"));

@@ -50,7 +50,7 @@ describe("on a file system that cannot share blocks", { timeout: 60_000 }, () =>
   const why = whyNoSharing(tmpdir()) === null ? `${tmpdir()} can share blocks` : null;
   if (why !== null) console.log(`copies in pieces: left out, because ${why}`);
 
-  test.skipIf(why !== null)("it has all that was acknowledged, and delays no writer", async () => {
+  test.skipIf(why !== null)("a copy contains all acknowledged commits and delays no writer", async () => {
     databaseIn(directory, 96);
     await using writer = await startWriter(file);
     await until("the log has restarted", async () => (await writer.figures()).acknowledged > 4_000);
@@ -70,11 +70,11 @@ describe("on a file system that cannot share blocks", { timeout: 60_000 }, () =>
     const size = logBytes();
     const before = statSync(file).mtimeMs;
     await until("the log is written into the file", () => statSync(file).mtimeMs > before);
-    await until("commits go on", async () => (await writer.figures()).acknowledged > acknowledged + 4_000);
+    await until("commits continue", async () => (await writer.figures()).acknowledged > acknowledged + 4_000);
     expect(logBytes()).toBeLessThan(size + 32 * MIB);
   });
 
-  test.skipIf(why !== null)("it is aborted when the log grows beyond its bound, and nothing is left", async () => {
+  test.skipIf(why !== null)("a copy is aborted and removed if the log grows above its limit", async () => {
     databaseIn(directory, 8);
     await using writer = await startWriter(file);
     await writer.figures();
@@ -85,7 +85,7 @@ describe("on a file system that cannot share blocks", { timeout: 60_000 }, () =>
     expectWhole(acknowledged);
   });
 
-  test.skipIf(why !== null)("without space it is not begun", async () => {
+  test.skipIf(why !== null)("a copy does not start without free space", async () => {
     databaseIn(directory, 1);
     // Larger than the disk.
     truncateSync(file, 15 * TIB);
@@ -100,7 +100,7 @@ describe("on XFS", { timeout: 60_000 }, () => {
   if (why !== null) console.log(`copies that share blocks: left out, because ${why}`);
   afterEach(() => void spawnSync("umount", [disk()]));
 
-  test.skipIf(why !== null)("it shares blocks, so that it takes neither space nor log", async () => {
+  test.skipIf(why !== null)("a copy shares blocks, so it needs no space and no log", async () => {
     mountSharing(disk(), 512);
     databaseIn(disk(), 300);
     await using writer = await startWriter(file);
@@ -114,7 +114,7 @@ describe("on XFS", { timeout: 60_000 }, () => {
   });
 });
 
-test("a commit that is in the log alone is in the copy, and the log stays as it is", async () => {
+test("a commit only in the log is in the copy, and the log is unchanged", async () => {
   databaseIn(directory, 1);
   const connection = openConnection(file);
   connection.execute("INSERT INTO t VALUES (1, x'00', 'one')");

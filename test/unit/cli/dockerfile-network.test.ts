@@ -14,7 +14,7 @@ test.each([
   expect(fetchIn(text)).toBe(found);
 });
 
-test("a build of such a Dockerfile says so before it begins, unless a host is allowed", {
+test("a build of such a Dockerfile warns before it starts, unless a host is allowed", {
   timeout: 60_000,
 }, async () => {
   using place = scratch();

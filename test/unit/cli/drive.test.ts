@@ -20,7 +20,7 @@ test("puts a file, under its own name when the place is a directory", async () =
   expect(service.seen[0]?.headers.get("content-length")).toBe("5");
 });
 
-test("puts what is piped in, of any size", async () => {
+test("puts piped input of any size", async () => {
   await using service = await standIn(() => Response.json(WRITTEN));
   const bytes = new Uint8Array(20_000_000).fill(7);
   expect((await run(["drive", "put", "-", "r:x?y#z", "--json"], { ...service, stdin: bytes })).stdout).toBe(
@@ -70,7 +70,7 @@ test("replaces no device, pipe or link, and keeps a file's permissions", async (
   expect(readdirSync(directory.path).sort()).toEqual(["file", "link", "pipe"]);
 });
 
-test("leaves no half file when the transfer breaks off or is refused", async () => {
+test("leaves no partial file if the transfer breaks off or is refused", async () => {
   using directory = scratch();
   writeFileSync(join(directory.path, "old"), "old");
   await using service = await standIn(({ path }) => {
@@ -97,7 +97,7 @@ test("leaves no half file when the transfer breaks off or is refused", async () 
   expect(readFileSync(join(directory.path, "old"), "utf8")).toBe("old");
 });
 
-test("says what cannot be sent", async () => {
+test("reports files that cannot be sent", async () => {
   await using service = await standIn(() => Response.json({}));
   expect((await run(["drive", "put", "/nowhere/x", "r:/x"], service)).stderr).toBe(
     "roomd: /nowhere/x: no such file.\n",
@@ -124,7 +124,7 @@ test("the other calls", async () => {
   ]);
 });
 
-test("reads a part of a file, and writes a text or what is piped in", async () => {
+test("reads a part of a file, and writes a text or piped input", async () => {
   await using service = await standIn(({ method }) =>
     method === "GET" ? new Response("part") : Response.json(WRITTEN),
   );

@@ -25,7 +25,7 @@ function streaming(...streams: (() => Response)[]) {
   });
 }
 
-test("passes on the command as it is, and its streams byte for byte", async () => {
+test("passes on the command unchanged, and its streams byte for byte", async () => {
   const bytes = new Uint8Array([0, 255, 27, 10, 128]);
   await using service = await streaming(() => lines(out(1, bytes), out(2, "oh\n", "stderr"), out(3, "more"), exit()));
   const words = ["exec", "a", "w", "--cwd", "/tmp", "--env", "K=V=W", "--user", "bob", "--timeout", "1500ms"];
@@ -50,7 +50,7 @@ test.each([
   ["exec -it a w bash", "`roomd exec` without --tty"],
   ["shell a w", "`roomd exec` without --tty"],
   ["run -it -- bash", "leave it out, or use `roomd run --keep -- true` and then `roomd shell`"],
-])("%s without a terminal names the command that needs none", async (line, advice) => {
+])("%s without a terminal names the command that works without one", async (line, advice) => {
   await using service = await standIn(() => problem({ status: 500, code: "internal", detail: "It was asked." }));
   const { status, stderr } = await run(line.split(" "), service);
   expect([status > 0, stderr]).toEqual([true, expect.stringContaining(advice)]);
@@ -74,7 +74,7 @@ test.each([
   expect(waited.seen[0]?.path).toBe("/v1/rooms/a/sandboxes/w/exec");
 });
 
-test("125 is roomd's own failure, whichever it is", async () => {
+test("exits with 125 for every failure of roomd itself", async () => {
   await using service = await standIn(() => problem({ status: 404, code: "room_not_found", detail: "No room a." }));
   expect(await run(["exec", "a", "w", "--", "true"], service)).toEqual({
     status: 125,
@@ -94,7 +94,7 @@ test("125 is roomd's own failure, whichever it is", async () => {
   expect(ran).toMatchObject({ status: 125, stdout: "some", stderr: expect.stringContaining("It is gone.") });
 });
 
-test("goes on from the last event when a stream ends without exit, and names its run each time", async () => {
+test("resumes from the last event if a stream ends without exit, and names its run on each request", async () => {
   await using service = await streaming(
     () => lines({ seq: 0, type: "started" }, out(1, "one ")),
     () => lines({ type: "ping" }, out(2, "two "), { type: "error", retryable: true, detail: "The service stops." }),
@@ -110,7 +110,7 @@ test("goes on from the last event when a stream ends without exit, and names its
   expect(streams[0]).toMatch(/executions\/exe_[0-9A-Z]{26}\/stream/);
 });
 
-test("pipes standard input through in parts that say where they belong", async () => {
+test("pipes standard input through in parts that carry their offset", async () => {
   const received: Uint8Array[] = [];
   const over = Promise.withResolvers<void>();
   await using service = await standIn(async (seen) => {
@@ -134,7 +134,7 @@ test("pipes standard input through in parts that say where they belong", async (
   expect(service.seen[before]?.body).toMatchObject({ stdin_open: false });
 });
 
-test("says when time ran out; --background prints the name", async () => {
+test("reports a timeout; --background prints the name", async () => {
   await using service = await streaming(() => lines(exit({ timed_out: true, exit_code: null })));
   expect((await run(["exec", "a", "w", "--", "yes"], service)).stderr).toMatch(/timed out after 5 ms, see --timeout/);
   expect(await run(["exec", "a", "w", "--background", "--", "yes"], service)).toMatchObject({
@@ -143,7 +143,7 @@ test("says when time ran out; --background prints the name", async () => {
   });
 });
 
-test("ctrl-c is the command's; a second one leaves it running", async () => {
+test("the first ctrl-c goes to the command; a second one leaves it running", async () => {
   const signalled = Promise.withResolvers<void>();
   const encoder = new TextEncoder();
   await using service = await standIn((seen) => {
@@ -169,7 +169,7 @@ test("ctrl-c is the command's; a second one leaves it running", async () => {
   expect(await child.stderr.text()).toContain("roomd execution attach a w mine");
 });
 
-test("much output reaches a slow reader whole, and a reader that leaves is no error", async () => {
+test("much output reaches a slow reader completely, and a reader that closes early is no error", async () => {
   const line = `${"x".repeat(99)}\n`;
   const much = () => lines(...Array.from({ length: 100 }, (_, index) => out(index + 1, line.repeat(500))), exit());
   await using service = await streaming(much, much);
@@ -187,7 +187,7 @@ test("much output reaches a slow reader whole, and a reader that leaves is no er
   expect(complaint).toBe("");
 });
 
-test("on a terminal: silence of a command is told, but never in a line that it has not finished", async () => {
+test("on a terminal: silence of a command is reported, but never within an unfinished line", async () => {
   const events = (...parts: string[]) =>
     new Response(
       new ReadableStream({
@@ -208,7 +208,7 @@ test("on a terminal: silence of a command is told, but never in a line that it h
   expect(seen).toMatch(/^(\|running work … \d+ s)+\|50 % done\n(\|running work … \d+ s)+\|$/);
 });
 
-test("says that the sandbox ran out of memory, of the command or of a process of it", async () => {
+test("reports that the sandbox ran out of memory, for the command or one of its processes", async () => {
   for (const [fields, status, said] of [
     [{ exit_code: null, signal: "SIGKILL" }, 137, "roomd: ended by SIGKILL: the sandbox ran out of memory\n"],
     [{ exit_code: 3 }, 3, "roomd: a process of the command was ended by SIGKILL: the sandbox ran out of memory\n"],
@@ -253,6 +253,6 @@ async function endedBy(signal: NodeJS.Signals, words: string[]): Promise<number>
 test.for([
   ["exec", "a", "w", "--", "sleep", "9"],
   ["exec", "a", "w", "--json", "--", "sleep", "9"],
-])("%j ends with the status of its own signal, not of the command's", { timeout: 60_000 }, async (words) => {
+])("%j ends with the status of its own signal, not with that of the command", { timeout: 60_000 }, async (words) => {
   expect(await endedBy("SIGHUP", words)).toBe(129);
 });

@@ -5,7 +5,7 @@ import { run, standIn } from "./cli-fixture.ts";
 const FILES = "/v1/rooms/r/sandboxes/w/files";
 const ENTRY = { path: "/b", type: "file", created: true };
 
-test("each makes its call", async () => {
+test("each command makes its call", async () => {
   await using service = await standIn(() => Response.json({ ...ENTRY, items: [ENTRY], next_cursor: "c" }));
   const printed = async (...words: string[]) => (await run(words, service)).stdout;
   expect(await printed("file", "stat", "r/w:/b", "--follow")).toContain("type");
@@ -28,7 +28,7 @@ test("each makes its call", async () => {
     expect((await run(["file", ...words], service)).status).toBe(2);
 });
 
-test("a watch prints each change, and continues where the connection broke", async () => {
+test("a watch prints each change and resumes after a broken connection", async () => {
   const change = (cursor: string, more: object) => ({ cursor, is_directory: false, ...more });
   const lines = (...events: object[]) => new Response(events.map((event) => `${JSON.stringify(event)}\n`).join(""));
   const end = { type: "error", code: "sandbox_not_found", detail: "Destroyed.", retryable: false };

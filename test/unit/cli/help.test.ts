@@ -164,14 +164,14 @@ test.concurrent.each([
   [["room", "list", "--lmit", "3"], "unknown option '--lmit'", "Did you mean --limit? "],
   [["room", "get"], "missing required argument 'room'", "For example: `roomd room get build-42`. "],
   [["key", "create"], "required option '--name <name>' not specified", "For example: `roomd key create --name ci`. "],
-])("%j says what is wrong, and what was probably meant, to people and to programs", async (args, detail, meant) => {
+])("%j reports the error and the probable intention, as text and as JSON", async (args, detail, meant) => {
   const hint = `${meant}Run it with --help to see what it takes.`;
   expect((await run(args)).stderr).toBe(`roomd: ${detail}\n${hint}\n`);
   const { status, stdout, stderr } = await run([...args, "--json"]);
   expect([status, stdout, JSON.parse(stderr)]).toEqual([2, "", { code: "usage", detail, errors: [], hint }]);
 });
 
-test("an organization's name where --org takes none is told apart from nothing at all", async () => {
+test("--org with a name reports another error than a missing room", async () => {
   const org = "org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D";
   expect((await run(["audit", "summary", "--org", org])).stderr).toContain("not both");
   expect((await run(["audit", "summary"])).stderr).toContain("Name a room, or give --org.");

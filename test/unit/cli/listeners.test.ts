@@ -49,7 +49,7 @@ describe.skipIf(!isRoot)("a port of this host", () => {
     own.end();
   });
 
-  test.each(["127.0.0.1", "localhost"])("that another user has at %s hears nothing of the key", async (host) => {
+  test.each(["127.0.0.1", "localhost"])("never receives the key if another user listens at %s", async (host) => {
     const port = await squatter.port;
     const ROOMD_URL = `http://${host}:${port}`;
     const { status, stderr } = await run(["room", "list"], { env: { ROOMD_URL, ROOMD_API_KEY: "key-secret" } });
@@ -57,7 +57,7 @@ describe.skipIf(!isRoot)("a port of this host", () => {
     expect(squatter.heard).toEqual([]);
   });
 
-  test("that root has is asked", async () => {
+  test("receives the key if root listens", async () => {
     const ROOMD_URL = `http://127.0.0.1:${await own.port}`;
     await run(["room", "list"], { env: { ROOMD_URL, ROOMD_API_KEY: "key-secret" } });
     expect(own.heard.join()).toContain("Bearer key-secret");
@@ -90,7 +90,7 @@ describe("the kernel's tables", () => {
     ["localhost", 8082, [34]],
     ["127.0.0.1", 8083, [35]],
     ["127.0.0.1", 9999, []],
-  ])("say who has %s:%i", (host, port, owners) => {
+  ])("give the owners of %s:%i", (host, port, owners) => {
     expect(ownersOf(ALL, host, port)).toEqual(owners);
   });
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { run, standIn } from "./cli-fixture.ts";
 
-test("a sign-in page of another service is refused, and its code not shown", async () => {
+test("a sign-in page of another service is rejected, and its code is not shown", async () => {
   const code = "ABCD-EFGH";
   await using service = await standIn(() =>
     Response.json({

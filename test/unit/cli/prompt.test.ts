@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true }));
 
-test("the catalogue has each kind, names that fit a command, and places for the names that it takes", () => {
+test("the catalogue has each kind, names that fit a command, and placeholders for the arguments", () => {
   expect(PROMPTS.length).toBeGreaterThanOrEqual(20);
   expect(new Set(PROMPTS.map(({ name }) => name)).size).toBe(PROMPTS.length);
   for (const kind of KINDS) expect(PROMPTS.some((each) => each.kind === kind)).toBe(true);
@@ -43,7 +43,7 @@ const filesAtHome = () =>
   );
 
 test.each(Object.entries(SKILLS_OF))(
-  "the skill for %s is put into ~/%s, taken away, and nowhere else",
+  "the skill for %s is installed in ~/%s and removed, and no other file changes",
   async (name, place) => {
     const others = Object.values(SKILLS_OF).filter((each) => each !== place);
     for (const each of others) mkdirSync(join(home, each), { recursive: true });
@@ -56,7 +56,7 @@ test.each(Object.entries(SKILLS_OF))(
   },
 );
 
-test("the skill for nobody named is put where directories of agents are, and into ~/.agents where there are none", async () => {
+test("without a named agent, the skill is installed in existing agent directories, otherwise in ~/.agents", async () => {
   const put = async () => JSON.parse((await run(["skills", "install", "--json"], atHome())).stdout).directories;
   expect(await put()).toEqual([join(home, ".agents/skills/roomd")]);
   rmSync(join(home, ".agents"), { recursive: true });
@@ -65,7 +65,7 @@ test("the skill for nobody named is put where directories of agents are, and int
   expect((await run(["skills", "install", "--for", "nobody"], atHome())).status).toBe(2);
 });
 
-test("a prompt is printed with the names that are given", async () => {
+test("a prompt is printed with the given names", async () => {
   const shown = await run(["prompt", "show", "why-does-it-wait", "--room", "build-42", "--agent", "worker"]);
   expect(shown).toMatchObject({ status: 0, stdout: expect.stringContaining("agent `worker` in room `build-42`") });
   expect(await run(["prompt", "show", "none"])).toMatchObject({
@@ -76,7 +76,7 @@ test("a prompt is printed with the names that are given", async () => {
   expect(listed.items.every(({ kind }: { kind: string }) => kind === "plan")).toBe(true);
 });
 
-test("the skill is put, replaced and taken away, and nothing else is", async () => {
+test("the skill is installed, replaced and removed, and nothing else changes", async () => {
   const skill = join(home, "roomd");
   expect((await run(["skills", "install", "--dir", home])).status).toBe(0);
   expect(readFileSync(join(skill, "SKILL.md"), "utf8")).toMatch(/^---\nname: roomd\ndescription: .+\n---\n/);

@@ -17,7 +17,7 @@ test("writes the picture into a file, or to standard output", async () => {
   expect((await run(["screen", "r", "w"], service)).stdout).toBe(new TextDecoder().decode(PNG));
 });
 
-test("does what is asked at the screen, with a picture only where one is wanted", async () => {
+test("performs the requested action, with a picture only on request", async () => {
   using directory = scratch();
   await using service = await standIn(({ body }) => {
     const { screenshot } = body as { screenshot: boolean };
@@ -36,7 +36,7 @@ test("does what is asked at the screen, with a picture only where one is wanted"
   expect(JSON.parse((await run([...click, "--json"], service)).stdout).screenshot_b64).toBe("iVBORwD/");
 });
 
-test("makes a ticket, and says on which page it is used", async () => {
+test("creates a ticket and prints the page that accepts it", async () => {
   const ticket = { ws_path: "/v1/rooms/r/sandboxes/w/screen/ws?ticket=sdt_1", ticket: "sdt_1", drives: true };
   await using service = await standIn(() => Response.json(ticket, { status: 201 }));
   const ran = await run(["screen", "r", "w", "--ticket", "--drive", "--json"], service);
@@ -44,7 +44,7 @@ test("makes a ticket, and says on which page it is used", async () => {
   expect(JSON.parse(ran.stdout)).toMatchObject({ ticket: "sdt_1", page: `${service.url}/rooms/r/agents/w/screen` });
 });
 
-test("tells of an action whose picture could not be taken", async () => {
+test("reports an action without a picture", async () => {
   await using service = await standIn(() => Response.json({ ...USED, screenshot_b64: null }));
   const ran = await run(["computer", "r", "w", "left_click", "--output", "/nowhere/x.png"], service);
   expect(ran).toMatchObject({ status: 0, stderr: expect.stringContaining("no picture") });
@@ -52,14 +52,14 @@ test("tells of an action whose picture could not be taken", async () => {
 });
 
 test.each([
-  ["an action that is none", ["computer", "r", "w", "fly"]],
-  ["half a place", ["computer", "r", "w", "mouse_move", "--coordinate", "10"]],
-  ["a place of words", ["computer", "r", "w", "mouse_move", "--coordinate", "a,b"]],
-  ["a picture for nobody", ["computer", "r", "w", "screenshot"]],
+  ["an unknown action", ["computer", "r", "w", "fly"]],
+  ["an incomplete position", ["computer", "r", "w", "mouse_move", "--coordinate", "10"]],
+  ["a position that is not numeric", ["computer", "r", "w", "mouse_move", "--coordinate", "a,b"]],
+  ["a picture without a destination", ["computer", "r", "w", "screenshot"]],
   ["a picture as JSON", ["screen", "r", "w", "--json"]],
   ["to drive without a ticket", ["screen", "r", "w", "--drive"]],
-  ["a ticket that is a picture", ["screen", "r", "w", "--ticket", "--output", "x.png"]],
-  ["a file that cannot be", ["screen", "r", "w", "--output", "/nowhere/x.png"]],
+  ["a ticket together with a picture", ["screen", "r", "w", "--ticket", "--output", "x.png"]],
+  ["a file that cannot be created", ["screen", "r", "w", "--output", "/nowhere/x.png"]],
 ])("%s is refused", async (_, args) => {
   await using service = await standIn(() => new Response(PNG));
   const ran = await run(args, service);

@@ -37,11 +37,11 @@ test.each([
   ["unknown command 'rooms'", ["rooms"], "roomd room list"],
   ["unknown command 'events'", ["events", "r"], "roomd timeline ROOM"],
   ["unknown command 'explain'", ["egress", "explain", "r", "h"], "roomd egress why"],
-])("%s has the command that was probably meant", (detail, args, meant) => {
+])("%s suggests the command that was probably meant", (detail, args, meant) => {
   expect(familiarHint(detail, args)).toContain(`\`${meant}\``);
 });
 
-test("what familiar names lead to is there", () => {
+test("every suggested command and option exists", () => {
   const commands = Object.values(COMMANDS).flatMap((told) => `roomd ${told}`.split("` or `"));
   const spans = Object.values(OPTIONS).flatMap((told) =>
     [...told.matchAll(/`([^`]+)`/g)].map(([, span]) => String(span)),
@@ -72,7 +72,7 @@ describe("a room and an agent in one word are two", () => {
   });
 });
 
-test("a line of shell that was one word gets a hint, and nothing else does", () => {
+test("a shell line passed as one word gets a hint, and no other line does", () => {
   const missing = { exit_code: 127 } as never;
   expect(hintOf(missing, ["echo it's; ls"], "roomd exec r a --")).toMatch(
     /roomd exec r a -- sh -c 'echo it'\\''s; ls'$/,

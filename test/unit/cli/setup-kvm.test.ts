@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test("a device that is root's alone is its group's too, now and by a rule", async () => {
+test("a device of root is opened to its group, immediately and by a udev rule", async () => {
   writeFileSync(device, "", { mode: 0o600 });
   expect(await provideKvm(host())).toMatch(/the group kvm may use it now/);
   const { mode, gid, uid } = statSync(device);
@@ -34,14 +34,14 @@ test("a device that is root's alone is its group's too, now and by a rule", asyn
   expect(asked).toBe(1);
 });
 
-test("without udev the device alone is changed", async () => {
+test("without udev only the device is changed", async () => {
   writeFileSync(device, "", { mode: 0o600 });
   const nowhere = host(join(directory, "etc"));
   expect(await provideKvm(nowhere)).not.toBeNull();
   expect([statSync(device).mode & 0o777, existsSync(nowhere.rule)]).toEqual([0o660, false]);
 });
 
-test("one that everyone may use stays as it is, and so does none", async () => {
+test("a device open to everyone or a missing device stays unchanged", async () => {
   expect(await provideKvm(host())).toBeNull();
   writeFileSync(device, "");
   chmodSync(device, 0o666);
@@ -49,7 +49,7 @@ test("one that everyone may use stays as it is, and so does none", async () => {
   expect([asked, existsSync(host().rule)]).toEqual([0, false]);
 });
 
-test("the number of the group is read from its line", () => {
+test("the number of the group is parsed from its line", () => {
   expect(groupIn("root:x:0:\nkvm:x:107:someone\n")).toBe(107);
   for (const text of ["root:x:0:\n", "kvm:x::\n", "kvm:x:0:\n", "notkvm:x:5:\n"]) expect(groupIn(text)).toBeNull();
 });

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test("shows what it has said and says, and waits for its end", async () => {
+test("prints past and new output of the build and waits for its end", async () => {
   const builder = spawn("cat", { stdio: ["pipe", "ignore", "ignore"] });
   const ended = once(builder, "exit");
   writeFileSync(paths.build_lock, String(builder.pid));
@@ -36,7 +36,7 @@ test("shows what it has said and says, and waits for its end", async () => {
   expect(said).toEqual(["[1/5] one", "[2/5] two", "[3/5] unfinished"]);
 });
 
-test("of a process that is gone, or of none, there is nothing to wait for", async () => {
+test("does not wait for an exited process or without one", async () => {
   for (const text of ["", "none", "0", "-1", "2147483647"]) {
     writeFileSync(paths.build_lock, text);
     await untilBuildEnds(paths, () => {}, 1);

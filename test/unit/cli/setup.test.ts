@@ -6,7 +6,7 @@ import { exportLines } from "../../../daemon/cli/setup.ts";
 const MADE = { url: "http://127.0.0.1:8080", api_key: "key-x", ca_cert: null, setup: null };
 const EXPORTS = ["export ROOMD_URL=http://127.0.0.1:8080", "export ROOMD_API_KEY=key-x"];
 
-test("they end with what a shell takes, also where guests are emulated, which they say", () => {
+test("last lines are shell exports, preceded by a warning if guests are emulated", () => {
   expect(exportLines({ ...MADE, slow: null })).toEqual(EXPORTS);
   const slow = "There is no /dev/kvm on this host. Guests are emulated, about ten times slower. Use a host with KVM.";
   const lines = exportLines({ ...MADE, setup: "http://127.0.0.1:8080/setup#x", slow });
@@ -14,7 +14,7 @@ test("they end with what a shell takes, also where guests are emulated, which th
   expect(lines.join("\n")).toContain(slow);
 });
 
-test("an error of a build shows what a program printed last, and no name of a field", () => {
+test("a build error shows the program's last lines, and no field names", () => {
   const last_lines = ["first", ...Array.from({ length: 19 }, (_, index) => `line ${index}`), "no such host"];
   const detail = "The image could not be fetched.";
   const failed = new CliError({

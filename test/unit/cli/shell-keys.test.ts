@@ -28,11 +28,11 @@ test.each<[string[], string, string | null]>([
   [["~\r~."], "~\r", "leave"],
   [["~"], "", null],
   [["cd ~/x\r"], "cd ~/x\r", null],
-])("%j types %j and asks for %j", (pieces, text, command) => {
+])("%j types %j and requests %j", (pieces, text, command) => {
   expect(typed(...pieces)).toEqual([text, command]);
 });
 
-test("bytes without a ~ go through as they are, in whatever pieces", () => {
+test("bytes without a ~ pass unchanged, in pieces of any size", () => {
   const piece = fc.uint8Array({ maxLength: 50 }).map((bytes) => bytes.filter((byte) => byte !== 0x7e));
   fc.assert(
     fc.property(fc.array(piece), (pieces) => {

@@ -116,7 +116,7 @@ test("a name with an option, and a service without a gateway, change no file eit
   expect(existsSync(join(home.path, ".ssh"))).toBe(false);
 });
 
-test("code wakes the sandbox, installs its entry and opens the first editor there is", async () => {
+test("code wakes the sandbox, installs its entry and opens the first available editor", async () => {
   using home = scratch();
   const programs = join(home.path, "bin");
   const seen = join(home.path, "seen");
@@ -137,7 +137,7 @@ test("code wakes the sandbox, installs its entry and opens the first editor ther
   expect(readFileSync(join(home.path, ".ssh/config"), "utf8")).toMatch(LINE);
 });
 
-test("code prints the command if there is no editor, and says what the sandbox lacks", async () => {
+test("code prints the command if there is no editor, and lists the sandbox's missing requirements", async () => {
   using home = scratch();
   const small = sandbox("w", { memory_mib: 512, egress: { mode: "none", allowlist: [], revision: 1 } });
   await using service = await serving([small], GATEWAY, []);
@@ -157,7 +157,7 @@ test("code prints the command if there is no editor, and says what the sandbox l
   });
 });
 
-test("a command line that names no sandbox, or a relative path, is wrong", async () => {
+test("a command line without a sandbox or with a relative path is invalid", async () => {
   using home = scratch();
   await using service = await serving([sandbox("w")]);
   const env = { ...service.env, HOME: home.path };

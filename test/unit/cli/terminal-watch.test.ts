@@ -27,7 +27,7 @@ const serving = (items: object[], ...streams: Response[]) =>
     return Response.json(ticketOf(path.endsWith("/token") ? String(path.split("/").at(-2)) : "made"), { status: 201 });
   });
 
-test("the newest that runs is shown to its end, without what would do more than draw", async () => {
+test("shows the newest running terminal to its end, without sequences other than drawing", async () => {
   const shown = lines(
     watching(0),
     output(0, "a\x1b]52;c;aGk=\x07b\x1b[31m"),
@@ -42,7 +42,7 @@ test("the newest that runs is shown to its end, without what would do more than 
   expect(service.seen.map(({ path }) => path)).toEqual([TERMINALS, `${TERMINALS}/new/watch`]);
 });
 
-test("a stream that breaks off is gone on with from the last byte", async () => {
+test("resumes a broken stream from the last byte", async () => {
   const first = lines(watching(100), output(100, "ab"));
   const second = lines(watching(102), output(102, "cd"), {
     type: "error",
@@ -58,7 +58,7 @@ test("a stream that breaks off is gone on with from the last byte", async () => 
   );
 });
 
-test("an end that no waiting cures is said, and --json prints events as they are", async () => {
+test("reports an end that is not retryable, and --json prints events unchanged", async () => {
   const gone = { type: "error", code: "invalid_state", detail: "The sandbox is destroyed.", retryable: false };
   await using service = await serving(LIST, lines(watching(0), gone), lines(watching(0), EXIT));
   const refused = await run(["terminal", "watch", "r", "w"], { env: service.env });
@@ -72,7 +72,7 @@ test("an end that no waiting cures is said, and --json prints events as they are
   ).toEqual([watching(0), EXIT]);
 });
 
-test("what cannot be watched at all is said at once, also where trying again might help", async () => {
+test("reports a refused first request immediately, even if it is retryable", async () => {
   const detail = "The sandbox's template is too old for watching terminals.";
   const refusal = problem({ status: 502, code: "guest_unreachable", detail, retryable: true });
   await using service = await serving(LIST, refusal);
@@ -81,7 +81,7 @@ test("what cannot be watched at all is said at once, also where trying again mig
   expect(service.seen.filter(({ path }) => path.includes("/watch"))).toHaveLength(1);
 });
 
-test("where nothing runs there is nothing to watch, and a token opens a shell", async () => {
+test("watch fails if no terminal is running, and token opens a shell", async () => {
   await using service = await serving([terminal("over", "ended", 5)]);
   const watched = await run(["terminal", "watch", "r", "w"], { env: service.env });
   expect(watched).toMatchObject({ status: 1, stderr: expect.stringContaining("`roomd shell r w` opens one") });
@@ -93,7 +93,7 @@ test("where nothing runs there is nothing to watch, and a token opens a shell", 
   expect(service.seen.at(-1)).toMatchObject({ method: "POST", path: TERMINALS, body: { rows: 24, cols: 80 } });
 });
 
-test("a token is of the terminal that is named, or of the newest that runs", async () => {
+test("a token is for the named terminal, or for the newest running one", async () => {
   await using service = await serving(LIST);
   for (const [given, taken] of [
     [[], "new"],

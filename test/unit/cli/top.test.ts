@@ -68,7 +68,7 @@ function viewOf(more: Partial<TopView> = {}): TopView {
 }
 
 describe("rates", () => {
-  test("are the difference between two answers, for each second between them", () => {
+  test("are the difference between two replies, per second between them", () => {
     const { items, host, interval_seconds } = ratesOf(answerAt(0), answerAt(2));
     expect(interval_seconds).toBe(2);
     expect(items[20]?.rates).toEqual({ cpu_percent: 20, sent_bytes_per_second: 10, received_bytes_per_second: 0 });
@@ -83,7 +83,7 @@ describe("rates", () => {
     });
   });
 
-  test("are not known of what is new, has gone, or began again", () => {
+  test("are unknown for new, removed and restarted items", () => {
     const unknown = { cpu_percent: null, sent_bytes_per_second: null, received_bytes_per_second: null };
     expect(ratesOf(null, answerAt(0)).items[3]?.rates).toEqual(unknown);
     expect(ratesOf(answerAt(0, 2), answerAt(1, 3)).items[2]?.rates).toEqual(unknown);
@@ -123,7 +123,7 @@ describe("the screen", () => {
       ?.split(/ +/)
       .filter((word) => word !== "");
 
-  test("leaves out what matters least where it is narrow", () => {
+  test("drops the least important columns on a narrow screen", () => {
     const all = ["ROOM", "AGENT", "STATE", "CPU%▾", "MEMORY", "DISK", "OUT/s", "IN/s", "UP"];
     expect(headers(120)).toEqual(all);
     expect(headers(80)).toEqual(all);
@@ -132,7 +132,7 @@ describe("the screen", () => {
     expect(headers(30)).toEqual(["AGENT", "CPU%▾", "MEMORY"]);
   });
 
-  test("shows the host, and where there is none what the sandboxes come to", () => {
+  test("shows the host, or without one the totals of the sandboxes", () => {
     const text = (view: TopView) => stripVTControlCharacters(screenOf(view, 24, 120).join("\n"));
     expect(text(viewOf())).toContain("roomd   up 1d3h   2 rooms   7 sandboxes (4 running, 3 failed)   25.0 requests/s");
     expect(text(viewOf())).toContain(
@@ -144,7 +144,7 @@ describe("the screen", () => {
     );
   });
 
-  test.each(SORTS)("is sorted by %s, and of what is alike by name", (sort) => {
+  test.each(SORTS)("is sorted by %s, and among equal values by name", (sort) => {
     const rows = rowsOf(viewOf({ sort }));
     const keys = {
       cpu: rows.map(({ rates }) => rates.cpu_percent ?? 0),
@@ -185,7 +185,7 @@ describe("a key", () => {
     expect(view.filter).toBe("");
   });
 
-  test("that means nothing does nothing; q and ctrl-c end it", () => {
+  test("without a meaning does nothing; q and ctrl-c end it", () => {
     const view = viewOf();
     expect(pressed(view, "xZ\x1b[15~é\x00", size)).toBe(true);
     expect(view).toEqual(viewOf());
@@ -217,7 +217,7 @@ function answering(hosts = true) {
   return standIn(() => Response.json(answerAt(second++, 3, hosts)));
 }
 
-test("--json prints one object: the answer, and what it comes to in a second", async () => {
+test("--json prints one object: the reply and its rates per second", async () => {
   await using service = await answering();
   const { status, stdout, stderr } = await run(["top", "--json", "--room", "build-42", "--interval", "250ms"], service);
   expect([status, stderr]).toEqual([0, ""]);
@@ -236,7 +236,7 @@ test("--json prints one object: the answer, and what it comes to in a second", a
   expect(service.seen.map(({ path }) => path)).toEqual(Array(2).fill("/v1/top?room_id=build-42"));
 });
 
-test("where the output is no terminal it is printed once, as text without colours", async () => {
+test("without a terminal it prints once, as text without colours", async () => {
   await using service = await answering();
   const { status, stdout } = await run(["top", "--interval", "250ms", "--sort", "agent"], service);
   expect(status).toBe(0);
@@ -245,7 +245,7 @@ test("where the output is no terminal it is printed once, as text without colour
   expect(stdout).toBe(stripVTControlCharacters(stdout));
 });
 
-test("a refusal ends it", async () => {
+test("a refused request ends it", async () => {
   await using service = await standIn(() =>
     problem({ status: 404, code: "room_not_found", detail: "There is no room x." }),
   );
@@ -268,7 +268,7 @@ describe("on a terminal", () => {
     );
   }
 
-  test("it is drawn again and again, by the size of the moment, and left with q as it was", async () => {
+  test("redraws at the current size, and q restores the screen", async () => {
     await using service = await answering();
     await using terminal = open(service.env);
     await terminal.shows(ON);
@@ -283,13 +283,13 @@ describe("on a terminal", () => {
     terminal.resize(24, 80);
     await terminal.shows("DISK▾", resized);
     const asked = service.seen.length;
-    await until("it asks again", () => service.seen.length > asked + 1);
+    await until("it sends the next request", () => service.seen.length > asked + 1);
     terminal.type("q");
     expect(await terminal.ended).toEqual({ exit_code: 0, signal: 0 });
     expect(terminal.text.endsWith(`\x1b[?25h${OFF}`)).toBe(true);
   });
 
-  test("--once prints it there and ends", async () => {
+  test("--once prints without the alternate screen and exits", async () => {
     await using service = await answering();
     await using terminal = open(service.env, 80, ["--once"]);
     expect((await terminal.ended).exit_code).toBe(0);
@@ -297,7 +297,7 @@ describe("on a terminal", () => {
     expect(terminal.text).not.toContain(ON);
   });
 
-  test("NO_COLOR leaves the colours out", async () => {
+  test("NO_COLOR turns off colours", async () => {
     await using service = await answering();
     await using terminal = open({ ...service.env, NO_COLOR: "1" });
     await terminal.shows(/agent-02 .*running/);
@@ -307,7 +307,7 @@ describe("on a terminal", () => {
     expect(terminal.text).not.toMatch(/\x1b\[[\d;]*m/);
   });
 
-  test("a service that is gone is waited for", async () => {
+  test("waits for a service that is down", async () => {
     let isThere = true;
     let second = 0;
     const busy = () => problem({ status: 503, code: "shutting_down", detail: "Stopping.", retryable: true });
@@ -323,14 +323,14 @@ describe("on a terminal", () => {
     expect((await terminal.ended).exit_code).toBe(0);
   });
 
-  test("nobody at all is waited for from the start", async () => {
+  test("waits for a service that is down at the start", async () => {
     await using terminal = open({ ROOMD_URL: "http://127.0.0.1:1", ROOMD_API_KEY: "key-test" });
     await terminal.shows("The service does not answer; trying again.");
     terminal.type("q");
     expect((await terminal.ended).exit_code).toBe(0);
   });
 
-  test.each(["SIGTERM", "SIGHUP", "SIGINT"] as const)("%s ends it, with the terminal as it was", async (signal) => {
+  test.each(["SIGTERM", "SIGHUP", "SIGINT"] as const)("%s ends it and restores the terminal", async (signal) => {
     await using service = await answering();
     await using terminal = open(service.env);
     await terminal.shows("agent-02");
@@ -341,7 +341,7 @@ describe("on a terminal", () => {
     expect(terminal.text.lastIndexOf("\x1b[?25h")).toBeGreaterThan(terminal.text.lastIndexOf("\x1b[?25l"));
   });
 
-  test("a key that is revoked meanwhile ends it with what the service says", async () => {
+  test("a revoked key ends it with the service's error", async () => {
     let isGood = true;
     const refused = () => problem({ status: 401, code: "invalid_api_key", detail: "The API key is not valid." });
     await using service = await standIn(() => (isGood ? Response.json(answerAt(1, 3)) : refused()));

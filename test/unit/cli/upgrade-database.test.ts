@@ -47,7 +47,7 @@ function rows(database = paths.database): unknown[] {
   return found;
 }
 
-test("what the new version has changed is as it was before, and the copy is used up", async () => {
+test("rolls back the new version's changes and consumes the copy", async () => {
   await keepDatabase(paths, BOUNDS);
   run("INSERT INTO t VALUES (2)", `PRAGMA user_version = ${latestVersion()}`);
   putDatabaseBack(paths);
@@ -58,7 +58,7 @@ test("what the new version has changed is as it was before, and the copy is used
   expect(existsSync(paths.before_upgrade)).toBe(false);
 });
 
-test("a copy has what is in the log alone, and no log", async () => {
+test("a copy contains commits that are only in the log, and has no log itself", async () => {
   const writer = openConnection(paths.database);
   writer.execute("INSERT INTO t VALUES (2)");
   await keepDatabase(paths, BOUNDS);
@@ -69,7 +69,7 @@ test("a copy has what is in the log alone, and no log", async () => {
   expect([rows(), readdirSync(paths.before_upgrade)]).toEqual([[{ n: 1 }, { n: 2 }], []]);
 });
 
-test("without space for a copy there is none, and nothing of it is left", async () => {
+test("without space no copy is made, and no part of it remains", async () => {
   // A file system that shares blocks has space for a copy of any size.
   if (whyNoSharing(data) === null) return console.log("left out, because a copy takes no space here");
   truncateSync(paths.database, 15 * 1024 ** 4);
@@ -77,7 +77,7 @@ test("without space for a copy there is none, and nothing of it is left", async 
   expect(readdirSync(data).filter((name) => name.startsWith("before-upgrade"))).toEqual([]);
 });
 
-test("a copy that an interrupted upgrade has left is kept, and a database that would not change has none", async () => {
+test("keeps the copy of an interrupted upgrade, and makes none if nothing would change", async () => {
   await keepDatabase(paths, BOUNDS);
   run("INSERT INTO t VALUES (2)");
   await keepDatabase(paths, BOUNDS);
@@ -89,7 +89,7 @@ test("a copy that an interrupted upgrade has left is kept, and a database that w
   expect(existsSync(paths.before_upgrade)).toBe(false);
 });
 
-test("a loss of power while it is put back leaves one of both databases, and the next attempt puts it back", async () => {
+test("a loss of power during a restore leaves either database whole, and the next attempt completes it", async () => {
   const former = [{ n: 1 }, { n: 2 }];
   const present = [{ n: 1 }, { n: 3 }];
   const aside = join(data, "aside.db");

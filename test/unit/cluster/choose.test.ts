@@ -33,20 +33,20 @@ describe("a new room is placed", () => {
     expect([drawn(0), drawn(0.99)]).toEqual(["a", "b"]);
   });
 
-  test("on one that has memory for it, if any has", () => {
+  test("on a host with enough memory, if there is one", () => {
     const full = ["b", "c", "d", "e"].map((name) => candidate(name, 100));
     for (let n = 0; n < 20; n++) expect(chosen([...full, candidate("a", 99)])).toBe("a");
     expect(["b", "c", "d", "e"]).toContain(chosen(full));
   });
 
-  test("evenly by two hosts that know each other's loads of 3 s ago", () => {
+  test("evenly by two hosts with a 3 s old view of each other's load", () => {
     const entries = [new HostChoice(chance), new HostChoice(chance)];
     const idle = ["a", "b"].map((name) => candidate(name, 0));
     const names = Array.from({ length: 40 }, (_, n) => (entries[n % 2] as HostChoice).choose(idle, WANTED, 1).host_id);
     expect(counted(names)).toEqual({ a: 20, b: 20 });
   });
 
-  test("by the rooms that were placed on a host since its last beat, as long as its load lacks them", () => {
+  test("by the rooms placed on a host since its last beat, as long as its load lacks them", () => {
     const choice = new HostChoice(chance);
     const beaten = (beat: string, promised: number) => [{ ...candidate("a", promised), beat }, candidate("b", 10)];
     const place = (candidates: Candidate[], count: number) =>
@@ -58,7 +58,7 @@ describe("a new room is placed", () => {
     expect(place(beaten("3", 60), 3)).toEqual({ b: 3 });
   });
 
-  test("by 20 hosts on 20, none of which gets many more than others", () => {
+  test("by 20 hosts on 20, none of which gets many more than the others", () => {
     const idle = Array.from({ length: 20 }, (_, n) => candidate(`h${n}`, 0));
     const entries = idle.map(() => new HostChoice(chance));
     const names = Array.from(
@@ -69,7 +69,7 @@ describe("a new room is placed", () => {
     expect(most, `seed ${seed}`).toBeLessThan(22);
   });
 
-  test("on none that is drained, degraded, silent or gone", () => {
+  test("on no drained, degraded, silent or removed host", () => {
     const open = candidate("e", 99);
     const closed = (["draining", "degraded", "unreachable", "gone"] as const).map((state) =>
       candidate(state, 0, state),
@@ -80,7 +80,7 @@ describe("a new room is placed", () => {
     expect(() => chosen([silent])).toThrow(expect.objectContaining({ code: "host_unreachable" }));
   });
 
-  test("on the one that is named, or has the labels", () => {
+  test("on the named host, or on one with the labels", () => {
     const hosts = [candidate("a", 0), candidate("b", 50, "active", { zone: "b", gpu: "no" })];
     expect(chosen(hosts, { host: "b" })).toBe("b");
     expect(chosen(hosts, { host_labels: { zone: "b" } })).toBe("b");

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { aheadMs } from "../../../daemon/cluster/clock-error.ts";
 
-test("what the time of the answer may account for is no difference", () => {
+test("a difference within the response time counts as none", () => {
   const asked = { before: 1_000_000, after: 1_003_000 };
   expect([1_000_000, 1_001_500, 1_003_000].map((database) => aheadMs(asked, database))).toEqual([0, 0, 0]);
   expect(aheadMs(asked, 990_000)).toBe(10_000);

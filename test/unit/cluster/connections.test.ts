@@ -42,15 +42,15 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
     expect((error as DirectoryAway).ambiguous).toBe(ambiguous);
   };
 
-  describe("the way there", () => {
-    test.each(["socket", "tcp", "tls"] as const)("by %s: what is committed is there", async (way) => {
+  describe("connection routes", () => {
+    test.each(["socket", "tcp", "tls"] as const)("by %s: a commit is stored", async (way) => {
       const by = connect(server.url(way));
       expect((await by.transaction(insert(1), DEADLINE_MS)).rows).toEqual([{ n: 1 }]);
       expect(await rows()).toEqual([1]);
       by.close();
     });
 
-    test("commits wait for the disk, whatever the role says; what is stricter stays, and settings are known", async () => {
+    test("commits wait for the disk despite the role's setting; stricter settings stay and are reported", async () => {
       const level = (by: Connections) =>
         by.transaction(async (run) => (await run("SHOW synchronous_commit")).rows[0]?.synchronous_commit, DEADLINE_MS);
       for (const [set, used] of [
@@ -74,14 +74,14 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       ["another port", (url: string) => url.replace(/:\d+\//, ":1/"), "unreachable"],
       ["an authority that is not its own", (url: string) => url.replace(/sslrootcert=.*/, ""), "unreachable"],
       ["a name that is not in its certificate", (url: string) => url.replace("localhost", "127.0.0.1"), "unreachable"],
-    ] as const)("with %s there is none", async (_, change, reason) => {
+    ] as const)("with %s the connection fails", async (_, change, reason) => {
       const by = connect(change(server.url("tls")));
       await expectAway(by.transaction(insert(1), DEADLINE_MS), [reason]);
       by.close();
       expect(await rows()).toEqual([]);
     });
 
-    test("a server that is too old is not used", async () => {
+    test("a server that is too old is rejected", async () => {
       const open: OpenSession = async () => {
         const over = Promise.withResolvers<void>();
         const run = async () => ({ rows: [{ standby: false, version: 130_021 }], command: "SELECT" });
@@ -95,7 +95,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
     });
   });
 
-  test("statements that are asked for at once are done one after another", async () => {
+  test("concurrent statements run one after another", async () => {
     const warned: Error[] = [];
     const warn = (warning: Error) => warned.push(warning);
     process.on("warning", warn);
@@ -106,8 +106,8 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
     expect(warned).toEqual([]);
   });
 
-  describe("what is refused is not done, and the connection is used again", () => {
-    test("by the server", async () => {
+  describe("a failed transaction is rolled back, and the connection is reused", () => {
+    test("if the server refuses a statement", async () => {
       const error = await failure(
         connections.transaction(async (run) => {
           await insert(1)(run);
@@ -119,7 +119,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect([await rows(), await sessions()]).toEqual([[2], 1]);
     });
 
-    test("by who asks", async () => {
+    test("if the caller throws", async () => {
       const mind = new Error("changed");
       const work = async (run: Run) => {
         await insert(1)(run);
@@ -130,13 +130,13 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect([await rows(), await sessions()]).toEqual([[2], 1]);
     });
 
-    test("at the commit: that is not ambiguous", async () => {
+    test("if the commit is refused: the outcome is not ambiguous", async () => {
       await connections.transaction(insert(1), DEADLINE_MS);
       expect(await failure(connections.transaction(insert(1), DEADLINE_MS))).toMatchObject({ code: "23505" });
       expect(await rows()).toEqual([1]);
     });
 
-    test("and who does not pass a refusal on is told all the same", async () => {
+    test("if the caller swallows an error: the transaction still fails", async () => {
       const work = async (run: Run) => {
         await insert(1)(run);
         await failure(run("SELECT 1 / 0"));
@@ -145,7 +145,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect(await rows()).toEqual([]);
     });
 
-    test("nor does a statement come after the end", async () => {
+    test("and a statement after the end is rejected", async () => {
       let late: Run | undefined;
       await connections.transaction(async (run) => {
         late = run;
@@ -162,12 +162,16 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect(performance.now() - from).toBeLessThan(SHORT_MS + 300);
     };
 
-    test("of a statement: the server gives it up too", async () => {
+    test("of a statement: the server cancels it too", async () => {
       await timed(connections.transaction((run) => run("SELECT pg_sleep(60)"), SHORT_MS));
-      await until("the server gave up", async () => (await sessions("AND state = 'active'")) === 0, 2000);
+      await until(
+        "the server has cancelled the statement",
+        async () => (await sessions("AND state = 'active'")) === 0,
+        2000,
+      );
     });
 
-    test("of who asks: the locks go as well", async () => {
+    test("of the caller: its locks are released too", async () => {
       const hang = Promise.withResolvers<void>();
       const work = async (run: Run) => {
         await run("LOCK TABLE t");
@@ -178,7 +182,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect(await rows()).toEqual([2]);
     });
 
-    test("of a place among the connections; it is taken by the next when one is free", async () => {
+    test("of a place among the connections; the next caller takes it once one is free", async () => {
       const hold = Promise.withResolvers<void>();
       const held = [1, 2, 3, 4].map((n) =>
         connections.transaction(async (run) => {
@@ -194,7 +198,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect(await sessions()).toBe(4);
     });
 
-    test("of a server that is frozen, known or not", async () => {
+    test("of a frozen server, with and without an open connection", async () => {
       await connections.transaction(insert(1), DEADLINE_MS);
       server.freeze();
       const fresh = connect(server.url());
@@ -209,7 +213,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
     });
   });
 
-  describe("what may have been done is called ambiguous", () => {
+  describe("an unknown outcome is reported as ambiguous", () => {
     test("when the server does not answer a COMMIT", async () => {
       const work = async (run: Run) => {
         await insert(1)(run);
@@ -246,8 +250,8 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
     });
   });
 
-  describe("a server that is lost", () => {
-    test("ends what is under way, and is found again", async () => {
+  describe("a lost server", () => {
+    test("ends running transactions and is reconnected", async () => {
       const work = async (run: Run) => {
         await insert(1)(run);
         await server.kill();
@@ -260,7 +264,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect(await rows()).toEqual([4]);
     });
 
-    test("while nobody asks: nobody notices", async () => {
+    test("causes no failure if no transaction is running", async () => {
       for (let n = 1; n <= 20; n++) {
         await connections.transaction(insert(n), DEADLINE_MS);
         await server.terminateSessions();
@@ -268,7 +272,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect((await rows()).length).toBe(20);
     });
 
-    test("is not replaced by a standby before that is the primary", async () => {
+    test("is not replaced by a standby before its promotion", async () => {
       await connections.transaction(insert(1), DEADLINE_MS);
       await server.replaceByStandby("standby");
       await expectAway(connections.transaction(insert(2), DEADLINE_MS), ["read_only"]);
@@ -277,7 +281,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect(await rows()).toEqual([1, 3]);
     });
 
-    test("a primary that takes no writes any more is away too", async () => {
+    test("is also one that has become read-only", async () => {
       await connections.transaction(insert(1), DEADLINE_MS);
       await server.sql("ALTER SYSTEM SET default_transaction_read_only = on");
       await server.sql("SELECT pg_reload_conf()");
@@ -304,18 +308,18 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
     };
     const notify = () => server.sql('NOTIFY "some channel"');
 
-    test("hints when it begins and at each notification, until it is stopped", async () => {
+    test("notifies at the start and at each notification, until it is stopped", async () => {
       const { seen, listening } = listen();
       await until("it listens", () => seen.hints === 1);
       await notify();
       await until("it hears", () => seen.hints === 2);
       listening.stop();
-      await until("it listens no more", async () => (await sessions()) === 0);
+      await until("it no longer listens", async () => (await sessions()) === 0);
       await notify();
       expect(seen).toEqual({ hints: 2, changes: [true, false] });
     });
 
-    test("is told to have ended, and begins anew", async () => {
+    test("reports its end and restarts", async () => {
       const { seen } = listen();
       await until("it listens", () => seen.hints === 1);
       await server.terminateSessions();
@@ -325,12 +329,12 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       expect(seen.changes).toEqual([true, false, true]);
     });
 
-    test("notices also that the server says nothing", async () => {
+    test("detects a silent server", async () => {
       const { seen } = listen();
       await until("it listens", () => seen.hints === 1);
       server.freeze();
       try {
-        await until("it is told to have ended", () => seen.changes.length === 2, 4 * HEARTBEAT_MS);
+        await until("its end is reported", () => seen.changes.length === 2, 4 * HEARTBEAT_MS);
       } finally {
         server.thaw();
       }

@@ -52,7 +52,7 @@ describe.skipIf(reason !== null)("while the server is", () => {
       },
     ],
     [
-      "asked to end its sessions",
+      "made to terminate its sessions",
       async (server: Postgres) => {
         for (let times = 0; times < 5; times++) await server.terminateSessions();
       },
@@ -65,7 +65,7 @@ describe.skipIf(reason !== null)("while the server is", () => {
       },
     ],
   ] as const)(
-    "%s: what is told of a transaction is true",
+    "%s: the reported outcome of each transaction is true",
     async (_, strike) => {
       await using server = await Postgres.start({ network: true });
       await prepare(server);
@@ -84,7 +84,7 @@ describe.skipIf(reason !== null)("while the server is", () => {
         const heard = changes.length;
         await strike(server, round);
         await load.committedMore(COMMITTED / ROUNDS);
-        await until("its loss was heard of", () => changes.slice(heard).includes(false));
+        await until("the loss of the server is reported", () => changes.slice(heard).includes(false));
         await until("it listens again", () => changes.at(-1) === true);
         const before = hints;
         await server.sql("NOTIFY trial");

@@ -24,7 +24,7 @@ const invited = () => connections.transaction((run) => invite(run, SECRETS), 500
 const accepted = (token: string) => connections.transaction((run) => accept(run, token), 5000);
 const NOT_GOOD = { code: "invalid_state" };
 
-test("a token opens what it seals, once, and the database alone opens nothing", async () => {
+test("a token opens its sealed secrets once, and the database alone opens nothing", async () => {
   const { token } = await invited();
   const kept = await server.sql("SELECT token_sha256 || sealed FROM roomd.invitations");
   expect(kept).not.toContain(token.slice(5));
@@ -33,7 +33,7 @@ test("a token opens what it seals, once, and the database alone opens nothing", 
   await expect(accepted(token)).rejects.toMatchObject(NOT_GOOD);
 });
 
-test("one that is over, cut, another's or forged opens nothing", async () => {
+test("an expired, truncated, foreign or forged token opens nothing", async () => {
   const { token } = await invited();
   for (const wrong of ["", token.slice(0, -1), `${token}a`, `join-${"A".repeat(43)}`, token.replace("join-", "key-")]) {
     await expect(accepted(wrong)).rejects.toMatchObject(NOT_GOOD);

@@ -34,14 +34,14 @@ function answering(...answers: { is_member: boolean; others_until: string | null
 const OTHERS = { is_member: false, others_until: "12:00" };
 const load = () => ({}) as Load;
 
-test("a daemon goes on once the lease of the one before it is over, or the database is away", async () => {
+test("a daemon starts once the previous daemon's lease expires or the database is down", async () => {
   for (const leases of [answering(OTHERS, OTHERS, { is_member: true, others_until: null }), answering(OTHERS)]) {
     await leases.start(load);
     await leases.stop();
   }
 });
 
-test("one whose lease is renewed by another is refused", async () => {
+test("a daemon whose lease another daemon renews is rejected", async () => {
   await expect(answering(OTHERS, { ...OTHERS, others_until: "12:03" }).start(load)).rejects.toThrow(ConfigError);
 });
 
@@ -77,7 +77,7 @@ describe("daemons with one identity", () => {
   }
   const isHost = (holder: Holder) => connections.transaction((run) => holds(run, member, holder), 5000);
 
-  test("of one and its live copy the first that beats is the member; the other is none, until it starts again", async () => {
+  test("of a daemon and its live copy the first to beat is the member; the other is out until a restart", async () => {
     const one = newDaemon("r");
     expect(await beats(one)).toBe(true);
     const copy = structuredClone(one);
@@ -88,7 +88,7 @@ describe("daemons with one identity", () => {
     expect([await beats(newDaemon("s")), await beats(copy)]).toEqual([true, false]);
   });
 
-  test("one that was set back with its memory is none at its next beat", async () => {
+  test("a daemon restored with its memory is no member at its next beat", async () => {
     const one = newDaemon("r");
     await beats(one);
     const before = structuredClone(one);
@@ -96,7 +96,7 @@ describe("daemons with one identity", () => {
     expect([await beats(before), await isHost(before)]).toEqual([false, false]);
   });
 
-  test("a beat whose COMMIT got no answer is its own, whether it was done or not", async () => {
+  test("a beat whose COMMIT got no reply counts as its own, whether it was stored or not", async () => {
     const one = newDaemon("r");
     await beats(one);
     const ambiguous = { ambiguous: true };
@@ -114,7 +114,7 @@ describe("daemons with one identity", () => {
     expect([await beats(one), await beats(one)]).toEqual([true, true]);
   });
 
-  test("a directory that was set back has an older beat of it, which is no other daemon's", async () => {
+  test("an older own beat in a restored directory is not taken for another daemon's", async () => {
     const one = newDaemon("r");
     await beats(one);
     await server.sql("CREATE TABLE roomd.before AS TABLE roomd.leases");
@@ -123,7 +123,7 @@ describe("daemons with one identity", () => {
     expect([await beats(one), await beats(one)]).toEqual([true, true]);
   });
 
-  test("a daemon that is out stays out if the directory is set back to before the other daemon's beats", async () => {
+  test("a daemon that is out stays out if the directory is restored to before the other daemon's beats", async () => {
     const one = newDaemon("r");
     await beats(one);
     const copy = structuredClone(one);
@@ -135,7 +135,7 @@ describe("daemons with one identity", () => {
     expect([await beats(one), await isHost(one), await beats(copy)]).toEqual([true, true, false]);
   });
 
-  test("a directory that was set back to changes that were lost has no other daemon's number", async () => {
+  test("a directory restored to before lost changes has no other daemon's number", async () => {
     const one = newDaemon("r");
     await beats(one);
     await server.sql("CREATE TABLE roomd.fork AS TABLE roomd.leases");
@@ -150,7 +150,7 @@ describe("daemons with one identity", () => {
     expect([await beats(next), await beats(next), await isHost(next)]).toEqual([true, true, true]);
   });
 
-  test("a directory of an older version gets what it lacks", async () => {
+  test("a directory of an older version gets its missing columns", async () => {
     await server.sql("ALTER TABLE roomd.leases DROP COLUMN beat, DROP COLUMN beat_id");
     expect(await beats(newDaemon("r"))).toBe(true);
     expect(Number(await server.sql("SELECT beat FROM roomd.leases"))).toBeGreaterThan(0);

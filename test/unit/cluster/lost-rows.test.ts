@@ -49,7 +49,7 @@ async function expectConverged(peers: readonly Peer[]): Promise<void> {
   }
 }
 
-test("whichever rows vanish from the directory, each host has the same as it again, and its rooms their organizations", async () => {
+test("after any loss of rows in the directory, each host has them again, and its rooms their organizations", async () => {
   const chance = new Chance();
   console.log(`ROOMD_TEST_SEED=${chance.seed}`);
   const peers = await Promise.all(["a", "b", "c"].map((host_id) => newPeer(server, host_id)));
@@ -95,7 +95,7 @@ test("whichever rows vanish from the directory, each host has the same as it aga
   await Promise.all(peers.map((peer) => peer.close()));
 }, 60_000);
 
-test("an organization that is put in again has another name if its own was given away meanwhile", async () => {
+test("a reinserted organization gets another name if its own is in use by now", async () => {
   const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
   await a.rounds.change(() => addOrg(a, "org_a", "late"), true);
   await addRoom(a, "org_a", "room");
@@ -120,7 +120,7 @@ async function setBack(): Promise<void> {
   await forgetPast(server);
 }
 
-test("removed rows that granted access do not come back with a directory that was set back", async () => {
+test("removed rows that granted access do not return with a restored directory", async () => {
   const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
   const insertAll = (at: string) => {
     a.insert("users", { user_id: "u", email: `${at}@example.org`, created_at: at });
@@ -163,7 +163,7 @@ test("removed rows that granted access do not come back with a directory that wa
   await Promise.all([a, b].map((peer) => peer.close()));
 });
 
-test("restrictions outlast a directory that was set back, and yield to one that a host has fallen behind", async () => {
+test("restrictions survive a restored directory, but yield to a directory that is ahead of the host", async () => {
   const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
   await a.rounds.change(() => {
     addOrg(a, "org_a");
@@ -200,7 +200,7 @@ test("restrictions outlast a directory that was set back, and yield to one that 
   await Promise.all([a, b].map((peer) => peer.close()));
 });
 
-test("a key that was revoked or expired when it was removed does not come back, and hosts that join later have none", async () => {
+test("a key revoked or expired at its removal does not return, and hosts that join later do not get it", async () => {
   const [a, b] = [await newPeer(server, "a"), await newPeer(server, "b")];
   await a.rounds.change(() => {
     addOrg(a, "org_a");
@@ -226,7 +226,7 @@ test("a key that was revoked or expired when it was removed does not come back, 
   await Promise.all([a, b, joined].map((peer) => peer.close()));
 });
 
-test("a host that is no member keeps the organizations of its rooms, and lists them", async () => {
+test("a host that is no member keeps and lists the organizations of its rooms", async () => {
   const a = await newPeer(server, "a");
   await a.rounds.change(() => ["org_a", "org_b"].map((org_id) => addOrg(a, org_id)), true);
   await addRoom(a, "org_a", "room");
@@ -237,7 +237,7 @@ test("a host that is no member keeps the organizations of its rooms, and lists t
   await a.close();
 });
 
-test("rows that do not fit are set aside until they do, and the rest of the directory is followed", async () => {
+test("rows that do not fit are quarantined until they do, and the rest of the directory is followed", async () => {
   const a = await newPeer(server, "a");
   await a.rounds.change(() => {
     addOrg(a, "org_a");

@@ -67,7 +67,7 @@ function settle(sources = SOURCES): number {
   return changes.length;
 }
 
-test("a comparison of 1,000 rooms of 300 organizations is a few statements, and finds nothing where nothing differs", () => {
+test("compares 1,000 rooms of 300 organizations in a few statements, and finds no false difference", () => {
   for (let n = 0; n < 1_000; n++) {
     addRoom(n);
     place(n);
@@ -83,7 +83,7 @@ test("a comparison of 1,000 rooms of 300 organizations is a few statements, and 
   expect(statements).toBeLessThan(15);
 });
 
-describe("what differs is set right", () => {
+describe("corrects", () => {
   beforeEach(() => {
     for (const n of [1, 2]) {
       addRoom(n);
@@ -96,7 +96,7 @@ describe("what differs is set right", () => {
     return [host_id, epoch];
   };
 
-  test("a room that the directory does not have, and one that it has in an older epoch or elsewhere", () => {
+  test("a room missing in the directory, and one with an older epoch or on another host there", () => {
     addRoom(3, 4);
     addRoom(4, 3);
     place(4, { host_id: "host-2", epoch: 2 });
@@ -108,7 +108,7 @@ describe("what differs is set right", () => {
     expect(settle()).toBe(0);
   });
 
-  test("a room that has ended here, but none that arrives", () => {
+  test("a room that ended on this host, but not one that is arriving", () => {
     place(5);
     place(6);
     settle({ ...SOURCES, arriving: () => new Set([uid(6)]) });
@@ -118,7 +118,7 @@ describe("what differs is set right", () => {
     ]);
   });
 
-  test("a room that may be another host's by now is left alone, and so is one that another host has in a newer epoch", () => {
+  test("neither a room that may be another host's by now, nor one with a newer epoch on another host", () => {
     addRoom(7);
     addRoom(8);
     place(8, { host_id: "host-2", epoch: 2 });
@@ -129,7 +129,7 @@ describe("what differs is set right", () => {
     ]);
   });
 
-  test("a room that another host has in the same epoch is contested, once", () => {
+  test("a room that another host has in the same epoch: it is reported as contested, once", () => {
     addRoom(11, 2);
     place(11, { host_id: "host-2", epoch: 2 });
     settle();
@@ -137,7 +137,7 @@ describe("what differs is set right", () => {
     expect(settle()).toBe(0);
   });
 
-  test("a room whose name is another's has lost it, and is not placed", () => {
+  test("a room whose name is another room's: it loses the name and is not placed", () => {
     addRoom(9);
     place(10, { host_id: "host-2", room: 9 });
     settle();
@@ -147,7 +147,7 @@ describe("what differs is set right", () => {
     ]);
   });
 
-  test("a room that moves, which counts once: on the former host up to the change of its placement, then on the next", () => {
+  test("a moving room, counted once: on the source until its placement changes, then on the destination", () => {
     const next = makeHeld("host-2");
     const atNext: Sources = { ...SOURCES, used: next.of, allUsed: next.all, arriving: () => new Set([uid(30)]) };
     const settleNext = () => {
@@ -181,7 +181,7 @@ describe("what differs is set right", () => {
     expect(settleNext()).toBe(0);
   });
 
-  test("what organizations have here, each as it is counted alone", () => {
+  test("the counts of organizations on this host, each counted on its own", () => {
     addRoom(11);
     addRoom(311);
     connection.execute(`INSERT INTO org_credits (org_id, used_micro) VALUES ('${org(11)}', 5000000)`);

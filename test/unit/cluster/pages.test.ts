@@ -92,7 +92,7 @@ test("a host comes back after three days page by page, and no change waits for a
   expect(host.unfit()).toBe(0);
 }, 600_000);
 
-test("a directory that knows no change of the host's copy any more is compared with all of it", async () => {
+test("a copy is compared with the whole directory if the directory no longer has its last change", async () => {
   await server.sql(`DELETE FROM roomd.rows WHERE tbl = 'api_keys' AND right(key, 3) = '9"]';
     UPDATE roomd.changes SET change_id = change_id || ' again'`);
   await measured("all rows compared", () => host.rounds.pull());

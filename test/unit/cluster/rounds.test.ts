@@ -41,8 +41,8 @@ const add = (org_id: string, host_id: string, rooms: number) => (queries: Querie
 };
 const all = ({ queries }: Peer) => queries.select().from(orgUse).all();
 
-describe("changes of what hosts share", () => {
-  test("are true for all: each sees what the other has changed before it changes anything", async () => {
+describe("changes of shared rows", () => {
+  test("are valid for all hosts: each sees the other's changes before its own", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     expect(await a.rounds.change(add("one", "a", 1), true)).toBe(1);
     expect(await b.rounds.change((queries) => queries.select().from(orgUse).all().length, true)).toBe(1);
@@ -60,7 +60,7 @@ describe("changes of what hosts share", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("of two hosts that count up the same row none is lost, and what waits shares rounds", async () => {
+  test("of two hosts that increment the same row are never lost, and waiting ones share rounds", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     await a.rounds.change(add("one", "a", 0), true);
     const count = (queries: Queries) => void queries.run(sql`UPDATE org_use SET rooms = rooms + 1`);
@@ -71,7 +71,7 @@ describe("changes of what hosts share", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("that take long are true in several rounds, in their order, and none is lost", async () => {
+  test("that take long are committed in several rounds, in order, and none is lost", async () => {
     const a = await peer("a");
     const slow = (org_id: string) => (queries: Queries) => {
       const until = performance.now() + 3;
@@ -86,7 +86,7 @@ describe("changes of what hosts share", () => {
     await a.close();
   });
 
-  test("what is a host's alone is done once, where the change was asked for", async () => {
+  test("run their local part once, on the requesting host", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     const done: string[] = [];
     const work = (name: string) => (queries: Queries) => {
@@ -101,7 +101,7 @@ describe("changes of what hosts share", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("rows and what is a host's alone are one commit, however long its writes take", async () => {
+  test("commit rows and local writes together, however long the writes take", async () => {
     const a = await peer("a");
     const before = a.commits;
     const work = (name: string) => (queries: Queries) => {
@@ -116,7 +116,7 @@ describe("changes of what hosts share", () => {
     await a.close();
   });
 
-  test("are told of here, once, also where a command beside this host has brought them", async () => {
+  test("are announced on each host once, including those that a concurrent command has fetched", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     await a.rounds.change(add("one", "a", 1), true);
     await b.rounds.pull();
@@ -132,7 +132,7 @@ describe("changes of what hosts share", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("a host that is no member, or a copy of one, changes nothing", async () => {
+  test("are refused on a host that is no member or a copy of one", async () => {
     const a = await peer("a");
     await server.sql("UPDATE roomd.leases SET incarnation = 'another'");
     await expect(a.rounds.change(add("one", "a", 1), true)).rejects.toMatchObject({ code: "not_a_member" });
@@ -140,7 +140,7 @@ describe("changes of what hosts share", () => {
     await a.close();
   });
 
-  test("while the database is away they are refused, and go on when it is back", async () => {
+  test("are refused while the database is down, and continue once it is back", async () => {
     const a = await peer("a");
     await server.stop();
     await expect(a.rounds.change(add("one", "a", 1), true)).rejects.toMatchObject({ code: "cluster_unavailable" });
@@ -150,7 +150,7 @@ describe("changes of what hosts share", () => {
     await a.close();
   });
 
-  test("a directory that has lost changes is believed: the copy is made anew", async () => {
+  test("a directory that has lost changes is authoritative: the copy is rebuilt", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     await a.rounds.change(add("one", "a", 1), true);
     await a.rounds.change(add("two", "a", 1), true);
@@ -163,7 +163,7 @@ describe("changes of what hosts share", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("a row that goes while a host joins is not in its copy, also if its first daemon ends before it has read all", async () => {
+  test("a row deleted while a host joins is not in its copy, even if its first daemon ends early", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     await a.rounds.change(add("one", "a", 1), true);
     const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
@@ -183,7 +183,7 @@ describe("changes of what hosts share", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("what is gone for long is forgotten, and a host that was away for as long has its copy made anew", async () => {
+  test("old deletions are purged, and a host that was down for longer has its copy rebuilt", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     await a.rounds.change(add("one", "a", 1), true);
     await b.rounds.pull();
@@ -203,7 +203,7 @@ describe("changes of what hosts share", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("rows of a newer version keep what this one does not know", async () => {
+  test("rows of a newer version keep columns unknown to this version", async () => {
     const a = await peer("a");
     const row = { host_id: "h", address: "x", certificate: "c", url: "u", labels: {}, joined_at: "t" };
     await a.rounds.change(
@@ -250,7 +250,7 @@ function remove(queries: Queries, host_id: string): void {
   queries.update(hosts).set({ state: "gone" }).where(eq(hosts.host_id, host_id)).run();
 }
 
-describe("a host that is gone has no rooms, and uses nothing,", () => {
+describe("a removed host has no rooms and uses nothing,", () => {
   const left = `SELECT string_agg(tbl || ' ' || key, ', ' ORDER BY tbl) FROM roomd.rows
     WHERE tbl IN ('placements', 'org_use') AND "row" IS NOT NULL`;
 
@@ -293,7 +293,7 @@ test.each([
   ["the end of the room", "c", (queries: Queries) => deletePlacement(queries, roomOn("c").room_uid), false],
   ["the removal of its host by another one", "b", (queries: Queries) => remove(queries, "c"), false],
   ["the removal of its host by itself", "c", (queries: Queries) => remove(queries, "c"), true],
-] as const)("a place is freed by %s", async (_, by, free, isRemoval) => {
+] as const)("a placement is freed by %s", async (_, by, free, isRemoval) => {
   const freeing = await peer(by);
   await freeing.rounds.change((queries) => {
     addHosts(queries);
@@ -307,7 +307,7 @@ test.each([
   await freeing.close();
 });
 
-test("ends, revocations and epochs that a directory has lost are put in again, by one host, and recorded", async () => {
+test("ends, revocations and epochs that a directory has lost are reinserted by one host and recorded", async () => {
   const [a, b] = [await peer("a"), await peer("b")];
   const at = "2026-01-01T00:00:00.000Z";
   await a.rounds.change((queries) => {
@@ -374,7 +374,7 @@ describe("calls with an Idempotency-Key", () => {
     return (await server.sql(listed)).split("\n").filter((line) => line !== "");
   };
 
-  test("are carried out once on all hosts, noted with their change, and in no host's copy", async () => {
+  test("are carried out once on all hosts, stored with their change, and in no host's copy", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     const outcomes = await Promise.all([make(a, "one", add("of a", "a", 1)), make(b, "one", add("of b", "b", 1))]);
     const [first, second] = outcomes[0] === "done" ? [a, "a"] : [b, "b"];
@@ -388,7 +388,7 @@ describe("calls with an Idempotency-Key", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("of changes that fail are not noted, and one that changes no row is", async () => {
+  test("are not stored for failed changes, but are for changes of no row", async () => {
     const a = await peer("a");
     expect(await make(a, "one", add("x", "a", 1))).toBe("done");
     expect(await make(a, "two", add("x", "a", 1))).toBe("refused");
@@ -400,7 +400,7 @@ describe("calls with an Idempotency-Key", () => {
     await a.close();
   });
 
-  test("that were carried out before change what else their round comes to", async () => {
+  test("that were carried out before run again with the rest of their round", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     expect(await make(b, "old", add("of b", "b", 1))).toBe("done");
     const needs = (org_id: string) => (queries: Queries) => {
@@ -436,7 +436,7 @@ describe("calls with an Idempotency-Key", () => {
   });
 });
 
-test("epochs that a directory has lost are inserted once it has the host as a member again, also by another process", async () => {
+test("epochs lost by a directory are inserted once the host is a member again, also by another process", async () => {
   const a = await peer("a");
   const named = { org_id: "o" as never, room_id: "r", labels: {}, created_at: "2026-01-01T00:00:00.000Z" };
   const placed = { room_uid: "rom_1" as never, host_id: "a", epoch: 1, ...named };

@@ -34,7 +34,7 @@ const fails = (error: Error) => {
   return failed;
 };
 
-test("the primary is found, and asked alone from then on", async () => {
+test("finds the primary, and queries only that server from then on", async () => {
   const trial = new Trial();
   trial.does = { a: fails(STANDBY), b: Promise.resolve(), c: fails(GONE) };
   expect(await trial.find()).toBe("b");
@@ -44,7 +44,7 @@ test("the primary is found, and asked alone from then on", async () => {
   expect(trial.asked).toEqual(["b"]);
 });
 
-test("where it is none any more, or says nothing, another is found", async () => {
+test("finds another server if the primary is demoted or silent", async () => {
   const trial = new Trial();
   trial.does = { a: Promise.resolve(), b: never(), c: never() };
   expect(await trial.find()).toBe("a");
@@ -55,7 +55,7 @@ test("where it is none any more, or says nothing, another is found", async () =>
   expect(trial.discarded).toContain("b late");
 });
 
-test("of two that are found at once one is taken, and the other closed", async () => {
+test("of two servers found simultaneously, takes one and closes the other", async () => {
   const trial = new Trial();
   const both = Promise.withResolvers<void>();
   trial.does = { a: both.promise, b: both.promise, c: never() };
@@ -66,7 +66,7 @@ test("of two that are found at once one is taken, and the other closed", async (
   expect(trial.discarded).not.toContain("a");
 });
 
-test("one that is in doubt has no head start", async () => {
+test("gives a doubted server no head start", async () => {
   const trial = new Trial();
   trial.does = { a: Promise.resolve(), b: never(), c: never() };
   expect(await trial.find()).toBe("a");
@@ -76,7 +76,7 @@ test("one that is in doubt has no head start", async () => {
   expect(trial.asked).toEqual(["a", "b", "c"]);
 });
 
-test("where there is none it is told why, and no standby is to blame", async () => {
+test("without a primary, reports the reason, and blames no standby", async () => {
   const trial = new Trial();
   trial.does = { a: fails(STANDBY), b: fails(GONE), c: fails(STANDBY) };
   const error = await trial.find().catch((cause: unknown) => cause);

@@ -45,7 +45,7 @@ async function simulations(...given: (string | number)[]): Promise<{ lines: stri
 
 describe("simulations of several hosts", () => {
   test(
-    "hold what is promised, by every seed",
+    "hold all invariants, for every seed",
     async () => {
       const count = shortOrLong("seeds of simulated hosts", 150, 10_000);
       const { lines, total } = await simulations(1, count, "--seconds", SECONDS);
@@ -59,7 +59,7 @@ describe("simulations of several hosts", () => {
     LONG ? 14_400_000 : 600_000,
   );
 
-  test("are the same again by the same seed, alone and after others", async () => {
+  test("are reproducible by their seed, alone and after others", async () => {
     const [range, alone] = await Promise.all([simulations(7, 3), simulations(9)]);
     expect(Object.keys(range.total.hashes)).toEqual(["7", "8", "9"]);
     expect(alone.total.hashes).toEqual({ "9": range.total.hashes["9"] });
@@ -137,7 +137,7 @@ describe.skipIf(reason !== null)("the model of PostgreSQL", () => {
     expect(kinds.size).toBeGreaterThan(12);
   });
 
-  test("answers as a server does about what a simulation asks seldom, or never: what was freed, is lacked, and is forgotten", async () => {
+  test("answers rare statements as a server does: released, missing and deleted items", async () => {
     const world = new World(1, "/nowhere", false);
     const session = new ServerSession(world, new PostgresModel(world, firstState(HOSTS, world.wallMs)), {
       notified: () => {},
@@ -211,7 +211,7 @@ describe.skipIf(reason !== null)("the model of PostgreSQL", () => {
     by.discard();
   });
 
-  test("evaluates what a lock is waited for with as a server does: the row is the newest, all else is of before", async () => {
+  test("evaluates a locking read as a server does: the newest locked row, all others of the snapshot", async () => {
     await begin(HOSTS);
     const lock = `SELECT cluster_id = $1 AND EXISTS (SELECT FROM roomd.leases WHERE host_id = $2 AND incarnation = $3) AS is_member
       FROM roomd.cluster FOR UPDATE`;

@@ -11,7 +11,7 @@ const FRAME_BYTES = 24 + 4096;
 
 const onFull = () => false;
 
-test("commits behind a damaged frame are logged as discarded, and those before it are there", async () => {
+test("commits behind a damaged frame are logged as discarded, and earlier commits are present", async () => {
   const home = mkdtempSync(join(tmpdir(), "roomd-damaged-"));
   const pathsOf = (name: string) => {
     const data_dir = join(home, name);

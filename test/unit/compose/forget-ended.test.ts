@@ -41,7 +41,7 @@ const names = (table: string, column: string) =>
     .all<Record<string, string>>(sql.raw(`SELECT ${column} FROM ${table} ORDER BY ${column}`))
     .map((row) => row[column]);
 
-test("sandboxes go with their rooms, with ports, passwords and traffic; what is not over stays", async () => {
+test("sandboxes are deleted with their rooms, including ports, passwords and traffic; active ones stay", async () => {
   room("over", "destroyed");
   room("alive", "active");
   for (let n = 0; n < 250; n++) sandbox("over", `agent-${n}`);
@@ -59,7 +59,7 @@ test("sandboxes go with their rooms, with ports, passwords and traffic; what is 
   for (const table of aboutIt) expect(names(table, "sandbox_id")).toEqual([]);
 });
 
-test("rooms go once their audit has: not those that live, whose drive is kept, or that something is left of", async () => {
+test("rooms are deleted after their audit, except active ones and those with a drive or leftovers", async () => {
   room("ended-lately", "destroyed");
   room("ended-long-ago", "destroyed", LONG_AGO);
   room("kept", "destroyed", LONG_AGO, { drive_until_at: LATELY });
@@ -73,7 +73,7 @@ test("rooms go once their audit has: not those that live, whose drive is kept, o
   expect(names("rooms", "room_uid")).toHaveLength(4);
 });
 
-test("of an organization's destroyed rooms the newest are listed", () => {
+test("the newest destroyed rooms of an organization stay listed", () => {
   for (let n = 0; n < 9; n++) room(`room-${n}`, "destroyed", `2026-01-0${n + 1}T00:00:00.000Z`);
   insert("rooms", {
     room_uid: "theirs",
@@ -89,7 +89,7 @@ test("of an organization's destroyed rooms the newest are listed", () => {
   expect(roomsToForget(database.queries, "org_2" as OrgId, "", 4)).toEqual([]);
 });
 
-test("of a living room's destroyed sandboxes the newest stay, and the newest of each agent", () => {
+test("the newest destroyed sandboxes of an active room stay, and the newest of each agent", () => {
   room("alive", "active");
   const first = sandbox("alive", "once");
   const many = Array.from({ length: 10 }, () => sandbox("alive", "often"));

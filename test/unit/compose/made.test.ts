@@ -184,23 +184,23 @@ test.each<[string, () => Promise<unknown>, readonly string[]]>([
   ["a key that the operator revokes", () => operator().revokeKey(key.key_id), KEYS],
   ["the last key of a line", async () => revoke(await rotated(key, bob.user_id)), KEYS],
   ["the time of a key", () => expire(key), KEYS],
-  ["a member who is removed", remove, EVERYTHING],
+  ["a removed member", remove, EVERYTHING],
   ["a role that gives nothing", () => setRole("viewer"), EVERYTHING],
   ["a role that gives less", () => setRole("member"), [...KEYS, "webhook of bob"].sort()],
   ["an account that is deleted", () => forget(changes, [], bob, () => {}), [...EVERYTHING, ...THERE].sort()],
   [
-    "a user who is disabled",
+    "a disabled user",
     () => people().disableUser(bob.email, true),
     [...APPLICATION, "application of bob", "application of bob elsewhere"].sort(),
   ],
   ["an application that is signed out", () => revoke(application), ["application of bob", ...APPLICATION].sort()],
-])("%s ends what it has made, and nothing else", async (_, end, expected) => {
+])("%s ends the things made by it, and nothing else", async (_, end, expected) => {
   expect(ended()).toEqual([]);
   await end();
   expect(ended()).toEqual([...expected]);
 });
 
-test("the end of an organization ends all that keys have made; memberships end after it", async () => {
+test("the end of an organization ends all things made by keys; memberships end after it", async () => {
   await changes.endOrg(
     ORG,
     () => {},
@@ -209,7 +209,7 @@ test("the end of an organization ends all that keys have made; memberships end a
   expect(ended()).toEqual([...things.keys()].filter((name) => !/elsewhere$|^webhook of bob$/.test(name)).sort());
 });
 
-test("the caller learns what has ended, and each has its record", async () => {
+test("the caller receives the ended things, and each is recorded", async () => {
   const made = await remove();
   expect(Object.fromEntries(Object.entries(made).map(([name, ids]) => [name, ids.length]))).toEqual({
     ...{ webhooks: 2, ports: 2, ssh_keys: 2, applications: 1 },
@@ -221,7 +221,7 @@ test("the caller learns what has ended, and each has its record", async () => {
   expect(recorded(events)).toHaveLength(5);
 });
 
-test("an end that is refused ends nothing", async () => {
+test("a refused end ends nothing", async () => {
   const refused = changes.endAccess(ORG, bob.user_id, { require: () => {}, gives: [], change: () => {} }, () => {
     throw new Error("refused");
   });

@@ -172,7 +172,7 @@ test("a page is the JSON of its records", async () => {
   expect(textOf([after.bytes])).toContain(`"seq":${RECORDS - 1000},`);
 });
 
-test("a page of an inbox is handed out by its answer, and tells of what was not before", async () => {
+test("an inbox page delivers its messages, and marks those not delivered before", async () => {
   const { bytes, rest } = await pool.read(readMessages, { ...messages, whose: inbox, limit: 3 } as MessagesInput, BY);
   const { items, next_after, next_cursor } = JSON.parse(textOf([bytes])) as OutputOf<typeof agentWait>;
   expect(items.map(({ seq, attempt, payload }) => [seq, attempt, payload])).toEqual([
@@ -190,7 +190,7 @@ test("inboxes are counted in the order of their agents", async () => {
   expect(parsed(depths)).toEqual([0, MESSAGES]);
 });
 
-test("usage has the days that are asked for, and what runs by now", async () => {
+test("usage covers the requested days, including time running until now", async () => {
   const { bytes } = await pool.read(readUsage, { sums: { ...sums, by: "agent" }, group_by: "agent" } as never, BY);
   const { totals, groups } = JSON.parse(textOf([bytes])) as OutputOf<typeof usage>;
   const [a, b] = groups ?? [];

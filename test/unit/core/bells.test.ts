@@ -10,7 +10,7 @@ function waiter(bells: Bells, look: () => number | null, options: { signal?: Abo
 }
 
 describe("a bell", () => {
-  test("wakes whoever waits, who looks again until it finds something", async () => {
+  test("wakes all waiters, which check again until they find something", async () => {
     const bells = new Bells();
     let seq = 0;
     const looks: number[] = [];
@@ -28,7 +28,7 @@ describe("a bell", () => {
     expect(looks).toEqual([0, 1, 2]);
   });
 
-  test("that rings while its waiter looks is not missed", async () => {
+  test("that rings during a waiter's check is not missed", async () => {
     const bells = new Bells();
     let looks = 0;
     const found = await waiter(bells, () => {
@@ -38,7 +38,7 @@ describe("a bell", () => {
     expect(found).toBe(2);
   });
 
-  test("stays that of whoever looks again without finding, though another has found and left", async () => {
+  test("stays in use for a waiter that finds nothing, even if another one has found something and left", async () => {
     const bells = new Bells();
     let [one, two] = [0, 0];
     const first = waiter(bells, () => one || null);
@@ -51,7 +51,7 @@ describe("a bell", () => {
     expect(await second).toBe(2);
   });
 
-  test("gives up at the deadline, and when the waiter has gone", async () => {
+  test("ends a wait at its deadline and on abort of its signal", async () => {
     const bells = new Bells();
     expect(await waiter(bells, () => null, { deadlineMs: 10 })).toBeNull();
     const gone = new AbortController();
@@ -60,7 +60,7 @@ describe("a bell", () => {
     expect(await waiting).toBeNull();
   });
 
-  test("ends all waits of a group by its error, also one that comes late, and what throws while looking", async () => {
+  test("ends all waits of a group with its error, including later ones and failing checks", async () => {
     const bells = new Bells();
     const waits = Array.from({ length: 100 }, () => waiter(bells, () => null));
     const other = bells.wait("other", { key: "k", owner: "host", deadlineMs: 50, signal: never }, () => null);
@@ -77,7 +77,7 @@ describe("a bell", () => {
     });
   });
 
-  test("what is there is found also after the end", async () => {
+  test("finds existing values even after the end", async () => {
     const bells = new Bells();
     bells.end("room", destroyed());
     expect(await waiter(bells, () => 7)).toBe(7);

@@ -65,7 +65,7 @@ describe.each([1, -1])("a step of the wall clock by %i h", (hours) => {
     expect(monotonicMs()).toBe(before.monotonic);
   });
 
-  test("between the starts of two threads does not age what one has told the other", () => {
+  test("between the starts of two threads does not change the age of values passed between them", () => {
     const memory = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
     const board = new PartBoard(memory);
     // The thread's clock has another zero.
@@ -76,7 +76,7 @@ describe.each([1, -1])("a step of the wall clock by %i h", (hours) => {
   });
 });
 
-test("a sleep rejects with the reason of its signal, and leaves no timer", async () => {
+test("a sleep rejects with the reason of its signal and leaves no timer", async () => {
   const given = new AbortController();
   const reason = new Error("given up");
   const sleeping = sleep(1000, given.signal);
@@ -86,7 +86,7 @@ test("a sleep rejects with the reason of its signal, and leaves no timer", async
   expect(clock.timers).toBe(0);
 });
 
-test("a sleep that is over leaves no listener at its signal", async () => {
+test("a finished sleep leaves no listener on its signal", async () => {
   const { signal } = new AbortController();
   const remove = vi.spyOn(signal, "removeEventListener");
   const sleeping = sleep(10, signal);
@@ -95,7 +95,7 @@ test("a sleep that is over leaves no listener at its signal", async () => {
   expect(remove).toHaveBeenCalledOnce();
 });
 
-test("the age of another thread's moments is never too large, and exact once one was seen without delay", () => {
+test("the age of another thread's timestamp is never too large, and exact once one was read without delay", () => {
   const ageOf = agesOfThread();
   const apart = 12_345;
   const theirs = monotonicMs() - apart;

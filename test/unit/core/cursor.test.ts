@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { makeCursor, readCursor } from "../../../daemon/core/cursor.ts";
 
-test("a cursor is its position again, for its own list", () => {
+test("a cursor decodes to its position, for its own list only", () => {
   fc.assert(
     fc.property(fc.string(), fc.string({ unit: "grapheme" }), (kind, position) => {
       expect(readCursor(kind, makeCursor(kind, position))).toBe(position.toWellFormed());
@@ -12,7 +12,7 @@ test("a cursor is its position again, for its own list", () => {
   expect(readCursor("list", undefined)).toBeNull();
 });
 
-test("no other text is one", () => {
+test("any other text is rejected", () => {
   const cursor = makeCursor("rooms org_1", "rom_01");
   expect(() => readCursor("rooms org_2", cursor)).toThrow(/invalid_cursor/);
   fc.assert(

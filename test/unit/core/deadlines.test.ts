@@ -29,7 +29,7 @@ describe("a moment", () => {
     expect(due).toEqual([{ key: "a", at }]);
   });
 
-  test("that has passed is due at once, but not before set returns", () => {
+  test("in the past is due immediately, but not before set returns", () => {
     const { due, deadlines } = watched();
     deadlines.set("a", moment(-DAY_MS));
     expect(due).toEqual([]);
@@ -37,7 +37,7 @@ describe("a moment", () => {
     expect(due.map(({ key }) => key)).toEqual(["a"]);
   });
 
-  test("may be moved and taken away", () => {
+  test("can be moved and removed", () => {
     const { due, deadlines } = watched();
     deadlines.set("moved", moment(1000));
     deadlines.set("gone", moment(1000));
@@ -60,7 +60,7 @@ describe("a moment", () => {
     expect(due).toEqual([{ key: "far", at }]);
   });
 
-  test("far away may still be moved after years of waiting", () => {
+  test("far away can still be moved after years of waiting", () => {
     const { due, deadlines } = watched();
     deadlines.set("far", moment(100 * DAY_MS));
     clock.pass(60 * DAY_MS);
@@ -75,7 +75,7 @@ describe("a moment", () => {
 describe.each([1, -1])("after a step of the wall clock by %i h", (hours) => {
   const step = () => clock.step(hours * HOUR_MS);
 
-  test("a duration is over when it was to be", () => {
+  test("a duration ends on time", () => {
     const { due, deadlines } = watched();
     deadlines.setIn("a", 2 * HOUR_MS);
     step();
@@ -97,7 +97,7 @@ describe.each([1, -1])("after a step of the wall clock by %i h", (hours) => {
   });
 });
 
-test("a moment that the wall clock is set beyond is due within an hour", () => {
+test("a moment that the wall clock jumps over is due within an hour", () => {
   const { due, deadlines } = watched();
   deadlines.set("a", moment(2 * DAY_MS));
   clock.step(3 * DAY_MS);
@@ -105,7 +105,7 @@ test("a moment that the wall clock is set beyond is due within an hour", () => {
   expect(due).toHaveLength(1);
 });
 
-test("after clear nothing is due any more", () => {
+test("nothing is due after clear", () => {
   const { due, deadlines } = watched();
   for (const days of [1, 100]) deadlines.set(`in ${days}`, moment(days * DAY_MS));
   deadlines.clear();
@@ -114,7 +114,7 @@ test("after clear nothing is due any more", () => {
   expect(clock.timers).toBe(0);
 });
 
-test("what is due may set its own next moment", () => {
+test("a due moment may set its own successor", () => {
   let rounds = 0;
   const deadlines = new Deadlines((key) => {
     if (++rounds < 5) deadlines.set(key, moment(1000));

@@ -25,7 +25,7 @@ function asked(places: FairPlaces, names: string[]) {
   };
 }
 
-test("organizations take turns, and within each its sandboxes", async () => {
+test("organizations take turns, and so do the sandboxes of each", async () => {
   const places = new FairPlaces({ all: 1, org: 1, sandbox: 1, waiting: 100 });
   const leave = await places.take(asker("z1"), LONG_MS);
   const { entered, leaveOne } = asked(places, ["a1", "a1", "a1", "a2", "b1", "b1", "c1"]);
@@ -38,13 +38,13 @@ test("organizations take turns, and within each its sandboxes", async () => {
   expect(order).toEqual(["a1", "b1", "c1", "a2", "b1", "a1", "a1"]);
 });
 
-test("who has a whole share waits, though there are places left for others", async () => {
+test("a caller with a full share waits, although places are free for others", async () => {
   const places = new FairPlaces({ all: 8, org: 3, sandbox: 2, waiting: 100 });
   const { entered } = asked(places, ["a1", "a1", "a1", "a2", "a2", "b1"]);
   expect(await entered()).toEqual(["a1", "a1", "a2", "b1"]);
 });
 
-test("who waits for too long, or with too many, is refused", async () => {
+test("a wait that takes too long or exceeds the queue is refused", async () => {
   const places = new FairPlaces({ all: 1, org: 1, sandbox: 1, waiting: 1 });
   const leave = await places.take(asker("a1"), LONG_MS);
   const late = places.take(asker("a1"), 20);
@@ -55,7 +55,7 @@ test("who waits for too long, or with too many, is refused", async () => {
   (await next)();
 });
 
-test("who gives up waits no more, and leaves the turn to others", async () => {
+test("an aborted caller leaves the queue and its turn to others", async () => {
   const places = new FairPlaces({ all: 1, org: 1, sandbox: 1, waiting: 2 });
   const leave = await places.take(asker("a1"), LONG_MS);
   const gone = new AbortController();
@@ -68,7 +68,7 @@ test("who gives up waits no more, and leaves the turn to others", async () => {
   (await next)();
 });
 
-test("no share is ever exceeded, and all get in in the end", async () => {
+test("no share is ever exceeded, and all callers get a place in the end", async () => {
   const name = fc.constantFrom("a1", "a2", "a3", "b1", "b2", "c1");
   await fc.assert(
     fc.asyncProperty(fc.array(name, { maxLength: 60 }), async (names) => {

@@ -5,7 +5,7 @@ import { FairQueue } from "../../../daemon/core/fair-queue.ts";
 const taken = (queue: FairQueue<{ name: string }>, count: number) =>
   Array.from({ length: count }, () => queue.take()?.name);
 
-test("alone an owner has its own in their order; another that comes waits for one", () => {
+test("a lone owner gets its items in order; a second owner waits for one item", () => {
   const queue = new FairQueue<{ name: string }>();
   for (const name of ["a1", "a2", "a3", "a4"]) queue.add("a", { name });
   expect(taken(queue, 2)).toEqual(["a1", "a2"]);
@@ -14,7 +14,7 @@ test("alone an owner has its own in their order; another that comes waits for on
   expect([queue.take(), queue.isEmpty]).toEqual([undefined, true]);
 });
 
-test("what is taken out before its turn is nobody's", () => {
+test("a removed item is never taken", () => {
   const queue = new FairQueue<{ name: string }>();
   const [first, second] = [{ name: "a1" }, { name: "a2" }];
   for (const item of [first, second]) queue.add("a", item);

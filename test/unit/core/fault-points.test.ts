@@ -25,11 +25,11 @@ async function run(fault: string) {
 const ALL = ["disk", "machine", "commit 1", "commit 2", "commit 3", "end"];
 
 describe("fault points", () => {
-  it("do nothing unless one is named", async () => {
+  it("do nothing unless one is configured", async () => {
     expect(await run("")).toEqual({ how: [0, null], done: ALL, errors: "" });
   });
 
-  it("kill the process there, and say so", async () => {
+  it("kill the process at the point and log it", async () => {
     expect(await run("run.machine.before=kill")).toEqual({
       how: [null, "SIGKILL"],
       done: ["disk"],
@@ -37,17 +37,17 @@ describe("fault points", () => {
     });
   });
 
-  it("kill it the time that is asked for", async () => {
+  it("kill it at the given pass", async () => {
     expect((await run("commit.written=kill@3")).done).toEqual(["disk", "machine", "commit 1", "commit 2"]);
   });
 
-  it("stall until they are told to go on", async () => {
+  it("stall until they are released", async () => {
     const { how, done, errors } = await run("run.disk.after=stall");
     expect([how, done]).toEqual([[0, null], ALL]);
     expect(errors).toContain("run.disk.after");
   });
 
-  it("refuse a name that is none, and a stall where nothing can wait", async () => {
+  it("reject an invalid name, and a stall at a point that cannot wait", async () => {
     for (const wrong of [
       "run.nothing.before=kill",
       "place.synced=explode",
@@ -59,7 +59,7 @@ describe("fault points", () => {
     expect((await run("nowhere=kill")).how).not.toEqual([0, null]);
   });
 
-  it("are those of the steps that there are, and every other name is one in the code", () => {
+  it("cover the existing steps, and every other name occurs in the code", () => {
     const steps = [...new Set((["snapshot", "cold", "saved"] as const).flatMap(allSteps).map(({ name }) => name))];
     expect([...FAULT_STEPS].sort()).toEqual(steps.sort());
     const used = codeOf("daemon").flatMap(({ text }) =>

@@ -22,7 +22,7 @@ const setUp = () => {
   return { good, asked, cut, holds, hold };
 };
 
-test("what is held by a key that has ended is cut, once, and nothing else", () => {
+test("holders of a revoked key are closed, once, and no others", () => {
   const { good, cut, holds, hold } = setUp();
   hold("a", "a1");
   hold("a", "a2");
@@ -33,7 +33,7 @@ test("what is held by a key that has ended is cut, once, and nothing else", () =
   expect(cut).toEqual(["a1", "a2"]);
 });
 
-test("another process' revocation is noticed within a second", () => {
+test("a revocation by another process is noticed within a second", () => {
   const { good, cut, hold } = setUp();
   hold("a", "a1");
   good.delete("a");
@@ -41,7 +41,7 @@ test("another process' revocation is noticed within a second", () => {
   expect(cut).toEqual(["a1"]);
 });
 
-test("what has let go is not cut, also from within another's cut", () => {
+test("a released holder is not closed, not even during another one's close", () => {
   const { good, cut, holds, hold } = setUp();
   hold("a", "a1")();
   const leave: (() => void)[] = [];
@@ -58,7 +58,7 @@ test("what has let go is not cut, also from within another's cut", () => {
   expect(cut).toEqual([]);
 });
 
-test("a key is asked about once, however much holds on to it, and not at all when nothing does", () => {
+test("a key is checked once for all of its holders, and not at all without a holder", () => {
   const { asked, holds, hold } = setUp();
   const leave = Array.from({ length: 100 }, (_, n) => hold("a", `a${n}`));
   holds.look();
@@ -69,7 +69,7 @@ test("a key is asked about once, however much holds on to it, and not at all whe
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("a key that ended and is held anew under its id is asked about anew", () => {
+test("a key that was revoked and is held again under its id is checked again", () => {
   const { good, cut, holds, hold } = setUp();
   const leave = hold("a", "a1");
   good.delete("a");

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test("is made up once, and then the same for good", () => {
+test("is generated once and stays the same", () => {
   const made = hostIdOf({ host_id: "" }, file);
   expect(made).toMatch(/^host-[a-z2-7]{12}$/);
   expect(hostIdOf({ host_id: "" }, file)).toBe(made);
@@ -23,18 +23,18 @@ test("is made up once, and then the same for good", () => {
   expect(hostIdOf({ host_id: "" }, join(directory, "another"))).not.toBe(made);
 });
 
-test("is the operator's where one is configured, and nothing is written then", () => {
+test("is the operator's if configured, and no file is written then", () => {
   expect(hostIdOf({ host_id: "rack-3.example" }, file)).toBe("rack-3.example");
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test.each(["a b", "-a", "", "ä", "a\nX-Evil: 1", "a".repeat(65)])("%j is no host's name", (name) => {
+test.each(["a b", "-a", "", "ä", "a\nX-Evil: 1", "a".repeat(65)])("%j is not a valid host name", (name) => {
   writeFileSync(file, `${name}\n`);
   expect(() => hostIdOf({ host_id: "" }, file)).toThrow(/host_id is not the name that was written there/);
   if (name !== "") expect(() => hostIdOf({ host_id: name }, file)).toThrow(/^host_id = /);
 });
 
-test("a file that is made once has no half: what a crash left beside it is not taken for it", () => {
+test("a durable file is created whole: a crash's partial file is not used", () => {
   writeFileSync(`${file}.unfinished`, "ho");
   const kept = readKept(file, () => "whole");
   expect(kept.toString()).toBe("whole");

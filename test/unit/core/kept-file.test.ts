@@ -37,7 +37,7 @@ beforeEach(() => {
   calls.length = 0;
 });
 
-test("a file is replaced by one that is whole on disk, and so is its name", () => {
+test("a file is replaced by a flushed file, and the rename is flushed too", () => {
   replaceKept(file, "first", 0o600);
   replaceKept(file, "second", 0o644);
   expect(calls).toEqual(["sync first", "rename", "sync directory", "sync second", "rename", "sync directory"]);
@@ -45,7 +45,7 @@ test("a file is replaced by one that is whole on disk, and so is its name", () =
   expect(fs.readdirSync(join(file, ".."))).toEqual(["file"]);
 });
 
-test("a file is made once", () => {
+test("a file is created once", () => {
   expect(String(readKept(file, () => "made"))).toBe("made");
   expect(String(readKept(file, () => "made again"))).toBe("made");
   expect(calls).toEqual(["sync made", "link", "sync directory"]);

@@ -11,7 +11,7 @@ function linesOf(...pieces: Uint8Array[]): string[] {
 }
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-test("however they are cut, also within a character", () => {
+test("are complete for any chunks, including a cut within a character", () => {
   const text = bytes("one\r\ntwo €\n\n 50 %\r 100 %\rwithout an end");
   for (let at = 0; at <= text.length; at++) {
     const told = linesOf(text.subarray(0, at), text.subarray(at));
@@ -19,7 +19,7 @@ test("however they are cut, also within a character", () => {
   }
 });
 
-test("of one that does not end the last part is kept", () => {
+test("a line without an end keeps only its last part", () => {
   const [line = ""] = linesOf(...Array.from({ length: 100 }, () => bytes("x".repeat(1000))), bytes("end\n"));
   expect([line.length, line.slice(-4)]).toEqual([4096, "xend"]);
 });

@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 import { expect, test } from "vitest";
 import { asJson, countLog, forJournal, formatOfStderr, makeLog } from "../../../daemon/core/log.ts";
 
-test("a line steers no terminal, and says what was said", () => {
+test("a line contains no control characters and parses to the logged values", () => {
   const lines: string[] = [];
   const log = makeLog("info", (line) => lines.push(line), asJson);
   const name = "\u009b31m\u007f\u0085\u001b[2J\n";
@@ -13,7 +13,7 @@ test("a line steers no terminal, and says what was said", () => {
   expect(JSON.parse(line)).toMatchObject({ message: "a guest said", name });
 });
 
-test("warnings and errors are counted, also by whoever adds fields, and where nothing is written", () => {
+test("warnings and errors are counted, also with added fields and if nothing is written", () => {
   const lines: string[] = [];
   const { log, counts } = countLog(makeLog("error", (line) => lines.push(line)));
   log.info("nothing");
@@ -23,7 +23,7 @@ test("warnings and errors are counted, also by whoever adds fields, and where no
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ message: "other", a: 1, b: 2, c: 3 }]);
 });
 
-test("in the journal a line is for people, with its priority and without its time", () => {
+test("in the journal a line is plain text, with its priority and without its time", () => {
   const lines: string[] = [];
   const log = makeLog("info", (line) => lines.push(line), forJournal).with({ sandbox_id: "sbx_1" });
   log.warn("guest connection lost", { reason: "the guest closed it", after_ms: 12, left: undefined });
@@ -34,14 +34,14 @@ test("in the journal a line is for people, with its priority and without its tim
   ]);
 });
 
-test("the journal is known by the stream that systemd names, and not by a variable that was handed on", () => {
+test("the journal is recognized by the stream that systemd names, not by an inherited variable", () => {
   const { dev, ino } = fstatSync(process.stderr.fd);
   expect(formatOfStderr({ JOURNAL_STREAM: `${dev}:${ino}` })).toBe(forJournal);
   expect(formatOfStderr({ JOURNAL_STREAM: "1:1" })).toBe(asJson);
   expect(formatOfStderr({})).toBe(asJson);
 });
 
-test("what is logged changes while it runs, for every log of the same threshold", () => {
+test("the level changes at run time, for every log with the same threshold", () => {
   const lines: string[] = [];
   const threshold = { level: "info" as "info" | "debug" };
   const log = makeLog(threshold, (line) => lines.push(line), forJournal).with({ part: "x" });

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Mailbox } from "../../../daemon/core/mailbox.ts";
 
-test("does one after another, in order, also after one that failed, and is busy meanwhile", async () => {
+test("runs entries one after another, in order, also after a failure, and is busy until the last", async () => {
   const mailbox = new Mailbox();
   const log: string[] = [];
   const first = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { Meeting } from "../../../daemon/core/meeting.ts";
 
 const never = new AbortController().signal;
 
-test("all wait for each other, and go on together", async () => {
+test("all parties wait for each other and proceed together", async () => {
   const meeting = new Meeting(2);
   const order: string[] = [];
   const party = async (name: string) => {
@@ -26,11 +26,11 @@ test("all wait for each other, and go on together", async () => {
   expect(order).toEqual(["one", "two"]);
 });
 
-test("with nobody to wait for it is there at once", async () => {
+test("a meeting without parties is complete immediately", async () => {
   await new Meeting(0).all;
 });
 
-test("one that is given up, or fails, ends it for all, who hear the first reason", async () => {
+test("an aborted or failed party ends it for all, which receive the first reason", async () => {
   const meeting = new Meeting(3);
   const ending = new AbortController();
   const waits = [meeting.arrive(never), meeting.arrive(ending.signal, () => new Error("it was ended"))];

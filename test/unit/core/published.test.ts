@@ -5,11 +5,11 @@ import { DeadlineError, Published, within } from "../../../daemon/core/published
 const FAR = 60_000;
 
 describe("a waiter", () => {
-  test("is answered at once when it is so already", async () => {
+  test("is answered immediately if its condition holds already", async () => {
     expect(await new Published(3).until((value) => value === 3, 0)).toBe(3);
   });
 
-  test("is answered with the value that made it so, even when it is no longer", async () => {
+  test("is answered with the value that met its condition, even if the value has changed since", async () => {
     const published = new Published("a");
     const waiting = published.until((value) => value === "b", FAR);
     published.set("b");
@@ -18,14 +18,14 @@ describe("a waiter", () => {
     expect(published.value).toBe("c");
   });
 
-  test("is one of any number, each with a condition of its own", async () => {
+  test("is independent of any number of others, each with its own condition", async () => {
     const published = new Published(0);
     const waiting = Array.from({ length: 100 }, (_, n) => published.until((value) => value > n, FAR));
     for (let value = 1; value <= 100; value++) published.set(value);
     expect(await Promise.all(waiting)).toEqual(Array.from({ length: 100 }, (_, n) => n + 1));
   });
 
-  test("is told when its time is over, and then no longer asked", async () => {
+  test("times out at its deadline and is not checked afterwards", async () => {
     const published = new Published(0);
     let asked = 0;
     const waiting = published.until(() => {
@@ -38,7 +38,7 @@ describe("a waiter", () => {
     expect(asked).toBe(before);
   });
 
-  test("may give up, before or after it began to wait", async () => {
+  test("can be aborted, before or after it starts to wait", async () => {
     const published = new Published(0);
     const giveUp = new AbortController();
     const waiting = published.until((value) => value === 1, FAR, giveUp.signal);
@@ -76,12 +76,12 @@ test("the generation counts every set, also of an equal value", () => {
 });
 
 describe("within", () => {
-  test("is the promise's own outcome when it comes in time", async () => {
+  test("passes on the promise's outcome if it is in time", async () => {
     expect(await within(Promise.resolve(7), FAR, "it")).toBe(7);
     await expect(within(Promise.reject(new Error("its own")), FAR, "it")).rejects.toThrow("its own");
   });
 
-  test("says what took too long; a late failure of it disturbs nobody", async () => {
+  test("names the operation that took too long; its later failure is not unhandled", async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => void unhandled.push(reason);
     process.on("unhandledRejection", note);

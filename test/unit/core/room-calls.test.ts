@@ -3,7 +3,7 @@ import { RoomCalls } from "../../../daemon/core/room-calls.ts";
 
 const ROOM = { org_id: "org_1", room_id: "a" };
 
-test("who waits for calls about a room waits for those, and for no others", async () => {
+test("a wait for calls of a room covers exactly those calls", async () => {
   const calls = new RoomCalls();
   const [own, other] = [calls.enter(ROOM), calls.enter(ROOM)];
   calls.enter({ ...ROOM, room_id: "b" });
@@ -19,13 +19,13 @@ test("who waits for calls about a room waits for those, and for no others", asyn
   await calls.untilDone(ROOM, 0);
 });
 
-test("calls that do not end are told of", async () => {
+test("calls that do not end cause an error", async () => {
   const calls = new RoomCalls();
   calls.enter(ROOM);
   await expect(calls.untilDone(ROOM, 0, 10)).rejects.toMatchObject({ code: "invalid_state" });
 });
 
-test("what has not come whole is told that the room moves, and what comes in time is not", async () => {
+test("an incomplete request fails because the room moves, and a complete one does not", async () => {
   const calls = new RoomCalls(20);
   const [slow, quick] = [calls.enter(ROOM), calls.enter(ROOM)];
   const sent = Promise.withResolvers<string>();

@@ -30,7 +30,7 @@ test("a change of the room wakes its clients, that of another does not", async (
   await wait;
 });
 
-test("a change between a look and the wait is not lost", async () => {
+test("a change between a check and the wait is not lost", async () => {
   const changes = new RoomChanges(new Bells());
   changes.enter(ROOM);
   const seen = changes.count(ROOM);
@@ -39,7 +39,7 @@ test("a change between a look and the wait is not lost", async () => {
   expect(await waits(changes.after(ROOM, changes.count(ROOM), BY))).toBe(true);
 });
 
-test("a message, a barrier or a record of the room is a change of it alone", () => {
+test("a message, a barrier or a record of the room is a change of that room only", () => {
   const bells = new Bells();
   const changes = new RoomChanges(bells);
   for (const room of [ROOM, OTHER]) changes.enter(room);
@@ -49,7 +49,7 @@ test("a message, a barrier or a record of the room is a change of it alone", () 
   expect([changes.count(ROOM), changes.count(OTHER)]).toEqual([3, 0]);
 });
 
-test("commits of no room in particular, however many, are one change of each room, after a while", async () => {
+test("any number of commits without a room are one delayed change of each room", async () => {
   const changes = new RoomChanges(new Bells(), 10);
   changes.enter(ROOM);
   const wait = changes.after(ROOM, 0, BY);
@@ -59,7 +59,7 @@ test("commits of no room in particular, however many, are one change of each roo
   expect(changes.count(ROOM)).toBe(1);
 });
 
-test("a wait of the graph that begins or ends is a change, one more time that it is left is none", () => {
+test("the start or end of a wait in the graph is a change, a repeated end is not", () => {
   const changes = new RoomChanges(new Bells());
   const graph = new WaitGraph((roomUid) => changes.changed(roomUid as RoomUid));
   changes.enter(ROOM);
@@ -72,7 +72,7 @@ test("a wait of the graph that begins or ends is a change, one more time that it
   expect(changes.count(ROOM)).toBe(2);
 });
 
-test("the end of a room, or of its client, ends the wait", async () => {
+test("the end of the room or of its client ends the wait", async () => {
   const bells = new Bells();
   const changes = new RoomChanges(bells);
   changes.enter(ROOM);
@@ -85,7 +85,7 @@ test("the end of a room, or of its client, ends the wait", async () => {
   await expect(ended).rejects.toMatchObject({ code: "room_destroying" });
 });
 
-test("a room that no client follows is not remembered", () => {
+test("a room without clients is forgotten", () => {
   const changes = new RoomChanges(new Bells());
   changes.enter(ROOM);
   changes.enter(ROOM);

@@ -12,7 +12,7 @@ function looking(clock: MovedClock, ...tookMs: number[]) {
   });
 }
 
-test("what is short is looked at each time, also after one that was not", () => {
+test("a fast call is repeated each time, also after a slow one", () => {
   using clock = new MovedClock();
   const ask = looking(clock, 50, 4, 50, 50, 4);
   expect([ask(), ask(), ask(), ask(), ask(), ask()]).toEqual([1, 2, 3, 4, 5, 6]);
@@ -22,7 +22,7 @@ test.each([
   [20, 2_000],
   [200, 5_000],
 ])(
-  "once there were three, looks of %i ms are %i ms apart, and no answer is older than five seconds",
+  "after three slow calls, calls of %i ms are %i ms apart, and no result is older than five seconds",
   (tookMs, apartMs) => {
     using clock = new MovedClock();
     const ask = looking(clock, tookMs);
@@ -34,7 +34,7 @@ test.each([
   },
 );
 
-test("one that fails is tried again", () => {
+test("a failed call is retried", () => {
   let fails = true;
   const ask = sparingly(() => {
     if (fails) throw new Error("not now");

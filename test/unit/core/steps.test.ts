@@ -32,7 +32,7 @@ const shelf = (more: Partial<Shelf> = {}): Shelf => ({ things: new Set(), log: [
 const whole = new Set(NAMES.flatMap((name) => [name, `half ${name}`]));
 const noneFailed = (step: string, error: unknown) => expect.unreachable(`${step}: ${error}`);
 
-test("all steps are done in order, each with its time", async () => {
+test("all steps run in order, each with its time", async () => {
   const on = shelf();
   const timings = await runSteps(steps, on, noneFailed);
   expect(on.things).toEqual(whole);
@@ -44,7 +44,7 @@ test("all steps are done in order, each with its time", async () => {
 describe.each(NAMES)("when %s fails", (failAt) => {
   const before = NAMES.slice(0, NAMES.indexOf(failAt) + 1);
 
-  test("it and those before it are undone in reverse, and nothing is left", async () => {
+  test("it and the previous steps are undone in reverse, and nothing remains", async () => {
     const on = shelf({ failAt });
     const failed = runSteps(steps, on, noneFailed);
     await expect(failed).rejects.toBeInstanceOf(StepError);
@@ -68,7 +68,7 @@ describe.each(NAMES)("when %s fails", (failAt) => {
     expect(on.things).toEqual(new Set());
   });
 
-  test("what cannot be undone is told and keeps nothing else from it", async () => {
+  test("a failed undo is reported and stops no other undo", async () => {
     for (const stuckAt of before) {
       const on = shelf({ failAt, stuckAt });
       const stuck: string[] = [];
@@ -86,7 +86,7 @@ describe.each(NAMES)("when %s fails", (failAt) => {
   });
 });
 
-test("each step done twice is as if it was done once", async () => {
+test("each step run twice gives the same as once", async () => {
   const on = shelf();
   const twice = steps.flatMap((step) => [step, step]);
   await runSteps(twice, on, noneFailed);
@@ -95,7 +95,7 @@ test("each step done twice is as if it was done once", async () => {
   expect(on.things).toEqual(new Set());
 });
 
-test("what is given up begins no further step, and what was done is undone", async () => {
+test("an aborted sequence starts no further step and undoes the finished ones", async () => {
   const on = shelf();
   const giveUp = new AbortController();
   const last: Step<Shelf> = {
@@ -110,7 +110,7 @@ test("what is given up begins no further step, and what was done is undone", asy
   expect([[...on.things], on.log]).toEqual([[], ["run first", "undo second", "undo first"]]);
 });
 
-test("what cannot be undone is told once more, until it can be", async () => {
+test("a failed undo is reported on each attempt until it succeeds", async () => {
   const on = shelf();
   await runSteps(steps, on, noneFailed);
   on.stuckAt = "second";
@@ -121,11 +121,11 @@ test("what cannot be undone is told once more, until it can be", async () => {
   expect(on.things).toEqual(new Set());
 });
 
-test("no steps are no work", async () => {
+test("no steps are a valid sequence", async () => {
   expect(await runSteps([], shelf(), noneFailed)).toEqual({});
 });
 
-test("the next step begins only when the one before has ended", async () => {
+test("a step starts only when the previous one has ended", async () => {
   let running = 0;
   let most = 0;
   const slow: Step<null> = {

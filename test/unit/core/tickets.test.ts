@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a key's tickets push out its own oldest, and no other key's", () => {
+test("a key's tickets evict its own oldest, and no other key's", () => {
   const tickets = new Tickets<TerminalGoal>();
   const others = tickets.make("ttk_", callerOf("kid_other"), GOAL).token;
   const [oldest = "", second = ""] = Array.from(
@@ -26,7 +26,7 @@ test("a key's tickets push out its own oldest, and no other key's", () => {
   expect(tickets.find(others)).not.toBeNull();
 });
 
-test("a ticket ends with its time, and makes room", () => {
+test("a ticket expires and makes room", () => {
   vi.useFakeTimers();
   const tickets = new Tickets<TerminalGoal>();
   const first = tickets.make("ttk_", callerOf("kid_1"), GOAL).token;
@@ -36,7 +36,7 @@ test("a ticket ends with its time, and makes room", () => {
   expect(made.every((token) => tickets.find(token) !== null)).toBe(true);
 });
 
-test("a ticket opens its terminal in its own sandbox, and in none that has the name after it", () => {
+test("a ticket opens its terminal in its own sandbox, and in no later one of the same name", () => {
   const tickets = new Tickets<TerminalGoal>();
   const { token } = tickets.make("ttk_", callerOf("kid_1"), GOAL);
   let held: string | null = "sbx_1";
@@ -56,7 +56,7 @@ test("a ticket opens its terminal in its own sandbox, and in none that has the n
   expect(() => admit?.(token, params)).toThrow(refusal);
 });
 
-test("that of a host that is one of several leads to it, and another's to none", () => {
+test("a ticket of one of several hosts leads to it, and another host's leads nowhere", () => {
   const mark = ticketMark("host-1");
   const tickets = new Tickets<TerminalGoal>(mark);
   const { token } = tickets.make("ttk_", callerOf("kid_1"), GOAL);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { countInTurn, nextTurn, onceATurn } from "../../../daemon/core/turn.ts";
 
-test("an answer is kept for the turn, and calls are counted by turns", async () => {
+test("a result is cached for the turn, and calls are counted per turn", async () => {
   let asked = 0;
   const ask = onceATurn(() => ++asked);
   const count = countInTurn();

@@ -19,7 +19,7 @@ const placeOf = (clock?: MovedClock) => {
   return take;
 };
 
-test("is one owner's, which gives it back once", () => {
+test("belongs to one owner, which releases it once", () => {
   const take = placeOf();
   const first = take("a");
   expect([take("a"), take("b")]).toEqual([null, null]);
@@ -30,7 +30,7 @@ test("is one owner's, which gives it back once", () => {
   expect(take("a")).toBeNull();
 });
 
-test("goes to owners in the order in which they were refused, however often one asks", () => {
+test("goes to owners in the order of their refusals, however often one requests it", () => {
   const take = placeOf();
   let held = take("greedy");
   const had: string[] = [];
@@ -48,7 +48,7 @@ test("goes to owners in the order in which they were refused, however often one 
   expect(had).toEqual(["b", "c", "greedy", "b", "c", "greedy"]);
 });
 
-test("is kept for an owner that was refused, until it has not asked for a minute", () => {
+test("is reserved for a refused owner until it makes no request for a minute", () => {
   using clock = new MovedClock();
   const take = placeOf(clock);
   const held = take("a");
@@ -61,7 +61,7 @@ test("is kept for an owner that was refused, until it has not asked for a minute
   kept?.();
 });
 
-test("needs no turn where nobody else asks", () => {
+test("has no turns if there is no other owner", () => {
   const take = placeOf();
   for (let turn = 0; turn < 3; turn++) {
     const held = take("a");

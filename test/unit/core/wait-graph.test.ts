@@ -20,7 +20,7 @@ function cycleOf(graph: WaitGraph, wait: AgentWait, room = ROOM): unknown {
 }
 
 describe("a wait", () => {
-  test("for oneself, and round any number of others, is a cycle", () => {
+  test("for oneself is a cycle, and so is one through any number of others", () => {
     const graph = new WaitGraph();
     expect(cycleOf(graph, waitOf("a", "a"))).toEqual(["a", "a"]);
     expect(cycleOf(graph, waitOf("a", "b"))).toBeNull();
@@ -28,13 +28,13 @@ describe("a wait", () => {
     expect(cycleOf(graph, waitOf("c", "y", "a"))).toEqual(["c", "a", "b", "c"]);
   });
 
-  test("of another room is none of this one's business", () => {
+  test("of another room is ignored", () => {
     const graph = new WaitGraph();
     graph.enter(ROOM, waitOf("a", "b"));
     expect(cycleOf(graph, waitOf("b", "a"), "rom_2")).toBeNull();
   });
 
-  test("that has ended holds up nobody; another of the same agent still does", () => {
+  test("that has ended blocks no agent; another one of the same agent still does", () => {
     const graph = new WaitGraph();
     const [one, two] = [waitOf("a", "b"), waitOf("a", "b")];
     graph.enter(ROOM, one);
@@ -47,7 +47,7 @@ describe("a wait", () => {
     expect(graph.waitsOf(ROOM, "a")).toEqual([]);
   });
 
-  test("of several together is one, which none of them is waited for in", () => {
+  test("of several agents together is one wait, in which none of them awaits another", () => {
     const graph = new WaitGraph();
     const together: AgentWait = {
       agents: ["a", "b"],
@@ -64,7 +64,7 @@ describe("a wait", () => {
     expect(cycleOf(graph, together)).toEqual(["b", "c", "b"]);
   });
 
-  test("at the end of a long line is found out, however long", ({ onTestFinished }) => {
+  test("at the end of a long chain is found, for any length", ({ onTestFinished }) => {
     // The look for a cycle has a limit of time.
     vi.useFakeTimers({ toFake: ["performance"] });
     onTestFinished(() => void vi.useRealTimers());
@@ -75,7 +75,7 @@ describe("a wait", () => {
     expect(cycleOf(graph, waitOf(`a${LENGTH}`, "a1"))).toHaveLength(LENGTH + 1);
   });
 
-  test("ends its search where others go round among themselves", () => {
+  test("ends its search if others form a loop among themselves", () => {
     const graph = new WaitGraph();
     // Two agents that wait at barriers for the same third one form no cycle; their lists may name each other later.
     let missing = ["c"];
@@ -93,7 +93,7 @@ describe("a wait", () => {
     expect(cycleOf(graph, waitOf("z", "a"))).toBeNull();
   });
 
-  test("for what others wait for as well is looked at once", () => {
+  test("evaluates a shared target once", () => {
     const graph = new WaitGraph();
     let looks = 0;
     for (let count = 0; count < 100; count++) {
@@ -112,7 +112,7 @@ describe("a wait", () => {
   });
 });
 
-describe("waits at once", () => {
+describe("concurrent waits", () => {
   const codeOf = (graph: WaitGraph, wait: AgentWait): string | null => {
     try {
       graph.enter(ROOM, wait);
@@ -141,7 +141,7 @@ describe("waits at once", () => {
     expect(codeOf(graph, waitOf("a", "c"))).toBeNull();
   });
 
-  test("of a room are so many, and those of another are others", () => {
+  test("of a room are limited, and those of another room count separately", () => {
     const graph = new WaitGraph();
     const all = Array.from({ length: 2048 }, (_, at) => waitOf(`a${at}`, "z"));
     for (const wait of all) graph.enter(ROOM, wait);

@@ -35,11 +35,11 @@ const TEXT = "x".repeat(3000);
 const write = (database: ReturnType<typeof makeDatabase>) =>
   database.commit((queries) => void rawQuery(queries, "INSERT INTO t (text) VALUES (?)")([TEXT]));
 
-test("what is committed comes into the file, and the log begins anew", async () => {
+test("commits are written into the file, and the log restarts", async () => {
   const database = opened();
   await write(database);
   // The thread may be late at first.
-  await until("the file has what was committed", async () => {
+  await until("the file contains the committed rows", async () => {
     for (let count = 0; count < 64; count++) await write(database);
     return statSync(file).size > 300 * TEXT.length;
   });
@@ -52,7 +52,7 @@ test("what is committed comes into the file, and the log begins anew", async () 
   await database.close();
 });
 
-test("what a reader has held back is left to the thread, and the log restarts afterwards", async () => {
+test("pages that a reader held back are left to the thread, and the log restarts afterwards", async () => {
   const executed: string[] = [];
   const seen = {
     ...connection,
@@ -116,7 +116,7 @@ test("the thread syncs the header of a log that restarts, and the event loop syn
   expect(syncs.filter((line) => line.includes("-wal>")).length).toBeGreaterThan(3);
 });
 
-test("closing leaves no lock and no log, and nothing is lost", async () => {
+test("closing leaves no lock and no log, and no commit is lost", async () => {
   const database = opened();
   for (let count = 0; count < 500; count++) await write(database);
   await database.close();
@@ -126,7 +126,7 @@ test("closing leaves no lock and no log, and nothing is lost", async () => {
   again.close();
 });
 
-test("a thread that cannot open the database has failed, and closing does not wait for it", async () => {
+test("a thread that cannot open the database fails, and closing does not wait for it", async () => {
   const log = () => ({ pages: 0, written: 0 });
   const lost = Promise.withResolvers<Error>();
   const checkpoints = makeCheckpoints(join(directory, "none", "roomd.db"), { log }, lost.resolve);

@@ -23,7 +23,7 @@ afterEach(() => {
 });
 const logBytes = () => statSync(`${file}-wal`).size;
 
-test("while the log is held it does not restart, and no commit waits", () => {
+test("a held log does not restart, and no commit waits", () => {
   const held = holdLog(file);
   const before = held.bytes();
   expect(before).toBeLessThanOrEqual(logBytes());
@@ -41,7 +41,7 @@ test("while the log is held it does not restart, and no commit waits", () => {
   expect(writer.log().pages).toBe(1);
 });
 
-test("a connection beside others ends its statements: with one left, the runtime would write the log out at the process's end", () => {
+test("an additional connection finalizes its statements on close: open ones would checkpoint the log at exit", () => {
   const beside = openConnection(file, { alone: false });
   const prepared = beside.queries.select({ n: sql`n` }).from(sql`t`).prepare();
   expect(prepared.all()).toEqual([{ n: 1 }]);
@@ -59,13 +59,13 @@ test("a copy that SQLite finds damaged is refused", () => {
   writer = openConnection(file);
 });
 
-test("who has it alone writes the log out at the end", () => {
+test("an exclusive connection checkpoints the log at the end", () => {
   writer.close();
   expect(existsSync(`${file}-wal`) ? logBytes() : 0).toBe(0);
   writer = openConnection(file);
 });
 
-test("a change that is only in the copy's log is an error: the copy alone takes the database's place", async () => {
+test("a change that is only in the copy's log is an error: only the copy's main file replaces the database", async () => {
   const copy = join(directory, "changed.db");
   const reader = openConnection(copy, { alone: false });
   const change = changeCopy(copy, async ({ commit, queries }) => {

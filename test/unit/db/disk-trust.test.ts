@@ -22,7 +22,7 @@ function isQuickAt(trust: DiskTrust, ms: number): boolean {
   return trust.isQuick();
 }
 
-test("a new disk is trusted once it was quick for a second, and eight times", () => {
+test("a new disk is trusted after a second and eight quick flushes", () => {
   const trust = new DiskTrust();
   const early = new DiskTrust();
   quickFlushes(early, 100);
@@ -34,7 +34,7 @@ test("a new disk is trusted once it was quick for a second, and eight times", ()
   expect(isQuickAt(trust, 5_200)).toBe(true);
 });
 
-test("one slow flush ends that, and the while doubles up to a minute when trust was too soon", () => {
+test("one slow flush ends the trust, and the waiting time doubles up to a minute after premature trust", () => {
   const trust = new DiskTrust();
   const whiles: number[] = [];
   for (let round = 0; round < 9; round++) {
@@ -48,7 +48,7 @@ test("one slow flush ends that, and the while doubles up to a minute when trust 
   expect(whiles).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60].map((seconds) => seconds * 1000));
 });
 
-test("a flush that is slow in the thread begins the while anew, which stays as long as it was", () => {
+test("a slow flush in the thread restarts the waiting time at the same length", () => {
   const trust = new DiskTrust();
   clock.to(900);
   trust.took(500);

@@ -87,7 +87,7 @@ test("200,000 rows are rewritten while others commit, without a long turn", { ti
   expectFilled(agents);
 });
 
-test("a fill that is killed at any piece continues after the last one that was committed", {
+test("a fill killed at any piece continues after the last committed one", {
   timeout: 120_000,
 }, async () => {
   const agents = 60_000;
@@ -104,7 +104,7 @@ test("a fill that is killed at any piece continues after the last one that was c
   for (let isOver = false; !isOver; ) {
     const before = progress();
     const child = startFilling(file);
-    await until("it has made a piece, or is over", () => child.exitCode !== null || progress() !== before, 30_000);
+    await until("it has made a piece or has exited", () => child.exitCode !== null || progress() !== before, 30_000);
     if (child.exitCode === null) {
       child.kill("SIGKILL");
       kills++;
@@ -121,7 +121,7 @@ test("a fill that is killed at any piece continues after the last one that was c
   expectFilled(agents);
 });
 
-test("each piece is a commit, and a stop ends it after the one under way", async () => {
+test("each piece is a commit, and a stop ends the fill after the current piece", async () => {
   const agents = 300;
   madeOld(agents);
   expand();
@@ -137,7 +137,7 @@ test("each piece is a commit, and a stop ends it after the one under way", async
   expectFilled(agents);
 });
 
-test("a migration that needs a fill finishes it first, also when releases are skipped", () => {
+test("a migration that requires a fill finishes it first, also if releases are skipped", () => {
   const agents = 25_000;
   madeOld(agents);
   let extensions = 0;

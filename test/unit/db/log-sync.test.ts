@@ -44,7 +44,7 @@ const openOnLog = () =>
     }
   });
 
-test("commits are flushed by the thread, however many come, and closing leaves nothing open", async () => {
+test("commits are flushed by the thread, at any rate, and closing leaves nothing open", async () => {
   const before = openOnLog().length;
   const database = makeDatabase(
     connection,
@@ -65,7 +65,7 @@ test("commits are flushed by the thread, however many come, and closing leaves n
 /** Of a disk that is always quick. */
 const TRUST = { isQuick: () => true, took: () => {} } as unknown as DiskTrust;
 
-test("while the disk is quick nothing is waited for, and a failure is the last flush all the same", async () => {
+test("on a quick disk nothing is awaited, and a failure still makes its flush the last", async () => {
   const quick = makeLogSync(file, () => {}, TRUST);
   // Retried, since the thread has just started and a disk may be slow once.
   await until("a flush is not waited for", async () => {
@@ -100,7 +100,7 @@ test("while the disk is quick nothing is waited for, and a failure is the last f
   connection.close();
 });
 
-test("a log that cannot be flushed is said to be so once, and nothing is told to be kept from then on", async () => {
+test("a log that cannot be flushed is reported once, and no later commit is confirmed", async () => {
   const other = join(directory, "other.db");
   symlinkSync("/dev/null", `${other}-wal`);
   const lost = Promise.withResolvers<Error>();
@@ -122,7 +122,7 @@ test("a log that cannot be flushed is said to be so once, and nothing is told to
   connection.close();
 });
 
-test("what a daemon before has left in the log is written again before anything is added, and is what it was", () => {
+test("a previous daemon's log is rewritten unchanged before anything is appended", () => {
   connection.execute("INSERT INTO t VALUES (7)");
   // As a daemon leaves it that is killed.
   const left = join(directory, "left.db");
@@ -152,7 +152,7 @@ function losePages(path: string): void {
   closeSync(opened);
 }
 
-test("pages that count as written are written from the log again, unless another process has the database open", () => {
+test("pages counted as written are rewritten from the log, unless another process has the database open", () => {
   connection.execute("INSERT INTO t VALUES (7)");
   const command = openConnection(file, { alone: false });
   connection.execute("PRAGMA wal_checkpoint(PASSIVE)");
@@ -174,7 +174,7 @@ test("pages that count as written are written from the log again, unless another
   again.close();
 });
 
-test("a command that is the last to close the database leaves its log as it is", () => {
+test("a command that is the last to close the database leaves its log unchanged", () => {
   const command = openConnection(file, { alone: false });
   command.execute("INSERT INTO t VALUES (7)");
   const { size } = statSync(`${file}-wal`);
@@ -206,7 +206,7 @@ test("commits behind a damaged frame are counted", () => {
   again.close();
 });
 
-test("there is no log to flush of a database that is not there", () => {
+test("a missing database has no log to flush", () => {
   expect(() => makeLogSync(join(directory, "none.db"), () => {})).toThrow("ENOENT");
   connection.close();
 });

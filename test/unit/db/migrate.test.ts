@@ -38,7 +38,7 @@ const schemaOf = ({ queries }: Connection) =>
   queries.all<{ name: string; sql: string }>(sql`SELECT name, sql FROM sqlite_schema ORDER BY name`);
 
 describe("migrate", () => {
-  test.each([...NEXT.keys(), NEXT.length])("after %i migrations ends where a new database begins", (count) => {
+  test.each([...NEXT.keys(), NEXT.length])("after %i migrations gives the same schema as a new database", (count) => {
     const [fresh, old] = [opened(0), opened(count)];
     migrate(fresh, { migrations: NEXT });
     migrate(old, { migrations: NEXT });
@@ -64,14 +64,14 @@ describe("migrate", () => {
     ],
     [1, /before the first release of roomd: it has schema 1,/],
     [INITIAL_VERSION - 1, /begin with an empty data directory/],
-  ])("refuses a database of version %i, and leaves it as it is", (version, reason) => {
+  ])("refuses a database of version %i, and leaves it unchanged", (version, reason) => {
     const unknown = opened(0);
     unknown.execute(`PRAGMA user_version = ${version}`);
     expect(() => migrate(unknown)).toThrow(reason);
     expect([schemaOf(unknown), unknown.pragma("user_version")]).toEqual([[], version]);
   });
 
-  test("asks before it changes anything, and only then", () => {
+  test("calls the hook before a change, and only if there is one", () => {
     const refuse = () => {
       throw new Error("not now");
     };
@@ -82,7 +82,7 @@ describe("migrate", () => {
     migrate(opened(NEXT.length), { beforeChange: refuse, migrations: NEXT });
   });
 
-  test("extends the time to start, and the longer the larger the database is", () => {
+  test("extends the start timeout, in proportion to the size of the database", () => {
     const extendedBy = (rows: number) => {
       const old = opened(1);
       for (let row = 0; row < rows; row++)
@@ -98,7 +98,7 @@ describe("migrate", () => {
     expect(Math.max(...large)).toBeGreaterThan(Math.max(...small) + 1_000);
   });
 
-  test("that fails changes nothing", () => {
+  test("changes nothing if it fails", () => {
     const broken = opened(0);
     // A table of that name is in the way of one of the initial schema.
     broken.execute("CREATE TABLE idempotency (x)");

@@ -90,7 +90,7 @@ async function numbers(given: { misfortune?: Misfortune } = {}): Promise<number[
 
 const ALL = Array.from({ length: ROWS }, (_, index) => index + 1);
 
-test("lines come whole and in their order, in parts that are not sent before they are taken", async () => {
+test("lines arrive whole and in order, in parts that are sent only once the reader takes them", async () => {
   await opened();
   const lines = pool.lines(rowsOfT, { after: 0 }, by());
   const first = (await lines.next()).value as Uint8Array;
@@ -107,7 +107,7 @@ test("lines come whole and in their order, in parts that are not sent before the
   expect(started).toBe(2);
 });
 
-test("a whole answer of many parts is sent as one", async () => {
+test("a whole response of many parts is sent as one", async () => {
   await opened();
   const { bytes } = await pool.read(rowsOfT as Read<RowsInput, unknown>, { after: 0 }, by());
   expect(Buffer.from(bytes).toString().trimEnd().split("\n")).toHaveLength(ROWS);
@@ -130,7 +130,7 @@ test("64 clients see each write that was acknowledged to them", async () => {
   expect(await countNow()).toBe(ROWS + 64 * 20);
 });
 
-test("a commit that is not flushed is not shown before it is", async () => {
+test("an unflushed commit is not shown", async () => {
   const flush = Promise.withResolvers<void>();
   let isFlushed = false;
   const unflushed = () => (isFlushed ? null : flush.promise);
@@ -155,7 +155,7 @@ test("a commit that is not flushed is not shown before it is", async () => {
   await lines.return(undefined);
 });
 
-test("a long read of one owner leaves the thread to others, and ends when its client has left", async () => {
+test("a long read of one owner leaves the thread to others, and ends when its client disconnects", async () => {
   await opened({ count: 1 });
   const left = new AbortController();
   const long = Promise.all(Array.from({ length: 8 }, () => pool.read(longOfT, { steps: 10_000 }, by(left.signal))));
@@ -183,7 +183,7 @@ describe("a thread that ends", () => {
     },
   );
 
-  test("a part that stalls ends its thread", async () => {
+  test("because a part stalls: its read completes", async () => {
     await opened({ stallMs: 300 });
     expect(await numbers({ misfortune: misfortune("stall") })).toEqual(ALL);
     expect(warned).toEqual(["a reader thread has ended"]);

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { openConnection } from "../../../daemon/db/client.ts";
 import { Remembered } from "../../../daemon/db/remembered.ts";
 
-test("a row is asked for once, until it may have been changed, here or by another process", async () => {
+test("a row is read once, until it may have been changed by this or another process", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "roomd-remembered-")), "roomd.db");
   const [own, other] = [openConnection(file), openConnection(file)];
   const remembered = new Remembered<string>();

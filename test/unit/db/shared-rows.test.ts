@@ -40,7 +40,7 @@ function rehearse(works: ((queries: Database["queries"]) => unknown)[]) {
 }
 
 describe("rows that hosts share", () => {
-  test("a trial says what it would change, and changes nothing", () => {
+  test("a dry run returns its changes and changes nothing", () => {
     const { done, changes } = rehearse([
       run("INSERT INTO orgs VALUES ('a', 'one', 1.5, NULL)"),
       (queries) => {
@@ -60,7 +60,7 @@ describe("rows that hosts share", () => {
     expect([rowsOf("orgs"), rowsOf("keys")]).toEqual([[], []]);
   });
 
-  test("one that fails leaves nothing to those after it, and what is a host's alone waits", () => {
+  test("a failed change leaves nothing to later ones, and local writes wait", () => {
     const seen: string[] = [];
     const { done } = rehearse([
       (queries) => {
@@ -78,7 +78,7 @@ describe("rows that hosts share", () => {
     expect(seen).toEqual(["step"]);
   });
 
-  test("a text that PostgreSQL cannot have is refused by itself", () => {
+  test("a text that PostgreSQL cannot store is rejected alone", () => {
     const { done } = rehearse([
       run("INSERT INTO orgs VALUES ('a', 'one' || char(0), NULL, NULL)"),
       run("INSERT INTO orgs VALUES ('b', 'two', NULL, NULL)"),
@@ -86,7 +86,7 @@ describe("rows that hosts share", () => {
     expect(done).toMatchObject([{ error: { code: "validation_failed" } }, { steps: [] }]);
   });
 
-  test("nothing else changes them, and a trial changes nothing else", async () => {
+  test("only rounds change them, and a dry run changes nothing else", async () => {
     await expect(database.commit(run("INSERT INTO orgs VALUES ('a', 'one', NULL, NULL)"))).rejects.toMatchObject({
       cause: { message: expect.stringContaining("directory alone: orgs") },
     });
@@ -105,7 +105,7 @@ describe("rows that hosts share", () => {
     expect(rowsOf("records")).toEqual([{ text: "one" }]);
   });
 
-  test("of a table some rows may be a host's own", async () => {
+  test("a table may also have rows of a single host", async () => {
     const org = (id: string) => ({ tbl: "orgs", key: `["${id}"]`, row: JSON.stringify({ id, name: id }) });
     await database.commit(() => shared.bring([org("own"), org("a")]));
     await database.commit(run("INSERT INTO keys VALUES ('own', 1)"));
@@ -114,7 +114,7 @@ describe("rows that hosts share", () => {
     expect(shared.all().map(({ tbl }) => tbl)).toEqual(["orgs", "orgs"]);
   });
 
-  test("rows that trade a name, name each other or go are brought together", async () => {
+  test("rows that swap a name, name each other or are deleted are merged", async () => {
     const bring = (rows: Parameters<SharedRows["bring"]>[0]) => database.commit(() => shared.bring(rows));
     const org = (id: string, name: string) => ({
       tbl: "orgs",

@@ -37,7 +37,7 @@ async function fill(database: Database, mib: number): Promise<void> {
   });
 }
 
-test("a file is as small again as it was, in pieces with others' commits in between", () =>
+test("a file shrinks to its former size, in pieces with other commits in between", () =>
   withDatabase(async (database, connection) => {
     await fill(database, 2);
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)");
@@ -66,7 +66,7 @@ test("a file is as small again as it was, in pieces with others' commits in betw
     expect(database.queries.all(sql`SELECT n FROM t`)).toEqual([{ n: 1 }, { n: 2 }]);
   }));
 
-test("what a reader keeps in the log is cut off the next time", () =>
+test("pages that a reader keeps in the log are truncated the next time", () =>
   withDatabase(async (database, connection) => {
     await fill(database, 24);
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)");
@@ -84,7 +84,7 @@ test("what a reader keeps in the log is cut off the next time", () =>
     expect(sizeMib()).toBeLessThan(6);
   }));
 
-test("a little free space stays as it is", () =>
+test("a little free space remains", () =>
   withDatabase(async (database, connection) => {
     await fill(database, 8);
     await database.commit((queries) => queries.run(sql`DELETE FROM t WHERE n > 6`));

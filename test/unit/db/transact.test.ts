@@ -47,7 +47,7 @@ const numbers = (from: Queries = database.queries) =>
 const commits = () => statements.filter((statement) => statement === "COMMIT").length;
 
 describe("a snapshot", () => {
-  test("has what was written before it was asked for, and nothing of what comes meanwhile", async () => {
+  test("contains all writes before its call and no later ones", async () => {
     const written = database.commit(insert(1));
     const seen = await database.snapshot(async (queries) => {
       const before = numbers(queries);
@@ -59,7 +59,7 @@ describe("a snapshot", () => {
     expect(await database.snapshot(async (queries) => numbers(queries))).toEqual([1, 2]);
   });
 
-  test("changes nothing, and ends where reading fails", async () => {
+  test("cannot write, and ends with the failure of its reader", async () => {
     await expect(database.snapshot(async (queries) => insert(1)(queries))).rejects.toThrow("INSERT INTO t");
     await database.commit(insert(1));
     // The log can be written into the file as a whole: no reader has an earlier state.
@@ -79,7 +79,7 @@ describe("writes of one turn", () => {
     expect(commits()).toBe(1);
   });
 
-  test("continue in several turns if their callers compute for long", async () => {
+  test("continue in several turns if their callbacks compute for long", async () => {
     const compute = () => {
       const until = threadTime() + 2;
       while (threadTime() < until);
@@ -114,7 +114,7 @@ describe("writes of one turn", () => {
     );
   });
 
-  test("that belong together share one commit, however long they take, and each fails alone", async () => {
+  test("that form a group share one commit, however long they take, and each fails alone", async () => {
     const slow = (n: number) => (queries: Queries) => {
       const until = performance.now() + 6;
       while (performance.now() < until);
@@ -130,7 +130,7 @@ describe("writes of one turn", () => {
     expect(await database.commitTogether([], true)).toEqual([]);
   });
 
-  test("that belong together fail no other write if their COMMIT fails, and take turns with others", async () => {
+  test("that form a group fail no other write if their COMMIT fails, and take turns with others", async () => {
     connection.execute("CREATE TABLE parents (id INTEGER PRIMARY KEY)");
     connection.execute("CREATE TABLE children (parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)");
     const orphan = (queries: Queries) => void queries.run(sql`INSERT INTO children VALUES (7)`);
@@ -151,7 +151,7 @@ describe("writes of one turn", () => {
     expect(order).toEqual(["a", "other", "b"]);
   });
 
-  test("that cannot even begin all fail", async () => {
+  test("all fail if BEGIN fails", async () => {
     const begin = vi.spyOn(connection, "step").mockImplementationOnce(() => {
       throw new Error("disk I/O error");
     });
@@ -161,7 +161,7 @@ describe("writes of one turn", () => {
     expect(await database.commit(insert(1))).toBe(1);
   });
 
-  test("have those of the next turns with them, while each turn brings more", async () => {
+  test("include those of the next turns, while each turn brings more", async () => {
     // Its longest wait is not over, however long the turns take here.
     const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now());
     const writes: Promise<number>[] = [];
@@ -175,7 +175,7 @@ describe("writes of one turn", () => {
     expect(commits()).toBe(1);
   });
 
-  test("are not kept waiting by a flood that does not end", async () => {
+  test("are not delayed by an endless flood", async () => {
     let isDone = false;
     const first = database.commit(insert(0)).then(() => {
       isDone = true;
@@ -191,12 +191,12 @@ describe("writes of one turn", () => {
     expect(numbers()).toHaveLength(others.length + 1);
   });
 
-  test("see those before them", async () => {
+  test("see earlier writes", async () => {
     const [, seen] = await Promise.all([database.commit(insert(1)), database.commit((queries) => numbers(queries))]);
     expect(seen).toEqual([1]);
   });
 
-  test("fail alone: neither those before nor those after are lost", async () => {
+  test("fail alone: neither earlier nor later ones are lost", async () => {
     const half = (n: number) => (queries: Queries) => {
       insert(n)(queries);
       throw new Error(`${n} thinks better of it`);
@@ -216,7 +216,7 @@ describe("writes of one turn", () => {
     expect(commits()).toBe(1);
   });
 
-  test("that break a unique column say which", async () => {
+  test("that violate a unique column name it", async () => {
     await database.commit(insert(1));
     const byKey = await database.commit(insert(1)).catch((error: unknown) => error);
     const byText = await database.commit(insert(2, "text 1")).catch((error: unknown) => error);
@@ -227,7 +227,7 @@ describe("writes of one turn", () => {
   });
 });
 
-test("nothing is promised before it is on the disk: another connection sees it then", async () => {
+test("no write is confirmed before it is on the disk: another connection sees it only then", async () => {
   // 2 is FULL: every commit is synced. test/api/lost-power.test.ts shows that a loss of power takes none.
   expect([connection.pragma("synchronous"), connection.pragma("journal_mode")]).toEqual([2, "wal"]);
   const other = openConnection(join(directory, "test.db"));
@@ -238,13 +238,13 @@ test("nothing is promised before it is on the disk: another connection sees it t
   other.close();
 });
 
-test("a write within what a write resolves to goes into the next commit", async () => {
+test("a write in the continuation of a write goes into the next commit", async () => {
   await database.commit(insert(1)).then(() => database.commit(insert(2)));
   expect(numbers()).toEqual([1, 2]);
   expect(commits()).toBe(2);
 });
 
-test("close waits for what was begun, also for what that begins", async () => {
+test("close waits for pending writes, and for those that they start", async () => {
   const file = join(directory, "test.db");
   const writes = [database.commit(insert(1)), database.commit(insert(2)).then(() => database.commit(insert(3)))];
   await database.close();
@@ -257,7 +257,7 @@ test("close waits for what was begun, also for what that begins", async () => {
 });
 
 describe("a full disk", () => {
-  test("refuses the writes of that turn as disk_full, keeps nothing of them, and takes others once there is space", async () => {
+  test("rejects a turn's writes with disk_full, stores none of them, and accepts others once there is space", async () => {
     await database.commit(insert(0));
     connection.execute(`PRAGMA max_page_count = ${Number(connection.pragma("page_count")) + 4}`);
     const outcomes = await Promise.allSettled([
@@ -281,7 +281,7 @@ describe("a full disk", () => {
   });
 });
 
-test("on a full disk writes are tried again whole for as long as space is made, which for lesser ones it is not", async () => {
+test("retries vital writes whole as long as space can be freed, and others not", async () => {
   const asked: boolean[] = [];
   const again = makeDatabase(connection, (vital) => {
     asked.push(vital);
@@ -301,7 +301,7 @@ test("on a full disk writes are tried again whole for as long as space is made, 
   database = again;
 });
 
-test("a database that another process is writing to is waited for", async () => {
+test("waits while another process writes to the database", async () => {
   const other = openConnection(join(directory, "test.db"));
   other.execute("BEGIN IMMEDIATE");
   other.execute("INSERT INTO t VALUES (10, 'other')");
@@ -313,7 +313,7 @@ test("a database that another process is writing to is waited for", async () => 
   expect(numbers()).toEqual([10, 11]);
 });
 
-test("a database that is flushed beside it waits for another process in later turns, and others go on", async () => {
+test("with a separate flush, waits for another process in later turns, and others proceed", async () => {
   const other = openConnection(join(directory, "test.db"));
   const daemon = makeDatabase(connection, () => false, { sync: () => null, close: () => {} });
   other.execute("BEGIN IMMEDIATE");
@@ -329,14 +329,14 @@ test("a database that is flushed beside it waits for another process in later tu
   expect(await writing).toBe(11);
 });
 
-describe("what nobody waits for", () => {
-  test("comes with the next commit, before it", async () => {
+describe("a deferred write", () => {
+  test("is part of the next commit, and runs first", async () => {
     const early = database.commitWithin(60_000, (queries) => numbers(queries).length + insert(1)(queries));
     const seen = await database.commit((queries) => numbers(queries));
     expect([await early, seen, commits()]).toEqual([1, [1], 1]);
   });
 
-  test("comes by itself after its time, and at the end at the latest", async () => {
+  test("is committed on its own after a delay, and on close at the latest", async () => {
     expect(await database.commitWithin(1, insert(1))).toBe(1);
     const last = database.commitWithin(60_000, insert(2));
     await database.close();
@@ -344,7 +344,7 @@ describe("what nobody waits for", () => {
   });
 });
 
-describe("a database whose log is flushed beside it", () => {
+describe("a database with separate flushes of its log", () => {
   /** Flushes that are answered by the test. */
   function flushed() {
     const asked: PromiseWithResolvers<void>[] = [];
@@ -361,7 +361,7 @@ describe("a database whose log is flushed beside it", () => {
     for (let n = 0; n < count; n++) await new Promise(setImmediate);
   };
 
-  test("tells of a commit once it is flushed, and what comes meanwhile is the next one", async () => {
+  test("confirms a commit once it is flushed, and the writes since then form the next one", async () => {
     const { asked, log } = flushed();
     const beside = makeDatabase(connection, () => false, log);
     expect(connection.pragma("synchronous")).toBe(1);
@@ -409,7 +409,7 @@ describe("a database whose log is flushed beside it", () => {
     expect([beside.unflushed(), beside.unflushedChanges()]).toEqual([null, null]);
   });
 
-  test("tells nobody of a commit that is never flushed, and takes no other", async () => {
+  test("never confirms a commit that is not flushed, and accepts no other", async () => {
     const { asked, log } = flushed();
     const beside = makeDatabase(connection, () => false, log);
     const told: unknown[] = [];
@@ -421,7 +421,7 @@ describe("a database whose log is flushed beside it", () => {
     expect([asked.length, told, numbers(beside.queries)]).toEqual([1, [], [1]]);
   });
 
-  test("ends the process if the disk fails, and settles nothing", async () => {
+  test("ends the process if the disk fails, and settles no write", async () => {
     const { log } = flushed();
     const lost: string[] = [];
     const failing: Connection = {
@@ -447,7 +447,7 @@ describe("a database whose log is flushed beside it", () => {
     expect([lost, settled]).toEqual([["failed to write the database: disk I/O error"], []]);
   });
 
-  test("is closed once all is flushed", async () => {
+  test("is closed once all commits are flushed", async () => {
     const { asked, log } = flushed();
     let isClosed = false;
     const beside = makeDatabase({ ...connection, close: () => {} }, () => false, {

@@ -53,8 +53,8 @@ async function inEveryWay(work: (queries: Queries) => void): Promise<void> {
   expect(runs).toBe(5);
 }
 
-describe("a map that transactions change", () => {
-  test("has only what was kept, also of keys that were there, replaced and deleted", async () => {
+describe("a transactional map", () => {
+  test("has only stored changes, also for set, replaced and deleted keys", async () => {
     const map = new TransactionMap<string, number>(database);
     await database.commit(() => map.set("stays", 1));
     const refused = database.commit(() => {
@@ -71,13 +71,13 @@ describe("a map that transactions change", () => {
     expect(map.size).toBe(2);
   });
 
-  test("counts once what ran twice", async () => {
+  test("counts a transaction once that ran twice", async () => {
     const map = new TransactionMap<string, number>(database);
     await inEveryWay(() => map.set("n", (map.get("n") ?? 0) + 1));
     expect(map.get("n")).toBe(1);
   });
 
-  test("keeps what is changed outside of a transaction, whatever becomes of the next", async () => {
+  test("keeps changes outside of a transaction, whatever the outcome of the next one", async () => {
     const map = new TransactionMap<string, number>(database);
     map.set("n", 7);
     failures = [new Error("not written")];
@@ -94,7 +94,7 @@ test("the order of a room's messages has no gap", async () => {
   expect(await database.commit((queries) => order.next(queries, ROOM))).toBe(2);
 });
 
-test("an inbox has as many as were sent: it is counted once, until it may be full", async () => {
+test("an inbox counts its sent messages: once in the database, until it may be full", async () => {
   using counts = watchStatements(/count\(\*\).*\bdeliveries\b/i);
   const space = new Space(database);
   for (let round = 0; round < 3; round++) {
@@ -121,7 +121,7 @@ test("the meter counts a message once", async () => {
   expect(days.get("a")?.messages).toBe(1);
 });
 
-test("a day has as many rows as were written: the last that fits is told apart, the next is not", async () => {
+test("a day has as many rows as were written: the last that fits is distinguished, the next is not", async () => {
   const meter = new Meter(database, undefined, 2);
   const place = (agent_id: string) => ({ org_id: "org_1" as OrgId, room_uid: ROOM, agent_id, key_id: "kid_1" });
   await inEveryWay(() => meter.count(place("a"), { messages: 1 }));
@@ -134,7 +134,7 @@ test("a day has as many rows as were written: the last that fits is told apart, 
   ]);
 });
 
-test("answers take as much as is kept of them", async () => {
+test("the response store counts the stored responses only", async () => {
   const reply = packSmall({ status: 200, body: { text: "x".repeat(1000) }, location: null });
   const most = 4 * reply.kept_bytes;
   const idempotency = makeIdempotency(database, most, most);

@@ -14,7 +14,7 @@ async function compute(simulation: Simulation, owner: OwnerName): Promise<void> 
   }
 }
 
-test("a piece takes 2 ms, and owners get the same time however many works they have", async () => {
+test("a piece takes 2 ms, and owners get equal time however many tasks they have", async () => {
   const simulation = new Simulation();
   simulation.at(0, () => {
     for (let works = 0; works < 20; works++) void compute(simulation, "org:many");
@@ -30,7 +30,7 @@ test("a piece takes 2 ms, and owners get the same time however many works they h
   expect(used.get("org:many")).toBeGreaterThan(450);
 });
 
-test("`turn` waits for a piece in any case, and the signal ends the work with its reason", async () => {
+test("`turn` always waits for a piece, and the signal ends the work with its reason", async () => {
   const simulation = new Simulation();
   const end = new AbortController();
   const pieces = new Pieces(simulation.time, "org:a", "work", { signal: end.signal });

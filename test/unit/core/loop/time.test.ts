@@ -86,7 +86,7 @@ describe(`properties, ${SEEDS} seeds`, () => {
     }
   });
 
-  test("an owner that uses less than its share waits for two pieces and the 2 ms of a turn at most", async () => {
+  test("an owner below its share waits for two pieces and the 2 ms of a turn at most", async () => {
     for (let seed = 0; seed < SEEDS; seed++) {
       const chance = new Chance(seed);
       const random = () => chance.next();
@@ -109,7 +109,7 @@ describe(`properties, ${SEEDS} seeds`, () => {
   });
 });
 
-test("networks of unauthenticated clients have one share together, and equal parts of it", async () => {
+test("networks of unauthenticated clients have one share together, divided equally", async () => {
   const simulation = new Simulation();
   const done: Done[] = [];
   const ms = () => 0.5;
@@ -122,7 +122,7 @@ test("networks of unauthenticated clients have one share together, and equal par
   expect(Math.max(...parts) - Math.min(...parts)).toBeLessThanOrEqual(8);
 });
 
-test("an owner whose pieces take over 20 ms has 5 % of the time, and others go on", async () => {
+test("an owner whose pieces take over 20 ms gets 5 % of the time, and others proceed", async () => {
   const simulation = new Simulation();
   const done: Done[] = [];
   startGreedy(simulation, { owner: "org:long", ms: () => 30, concurrency: 4 }, done);
@@ -139,7 +139,7 @@ test("an owner whose pieces take over 20 ms has 5 % of the time, and others go o
   expect(waits.filter((waited) => waited > 1).length / waits.length).toBeLessThan(0.08);
 });
 
-test("time after an await is charged to the continuing owner, and that of an idle loop is not charged", async () => {
+test("time after an await is charged to the continuing owner, and idle time is not charged", async () => {
   const simulation = new Simulation();
   simulation.at(1, () => {
     simulation.time.goesOn("org:a", "first");
@@ -203,7 +203,7 @@ test("a callback of a piece's continuation is its owner's, and one of work betwe
   ]);
 });
 
-test("a request of a known caller waits in its network for no piece of each busy organization", async () => {
+test("a request of an authenticated caller waits for no piece of each busy organization in its network", async () => {
   const simulation = new Simulation();
   const { time } = simulation;
   const call = async (owner: OwnerName, connection: string, ms: number) => {
