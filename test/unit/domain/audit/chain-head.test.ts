@@ -40,7 +40,7 @@ test("is read and written once for all records of a commit", async () => {
   expect(await verdict()).toMatchObject({ ok: true, to_seq: 4 });
 });
 
-test("of many records that are added at once each has its place in its chain", async () => {
+test("gives each of many concurrent records a place in its chain", async () => {
   const other = chainKey("org_other");
   const entries = Array.from({ length: 70 }, (_, n) => ({ ...entry(n), org_id: n % 7 === 0 ? "org_other" : ORG }));
   await database.commit((queries) => appendAudits(queries, entries));
@@ -50,7 +50,7 @@ test("of many records that are added at once each has its place in its chain", a
   expect(found.map(({ request_id }) => request_id)).toEqual(Array.from({ length: 10 }, (_, n) => `req_${n * 7}`));
 });
 
-test("a write that fails between others leaves no trace", async () => {
+test("a failed write between others leaves no trace", async () => {
   const failing = database.commit((queries) => {
     appendAudit(queries, entry(2));
     throw new Error("refused");
@@ -60,7 +60,7 @@ test("a write that fails between others leaves no trace", async () => {
   expect(await verdict()).toMatchObject({ ok: true, to_seq: 2 });
 });
 
-test("what is tried again on a full disk, and what is recorded last of all, has its place", async () => {
+test("a retry on a full disk and a record added before the commit have their place", async () => {
   let tries = 0;
   database.beforeCommit((queries) => {
     appendAudit(queries, entry(9));

@@ -7,11 +7,11 @@ test("an organization's chain has its id, as records of every version have hashe
   expect(chainKey(null)).toBe("");
 });
 
-test("whose chain it is can be read back", () => {
+test("the organization of a chain can be parsed from its key", () => {
   for (const orgId of ["org_1", null]) expect(orgOfChain(chainKey(orgId))).toBe(orgId);
 });
 
-test("no other string is taken for a key", () => {
+test("no other string is accepted as a key", () => {
   // @ts-expect-error: only chainKey makes one.
   const key: ChainKey = "org_1";
   expect(key).toBe(chainKey("org_1"));

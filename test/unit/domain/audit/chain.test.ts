@@ -26,7 +26,7 @@ afterAll(() => connection.close());
 
 const rows = () => listAudit(connection.queries, { org_id: ORG, order: "asc", limit: RECORDS });
 
-test("is whole, in a time that is told", async () => {
+test("is intact, and the time of the check is printed", async () => {
   const startedAt = performance.now();
   const verdict = await verifyAudit(connection.queries, chainKey(ORG));
   const ms = performance.now() - startedAt;
@@ -65,7 +65,7 @@ describe("a change", () => {
     });
   const brokenAt = (records: AuditRow[]) => verifyChain(records, { head }).broken_at;
 
-  test("of any column of a record names that record", () => {
+  test("of any column names that record", () => {
     for (const [index, column] of Object.keys(at(1)).entries()) {
       const seq = 1000 + index;
       const row = at(seq);
@@ -76,11 +76,11 @@ describe("a change", () => {
     }
   });
 
-  test.each([1, 2, 50_000, 99_999])("that drops record %i names it", (seq) => {
+  test.each([1, 2, 50_000, 99_999])("that drops record %i names that number", (seq) => {
     expect(brokenAt(changed({ [seq]: null }))).toBe(seq);
   });
 
-  test("that drops a record and closes the gap names the next, even with new numbers", () => {
+  test("that drops a record and closes the gap names the next record, even with new numbers", () => {
     const gone = 40_000;
     const closed = whole
       .filter(({ seq }) => seq !== gone)
@@ -94,18 +94,18 @@ describe("a change", () => {
     expect(brokenAt(changed({ 7000: { ...b, seq: 7000 }, 7001: { ...a, seq: 7001 } }))).toBe(7000);
   });
 
-  test("that puts a record in names it", () => {
+  test("that inserts a record names it", () => {
     const put = { ...at(500), seq: 501 };
     const later = whole.slice(500).map((row) => ({ ...row, seq: row.seq + 1 }));
     expect(brokenAt([...whole.slice(0, 500), put, ...later])).toBe(501);
   });
 
-  test("that makes a record's hash anew names the next record", () => {
+  test("that recomputes a record's hash names the next record", () => {
     const forged = { ...at(60_000), outcome: "success" as const, status: 299 };
     expect(brokenAt(changed({ 60000: { ...forged, hash: hashOf(forged) } }))).toBe(60_001);
   });
 
-  test("that makes every later hash anew names the head, which it does not have", () => {
+  test("that recomputes every later hash names the head, which does not match", () => {
     const forged: AuditRow[] = [];
     for (const row of whole.slice(99_000)) {
       const next = { ...row, actor_name: "somebody else", prev_hash: forged.at(-1)?.hash ?? row.prev_hash };
@@ -114,7 +114,7 @@ describe("a change", () => {
     expect(brokenAt([...whole.slice(0, 99_000), ...forged])).toBe(RECORDS);
   });
 
-  test.each([RECORDS - 1, 99_000, 1, 0])("that cuts the chain after record %i names the next", (last) => {
+  test.each([RECORDS - 1, 99_000, 1, 0])("that truncates the chain after record %i names the next", (last) => {
     expect(verifyChain(whole.slice(0, last), { head })).toEqual({
       ok: false,
       from_seq: 1,
@@ -123,11 +123,11 @@ describe("a change", () => {
     });
   });
 
-  test("that takes the head away names what cannot be known to be the last", () => {
+  test("that removes the head names the record after the last, which cannot be verified", () => {
     expect(verifyChain(whole, { head: null }).broken_at).toBe(RECORDS + 1);
   });
 
-  test("is none when records come after the head was read", () => {
+  test("is not reported for records after the head was read", () => {
     const earlier = { seq: 90_000, hash: at(90_000).hash };
     expect(verifyChain(whole, { head: earlier }).ok).toBe(true);
     expect(verifyChain(whole, { head: { seq: 90_000, hash: at(89_999).hash } }).broken_at).toBe(90_000);

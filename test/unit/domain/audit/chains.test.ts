@@ -19,7 +19,7 @@ afterEach(() => connection.close());
 
 const momentOf = (n: number) => new Date(AUDIT_BEGAN_MS + n * 1000).toISOString();
 
-test("the last that is not younger than a moment is found, wherever that is", () => {
+test("upTo returns the last record not younger than a moment, at any position", () => {
   const chains = new Chains(connection.queries, NO_READS, new Bells());
   expect(chains.upTo(ORG, momentOf(5))).toBe(0);
   for (let n = 1; n <= 37; n++) append(connection, n);

@@ -35,8 +35,8 @@ const fill = async (times: number) => {
   while (records().length < times * PER_DAY) await record({ event: "room.created" });
 };
 
-describe("beyond a day's records", () => {
-  test("reads and refusals are counted, and what changes something is recorded", async () => {
+describe("above the daily limit of records", () => {
+  test("reads and refusals are counted, and changes are recorded", async () => {
     await fill(1);
     await record({ event: "room.read" });
     await record({ event: "drive.written", outcome: "error", error_code: "drive_full" });
@@ -47,7 +47,7 @@ describe("beyond a day's records", () => {
     expect([records().length, counted()]).toEqual([PER_DAY + 4, 3]);
   });
 
-  test("and beyond twice as many so is what agents do all the time; what makes, ends and runs something never is", async () => {
+  test("frequent agent events are counted above twice the limit; creates, ends and runs are always recorded", async () => {
     await fill(2);
     for (const event of ["drive.written", "message.sent", "barrier.arrived", "exec.stdin"]) await record({ event });
     expect([records().length, counted()]).toEqual([2 * PER_DAY, 4]);
@@ -67,7 +67,7 @@ describe("beyond a day's records", () => {
     ).toEqual(always);
   });
 
-  test("what is alike becomes one record, with its count, first and last; the chain is whole", async () => {
+  test("equal events become one record with count, first and last; the chain is intact", async () => {
     await fill(2);
     for (let n = 0; n < 50; n++) {
       vi.setSystemTime(NOON + n * 1000);
@@ -97,7 +97,7 @@ describe("beyond a day's records", () => {
     expect(await verifyAudit(connection.queries, chainKey(ORG))).toMatchObject({ ok: true, to_seq: 2 * PER_DAY + 3 });
   });
 
-  test("however many names there are, a chain has only so many rows, and none is left out", async () => {
+  test("a chain has a limited number of counters for any number of names, and no event is lost", async () => {
     await fill(1);
     for (let n = 0; n < 1000; n++) await record({ event: "room.read", agent_id: `agent-${n}` });
     const [{ rows } = { rows: 0 }] = connection.queries.all<{ rows: number }>(
@@ -114,7 +114,7 @@ describe("beyond a day's records", () => {
     });
   });
 
-  test("a call that is taken back is not counted", async () => {
+  test("a rolled back call is not counted", async () => {
     await fill(2);
     const taken = database.commit(() => {
       append(connection, 0, { event: "message.sent", outcome: "success" });
@@ -125,7 +125,7 @@ describe("beyond a day's records", () => {
   });
 });
 
-test("the next day has its own, whoever counts; other chains have theirs", async () => {
+test("the next day has its own records and counts, for any caller; other chains are independent", async () => {
   await fill(3);
   await record({ event: "room.read" });
   await record({ event: "room.read", org_id: null });
@@ -140,7 +140,7 @@ test("the next day has its own, whoever counts; other chains have theirs", async
   expect([records().length, counted()]).toEqual([4 * PER_DAY, 2]);
 });
 
-test("of many that come in one commit, those beyond the day's records are counted", async () => {
+test("of many records in one commit, those above the limit are counted", async () => {
   const reads = (count: number) =>
     database.commit((queries) =>
       appendAudits(

@@ -62,7 +62,7 @@ const cutAfter = (seq: number) => [
 ];
 
 describe("the file", () => {
-  test("has the head of each chain that has moved, once", async () => {
+  test("contains the head of each changed chain, once", async () => {
     const one = heads();
     appended(1, 3);
     append(connection, 1, { org_id: null });
@@ -80,7 +80,7 @@ describe("the file", () => {
     expect(await verdicts()).toMatchObject([{ ok: true }, { ok: true }]);
   });
 
-  test("is written so long after a record, and not before", async () => {
+  test("is written a fixed time after a record, and not before", async () => {
     const one = heads(20);
     appended(1, 1);
     expect(filesOf(file)).toEqual([]);
@@ -89,7 +89,7 @@ describe("the file", () => {
     await expect.poll(() => written().length, { timeout: 20_000 }).toBe(1);
   });
 
-  test("has nothing that a loss of power could still take from the database", async () => {
+  test("contains only heads that a loss of power cannot remove from the database", async () => {
     const flushed = Promise.withResolvers<void>();
     const log = { sync: () => flushed.promise, close: () => {} };
     const database = makeDatabase(connection, () => false, log);
@@ -104,7 +104,7 @@ describe("the file", () => {
     expect(written()).toMatchObject([{ seq: 1 }]);
   });
 
-  test("takes nothing of the disk's reserve, and gives none of it to who is written with it: nor do anchors", async () => {
+  test("takes nothing of the disk's reserve, and gives none to concurrent writes; nor do anchors", async () => {
     const database = makeDatabase(connection);
     const vital: boolean[] = [];
     const seen: LocalDatabase = {
@@ -122,7 +122,7 @@ describe("the file", () => {
     expect(vital).toEqual([false, false]);
   });
 
-  test("goes on after part of a line, which is told", async () => {
+  test("continues after an incomplete line, which is reported", async () => {
     appended(1, 2);
     await heads().settle();
     appendFileSync(file, '{"org_id":"org_te');
@@ -133,7 +133,7 @@ describe("the file", () => {
     expect(unreadable).toEqual([`${file}:2`]);
   });
 
-  test("that has grown large is put aside, and still known", async () => {
+  test("is rotated when it has grown large, and still read", async () => {
     appended(1, 2);
     await heads().settle();
     appendFileSync(file, "\n".repeat(9 * 1024 ** 2));
@@ -143,7 +143,7 @@ describe("the file", () => {
     expect([...(readHeads(filesOf(file)).witnessed.get(chainKey(ORG))?.keys() ?? [])]).toEqual([2, 3]);
   });
 
-  test("that cannot be written is told, and tried again", async () => {
+  test("that cannot be written is reported and retried", async () => {
     file = join(directory, "nowhere", "heads.ndjson");
     appended(1, 1);
     const one = heads(10);
@@ -153,7 +153,7 @@ describe("the file", () => {
   });
 });
 
-describe("what the database alone would hide", () => {
+describe("manipulations that the database alone would hide:", () => {
   beforeEach(async () => {
     const one = heads();
     appended(1, 50);
@@ -163,13 +163,13 @@ describe("what the database alone would hide", () => {
     appended(61, 70);
   });
 
-  test("is nothing as long as nobody touched it", async () => {
+  test("none, if no row was changed", async () => {
     expect(await verdicts()).toMatchObject([{ ok: true, to_seq: 70 }]);
     heads();
     expect(errors).toEqual([]);
   });
 
-  test("a tail that was cut off together with its head", async () => {
+  test("a truncated tail together with its head", async () => {
     tamper(...cutAfter(55));
     expect((await verifyAll(connection.queries, [])).verdicts).toMatchObject([{ ok: true }]);
     expect(await verdicts()).toMatchObject([{ ok: false, broken_at: 56 }]);
@@ -177,14 +177,14 @@ describe("what the database alone would hide", () => {
     expect(errors).toHaveLength(1);
   });
 
-  test("a chain that has grown again since", async () => {
+  test("a truncated chain that has grown again since", async () => {
     tamper(...cutAfter(55));
     appended(101, 130);
     expect((await verifyAll(connection.queries, [])).verdicts).toMatchObject([{ ok: true }]);
     expect(await verdicts()).toMatchObject([{ ok: false, broken_at: 60 }]);
   });
 
-  test("records whose hashes were all made anew", async () => {
+  test("records with recomputed hashes", async () => {
     const rows = listAudit(connection.queries, { org_id: ORG, order: "asc", limit: 100 });
     let prev_hash = rows[19]?.prev_hash ?? "";
     const statements = rows.slice(19).map((row) => {
@@ -199,13 +199,13 @@ describe("what the database alone would hide", () => {
     expect(await verdicts()).toMatchObject([{ ok: false, broken_at: 50 }]);
   });
 
-  test("an organization's chain that is gone altogether", async () => {
+  test("a deleted chain of an organization", async () => {
     tamper("DELETE FROM audit", "DELETE FROM audit_heads");
     expect((await verifyAll(connection.queries, [])).verdicts).toEqual([]);
     expect(await verdicts()).toMatchObject([{ org_id: ORG, ok: false, broken_at: 1 }]);
   });
 
-  test("a beginning that was purged is not taken for one", async () => {
+  test("a purged beginning, which is not reported as one", async () => {
     purgeAudit(connection.queries, chainKey(ORG), new Date(AUDIT_BEGAN_MS + 56_000).toISOString());
     expect(await verdicts()).toMatchObject([{ ok: true, from_seq: 56, to_seq: 71 }]);
     purgeAudit(connection.queries, chainKey(ORG), new Date(AUDIT_BEGAN_MS + 66_000).toISOString());
@@ -214,7 +214,7 @@ describe("what the database alone would hide", () => {
     expect(errors).toEqual([]);
   });
 
-  test("a file with lines that are none says which, and keeps what it knows", async () => {
+  test("a file with invalid lines reports them, and its other lines are used", async () => {
     writeFileSync(file, `nothing\n${readFileSync(file, "utf8")}{"org_id":1,"seq":"x"}\n`);
     const { verdicts: found, heads: read } = await verifyAll(connection.queries, [file]);
     expect(found).toMatchObject([{ ok: true }]);

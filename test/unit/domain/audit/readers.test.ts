@@ -20,7 +20,7 @@ function following(readers: Readers) {
   return { names, add, end: (name: string) => ends.get(name)?.() };
 }
 
-test("when all places are taken the newest stream of the largest holder is cut, down to equal shares", () => {
+test("if all places are taken, the newest stream of the largest holder is closed, down to equal shares", () => {
   const { names, add, end } = following(new Readers(6, 4));
   for (const name of ["a1", "a2", "a3", "a4"]) add("a", name);
   expect(() => add("a", "a5")).toThrow("At most 4 clients of an organization");

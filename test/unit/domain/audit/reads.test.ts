@@ -7,7 +7,7 @@ import { isReading, isReadingEvent } from "../../../../shared/audit-reads.ts";
 /** They give or take more than a look. */
 const MORE_THAN_READING = ["room.backed_up", "user.exported", "exec.terminal_attached"];
 
-test("what an operation records says whether it only reads", () => {
+test("the event of each operation is read-only exactly if the operation is", () => {
   const audited = (Object.values(operations) as Operation[]).filter(({ audit }) => audit !== null);
   const only = audited.filter(({ method }) => method === "GET").map(({ audit }) => String(audit));
   const does = audited.filter(({ method }) => method !== "GET").map(({ audit }) => String(audit));
@@ -15,7 +15,7 @@ test("what an operation records says whether it only reads", () => {
   expect(does.filter(isReadingEvent)).toEqual([]);
 });
 
-test("what was refused or failed is told, but not what a page of the web asked for", () => {
+test("refused and failed reads are no plain reads, except requests of web pages", () => {
   const record = { event: "room.read", outcome: "success", source: "rest" };
   expect(isReading(record)).toBe(true);
   expect(isReading({ ...record, outcome: "denied" })).toBe(false);

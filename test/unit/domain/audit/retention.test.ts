@@ -30,7 +30,7 @@ function tamper(...statements: string[]): void {
 }
 
 describe("a purge", () => {
-  test("takes what is older, leaves a record of itself, and the chain is whole", async () => {
+  test("deletes older records, adds a record of itself, and the chain is intact", async () => {
     const hash = hashAt(connection.queries, chainKey(ORG), 40);
     expect(purgeBefore(41)).toBe(40);
     expect(seqs()).toEqual(Array.from({ length: 61 }, (_, index) => 41 + index));
@@ -40,7 +40,7 @@ describe("a purge", () => {
     expect(await verdict()).toEqual({ ok: true, from_seq: 41, to_seq: 101, broken_at: null });
   });
 
-  test("goes on where the one before ended", async () => {
+  test("continues at the end of the previous one", async () => {
     purgeBefore(11);
     purgeBefore(51);
     expect(chainStart(connection.queries, chainKey(ORG))?.seq).toBe(50);
@@ -48,7 +48,7 @@ describe("a purge", () => {
     expect(await verdict()).toEqual({ ok: true, from_seq: 51, to_seq: 103, broken_at: null });
   });
 
-  test("of everything leaves the record of itself, and then nothing is left to purge", async () => {
+  test("of everything leaves its own record, and a second purge deletes nothing", async () => {
     expect(purgeBefore(1000)).toBe(RECORDS);
     expect(await verdict()).toEqual({ ok: true, from_seq: 101, to_seq: 101, broken_at: null });
     const future = new Date(Date.now() + 1e9).toISOString();
@@ -56,13 +56,13 @@ describe("a purge", () => {
     expect(seqs()).toEqual([101]);
   });
 
-  test("stops at the first record that is kept, whatever comes after it", async () => {
+  test("stops at the first record to keep, whatever follows", async () => {
     append(connection, 3);
     expect(purgeBefore(5)).toBe(4);
     expect(seqs()).toContain(101);
   });
 
-  test("of nothing that is due changes nothing", () => {
+  test("without expired records changes nothing", () => {
     expect(purgeBefore(1)).toBe(0);
     expect(chainStart(connection.queries, chainKey(ORG))).toBeNull();
     expect(seqs()).toHaveLength(RECORDS);
@@ -91,18 +91,18 @@ describe("a beginning that was not purged", () => {
   const startAt = (seq: number) =>
     `INSERT INTO audit_starts SELECT org_key, seq, hash FROM audit WHERE seq = ${seq} ON CONFLICT DO UPDATE SET seq = excluded.seq, hash = excluded.hash`;
 
-  test("is missed, though the chain is said to begin later", async () => {
+  test("is reported as missing, although the chain claims to begin later", async () => {
     tamper(startAt(30), "DELETE FROM audit WHERE seq <= 30");
     expect(await verdict()).toMatchObject({ ok: false, broken_at: 1 });
   });
 
-  test("is missed where a purge took less", async () => {
+  test("is reported as missing if the purge deleted less", async () => {
     purgeBefore(21);
     tamper(startAt(30), "DELETE FROM audit WHERE seq <= 30");
     expect(await verdict()).toMatchObject({ ok: false, broken_at: 21 });
   });
 
-  test("is missed where nothing says that the chain begins later", async () => {
+  test("is reported as missing without a record of a later beginning", async () => {
     purgeBefore(21);
     tamper("DELETE FROM audit WHERE seq <= 25");
     expect(await verdict()).toMatchObject({ ok: false, broken_at: 21 });

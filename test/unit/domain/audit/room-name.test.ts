@@ -15,14 +15,14 @@ afterEach(() => connection.close());
 
 const unnamed = (n: number) => ({ ...entry(n), org_id: "org_1", room_id: undefined, room_uid: "rom_1" });
 
-test("a record that names its room by uid alone is written with the name", () => {
+test("a record with only the room's uid is written with its name", () => {
   appendAudit(connection.queries, unnamed(1));
   appendAudits(connection.queries, [unnamed(2), { ...unnamed(3), room_id: "as-called" }]);
   const all = listAudit(connection.queries, { org_id: "org_1", order: "asc", limit: 10 });
   expect(all.map(({ room_id }) => room_id)).toEqual(["r", "r", "as-called"]);
 });
 
-test("a record of no room, or of a room without a row, is written as it is", () => {
+test("a record without a room, or of a room without a row, is written unchanged", () => {
   appendAudits(connection.queries, [
     { ...unnamed(1), room_uid: undefined },
     { ...unnamed(2), room_uid: "rom_gone" },
@@ -34,7 +34,7 @@ test("a record of no room, or of a room without a row, is written as it is", () 
   ]);
 });
 
-test("a record that is counted carries the name", () => {
+test("a counted record carries the name", () => {
   limitRecords(connection.queries, 1);
   appendAudits(connection.queries, [unnamed(1), unnamed(2), unnamed(4)]);
   const [row] = connection.queries.all<{ last_entry: string }>("SELECT last_entry FROM audit_counts");

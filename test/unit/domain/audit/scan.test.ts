@@ -26,7 +26,7 @@ afterAll(() => connection.close());
 
 const everyone = { owner: `org:${ORG}`, signal: new AbortController().signal } as const;
 
-test("many who look for rare records are answered as one is, and let others have their turns", async () => {
+test("concurrent searches for rare records return the same as a single one, and yield to other work", async () => {
   const { queries } = connection;
   const rare = { org_id: ORG, room_id: "room-9", outcome: "error", order: "desc" } as const;
   const found: AuditRecord[][] = [];
@@ -41,7 +41,7 @@ test("many who look for rare records are answered as one is, and let others have
   for (const items of found) expect(items.map(({ seq }) => seq)).toEqual(expected);
 });
 
-test("a scan ends when its caller has left", async () => {
+test("a scan ends when its caller disconnects", async () => {
   const left = new AbortController();
   const scan = { org_id: ORG, outcome: "success", order: "asc" } as const;
   const all = { kind: "", scan, limit: RECORDS };

@@ -33,7 +33,7 @@ const step = fc.oneof(
   fc.record({ reads: fc.nat(5), times: fc.nat(6) }),
 );
 
-test("every reader has each record once, in order, wherever it begins and however seldom it reads", () => {
+test("every reader gets each record once, in order, for any start and any rate of reading", () => {
   fc.assert(
     fc.property(fc.nat(500), fc.array(step, { maxLength: 30 }), (before, steps) => {
       const { source, grow, all } = chainOf();
@@ -64,7 +64,7 @@ test("every reader has each record once, in order, wherever it begins and howeve
   );
 });
 
-test("many who keep up cost one reading", () => {
+test("many up-to-date readers cost one read", () => {
   const { source, grow, reads } = chainOf();
   const tail = new Tails().join("room", source, new AbortController().signal);
   grow(20, true);
@@ -76,7 +76,7 @@ test("many who keep up cost one reading", () => {
   expect(tail.after(20)).toBe(null);
 });
 
-test("wherever one asks from, what is told is kept once", () => {
+test("records are retained once, for any reader's position", () => {
   const { source, grow } = chainOf();
   const tail = new Tails().join("room", source, new AbortController().signal);
   grow(1, true);
@@ -88,7 +88,7 @@ test("wherever one asks from, what is told is kept once", () => {
   for (let seq = 2; seq <= 1001; seq++) expect(tail.after(seq)).toBe(told);
 });
 
-test("is let go of with the last who follows it", () => {
+test("is released with its last follower", () => {
   const tails = new Tails();
   const { source } = chainOf();
   const [one, other] = [new AbortController(), new AbortController()];

@@ -13,7 +13,7 @@ async function* inChunks(bytes: Uint8Array, size = 10_000) {
 const all = async (source: AsyncIterable<Uint8Array>) => Buffer.concat(await Array.fromAsync(source));
 
 test.each([0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])(
-  "%i bytes come out as they went in",
+  "%i bytes are restored unchanged",
   async (size) => {
     const bytes = randomBytes(size);
     const kept = await all(sealed(inChunks(bytes), PASSPHRASE));
@@ -21,7 +21,7 @@ test.each([0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES]
   },
 );
 
-test("what was changed, cut off, moved, or is another's, is noticed", async () => {
+test("changed, truncated, reordered and foreign pieces are detected", async () => {
   const kept = await all(sealed(inChunks(randomBytes(3 * PIECE_BYTES)), PASSPHRASE));
   const flipped = (at: number) => kept.with(at, (kept[at] ?? 0) ^ 1);
   const sealedPiece = PIECE_BYTES + 16;
@@ -45,7 +45,7 @@ test("what was changed, cut off, moved, or is another's, is noticed", async () =
   expect(await fails(Buffer.concat([begin.with(15, 31), kept.subarray(HEADER_BYTES)]))).toBe("BrokenBackup");
 });
 
-test("pieces have their sizes, and the last is known", async () => {
+test("pieces have their sizes, and the last is marked", async () => {
   const pieces = await Array.fromAsync(piecesOf(inChunks(Buffer.alloc(25), 4), (number) => (number === 0 ? 3 : 10)));
   expect(pieces.map(({ bytes, isLast }) => [bytes.length, isLast])).toEqual([
     [3, false],
@@ -55,7 +55,7 @@ test("pieces have their sizes, and the last is known", async () => {
   ]);
 });
 
-test("requests are signed as the published example is", () => {
+test("requests are signed like the published example", () => {
   // "Authenticating Requests (AWS Signature Version 4)", example GET Object.
   const headers = signed(
     { key_id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", region: "us-east-1" },

@@ -29,7 +29,7 @@ const send = (bytes: Uint8Array, day: number, hostId = "host-1", aheadDays = 0) 
   return upload(plan, streamOf(bytes), { hostId, at: at(day + aheadDays) });
 };
 
-test("what was sent comes back; a host's older ones go, and no other's", async () => {
+test("an upload is restored unchanged; older ones of the host are deleted, and no other host's", async () => {
   const bytes = randomBytes(20 * 1024 ** 2);
   await send(bytes, 1, "host-12");
   for (const day of [1, 2, 3]) await send(randomBytes(1000), day);
@@ -45,7 +45,7 @@ test("what was sent comes back; a host's older ones go, and no other's", async (
   expect(Buffer.concat(back).equals(bytes)).toBe(true);
 });
 
-test("backups of a clock that was ahead are no newer than their objects", async () => {
+test("backups of a clock that was ahead count as no newer than their objects", async () => {
   await send(Buffer.of(1), 1, "host-1", 365);
   await send(Buffer.of(2), 2, "host-1", 365);
   const { name } = await send(Buffer.of(3), 3);
@@ -54,7 +54,7 @@ test("backups of a clock that was ahead are no newer than their objects", async 
   expect((await listStored(plan)).map((each) => each.name)).toEqual([later.name, name]);
 });
 
-test("a source that fails leaves no parts, no object, and the older ones", async () => {
+test("a failing source leaves no parts and no object, and keeps the older ones", async () => {
   for (const day of [1, 2]) await send(Buffer.of(1), day);
   const failing = async function* () {
     yield randomBytes(20 * 1024 ** 2);
@@ -64,14 +64,14 @@ test("a source that fails leaves no parts, no object, and the older ones", async
   expect([server.objects.size, server.uploads.size]).toEqual([2, 0]);
 });
 
-test("a part whose connection is cut is sent again", async () => {
+test("a part is retried after a broken connection", async () => {
   let cuts = 0;
   server.fault = (method) => (method === "PUT" && cuts++ < 2 ? problem(503, "SlowDown") : null);
   await send(randomBytes(1000), 1);
   expect([server.objects.size, cuts]).toEqual([1, 3]);
 });
 
-test("closed days of the audit are sent once, come back, and go once no backup names them", async () => {
+test("closed days of the audit are uploaded once, restored, and deleted once no backup names them", async () => {
   const home = mkdtempSync(join(tmpdir(), "roomd-days-"));
   try {
     const day = (name: string) => {
@@ -113,7 +113,7 @@ test("closed days of the audit are sent once, come back, and go once no backup n
   }
 });
 
-test("a closed day whose file is not what it was is no object", async () => {
+test("a closed day with a changed file is not uploaded", async () => {
   const home = mkdtempSync(join(tmpdir(), "roomd-days-"));
   try {
     const file = join(home, "2026-11-01.db");
@@ -126,7 +126,7 @@ test("a closed day whose file is not what it was is no object", async () => {
   }
 });
 
-test("an object that does not come back as it was sent is no backup, and costs no older one", async () => {
+test("an object that differs from its upload is no backup, and deletes no older one", async () => {
   for (const day of [1, 2]) await send(Buffer.of(1), day);
   server.fault = (method, _, { objects }) => {
     const last = [...objects.keys()].at(-1) ?? "";
@@ -138,7 +138,7 @@ test("an object that does not come back as it was sent is no backup, and costs n
   expect([...server.objects.keys()].map((key) => key.slice(13, 21))).toEqual(["20261101", "20261102"]);
 });
 
-test("what a process that was killed has left is abandoned by the next, and no other host's", async () => {
+test("leftovers of a killed process are aborted by the next, but not those of other hosts", async () => {
   for (const [id, key] of [
     ["a", "host-1-20261101T000000000Z.roomd"],
     ["b", "host-12-20261101T000000000Z.roomd"],
@@ -149,7 +149,7 @@ test("what a process that was killed has left is abandoned by the next, and no o
   expect([...server.uploads.keys()]).toEqual(["b"]);
 });
 
-test("errors say what to do", async () => {
+test("errors contain the remedy", async () => {
   const said = (changed: Partial<S3Plan>) =>
     listStored({ ...plan, ...changed }).then(
       () => "",
@@ -160,7 +160,7 @@ test("errors say what to do", async () => {
   expect(await said({ credentials: { ...STORE, key_id: "wrong" } })).toContain("backup.s3.key_id");
 });
 
-test("one is due so long after a good one, sooner after one that failed, and whatever the clock says", () => {
+test("a backup is due a fixed time after a success, sooner after a failure, for any clock", () => {
   const HOUR = 3_600_000;
   const never = { since: 0, good: null, failed: null };
   const good = afterwards(never, { stored: { name: "a", size_bytes: 1 } }, 10 * HOUR);

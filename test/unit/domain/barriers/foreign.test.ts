@@ -24,12 +24,12 @@ const said = (rows: Record<string, unknown>[], gone: string[] = []) => ({
 });
 const generations = (count: number) => Array.from({ length: count }, (_, at) => ({ ...OVER, generation: at + 1 }));
 
-test("what a room has comes in as it is", async () => {
+test("barriers of a room are accepted unchanged", async () => {
   const given = said([...generations(16), { ...WAITS, generation: 17 }, { ...WAITS, barrier_id: "c" }]);
   expect(await acceptBarriers(structuredClone(given), ORIGIN)).toEqual(given);
 });
 
-test("what waits for agents that are gone is broken at once, for all of them together", async () => {
+test("barriers that wait for gone agents are broken immediately, with all of those agents", async () => {
   const { barriers, gone } = await acceptBarriers(said([WAITS, OVER], ["two", "one"]), ORIGIN);
   const [waited, over] = barriers.rows.map((row) => Object.fromEntries(COLUMNS.map((name, at) => [name, row[at]])));
   expect(gone).toEqual([]);
@@ -37,7 +37,7 @@ test("what waits for agents that are gone is broken at once, for all of them tog
   expect(over).toEqual(OVER);
 });
 
-test("a checkpoint's are broken for all who are gone together", async () => {
+test("barriers of a checkpoint are broken with all gone agents", async () => {
   const rooms = new Rooms();
   try {
     const names = (from: number) => Array.from({ length: 50 }, (_, at) => `a${(from + at) % 2000}`);
@@ -59,14 +59,14 @@ test("a checkpoint's are broken for all who are gone together", async () => {
 });
 
 test.each<[string, Record<string, unknown>[], string[]?]>([
-  ["who is gone twice", [WAITS], ["two", "two"]],
-  ["who is gone and not waited for", [WAITS], ["two", "three"]],
-  ["who is gone, where all is over", [OVER], ["two"]],
+  ["a gone agent listed twice", [WAITS], ["two", "two"]],
+  ["a gone agent that no barrier waits for", [WAITS], ["two", "three"]],
+  ["a gone agent, although all barriers have ended", [OVER], ["two"]],
   ["more names than a room may have", Array.from({ length: 10_001 }, (_, at) => ({ ...OVER, barrier_id: `b${at}` }))],
-  ["more generations than are kept", generations(18)],
+  ["more generations than are retained", generations(18)],
   ["two generations that wait", [WAITS, { ...WAITS, generation: 4 }]],
-  ["one that waits before the newest", [WAITS, { ...OVER, generation: 4 }]],
-  ["one that waits though all are there", [{ ...WAITS, arrived: '["one","two"]' }]],
+  ["a waiting generation before the newest", [WAITS, { ...OVER, generation: 4 }]],
+  ["a waiting generation with all arrivals", [{ ...WAITS, arrived: '["one","two"]' }]],
   ["more arrivals than parties", [{ ...OVER, participants: null, arrived: '["one","two","three"]' }]],
   ["an arrival twice", [{ ...WAITS, parties: 3, participants: null, arrived: '["one","one"]' }]],
   ["a participant twice", [{ ...WAITS, participants: '["one","two","two"]' }]],
@@ -74,7 +74,7 @@ test.each<[string, Record<string, unknown>[], string[]?]>([
   ["more parties than participants", [{ ...WAITS, parties: 3 }]],
   ["an end while it waits", [{ ...WAITS, ended_at: AT }]],
   ["an end that is still to come", [{ ...OVER, ended_at: "2026-01-02T00:00:00.000Z" }]],
-  ["no end where it is over", [{ ...OVER, ended_at: null }]],
+  ["an ended generation without an end", [{ ...OVER, ended_at: null }]],
 ])("%s is refused", async (_what, rows, gone) => {
   await expect(acceptBarriers(said(rows, gone), ORIGIN)).rejects.toThrow(Foreign);
 });

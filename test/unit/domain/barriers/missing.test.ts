@@ -32,7 +32,7 @@ test("is one list for all waits, and follows arrivals", async () => {
   expect(states.map(({ state, arrived }) => [state, arrived])).toEqual(states.map(() => ["released", NAMES]));
 });
 
-test("is read again after the room was turned back", async () => {
+test("is read again after a rollback of the room", async () => {
   await rooms.call("r", "a", "barrier_arrive", { barrier_id: "b", agent_id: "a", participants: NAMES, timeout_ms: 0 });
   const state = await rooms.take("r");
   const taken = arrive("b").catch((error: { code: string }) => error.code);

@@ -27,7 +27,7 @@ async function fillUp(): Promise<void> {
   }
 }
 
-test("is bounded, and one whose names are used again takes the place of what it had", async () => {
+test("is limited, and a reused name replaces its old generations", async () => {
   await fillUp();
   expect(taken()).toBeLessThanOrEqual(MAX_ROOM_BARRIERS_BYTES);
   expect(taken()).toBeGreaterThan(MAX_ROOM_BARRIERS_BYTES - 450_000);
@@ -36,7 +36,7 @@ test("is bounded, and one whose names are used again takes the place of what it 
   expect(await arrive("fits")).toBe("none");
 });
 
-test("is counted when a generation opens: who is to arrive is not refused", async () => {
+test("is counted when a generation opens, so later arrivals are not refused", async () => {
   await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
   expect(await arrive("open", ["a", "b"], 2)).toBe("none");
   const arriving = (barrier_id: string, agent_id: string) =>
@@ -51,7 +51,7 @@ test("is counted when a generation opens: who is to arrive is not refused", asyn
   expect(taken()).toBe(full);
 });
 
-test("is what there is, also after the room was turned back", async () => {
+test("is the actual usage, also after a rollback of the room", async () => {
   const state = await rooms.take("first");
   await fillUp();
   await rooms.replace("first", state);
@@ -60,13 +60,13 @@ test("is what there is, also after the room was turned back", async () => {
   await fillUp();
 });
 
-test("is given back with the room", async () => {
+test("is released with the room", async () => {
   await fillUp();
   await rooms.barriers.forget(uidOf("first"));
   expect(await arrive("b-0")).toBe("none");
 });
 
-test("of 170,000 generations is counted in pieces, once for all arrivals that wait for it", async () => {
+test("of 170,000 generations is counted in pieces, once for all waiting arrivals", async () => {
   await rooms.database.commit((queries) => {
     queries.run(sql`WITH RECURSIVE
       name(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM name WHERE n < 5000),

@@ -19,12 +19,12 @@ const row: BarrierRow = {
 };
 
 describe("a generation", () => {
-  test("has one state that goes on, and three that end it", () => {
+  test("has one open state and three final ones", () => {
     expect(BARRIER_STATES.filter((state) => NEXT_STATES[state].length > 0)).toEqual(["waiting"]);
     expect([...NEXT_STATES.waiting].sort()).toEqual(BARRIER_STATES.filter((state) => state !== "waiting").toSorted());
   });
 
-  test("is released by the last arrival, and not by one that is repeated", () => {
+  test("is released by the last arrival, and not by a repeated one", () => {
     const one = arrive(row, ["a"], MOMENT);
     expect([one.state, missingOf(one)]).toEqual(["waiting", ["b"]]);
     expect(arrive(one, ["a"], MOMENT)).toEqual(one);
@@ -32,13 +32,13 @@ describe("a generation", () => {
     expect(() => arrive(one, ["b", "c"], MOMENT)).toThrow("has 2 parties");
   });
 
-  test("says how it ended", () => {
+  test("reports how it ended", () => {
     expect(() => requireWhole({ ...row, state: "released" })).not.toThrow();
     expect(() => requireWhole({ ...row, state: "broken", dead: ["a"] })).toThrow("a is gone");
     expect(() => requireWhole({ ...row, state: "cancelled" })).toThrow("cancelled");
   });
 
-  test("has the terms of the one before when an arrival names none", () => {
+  test("inherits the previous generation's terms if an arrival names none", () => {
     const arrivals = ["a"];
     expect(termsOf({ arrivals, listed: false }, row)).toEqual({ parties: 2, participants: ["a", "b"] });
     expect(termsOf({ arrivals, listed: true }, row)).toEqual({ parties: 1, participants: null });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Asked } from "../../../../daemon/domain/billing/asked.ts";
 import { MovedClock } from "../../../harness/moved-clock.ts";
 
-test("requests are limited to a burst of five, then one a second, and end with a positive answer", async () => {
+test("requests are limited to a burst of five, then one a second, until a positive response", async () => {
   using clock = new MovedClock();
   let count = 0;
   let isPaid = false;
@@ -25,7 +25,7 @@ test("requests are limited to a burst of five, then one a second, and end with a
   expect([await ask(), count]).toEqual([true, 6]);
 });
 
-test("an answer that fails is no answer", async () => {
+test("a failed response is not cached", async () => {
   const asked = new Asked();
   await expect(asked.once("one", () => Promise.reject(new Error("away")))).rejects.toThrow("away");
   expect(await asked.once("one", async () => true)).toBe(true);

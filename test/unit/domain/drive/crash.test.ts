@@ -39,7 +39,7 @@ const isTemporary = (path: string) => /\.roomd-/.test(path);
 const temporaries = () => readdirSync(room.directory, { recursive: true }).map(String).filter(isTemporary);
 
 describe("kill -9 in the middle of writes", () => {
-  it(`loses nothing acknowledged and leaves nothing half (${ROUNDS} times)`, async () => {
+  it(`loses no acknowledged write and leaves no partial file (${ROUNDS} times)`, async () => {
     let leftBehind = 0;
     let next = 0;
     for (let round = 0; round < ROUNDS; round++) {

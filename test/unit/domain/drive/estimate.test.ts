@@ -117,7 +117,7 @@ function take(model: Model, { does, place, bytes }: { does: string; place: numbe
   if (does === "tell") model.tell();
 }
 
-test("whatever calls do during measures, it is never less than what is on the drive", () => {
+test("for any calls during measures, it is never less than the actual usage", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const model = new Model();
@@ -131,7 +131,7 @@ test("whatever calls do during measures, it is never less than what is on the dr
   );
 });
 
-test("after a measure that nothing disturbed, and until one begins again, it is exact", () => {
+test("after an undisturbed measure, until the next one starts, it is exact", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), fc.array(step, { maxLength: 20 }), (before, after) => {
       const model = new Model();
@@ -152,7 +152,7 @@ test("after a measure that nothing disturbed, and until one begins again, it is 
   );
 });
 
-test("what is set aside counts until it is given back, and calls admit no more than the limits together", () => {
+test("reservations count until released, and calls together admit no more than the limits", () => {
   const claims = fc.array(fc.record({ bytes: fc.nat(50), entries: fc.nat(2) }), { maxLength: 20 });
   fc.assert(
     fc.property(claims, fc.nat(60), fc.nat(6), (asked, bytes, entries) => {
@@ -173,7 +173,7 @@ test("what is set aside counts until it is given back, and calls admit no more t
   );
 });
 
-test("what a measure may have counted twice is perhaps admitted: another one tells", () => {
+test("an amount possibly counted twice is perhaps admitted: another measure decides", () => {
   const estimate = new Estimate();
   estimate.finish(found([40]));
   estimate.begin();
@@ -189,7 +189,7 @@ test("what a measure may have counted twice is perhaps admitted: another one tel
   expect(estimate.admits({ bytes: 40, entries: 0 }, limits).bytes).toBe("yes");
 });
 
-test("a measure that did not come to its end takes nothing from what was known, and adds what it found", () => {
+test("an incomplete measure lowers no known value, and adds its findings", () => {
   const estimate = new Estimate();
   estimate.finish(found([40, 40]));
   estimate.finish(found([10], { is_complete: false }));
@@ -200,7 +200,7 @@ test("a measure that did not come to its end takes nothing from what was known, 
   expect(estimate.measured).toMatchObject({ used_bytes: 10, entry_count: 1, is_complete: true });
 });
 
-test("more freed than was known says that guests have written", () => {
+test("more freed than was known implies writes by guests", () => {
   const estimate = new Estimate();
   estimate.finish(found([10]));
   expect(estimate.change({ freed: amountOf(10) }, estimate.moment)).toBe(true);

@@ -86,7 +86,7 @@ describe("links that leave the drive", () => {
     expect(await room.drive.measure(room.room)).toMatchObject({ file_count: 0 });
   });
 
-  it("in the drive's own parent directories are the host's affair", async () => {
+  it("in the drive's own parent directories are trusted", async () => {
     renameSync(room.directory, join(room.base, "moved"));
     symlinkSync("moved", room.directory);
     expect(await room.codeOf("fs_write", { path: "f", content: "x" })).toBe("done");

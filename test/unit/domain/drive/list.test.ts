@@ -47,7 +47,7 @@ describe("fs_list", () => {
     expect(body.items[3]?.target).toBe("/etc/passwd");
   });
 
-  it("lists one directory when a path is given, by whatever spelling and through links that stay", async () => {
+  it("lists one directory for a path, in any spelling and through links within the drive", async () => {
     mkdirSync(room.path("d/e"), { recursive: true });
     writeFileSync(room.path("d/e/f"), "");
     symlinkSync("d", room.path("link"));
@@ -67,7 +67,7 @@ describe("fs_list", () => {
     expect(await room.codeOf("fs_list", { path: "out" })).toBe("path_escapes_drive");
   });
 
-  it("pages through any tree in one order, whatever the page's size", async () => {
+  it("pages through any tree in one order, for any page size", async () => {
     const name = fc.constantFrom("a", "b", "a.txt", "a-", "é", "z\n", "A", "~");
     const tree = fc.array(fc.array(name, { minLength: 1, maxLength: 4 }), { maxLength: 25 });
     await fc.assert(
@@ -84,7 +84,7 @@ describe("fs_list", () => {
     );
   });
 
-  it("goes on after a page although the last entry is gone or something came before", async () => {
+  it("continues after a page although the last entry was deleted or earlier ones were added", async () => {
     for (const name of ["a", "b", "c", "d"]) mkdirSync(room.path(name));
     const { next_cursor } = (await room.call("fs_list", { limit: 2 })).body;
     rmSync(room.path("b"), { recursive: true });
@@ -121,7 +121,7 @@ describe("fs_list", () => {
     expect(await room.codeOf("fs_read", { path: hidden })).toBe("invalid_path");
   });
 
-  it(`does not hold up the event loop for a directory of ${MANY} entries`, async () => {
+  it(`does not block the event loop for a directory of ${MANY} entries`, async () => {
     mkdirSync(room.path("many"));
     const nameOf = (index: number) => `entry-${String(index).padStart(7, "0")}`;
     for (let index = 0; index < MANY; index++) closeSync(openSync(room.path("many", nameOf(index)), "w"));

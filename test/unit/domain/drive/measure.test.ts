@@ -53,7 +53,7 @@ async function slowPut(path: string) {
 }
 
 describe("a measure", () => {
-  test("counts what lies deeper than any path", async () => {
+  test("counts entries deeper than any path", async () => {
     const levels = 3000;
     const last = await makeNest(room.directory, levels);
     await using file = last.newFile(toRaw("f"));
@@ -68,7 +68,7 @@ describe("a measure", () => {
     expect(used_bytes).toBeGreaterThanOrEqual(MIB);
   }, 60_000);
 
-  test("counts what guests give the name of an upload, or write to its file", async () => {
+  test("counts guest files that have the name of an upload, or are links to it", async () => {
     const put = await slowPut("slow");
     mkdirSync(room.path("elsewhere"));
     writeFileSync(room.path("elsewhere", put.name), Buffer.alloc(20 * MIB, 1));
@@ -89,14 +89,14 @@ describe("a measure", () => {
     expect(await room.drive.measure(room.room)).toMatchObject({ file_count: 1, entry_count: 1 });
   });
 
-  test("ends after so many entries, and says that there are more", async () => {
+  test("stops after a number of entries, and is marked as incomplete", async () => {
     for (let n = 0; n < 30; n++) writeFileSync(room.path(`f${n}`), "");
     expect(await measureTree(room.directory, { most: 20 })).toMatchObject({ entry_count: 20, is_complete: false });
   });
 });
 
 describe("one drive", () => {
-  test("is measured once at a time, whatever calls ask for, and calls that free spoil no measure", async () => {
+  test("is measured once at a time, for any calls, and calls that free space invalidate no measure", async () => {
     for (let n = 0; n < 30_000; n++) writeFileSync(room.path(`f${n}`), "");
     for (let n = 0; n < 30; n++) mkdirSync(room.path(`empty${n}`));
     await room.drive.measure(room.room);
@@ -119,7 +119,7 @@ describe("one drive", () => {
     expect(await measureTree(room.directory)).toMatchObject({ entry_count });
   }, 120_000);
 
-  test("that is given up is not measured to its end", async () => {
+  test("aborts its measure when it is forgotten", async () => {
     for (let n = 0; n < 30_000; n++) writeFileSync(room.path(`f${n}`), "");
     const measuring = room.drive.measure(room.room);
     await expect.poll(walks).toBeGreaterThan(0);
@@ -128,7 +128,7 @@ describe("one drive", () => {
     expect(walks()).toBe(0);
   }, 60_000);
 
-  test("keeps calls to what is on it while a tree is deleted", async () => {
+  test("limits calls to the known usage while a tree is deleted", async () => {
     writeFileSync(room.path("big"), Buffer.alloc(60 * MIB, 1));
     mkdirSync(room.path("tree"));
     await room.drive.measure(room.room);
@@ -139,7 +139,7 @@ describe("one drive", () => {
     expect(readdirSync(room.directory)).toEqual(["big"]);
   });
 
-  test("gives back what a deleted tree took, at once and exactly", async () => {
+  test("releases the usage of a deleted tree, immediately and exactly", async () => {
     mkdirSync(room.path("tree/a/b"), { recursive: true });
     for (const name of ["one", "a/two", "a/b/three"]) writeFileSync(room.path("tree", name), Buffer.alloc(MIB, 1));
     writeFileSync(room.path("kept"), Buffer.alloc(MIB, 1));
@@ -151,7 +151,7 @@ describe("one drive", () => {
   });
 });
 
-test("many drives at once leave the event loop its turns, and organizations take theirs", async () => {
+test("concurrent measures of many drives yield to the event loop, and organizations take turns", async () => {
   for (let n = 0; n < 20_000; n++) writeFileSync(room.path(`f${n}`), "");
   const small = join(room.outside, "small");
   mkdirSync(small);
@@ -195,7 +195,7 @@ describe("adding to a long file", () => {
     }
   }, 60_000);
 
-  test("stays added when the caller is gone before it is read", async () => {
+  test("is kept if the caller disconnects before it is read", async () => {
     writeFileSync(room.path("log"), Buffer.alloc(60 * MIB, 1));
     const gone = new AbortController();
     const adding = add("log", gone.signal);

@@ -21,7 +21,7 @@ const append = (begun?: Begun) =>
   room.call("fs_write", { path: "/log", content: "line\n", append: true }, {}, undefined, once(begun));
 const log = () => readFileSync(room.path("log"), "utf8");
 
-test("an addition is noted by where it begins, before it is there", async () => {
+test("an append records its offset before it writes", async () => {
   await append();
   await append();
   expect(noted.splice(0)).toEqual([{ at: 0 }, { at: 5 }]);
@@ -34,19 +34,19 @@ test.each([
   ["part of it is there", "one\nli", "one\nline\n"],
   ["another's came after it", "one\nline\nmore\n", "one\nline\nmore\n"],
   ["another's is in its place", "one\nmore\n", "one\nmore\nline\n"],
-])("an addition that is asked for again where %s is made once", async (_, before, after) => {
+])("a retried append is made once if %s", async (_, before, after) => {
   writeFileSync(room.path("log"), before);
   await append({ at: 4 });
   expect(log()).toBe(after);
 });
 
-test("one that made its file is not added to it", async () => {
+test("an append that created its file is not repeated", async () => {
   await append();
   await append({ at: 0 });
   expect(log()).toBe("line\n");
 });
 
-test("a file that must not be there is there by the same call, and by no other", async () => {
+test("a create-only file exists for a retry of its call, and for no other call", async () => {
   const write = (begun?: Begun) =>
     room.call("fs_write", { path: "/new", content: "x", overwrite: false }, {}, undefined, once(begun));
   expect((await write()).outcome).toBe("created");
@@ -56,7 +56,7 @@ test("a file that must not be there is there by the same call, and by no other",
   await expect(write({ at: 0 })).rejects.toMatchObject({ code: "already_exists" });
 });
 
-test("what was moved is where it was to go, and another's is not taken for it", async () => {
+test("a moved file is found at its target, and another file is not mistaken for it", async () => {
   writeFileSync(room.path("draft"), "x");
   const move = (begun?: Begun) => room.call("fs_move", { from: "/draft", to: "/final" }, {}, undefined, once(begun));
   noted.length = 0;

@@ -8,11 +8,11 @@ const UNDER = { used_bytes: 999, file_count: 0, entry_count: 99, is_complete: tr
 const FAR = { used_bytes: 1000 + MOST_BEYOND.bytes, entry_count: 100 + MOST_BEYOND.entries };
 const MODES = ["open", "stopped", "held"] as const;
 
-test("under every limit a drive is open, whatever it was", () => {
+test("a drive under every limit is open, after any mode", () => {
   for (const mode of MODES) expect(modeAfter(mode, UNDER, ALLOWANCE, UNDER)).toBe("open");
 });
 
-test("at a limit it is stopped, and held when that limit is far behind", () => {
+test("at a limit it is stopped, and far above it held", () => {
   for (const at of [{ used_bytes: 1000 }, { entry_count: 100 }, { is_complete: false }]) {
     expect(modeAfter("open", { ...UNDER, ...at }, ALLOWANCE, null)).toBe("stopped");
   }
@@ -20,7 +20,7 @@ test("at a limit it is stopped, and held when that limit is far behind", () => {
   expect(modeAfter("open", { ...UNDER, entry_count: FAR.entry_count }, ALLOWANCE, null)).toBe("held");
 });
 
-test("over the organization's plan it is stopped, however much that is, and held only when it grows", () => {
+test("over the organization's plan it is stopped, by any amount, and held only if it grows", () => {
   const allowance = { ...ALLOWANCE, bytes: 2 ** 40, org_bytes_left: -(2 ** 40) };
   const measured = { ...UNDER, used_bytes: 2 ** 30 };
   expect(modeAfter("open", measured, allowance, null)).toBe("stopped");
@@ -29,18 +29,18 @@ test("over the organization's plan it is stopped, however much that is, and held
   expect(modeAfter("stopped", grown, allowance, measured)).toBe("held");
 });
 
-test("whoever moves directories about so that they cannot be measured is held", () => {
+test("a drive that cannot be measured because directories are moved is held", () => {
   const moved = { ...UNDER, is_complete: false };
   expect(modeAfter("stopped", moved, ALLOWANCE, UNDER)).toBe("held");
 });
 
-test("the kernel's own quota stops nobody by what one drive takes", () => {
+test("a drive under a kernel quota is not stopped for its own usage", () => {
   const full = { ...UNDER, ...FAR, kept_by_kernel: true };
   expect(modeAfter("open", full, ALLOWANCE, null)).toBe("open");
   expect(modeAfter("open", full, { ...ALLOWANCE, org_bytes_left: 0 }, null)).toBe("stopped");
 });
 
-test("a drive that is held stays so until it is under its limits", () => {
+test("a held drive stays so until it is under its limits", () => {
   const measured = fc.record({
     used_bytes: fc.nat(2 ** 30),
     file_count: fc.nat(10),
@@ -56,7 +56,7 @@ test("a drive that is held stays so until it is under its limits", () => {
   );
 });
 
-test("what a guest may do only becomes less from mode to mode", () => {
+test("the guest's permissions only shrink from mode to mode", () => {
   const ORDER = ["works", "EFBIG", "waits"];
   for (const [call, cells] of Object.entries(GUEST_MAY)) {
     const ranks = MODES.map((mode) => ORDER.indexOf(cells[mode]));

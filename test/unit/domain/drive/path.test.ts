@@ -18,13 +18,13 @@ describe("paths of the drive", () => {
   });
 
   it.each(["/mnt/driveway", "/mnt/drives/x", "/mnt/x", "..x", "x..", "a b", "a\nb", "é/ü", "-", "*"])(
-    "%j stays as it is",
+    "%j is unchanged",
     (text) => {
       expect(shownPath(parsePath(text))).toBe(text.startsWith("/") ? text : `/${text}`);
     },
   );
 
-  it("strips the mount once, and shows what is left so that it can be sent back", () => {
+  it("strips the mount once, and shows the rest in a form that is accepted again", () => {
     const inner = parsePath("/mnt/drive/mnt/drive/x");
     expect(inner).toBe("mnt/drive/x");
     expect(parsePath(shownPath(inner))).toBe(inner);
@@ -42,12 +42,12 @@ describe("paths of the drive", () => {
     ["é".repeat(128), "a name over 255 bytes in UTF-8"],
     ["a\ud800b", "half a surrogate pair"],
     [`a/.roomd-${"0".repeat(32)}`, "a temporary name"],
-  ])("%j is refused: %s", (text) => {
+  ])("%j is rejected: %s", (text) => {
     expect(() => parsePath(text)).toThrow(expect.objectContaining({ code: "invalid_path" }));
     expect(pathRule("path", text)).toEqual([expect.objectContaining({ field: "path", code: "invalid_path" })]);
   });
 
-  it("lets the longest names through", () => {
+  it("accepts the longest names", () => {
     expect(pathRule("path", "a".repeat(255))).toEqual([]);
     expect(pathRule("path", "ab/".repeat(1365))).toEqual([]);
     expect(pathRule("path", undefined)).toEqual([]);

@@ -15,7 +15,7 @@ const etagOf = async (path: string) => {
 };
 
 describe("file_put", () => {
-  it("streams a body to its place, then replaces it", async () => {
+  it("streams a body to its file, then replaces it", async () => {
     const body = streamOf("one,", "two,", new Uint8Array(1_000_000));
     const put = await room.call("file_put", { path: "a/b", mode: "600" }, { body });
     const whole = Buffer.concat([Buffer.from("one,two,"), Buffer.alloc(1_000_000)]);
@@ -32,7 +32,7 @@ describe("file_put", () => {
     expect(readdirSync(room.path("a"))).toEqual(["b"]);
   });
 
-  it("takes no more of the body than it has written", async () => {
+  it("reads no more of the body than it has written", async () => {
     let taken = 0;
     let written = 0;
     const body = new ReadableStream<Uint8Array>(
@@ -52,7 +52,7 @@ describe("file_put", () => {
     expect(written).toBe(1_000_000);
   });
 
-  it("honours If-Match and If-None-Match, also when the file changes while the body comes in", async () => {
+  it("honours If-Match and If-None-Match, also if the file changes during the upload", async () => {
     expect(await room.codeOf("file_put", { path: "f" }, { if_match: "*" })).toBe("precondition_failed");
     expect(await room.codeOf("file_put", { path: "f" }, { if_none_match: "*", body: streamOf("1") })).toBe("done");
     expect(await room.codeOf("file_put", { path: "f" }, { if_none_match: "*" })).toBe("precondition_failed");
@@ -75,7 +75,7 @@ describe("file_put", () => {
     expect(readdirSync(room.directory)).toEqual(["f"]);
   });
 
-  it("leaves nothing of a body that fails, or whose caller goes", async () => {
+  it("leaves no data of a failed body or of a disconnected caller", async () => {
     writeFileSync(room.path("f"), "old");
     const failing = new ReadableStream<Uint8Array>({
       pull: (controller) => {

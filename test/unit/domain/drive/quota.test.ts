@@ -48,7 +48,7 @@ function watchedRoom(limitBytes = 8 * MIB) {
   return { fixture, quota, usage, seen, until, [Symbol.dispose]: () => fixture[Symbol.dispose]() };
 }
 
-test("a drive over its bytes is stopped, held when it grows all the same, and open again once it is under", async () => {
+test("a drive over its bytes is stopped, held if it still grows, and open again once under", async () => {
   using room = watchedRoom();
   const { fixture, until, seen } = room;
   writeFileSync(fixture.path("first"), Buffer.alloc(9 * MIB, 1));
@@ -67,7 +67,7 @@ test("a drive over its bytes is stopped, held when it grows all the same, and op
   expect(seen).toEqual(["stopped", "held", "open"]);
 });
 
-test("names count as bytes do, of whatever kind they are, and however deep they lie", async () => {
+test("names of any type and at any depth count towards the limit of entries", async () => {
   using room = watchedRoom();
   const { fixture, until, seen } = room;
   for (let n = 0; n < LIMIT_ENTRIES; n++) mkdirSync(fixture.path(`a\n${n}`));
@@ -81,7 +81,7 @@ test("names count as bytes do, of whatever kind they are, and however deep they 
   expect(seen).toEqual(["stopped", "open", "stopped", "open"]);
 });
 
-test("bytes far below any path count, and a drive that grows only there is held", async () => {
+test("bytes at any depth count, and a drive that grows only there is held", async () => {
   using room = watchedRoom();
   const { fixture, until, seen } = room;
   fixture.room.drive_limit_bytes = 8 * MIB;
@@ -98,14 +98,14 @@ test("bytes far below any path count, and a drive that grows only there is held"
   expect(seen).toEqual(["stopped", "held"]);
 });
 
-test("what is far beyond the limit when it is first seen is held at once", async () => {
+test("a drive far above the limit at its first measure is held immediately", async () => {
   using room = watchedRoom();
   writeFileSync(room.fixture.path("huge"), Buffer.alloc(80 * MIB, 1));
   await room.until("held");
   expect(room.seen).toEqual(["held"]);
 });
 
-test("drive calls make no more names than there may be, replace what there is, and delete", async () => {
+test("drive calls create no names above the limit, but replace and delete", async () => {
   using fixture = new RoomFixture({ limitEntries: 3 });
   const write = (path: string) => fixture.call("fs_write", { room_id: "room", path, content: "x" });
   await write("a");
@@ -121,7 +121,7 @@ test("drive calls make no more names than there may be, replace what there is, a
   await write("d");
 });
 
-test("all drives of an organization together keep to its plan: calls are refused, guests stopped until there is less", async () => {
+test("all drives of an organization share its plan: above it calls are refused and guests stopped", async () => {
   using room = watchedRoom();
   const { fixture, until, seen } = room;
   using other = new RoomFixture();
@@ -142,7 +142,7 @@ test("all drives of an organization together keep to its plan: calls are refused
   expect(seen).toEqual(["stopped", "open"]);
 });
 
-test("the soft cap is told of once for each crossing, by what calls write and by what guests do", async () => {
+test("the soft cap is reported once per crossing, for writes of calls and of guests", async () => {
   using fixture = new RoomFixture();
   fixture.caps = { soft_cap_bytes: 2 * MIB, hard_cap_bytes: 4 * MIB };
   const write = async (path: string) =>
@@ -159,7 +159,7 @@ test("the soft cap is told of once for each crossing, by what calls write and by
   expect(fixture.softExceeded).toHaveLength(2);
 });
 
-test("calls at once take no more than the plan has, and what is deleted can be written again", async () => {
+test("concurrent calls take no more than the plan has, and deleted space can be used again", async () => {
   using fixture = new RoomFixture();
   fixture.caps = { soft_cap_bytes: 0, hard_cap_bytes: 4 * MIB };
   const writes = Array.from({ length: 20 }, (_, n) =>

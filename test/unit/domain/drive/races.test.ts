@@ -29,7 +29,7 @@ async function startSwapping(): Promise<Disposable> {
 }
 
 it(
-  `never leaves the drive although entries are swapped under every call (${RUN_MS / 1000} s)`,
+  `never leaves the drive although entries are swapped during every call (${RUN_MS / 1000} s)`,
   async () => {
     const ways = ["absolute", "relative", "dots", "dots-out", "low/a/b/c/outside", "low/a/b/c/inner"];
     const seen = new Map<string, number>();

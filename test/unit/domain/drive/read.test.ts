@@ -29,7 +29,7 @@ describe("fs_read", () => {
     expect(call.audit.details).toEqual({ path: "/f", size_bytes: 7, sha256: body.sha256 });
   });
 
-  it("has no text for bytes that are not UTF-8, also where a part cuts a letter", async () => {
+  it("has no text for bytes that are not UTF-8, nor for a part that cuts a character", async () => {
     writeFileSync(room.path("binary"), Buffer.from([0x61, 0xff]));
     expect((await room.call("fs_read", { path: "binary" })).body).toMatchObject({ content: null, content_b64: "Yf8=" });
     writeFileSync(room.path("text"), "é");
@@ -51,7 +51,7 @@ describe("fs_read", () => {
     expect(raw.bytes?.partial).toBe(content !== "");
   });
 
-  it("refuses an offset beyond the end, what is no file and what is not there", async () => {
+  it("rejects an offset beyond the end, a directory and a missing file", async () => {
     writeFileSync(room.path("f"), "x");
     mkdirSync(room.path("d"));
     expect(await room.codeOf("fs_read", { path: "f", offset: 2 })).toBe("range_not_satisfiable");
@@ -75,7 +75,7 @@ describe("fs_read", () => {
     ["letters that pieces cut", '\ufeff\u0001"\\é€😀\n'.repeat(30_000)],
     ["a letter that the end cuts", Buffer.from("é".repeat(100_000)).subarray(0, -1)],
     ["bytes that are no text from the last piece on", Buffer.concat([Buffer.alloc(200_000, "x"), Buffer.from([0xff])])],
-  ])("answers with a long part as with a short one: %s", async (_, written) => {
+  ])("returns a long part like a short one: %s", async (_, written) => {
     const bytes = Buffer.from(written);
     writeFileSync(room.path("f"), bytes);
     const answer = await room.call("fs_read", { path: "f", offset: 3 });
@@ -96,7 +96,7 @@ describe("fs_read", () => {
     expect(answer.call.audit.details).toEqual({ path: "/f", size_bytes: part.length, sha256: digest });
   });
 
-  it("sends nothing of what a long part has become since it was looked through", async () => {
+  it("sends no part of a file that has changed since it was validated", async () => {
     writeFileSync(room.path("f"), "a".repeat(1024 * 1024));
     const answer = await room.call("fs_read", { path: "f" });
     writeFileSync(room.path("f"), "b".repeat(1024 * 1024));
@@ -106,7 +106,7 @@ describe("fs_read", () => {
     expect((await longBodyOf(longer)).content).toBe("b".repeat(1024 * 1024));
   });
 
-  it("keeps no file open for who does not take it", async () => {
+  it("keeps no file open for a disconnected caller", async () => {
     writeFileSync(room.path("f"), "a".repeat(1024 * 1024));
     const open = () => readdirSync("/proc/self/fd").length;
     const before = open();
@@ -172,13 +172,13 @@ describe("file_get", () => {
     ["bytes=10-10", null],
     ["bytes=-0", null],
     ["bytes=99999999999999999999-", null],
-  ])("understands %s", (header, expected) => {
+  ])("parses %s", (header, expected) => {
     if (expected === null) return expect(() => rangeOf(header, 10)).toThrow(ServiceError);
     const { offset, length, partial } = rangeOf(header, 10);
     expect([offset, length, partial]).toEqual(expected);
   });
 
-  it("closes the file at the end, when given up, and when the caller goes", async () => {
+  it("closes the file at the end, on cancel, and when the caller disconnects", async () => {
     writeFileSync(room.path("f"), "x".repeat(1_000_000));
     const before = openFiles();
     await bytesOf(await room.call("file_get", { path: "f" }));
@@ -194,7 +194,7 @@ describe("file_get", () => {
     await expect.poll(openFiles).toBe(before);
   });
 
-  it("fails a stream whose file has become shorter", async () => {
+  it("fails a stream whose file was truncated", async () => {
     writeFileSync(room.path("f"), "x".repeat(1_000_000));
     const got = await room.call("file_get", { path: "f" });
     const reader = got.bytes?.stream.getReader();

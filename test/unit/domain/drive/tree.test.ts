@@ -49,7 +49,7 @@ describe("fs_stat", () => {
 });
 
 describe("fs_mkdir", () => {
-  it("makes the directories above, and is content with one that exists", async () => {
+  it("creates the parent directories, and accepts an existing one", async () => {
     const made = await room.call("fs_mkdir", { path: "a/b/c", mode: "750" });
     expect(made.outcome).toBe("created");
     expect(made.body).toMatchObject({ path: "/a/b/c", name: "c", type: "directory", mode: "0750", created: true });
@@ -58,7 +58,7 @@ describe("fs_mkdir", () => {
     expect((await room.call("fs_mkdir", { path: "/" })).outcome).toBe("existing");
   });
 
-  it("goes through links that stay, wherever on the drive they lead", async () => {
+  it("follows links within the drive", async () => {
     mkdirSync(room.path("x/y"), { recursive: true });
     symlinkSync("../../z", room.path("x/y/up"));
     mkdirSync(room.path("z"));
@@ -66,7 +66,7 @@ describe("fs_mkdir", () => {
     expect(existsSync(room.path("z/new/deep"))).toBe(true);
   });
 
-  it("refuses names that are taken by something else, and ways that lead out", async () => {
+  it("rejects names of other entries, and paths that lead out", async () => {
     writeFileSync(room.path("f"), "");
     symlinkSync("../outside", room.path("out"));
     symlinkSync("nothing", room.path("dangling"));
@@ -78,7 +78,7 @@ describe("fs_mkdir", () => {
     expect(readdirSync(room.outside)).toEqual([]);
   });
 
-  it("lets many make the same tree at once", async () => {
+  it("allows concurrent creation of the same tree", async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, async () => (await room.call("fs_mkdir", { path: "a/b/c/d" })).outcome),
     );
@@ -87,7 +87,7 @@ describe("fs_mkdir", () => {
 });
 
 describe("fs_move", () => {
-  it("moves files, directories and links, making directories above the target", async () => {
+  it("moves files, directories and links, creating directories above the target", async () => {
     mkdirSync(room.path("d"));
     writeFileSync(room.path("d/f"), "1");
     symlinkSync("f", room.path("d/link"));
@@ -98,7 +98,7 @@ describe("fs_move", () => {
     expect(readFileSync(room.path("new/place/f"), "utf8")).toBe("1");
   });
 
-  it("replaces only when asked to", async () => {
+  it("replaces only with overwrite", async () => {
     writeFileSync(room.path("a"), "a");
     writeFileSync(room.path("b"), "b");
     expect(await room.codeOf("fs_move", { from: "a", to: "b" })).toBe("already_exists");
@@ -108,7 +108,7 @@ describe("fs_move", () => {
     expect(existsSync(room.path("a"))).toBe(false);
   });
 
-  it("names what stands in the way", async () => {
+  it("names the obstacle", async () => {
     writeFileSync(room.path("f"), "");
     mkdirSync(room.path("d/e"), { recursive: true });
     mkdirSync(room.path("empty"));
@@ -143,7 +143,7 @@ describe("fs_delete", () => {
     expect(readdirSync(room.directory)).toEqual([]);
   });
 
-  it("deletes a tree only when asked to, and nothing that its links point to", async () => {
+  it("deletes a tree only with recursive, and no link targets", async () => {
     mkdirSync(room.path("d/e"), { recursive: true });
     writeFileSync(room.path("kept"), "kept");
     writeFileSync(`${room.outside}/kept`, "kept");
@@ -160,7 +160,7 @@ describe("fs_delete", () => {
     expect(readdirSync(room.outside)).toEqual(["kept"]);
   });
 
-  it("refuses the drive itself and what is not there", async () => {
+  it("rejects the drive itself and missing paths", async () => {
     expect(await room.codeOf("fs_delete", { path: "/", recursive: true })).toBe("invalid_path");
     expect(await room.codeOf("fs_delete", { path: "no" })).toBe("path_not_found");
     expect(await room.codeOf("fs_delete", { path: "no/no" })).toBe("path_not_found");

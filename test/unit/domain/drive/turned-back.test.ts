@@ -33,7 +33,7 @@ test.each([
   ["fs_move", { from: "/notes.txt", to: "/moved.txt" }],
   ["fs_delete", { path: "/notes.txt" }],
   ["file_put", { path: "/new.txt" }],
-])("%s %j on a room that is turned back meanwhile", async (name, input) => {
+])("%s %j during a rollback of the room", async (name, input) => {
   const before = join(room.outside, "before");
   const called = await room.drive.holding(room.room.room_uid, async () => {
     const opened = openDirectories();

@@ -18,7 +18,7 @@ const measured = () => room.drive.measure(room.room);
 const megabyte = (count: number) => Buffer.alloc(count * MIB, "x").toString("base64");
 
 describe("measuring a drive", () => {
-  it("ends well at whatever moment the drive is erased", async () => {
+  it("succeeds if the drive is erased at any moment", async () => {
     // Erased after its first, second or last name was counted.
     for (const when of [1, 2, 3]) {
       const directory = room.path(`erased-${when}`);
@@ -44,10 +44,10 @@ function startTicks(): string {
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
 }
 
-describe("drives that are kept after their room's end", () => {
+describe("drives retained after their room's end", () => {
   const ofOrg = () => room.drive.measureOrg(room.room.org_id);
 
-  it("count by what is found on them, until they are gone", async () => {
+  it("count by their measured usage, until they are deleted", async () => {
     room.kept = [1, 2].map((megabytes) => {
       const drive_directory = join(room.outside, `kept-${megabytes}`);
       mkdirSync(drive_directory);
@@ -62,7 +62,7 @@ describe("drives that are kept after their room's end", () => {
     expect(await ofOrg()).toBe(0);
   });
 
-  it("take what they took when that was last known, and then what was written since", async () => {
+  it("count by their last known usage and the writes since then", async () => {
     writeFileSync(room.path("f"), Buffer.alloc(MIB, "x"));
     await measured();
     writeFileSync(room.path("g"), Buffer.alloc(MIB, "x"));
@@ -92,7 +92,7 @@ describe("a call that outlasts its room", () => {
     return { body, taken: taken.promise, cancelled: cancelled.promise };
   };
 
-  it("as an upload leaves nothing on a drive that is kept, and takes nothing of the organization's cap", async () => {
+  it("as an upload leaves nothing on a retained drive, and takes nothing of the organization's cap", async () => {
     writeFileSync(room.path("there"), Buffer.alloc(MIB, "x"));
     await measured();
     const ended = Promise.withResolvers<void>();
@@ -112,7 +112,7 @@ describe("a call that outlasts its room", () => {
     expect(await ofOrg()).toBe(0);
   });
 
-  it("is cut off although its client sends nothing more", async () => {
+  it("is aborted although its client sends nothing more", async () => {
     const { body, taken, cancelled } = uploadOf(() => new Promise<never>(() => {}));
     const put = room.codeOf("file_put", { path: "f" }, { body });
     await taken;
@@ -142,7 +142,7 @@ describe("a call that outlasts its room", () => {
     expect(readFileSync(join(retired, "log"), "utf8")).toBe("1");
   });
 
-  it("before its verb finds no room", async () => {
+  it("before its handler finds no room", async () => {
     const { found } = room;
     room.found = () => {
       room.end();
@@ -154,7 +154,7 @@ describe("a call that outlasts its room", () => {
 });
 
 describe("the quota of a drive", () => {
-  it("measures what is on the disk: no holes, each file once", async () => {
+  it("measures the allocated space: no holes, each file once", async () => {
     expect(await measured()).toMatchObject({ used_bytes: 0, file_count: 0, entry_count: 0, is_complete: true });
     room.drive.forget(room.room.room_uid);
     mkdirSync(room.path("d"));
@@ -168,7 +168,7 @@ describe("the quota of a drive", () => {
     expect(used_bytes).toBeLessThan(MIB + 64 * 1024);
   });
 
-  it("counts what the API writes and deletes at once", async () => {
+  it("counts writes and deletions of the API immediately", async () => {
     await measured();
     await room.call("fs_write", { path: "a", content_b64: megabyte(1) });
     await room.call("file_put", { path: "b" }, { body: streamOf(new Uint8Array(MIB)) });
@@ -185,7 +185,7 @@ describe("the quota of a drive", () => {
     expect(await measured()).toEqual(left);
   });
 
-  it("refuses what would go over it, also in the middle of a stream, and leaves nothing of it", async () => {
+  it("rejects writes above it, also in the middle of a stream, and removes the partial file", async () => {
     expect(await room.codeOf("fs_write", { path: "a", content_b64: megabyte(5) })).toBe("drive_full");
     expect(await room.codeOf("fs_write", { path: "a", content_b64: megabyte(3) })).toBe("done");
     expect(await room.codeOf("fs_write", { path: "a", content_b64: megabyte(2), append: true })).toBe("drive_full");
@@ -208,7 +208,7 @@ describe("the quota of a drive", () => {
     expect(await room.codeOf("fs_write", { path: "b", content_b64: megabyte(3) })).toBe("done");
   });
 
-  it("holds for many at once", async () => {
+  it("holds for concurrent writes", async () => {
     const codes = await Promise.all(
       Array.from({ length: 8 }, (_, index) => room.codeOf("fs_write", { path: `f${index}`, content_b64: megabyte(1) })),
     );
@@ -217,7 +217,7 @@ describe("the quota of a drive", () => {
     expect(new Set(codes)).toEqual(new Set(["done", "drive_full"]));
   });
 
-  it("sees what guests write past the API", async () => {
+  it("includes writes of guests", async () => {
     expect(await room.codeOf("fs_write", { path: "a", content: "x" })).toBe("done");
     writeFileSync(room.path("guest"), Buffer.alloc(5 * MIB));
     await expect
@@ -228,7 +228,7 @@ describe("the quota of a drive", () => {
     expect(await room.codeOf("fs_write", { path: "a", content: "x", append: true })).toBe("done");
   });
 
-  it("is right again after a tree is deleted or replaced", async () => {
+  it("is correct again after a tree is deleted or replaced", async () => {
     mkdirSync(room.path("d/e"), { recursive: true });
     for (const name of ["one", "two"]) writeFileSync(room.path("d/e", name), Buffer.alloc(MIB));
     writeFileSync(room.path("big"), Buffer.alloc(MIB));
@@ -252,7 +252,7 @@ describe("the quota of a drive", () => {
 });
 
 describe("a full disk", () => {
-  it("answers disk_full, keeps what was there and works again once there is space", async ({ skip }) => {
+  it("returns disk_full, keeps existing files and works again once there is space", async ({ skip }) => {
     try {
       execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", room.directory], { stdio: "pipe" });
     } catch (error) {
@@ -282,8 +282,8 @@ async function fillAndFree(): Promise<void> {
   expect(await room.codeOf("fs_write", { path: "more", content_b64: megabyte(1) })).toBe("done");
 }
 
-describe("a drive whose quota the kernel keeps", () => {
-  it("is believed at once, and what is under way is not counted twice", async () => {
+describe("a drive with a kernel quota", () => {
+  it("is up to date immediately, and calls in progress are not counted twice", async () => {
     const use = { bytes: MIB, inodes: 3 };
     room.kernelUse = () => use;
     expect(await measured()).toMatchObject({ used_bytes: MIB, entry_count: 3, kept_by_kernel: true });
@@ -312,7 +312,7 @@ describe("a drive whose quota the kernel keeps", () => {
     expect(await room.codeOf("file_put", { path: "big" }, { body })).toBe("done");
   });
 
-  it("says drive_full when the kernel refuses a write with EDQUOT", () => {
+  it("returns drive_full when the kernel refuses a write with EDQUOT", () => {
     expect(driveError(new SystemError("EDQUOT", "write"))).toMatchObject({ code: "drive_full" });
   });
 });

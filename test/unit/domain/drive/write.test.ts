@@ -46,7 +46,7 @@ describe("fs_write", () => {
     expect(readdirSync(room.path("a/b"))).toEqual(["x.txt"]);
   });
 
-  it("takes an empty file and one of 16 MiB, and refuses more", async () => {
+  it("accepts an empty file and one of 16 MiB, and rejects more", async () => {
     expect((await room.call("fs_write", { path: "empty", content: "" })).body.size_bytes).toBe(0);
     const most = Buffer.alloc(16 * 1024 * 1024, "x").toString("base64");
     expect((await room.call("fs_write", { path: "most", content_b64: most })).body.size_bytes).toBe(16 * 1024 * 1024);
@@ -62,12 +62,12 @@ describe("fs_write", () => {
     [{ content_b64: "YQ==\n" }, "base64"],
     [{ content_b64: "YR==" }, "base64"],
     [{ content_b64: "Y_==" }, "base64"],
-  ])("refuses the content %j: %s", async (content, code) => {
+  ])("rejects the content %j: %s", async (content, code) => {
     expect(await room.codeOf("fs_write", { path: "x", ...content })).toBe(code);
     expect(readdirSync(room.directory)).toEqual([]);
   });
 
-  it("refuses what is no file", async () => {
+  it("rejects directories and dangling links", async () => {
     mkdirSync(room.path("d"));
     writeFileSync(room.path("f"), "f");
     symlinkSync("nothing", room.path("dangling"));
@@ -80,7 +80,7 @@ describe("fs_write", () => {
     expect(readdirSync(room.directory).sort()).toEqual(["d", "dangling", "f"]);
   });
 
-  it("keeps what is there with overwrite: false", async () => {
+  it("keeps an existing file with overwrite: false", async () => {
     writeFileSync(room.path("f"), "old");
     for (const append of [false, true]) {
       expect(await room.codeOf("fs_write", { path: "f", content: "new", overwrite: false, append })).toBe(
@@ -107,7 +107,7 @@ describe("fs_write", () => {
     expect(readFileSync(room.path("f"), "utf8")).toBe("two!");
   });
 
-  it("lets exactly one of many with the same if_match through", async () => {
+  it("admits exactly one of many with the same if_match", async () => {
     writeFileSync(room.path("f"), "0");
     const tries = Array.from({ length: 20 }, (_, index) =>
       room.codeOf("fs_write", {
@@ -122,14 +122,14 @@ describe("fs_write", () => {
     expect(codes.filter((code) => code === "precondition_failed")).toHaveLength(19);
   });
 
-  it("lets the last of many writers win whole", async () => {
+  it("stores the last of many concurrent writes whole", async () => {
     const contents = Array.from({ length: 16 }, (_, index) => `${index}`.padEnd(300_000, `${index},`));
     await Promise.all(contents.map((content) => room.call("fs_write", { path: "f", content })));
     expect(contents).toContain(readFileSync(room.path("f"), "utf8"));
     expect(readdirSync(room.directory)).toEqual(["f"]);
   });
 
-  it("shows readers the old file or the new one, never a part", async () => {
+  it("shows readers the old file or the new one, never a mixture", async () => {
     const [one, two] = ["1".repeat(2_000_000), "2".repeat(1_000_000)];
     await room.call("fs_write", { path: "f", content: one });
     let reads = 0;
@@ -149,7 +149,7 @@ describe("fs_write", () => {
     expect(reads).toBeGreaterThan(0);
   });
 
-  it("replaces a link and leaves what it pointed to", async () => {
+  it("replaces a link and keeps its target", async () => {
     writeFileSync(room.path("target"), "target");
     symlinkSync("target", room.path("link"));
     expect((await room.call("fs_write", { path: "link", content: "new" })).body.created).toBe(false);
@@ -158,7 +158,7 @@ describe("fs_write", () => {
     expect(readFileSync(room.path("link"), "utf8")).toBe("new");
   });
 
-  it("refuses changes while the room is going away", async () => {
+  it("rejects changes while the room is being destroyed", async () => {
     writeFileSync(room.path("f"), "x");
     room.room.state = "destroying";
     expect(await room.codeOf("fs_write", { path: "f", content: "" })).toBe("room_destroying");
@@ -171,7 +171,7 @@ describe("fs_write", () => {
 });
 
 describe("fs_write with append", () => {
-  it("creates, then adds, keeping the file, its mode and its other names", async () => {
+  it("creates, then appends, keeping the file, its mode and its other names", async () => {
     expect((await room.call("fs_write", { path: "a/log", content: "1\n", append: true })).outcome).toBe("created");
     chmodSync(room.path("a/log"), 0o600);
     const { ino } = statSync(room.path("a/log"));
@@ -183,7 +183,7 @@ describe("fs_write with append", () => {
     expect(withMode.body).toMatchObject({ size_bytes: 4, mode: "0640" });
   });
 
-  it("loses nothing of many at once", async () => {
+  it("loses none of many concurrent appends", async () => {
     const lines = Array.from({ length: 100 }, (_, index) => `line ${index}\n`);
     await Promise.all(lines.map((content) => room.call("fs_write", { path: "log", content, append: true })));
     expect(readFileSync(room.path("log"), "utf8").split("\n").filter(Boolean).sort()).toEqual(
@@ -191,7 +191,7 @@ describe("fs_write with append", () => {
     );
   });
 
-  it("follows a link that stays on the drive, and names one that points to nothing", async () => {
+  it("follows a link within the drive, and names a dangling one", async () => {
     writeFileSync(room.path("target"), "1");
     symlinkSync("target", room.path("link"));
     await room.call("fs_write", { path: "link", content: "2", append: true });

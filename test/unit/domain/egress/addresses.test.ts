@@ -62,7 +62,7 @@ test.each([
     "1.2.3.4.5",
   ],
   ...["1.2.3.256", "1.2.3.4 ", " 1.2.3.4", "1.2.3.4.", "[::1]", "fe80::1%eth0", "::g", "1::2::3", "１.2.3.4", ""],
-])("%j is no address", (text) => expect(readAddress(text)).toBeNull());
+])("%j is not an address", (text) => expect(readAddress(text)).toBeNull());
 
 test.each([
   ["::ffff:10.1.2.3", "10.1.2.3"],
@@ -84,7 +84,7 @@ test("every IPv4 address has one value, within its own range, and in IPv6 too", 
   );
 });
 
-test("every IPv6 address is read as its own value", () => {
+test("every IPv6 address is parsed to its own value", () => {
   const groups = fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8, maxLength: 8 });
   fc.assert(
     fc.property(groups, (numbers) => {
@@ -104,7 +104,7 @@ test.each([
   "::/129",
   "::ffff:10.0.0.0/95",
   "a/8",
-])("%s is no range", (text) => expect(readRange(text)).toBeNull());
+])("%s is not a range", (text) => expect(readRange(text)).toBeNull());
 
 test("a range within another, and not", () => {
   const isWithin = (inner: string, outer: string) => {

@@ -31,7 +31,7 @@ test.each([
   expect(found.is === "more" ? { is: read.is } : read).toEqual(found.is === "more" ? { is: "more" } : found);
 });
 
-test("a hello without extensions at all names nobody", () => {
+test("a hello without any extensions has no name", () => {
   const message = Buffer.from(messageOf(Buffer.alloc(0)).subarray(0, -2));
   message.writeUIntBE(message.byteLength - 4, 1, 3);
   expect(readServerName(inRecords(message))).toEqual({ is: "absent" });
@@ -39,23 +39,25 @@ test("a hello without extensions at all names nobody", () => {
 
 test.each([
   ["another handshake", Buffer.concat([Buffer.from([2]), helloOf({ names: "a.b" }).subarray(1)])],
-  ["one that says it is larger than any", Buffer.from([1, 1, 0, 0, 3, 3])],
-] as const)("%s is none", (_, message) => expect(readServerName(inRecords(message))).toEqual({ is: "invalid" }));
+  ["a message with a length above the limit", Buffer.from([1, 1, 0, 0, 3, 3])],
+] as const)("%s is not a hello", (_, message) => expect(readServerName(inRecords(message))).toEqual({ is: "invalid" }));
 
 test.each([
   ["an empty record", [22, 3, 1, 0, 0]],
   ["a record that is longer than any", [22, 3, 1, 0xff, 0xff]],
   ["another version", [22, 2, 1, 0, 5, 1]],
   ["another record", [23, 3, 1, 0, 5, 1]],
-] as const)("%s is none", (_, bytes) => expect(readServerName(Buffer.from(bytes))).toEqual({ is: "invalid" }));
+] as const)("%s is not a hello record", (_, bytes) =>
+  expect(readServerName(Buffer.from(bytes))).toEqual({ is: "invalid" }),
+);
 
-test("another record within the hello makes it none", () => {
+test("another record type within the hello invalidates it", () => {
   const first = inRecords(helloOf({ names: "a.b" })).subarray(0, 30);
   first.writeUInt16BE(25, 3);
   expect(readServerName(Buffer.concat([first, Buffer.from([23, 3, 3, 0, 1, 0])]))).toEqual({ is: "invalid" });
 });
 
-test("more records than any client uses make it none", () => {
+test("more records than any client uses invalidate it", () => {
   expect(readServerName(inRecords(helloOf({ names: "a.b" }), [1]))).toEqual({ is: "invalid" });
 });
 
@@ -68,7 +70,7 @@ describe("in pieces", () => {
     },
   );
 
-  test("it is the same in records of any size, and not before it is whole", () => {
+  test("the result is the same for records of any size, and is not given before the end", () => {
     const sizes = fc.array(fc.integer({ min: 200, max: 4000 }), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(names, others, others, sizes, fc.boolean(), (name, before, behind, each, isNamed) => {
@@ -93,7 +95,7 @@ describe("in pieces", () => {
     );
   });
 
-  test("garbage, and one with changed bytes, is read or refused, and never a reason to fail", () => {
+  test("garbage and changed bytes are parsed or rejected, and never throw", () => {
     const whole = inRecords(helloOf({ names: "example.org", before: [GREASE], behind: [KEYS] }));
     const changes = fc.array(fc.tuple(fc.nat(whole.byteLength - 1), fc.nat(255)), { minLength: 1, maxLength: 4 });
     const kinds = ["name", "absent", "more", "invalid"];

@@ -58,7 +58,7 @@ async function said(text: string, looks: Counted, firstMessageMs = 10_000) {
 const HEAD = "POST / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n";
 const unbounded = () => new Counted(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 
-test("chunks of one byte are looked at some at a time, and each is paid for", async () => {
+test("chunks of one byte are inspected in batches, and each is charged", async () => {
   const CHUNKS = 20_000;
   const text = `${HEAD}${"1\r\nx\r\n".repeat(CHUNKS)}0\r\n\r\n`;
   const looks = unbounded();
@@ -67,7 +67,7 @@ test("chunks of one byte are looked at some at a time, and each is paid for", as
   expect(Math.max(...looks.spent)).toBeLessThan(4096);
 });
 
-test("a long body is not looked at", async () => {
+test("a long body is not inspected", async () => {
   const body = "x".repeat(500_000);
   const text = `${HEAD}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
   const looks = unbounded();
@@ -75,7 +75,7 @@ test("a long body is not looked at", async () => {
   expect(looks.spent.reduce((sum, count) => sum + count, 0)).toBeLessThan(100);
 });
 
-test("what is looked at too much waits", async () => {
+test("a connection that needs too much inspection is delayed", async () => {
   const text = `${HEAD}${"1\r\nx\r\n".repeat(3000)}0\r\n\r\n`;
   const began = performance.now();
   expect(await said(text, new Counted(20_000, 100))).toEqual({ text, sent: text.length });
@@ -107,18 +107,18 @@ async function waits(text: string, firstMessageMs: number): Promise<string> {
   return await stream.finished.then(String, (error: Error) => error.message);
 }
 
-test("a first message that could be of HTTP or TLS is waited for no longer than the deadline", async () => {
+test("a first message that could be HTTP or TLS is awaited until the deadline at most", async () => {
   const late = "its first message, which could be of TLS or HTTP, was not complete within 0.05 seconds";
   for (const begun of ["FOO /", "\x16", "\x16\x03\x01", "\x15", "\x80\x2e", "SSH"])
     expect(await waits(begun, 50)).toBe(late);
 });
 
-test("a client that ends its side within a message without a host has it passed", async () => {
+test("a message without a host is passed if its client ends its side within it", async () => {
   for (const text of ["ping", "what is", "FOO /"])
     expect((await said(text, unbounded())).text).toBe(Buffer.from(text).toString());
 });
 
-test("a client that ends its side within a message with a host is refused", async () => {
+test("a message with a host is refused if its client ends its side within it", async () => {
   for (const text of ["GET / HTTP/1.1", "FOO / HTTP/1.1", "\x16\x03\x01", "PROXY TCP4"]) {
     const inspector = new Inspector("a.example");
     const out = inspector.push(Buffer.from(text, "latin1"));

@@ -11,14 +11,14 @@ function recorder() {
 }
 const told = (records: (Denial & { count: number })[]) => records.map(({ host, count }) => [host, count]);
 
-test("the first of a kind is on record soon, also while others are counted", async () => {
+test("the first denial of a kind is recorded soon, also while others are counted", async () => {
   const { records, denials } = recorder();
   denials.add(to("a.example"));
   denials.add(to("a.example"));
-  await until("the first is on record", () => records.length === 1, 2000);
+  await until("the first is recorded", () => records.length === 1, 2000);
   denials.add(to("a.example"));
   denials.add(to("b.example"));
-  await until("another is on record", () => records.length === 2, 2000);
+  await until("another is recorded", () => records.length === 2, 2000);
   expect(told(records)).toEqual([
     ["a.example", 2],
     ["b.example", 1],
@@ -27,7 +27,7 @@ test("the first of a kind is on record soon, also while others are counted", asy
   expect(told(records).at(-1)).toEqual(["a.example", 1]);
 });
 
-test("beyond 32 kinds in a while they are counted without their names", () => {
+test("above 32 kinds per interval they are counted without their names", () => {
   const { records, denials } = recorder();
   for (let n = 0; n < 16; n++) denials.add(to(`${n}.example`));
   denials.flush();

@@ -42,9 +42,9 @@ describe("a name", () => {
     ],
     ...["127.1", "0x7f.1", "0x", "a.0x7f", "2130706433", "1.2.3.4", "a.1", "１２７.1", "[::1]", `${"a".repeat(64)}.b`],
     ...[`${"a.".repeat(126)}ab`, "a.\u2488", "\u{1f600}\ud800.example"],
-  ])("%j is none", (text) => expect(canonicalName(text)).toBeNull());
+  ])("%j is not a name", (text) => expect(canonicalName(text)).toBeNull());
 
-  test("what is one is its own canonical form, in whatever case and with a dot", () => {
+  test("a name is its own canonical form, in any case and with a trailing dot", () => {
     const label = fc.stringMatching(/^[a-z]([a-z0-9-]{0,10}[a-z0-9])?$/).filter((text) => !text.startsWith("xn--"));
     fc.assert(
       fc.property(fc.array(label, { minLength: 1, maxLength: 5 }), (labels) => {
@@ -54,7 +54,7 @@ describe("a name", () => {
     );
   });
 
-  test("garbage is one that needs no further change, or none", () => {
+  test("garbage has a stable canonical form, or none", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 40 }), (text) => {
         const name = canonicalName(text);
@@ -116,12 +116,12 @@ const REFUSED: Record<string, string[]> = {
 };
 
 describe("an entry", () => {
-  test.each(ENTRIES)("%s is read", (text, entry) => expect(readEntry(text)).toEqual(entry));
+  test.each(ENTRIES)("%s is parsed", (text, entry) => expect(readEntry(text)).toEqual(entry));
   describe.each(Object.entries(REFUSED))("%s", (refused, texts) => {
     test.each(texts)("%j", (text) => expect(readEntry(text)).toEqual({ refused }));
   });
 
-  test("of garbage is read or refused with a reason, and never a reason to fail", () => {
+  test("of garbage is parsed or rejected with a reason, and never throws", () => {
     const pieces = fc.constantFrom(
       "*",
       ".",

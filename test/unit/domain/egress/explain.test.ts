@@ -171,7 +171,7 @@ test.each<Row>([
   expect([answer.detail, ...(answer.hint ? [answer.hint] : [])].join(" ")).toMatch(text);
 });
 
-test("it is what the guard decides, for every list, host and port", async () => {
+test("it equals the guard's decision, for every list, host and port", async () => {
   const lists = [
     ["*"],
     [],
@@ -202,7 +202,7 @@ test("it is what the guard decides, for every list, host and port", async () => 
   }
 });
 
-test("a name with private addresses only, one that does not exist, and one that cannot be looked up have the same answer", async () => {
+test("private, missing and unresolvable names have the same explanation", async () => {
   const answerOf = async (name: string) =>
     JSON.parse(JSON.stringify(await explained(["*"], name, 443)).replaceAll(name, "NAME"));
   const answer = await answerOf("private.example");
@@ -215,7 +215,7 @@ test("a name with private addresses only, one that does not exist, and one that 
   }
 });
 
-test("a name is looked up once, however many ports the list has, and an unlisted one not at all", async () => {
+test("a name is resolved once, for any number of ports in the list, and an unlisted one not at all", async () => {
   const asked: string[] = [];
   const list = Array.from({ length: 30 }, (_, at) => `allowed.example:${at + 1}`);
   const place = readPlace("allowed.example");
@@ -233,7 +233,9 @@ test("a name is looked up once, however many ports the list has, and an unlisted
   expect(asked).toEqual(["allowed.example"]);
 });
 
-test("the longest list and the widest range take no turn of more than 20 ms", { timeout: 60_000 }, async () => {
+test("the longest list and the widest range never block the loop for more than 20 ms", {
+  timeout: 60_000,
+}, async () => {
   const list = Array.from({ length: 256 }, (_, at) => `${at}.0.${at}.0/24:${1000 + at}`);
   // Compiled before it is measured.
   await explained(list, "0.0.0.0/0");
@@ -242,7 +244,7 @@ test("the longest list and the widest range take no turn of more than 20 ms", { 
 });
 
 test.each(["", "a b", "10.0.0.0/40", "127.1", "https://example.org", "example.org:443", "x".repeat(300)])(
-  "%j is no place",
+  "%j is not a destination",
   (text) => {
     expect(readPlace(text)).toBe(null);
   },

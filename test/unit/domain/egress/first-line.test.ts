@@ -21,11 +21,11 @@ const characterOf = (byte: number) => String.fromCharCode(byte);
 const rowOf = (byte: number) => ROWS.find(([, , has]) => has(byte))?.[0] ?? "raw";
 const named = BYTES.map((byte) => [`0x${byte.toString(16).padStart(2, "0")}`, byte, rowOf(byte)] as const);
 
-test("every byte is of its row", () => {
+test("every byte is in its row", () => {
   expect(BEGINS).toEqual(BYTES.map(rowOf));
 });
 
-describe("whatever comes first, a request for another host never gets to its Host", () => {
+describe("for any first bytes, a request for another host is stopped before its Host", () => {
   test.each(named)("%s", (_, byte) => {
     for (const more of ["", "X", " ", "\0", "\xff", "\x1f \xa0"]) {
       const { out, refused } = say(characterOf(byte) + more + EVIL);
@@ -35,14 +35,14 @@ describe("whatever comes first, a request for another host never gets to its Hos
   });
 });
 
-describe("what is of no protocol that names a host passes, whatever comes first", () => {
+describe("a protocol that names no host passes, for any first bytes", () => {
   test.each(named)("%s", (_, byte) => {
     const text = `${characterOf(byte)}\x01\xfe\x02binary\n${EVIL}`;
     expect(say(text)).toEqual({ out: text, refused: null, presented: null });
   });
 });
 
-describe("TLS for another name is refused behind blanks too", () => {
+describe("TLS for another name is refused after blanks too", () => {
   test.each(named.filter(([, , row]) => row === "blank"))("%s", (_, byte) => {
     const hello = inRecords(helloOf({ names: EVIL_NAME })).toString("latin1");
     expect(say(characterOf(byte) + hello)).toMatchObject({ out: "", refused: "sni_mismatch" });
@@ -53,7 +53,7 @@ describe("is refused", () => {
   const v2 = "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c";
   test.each([
     ["the PROXY protocol", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"],
-    ["the PROXY protocol of nobody", "PROXY UNKNOWN\r\n"],
+    ["the PROXY protocol without addresses", "PROXY UNKNOWN\r\n"],
     ["the PROXY protocol behind blanks", " \r\nPROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"],
     ["the PROXY protocol, version 2", v2],
     ["the PROXY protocol with a request behind it", `PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n${EVIL}`],
@@ -61,7 +61,7 @@ describe("is refused", () => {
     ["lines on which nothing shows", `\0\n\x1c\r\n\x01GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n`],
     ["a method with letters of no token", "G\xcbT / HTTP/1.1\r\nHost: evil.example\r\n\r\n"],
     ["carriage returns for spaces", "FOO\r/\rHTTP/1.1\nHost: evil.example\n\n"],
-    ["a line that goes on invisibly", `\0GET / HTTP/1.1${" ".repeat(40_000)}\r\nHost: evil.example\r\n\r\n`],
+    ["a line that continues invisibly", `\0GET / HTTP/1.1${" ".repeat(40_000)}\r\nHost: evil.example\r\n\r\n`],
   ])("%s", (_, text) => {
     for (const pieces of [[text], [...text]]) {
       const { out, refused } = say(...pieces);
@@ -71,7 +71,7 @@ describe("is refused", () => {
   });
 });
 
-test("a line that is never HTTP is passed as it comes, and looked at no longer than it lasts", () => {
+test("a line that is never HTTP is passed unchanged, and inspected only until its end", () => {
   for (const text of [
     '<13>1 host app "GET / HTTP/1.1" 200 5\n',
     `${"<".repeat(300_000)}\n GET / HTTP/1.1\r\n`,

@@ -139,7 +139,7 @@ describe("a connection is refused", () => {
     ["host.allowed.example", "6.6.6.6"],
     ["many.allowed.example", "10.9.9.9"],
     ["hidden.allowed.example", "10.0.0.1"],
-  ])("to %s, which leads to %s, and neither the guest nor the audit is told where", async (host) => {
+  ])("to %s, which leads to %s, and neither the guest nor the audit receives the address", async (host) => {
     const { connect, guard, records } = guarded(LIST);
     const name = host.toLowerCase().replace(/\.$/, "");
     expect(await connect(host)).toEqual({ code: "egress_denied", message: `${name}:443 ${NO_PLACE}` });
@@ -156,7 +156,7 @@ describe("a connection is refused", () => {
     "::1",
     "64:ff9b::a00:1",
     "255.255.255.255",
-  ])("to %s, whatever public place may be reached", async (ip) => {
+  ])("to %s, although any public destination is allowed", async (ip) => {
     const { connect, guard, records } = guarded(["*"]);
     expect(await connect(ip)).toMatchObject({ code: "egress_denied", message: expect.stringContaining(NO_PLACE) });
     guard.close();
@@ -170,7 +170,7 @@ describe("a connection is refused", () => {
     ["allowed.example", 65_536],
     ["allowed.example", 4.5],
     ["allowed.example", "443"],
-  ])("that is asked for as %j:%j, without a record", async (host, port) => {
+  ])("with the invalid destination %j:%j, without a record", async (host, port) => {
     const { connect, guard, records } = guarded(LIST);
     expect(await connect(host, port)).toMatchObject({ code: "invalid_request" });
     guard.close();
@@ -178,7 +178,7 @@ describe("a connection is refused", () => {
   });
 });
 
-test("a name is answered for without being looked up, unless the list has it or is empty", async () => {
+test("a name gets an answer without a lookup, unless the list has it or is empty", async () => {
   const asked: string[] = [];
   const resolver = {
     resolve: async (name: string) => {
@@ -201,7 +201,7 @@ test("a name is answered for without being looked up, unless the list has it or 
   expect(records).toEqual([{ host: "allowed.example", ip: null, port: null, reason: "not_listed", count: 1 }]);
 });
 
-test("refusals that are alike are one record with their count, and of too many kinds only how many", async () => {
+test("equal refusals are one record with their count, and above the limit of kinds only a count", async () => {
   const { connect, guard, records } = guarded([]);
   await Promise.all(Array.from({ length: 50 }, () => connect("evil.example")));
   await Promise.all(Array.from({ length: 40 }, (_, port) => connect("8.8.8.8", port + 1)));
@@ -211,7 +211,7 @@ test("refusals that are alike are one record with their count, and of too many k
   expect(records.at(-1)).toEqual({ host: null, ip: null, port: null, reason: "other", count: 9 });
 });
 
-test("connections have a bound, those that are being made among them, and a list that changes meanwhile is heeded", async () => {
+test("connections are limited, including pending ones, and a changed list applies to those too", async () => {
   const found = Promise.withResolvers<never[]>();
   const { ask, connect, guard, records } = guarded(LIST, { resolve: () => found.promise });
   const waiting = Array.from({ length: MAX_CONNECTIONS }, () =>
@@ -250,14 +250,14 @@ describe("other records than addresses", () => {
     expect(await recordsOf("nothing.allowed.example", "MX")).toEqual(none);
   });
 
-  test("of other names are never looked up", async () => {
+  test("of other names are never resolved", async () => {
     const { recordsOf, records } = guarded(LIST);
     for (const name of ["_dmarc.evil.example", "_tcp", "_allowed.example.evil.example", "x._tcp.evil.example"])
       expect(await recordsOf(name, "TXT")).toEqual(none);
     expect(records).toEqual([]);
   });
 
-  test("are refused of an empty list, of what is no name, and of other types", async () => {
+  test("are refused for an empty list, for an invalid name, and for other types", async () => {
     const { recordsOf, each } = guarded([]);
     expect(await recordsOf("allowed.example", "TXT")).toEqual({ answer: "none", records: [] });
     expect(each).toEqual([{ host: "allowed.example", ip: null, port: null, reason: "not_listed" }]);

@@ -118,7 +118,7 @@ const spoken = fc.oneof(
     ),
 );
 
-test("no parser of HTTP sees another host than was approved", () => {
+test("no HTTP parser sees another host than the approved one", () => {
   let seen = 0;
   fc.assert(
     fc.property(spoken, fc.boolean(), (text, isWhole) => {
@@ -151,7 +151,7 @@ for line in sys.stdin:
     print(seen[0] if seen else "!")
 `;
 
-test("OpenSSL sees no other name in a hello than was approved", () => {
+test("OpenSSL sees no other name in a hello than the approved one", () => {
   const name = fc.constantFrom(
     NAME,
     NAME.toUpperCase(),

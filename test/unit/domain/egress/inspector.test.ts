@@ -10,7 +10,7 @@ const EVIL = get("evil.example");
 const SWITCHES = bytesOf("HTTP/1.1 101 Switching Protocols\r\n\r\n");
 const CONTINUES = bytesOf("HTTP/1.1 200 OK\r\n\r\n");
 
-describe("passes as it is", () => {
+describe("passes unchanged", () => {
   const websocket = get(NAME, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
   test.each<[string, string]>([
     ["a request", FINE],
@@ -30,20 +30,20 @@ describe("passes as it is", () => {
     ["a protocol that is neither", "\0\x01\x02anything\r\nHost: evil.example\r\n\r\n"],
     ["a line of another protocol", `EHLO me\r\n${EVIL}`],
     ["SSH", "SSH-2.0-client\r\n\0\0\0"],
-    ["what a database says", "\0\0\0\x08\x04\xd2\x16\x2f"],
+    ["database traffic", "\0\0\0\x08\x04\xd2\x16\x2f"],
     ["JSON", '{"GET / HTTP/1.1": 1}'],
     ["an empty line", "\r\n"],
-    ["what is longer than any method", "a".repeat(20_000)],
+    ["a word longer than any method", "a".repeat(20_000)],
   ])("%s", (_, text) => expect(say(text)).toEqual({ out: text, refused: null, presented: null }));
 
-  test("TLS for the name, and whatever follows", () => {
+  test("TLS for the name, and all following bytes", () => {
     for (const names of [NAME, "Allowed.EXAMPLE"]) {
       const hello = inRecords(helloOf({ names }));
       expect(say(hello, EVIL)).toEqual({ out: hello.toString("latin1") + EVIL, refused: null, presented: null });
     }
   });
 
-  test("what follows a WebSocket's begin, once the server has agreed", () => {
+  test("bytes after a WebSocket request, once the server has accepted", () => {
     const frames = "\x81\x05hello";
     expect(say(websocket, frames).out).toBe(websocket);
     expect(say(websocket, frames, { answer: SWITCHES })).toEqual({
@@ -56,7 +56,7 @@ describe("passes as it is", () => {
     expect(say(websocket, { answer: first }, { answer: rest }, frames).out).toBe(websocket + frames);
   });
 
-  test("what follows a WebSocket's begin, once the server has agreed behind interim answers", () => {
+  test("bytes after a WebSocket request, once the server has accepted after interim responses", () => {
     const interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     const answer = interim + SWITCHES.toString("latin1");
     const passed = { out: `${websocket}\x81\x05hello`, refused: null, presented: null };
@@ -72,7 +72,7 @@ describe("passes as it is", () => {
     expect(say(websocket, endless)).toMatchObject({ refused: "bad_request" });
   });
 
-  test("what asks for another protocol that the server does not speak", () => {
+  test("an upgrade that the server does not support, without the offer", () => {
     const h2c = get(NAME, "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n");
     // The offer is removed, so that the response is HTTP/1.
     const plain = get(NAME);
@@ -183,9 +183,9 @@ describe("is refused", () => {
     ["a head without end", "bad_request", null, [`GET / HTTP/1.1\r\nX: ${"a".repeat(70_000)}`]],
     ["TLS for another", "sni_mismatch", "evil.example", [inRecords(helloOf({ names: "evil.example" }))]],
     ["TLS for an address", "sni_mismatch", "10.0.0.1", [inRecords(helloOf({ names: "10.0.0.1" }))]],
-    ["TLS for nobody", "sni_missing", null, [inRecords(helloOf({ names: null }))]],
-    ["TLS for nobody, as SSL 2 began", "sni_missing", null, [Buffer.from([0x80, 0x2e, 1, 3, 1, 0, 21])]],
-    ["TLS that is none", "bad_request", null, [Buffer.from([22, 3, 1, 0, 4, 2, 0, 0, 0])]],
+    ["TLS without a name", "sni_missing", null, [inRecords(helloOf({ names: null }))]],
+    ["TLS without a name, in SSL 2 form", "sni_missing", null, [Buffer.from([0x80, 0x2e, 1, 3, 1, 0, 21])]],
+    ["invalid TLS", "bad_request", null, [Buffer.from([22, 3, 1, 0, 4, 2, 0, 0, 0])]],
     [
       "TLS without end",
       "bad_request",
@@ -211,7 +211,7 @@ describe("in pieces", () => {
     return at.slice(1).map((end, index) => text.slice(at[index], end));
   };
 
-  test("good requests pass whole, and nothing of the first bad one does", () => {
+  test("valid requests pass whole, and no byte of the first invalid one does", () => {
     fc.assert(
       fc.property(parts, fc.array(fc.nat(5000), { maxLength: 30 }), (good, cuts) => {
         const text = good.join("");
@@ -223,7 +223,7 @@ describe("in pieces", () => {
     );
   });
 
-  test("no cut of a TLS begin for another name passes a byte", () => {
+  test("no cut of a TLS hello for another name passes a byte", () => {
     const text = inRecords(helloOf({ names: "evil.example" }), [60, 100]).toString("latin1");
     fc.assert(
       fc.property(fc.array(fc.nat(5000), { maxLength: 30 }), (cuts) => {
@@ -232,7 +232,7 @@ describe("in pieces", () => {
     );
   });
 
-  test("a request for another is never passed, whatever comes before it within its line or in lines of its own", () => {
+  test("a request for another host never passes, with any bytes before it or within its line", () => {
     const noise = fc.string({ unit: fc.constantFrom(..."GET \t\r\n/:aX\0\x0b\xff1.".split("")), maxLength: 12 });
     fc.assert(
       fc.property(noise, noise, (before, within) => {
@@ -251,7 +251,7 @@ describe("in pieces", () => {
     expect(Buffer.concat(out).equals(head)).toBe(true);
   });
 
-  test("garbage passes, is kept or refused, and is never a reason to fail or changed", () => {
+  test("garbage passes, is held or refused, is never changed and never throws", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 6 }), (pieces) => {
         const whole = Buffer.concat(pieces).toString("latin1");

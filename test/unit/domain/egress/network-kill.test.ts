@@ -41,7 +41,7 @@ const byHost = (items: SandboxNetwork["items"] = []) =>
   items.toSorted((a, b) => String(a.host).localeCompare(String(b.host)));
 
 test.skipIf(!isRoot)(
-  "is told as it is, before and after it is written, and kill -9 loses what was not written alone",
+  "is the same before and after it is written, and kill -9 loses only unwritten data",
   async () => {
     const [database, hosts] = [join(directory, "roomd.db"), join(directory, "hosts")];
     writeFileSync(hosts, `${ADDRESS} echo.example\n`);

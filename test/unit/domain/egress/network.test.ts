@@ -21,8 +21,8 @@ const bytes = (sent_bytes: number, received_bytes = 0) => ({ sent_bytes, receive
 const refusal = (host: string): Denial => ({ host, ip: null, port: 443, reason: "not_listed" });
 const allowed = (host: string, ip = "192.0.2.1") => ({ host, ip, port: 443 });
 
-describe("the places of a sandbox", () => {
-  test("are told apart by name, port and reason, the newest first", () => {
+describe("the destinations of a sandbox", () => {
+  test("are distinguished by name, port and reason, the newest first", () => {
     const network = new Network(ID, MADE, NOTHING);
     const first = network.opened(allowed("example.org", "192.0.2.1"));
     network.refused(refusal("evil.example"));
@@ -44,7 +44,7 @@ describe("the places of a sandbox", () => {
     expect(moments).toEqual([...moments].sort().reverse());
   });
 
-  test("stay as many as they are under 1,000,000 hostile names, and what was allowed stays", () => {
+  test("do not grow under 1,000,000 hostile names, and allowed ones stay", () => {
     const network = new Network(ID, MADE, NOTHING);
     const told = network.opened(allowed("example.org"));
     told(bytes(7));
@@ -62,7 +62,7 @@ describe("the places of a sandbox", () => {
     expect(Math.max(...destinations.map(({ slot }) => slot))).toBe(MOST_DESTINATIONS - 1);
   });
 
-  test("that were allowed make place for the next as they were last used, and count no bytes from then on", () => {
+  test("that were allowed are evicted by least recent use, and count no bytes from then on", () => {
     const network = new Network(ID, MADE, NOTHING);
     const meters = Array.from({ length: MOST_DESTINATIONS }, (_, index) =>
       network.opened(allowed(`h${index}.example`)),
@@ -113,7 +113,7 @@ describe("in the database", () => {
   });
   afterEach(() => database.close());
 
-  test("what is read is the same before it is written, after it, and by the next daemon, which goes on with it", async () => {
+  test("reads give the same before and after the write, and in the next daemon, which continues with it", async () => {
     networks.of(SANDBOX).opened(allowed("example.org"))(bytes(3));
     for (let name = 0; name < MOST_DESTINATIONS + 5; name++) networks.of(SANDBOX).refused(refusal(`x${name}.example`));
     const before = networks.shown(ID, MADE);
@@ -135,7 +135,7 @@ describe("in the database", () => {
     expect(rows()).toHaveLength(MOST_DESTINATIONS + 1);
   });
 
-  test("what could not be written is written the next time", async () => {
+  test("a failed write is retried with the next one", async () => {
     networks.of(SANDBOX).refused(refusal("evil.example"));
     networks.end(ID);
     isFull = true;
@@ -146,7 +146,7 @@ describe("in the database", () => {
     expect(rows()).toEqual([{ host: "evil.example" }]);
   });
 
-  test("a commit writes so many rows, and the others have their turn", async () => {
+  test("a commit writes a limited number of rows, and others proceed", async () => {
     const many = Array.from({ length: 8 }, (_, index) => ({ ...SANDBOX, sandbox_id: `sbx_${index + 1}` as SandboxId }));
     const what = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none" };
     for (const [index, { sandbox_id }] of many.slice(1).entries()) {
@@ -165,7 +165,7 @@ describe("in the database", () => {
     expect(rows()).toHaveLength(many.length * MOST_DESTINATIONS);
   });
 
-  test("what is forgotten leaves nothing, and is not written again", async () => {
+  test("a deleted sandbox leaves no rows, and is not written again", async () => {
     networks.of(SANDBOX).refused(refusal("evil.example"));
     await tally.write();
     networks.of(SANDBOX).refused(refusal("late.example"));

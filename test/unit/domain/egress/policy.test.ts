@@ -86,6 +86,6 @@ describe("a name", () => {
   });
 });
 
-test("a list is empty when nothing in it is left", () => {
+test("a list is empty if none of its entries is usable", () => {
   expect([[], ["127.0.0.1"], ["*"]].map((list) => new Policy(list, GROUND).isEmpty)).toEqual([true, true, false]);
 });

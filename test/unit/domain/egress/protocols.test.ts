@@ -14,7 +14,7 @@ const mysql = (bytes: number, flags = "85a6ff19") =>
   `${lengthLe(bytes).slice(0, 3)}\x01${hex(`${flags} 00000001 2d`)}${"\0".repeat(Math.max(0, bytes - 9))}`;
 
 const PASSED: [string, string][] = [
-  ["MySQL, which asks for TLS", hex("20000001 85aeff19 00000001 2d") + "\0".repeat(23)],
+  ["MySQL, with a request for TLS", hex("20000001 85aeff19 00000001 2d") + "\0".repeat(23)],
   ...[13, 22, 32, 78, 199, 276, 277, 278, 279, 280].map((bytes): [string, string] => [
     `MySQL, a login of ${bytes} bytes`,
     mysql(bytes),
@@ -23,13 +23,13 @@ const PASSED: [string, string][] = [
     `MongoDB, a hello of ${bytes} bytes`,
     mongo(bytes),
   ]),
-  ["PostgreSQL, which asks for TLS", hex("00000008 04d2162f")],
+  ["PostgreSQL, with a request for TLS", hex("00000008 04d2162f")],
   ["PostgreSQL, without TLS", `${hex("00000020 00030000")}user\0me\0database\0you\0\0`],
   ["SQL Server", hex("1201002f 00000100 00001a00 06010020 0001 02")],
   ["Oracle", `${hex("00570000 01000000 013a 012c")}(CONNECT_DATA=(SERVICE_NAME=x))`],
   ["LDAP, anonymous bind", hex("300c 020101 6007 020103 0400 8000")],
   ["LDAP, simple bind", `${hex("3019 020101 6014 020103 0409")}cn=a,dc=b${hex("8004")}pass`],
-  ["LDAP, which asks for TLS", `${hex("301d 020101 7718 8016")}1.3.6.1.4.1.1466.20037`],
+  ["LDAP, with a request for TLS", `${hex("301d 020101 7718 8016")}1.3.6.1.4.1.1466.20037`],
   ["git", "0032git-upload-pack /p.git\0host=git.example.org\0"],
   ["memcached, text", "version\r\n"],
   ["memcached, a value", "set key 0 60 5\r\nhello\r\n"],
@@ -70,7 +70,7 @@ const REFUSED: [string, string][] = [
   ["STOMP's CONNECT", "CONNECT\naccept-version:1.2\nhost:h\n\n\0"],
   ["HTTP/0.9", "GET /\r\n"],
   ["HTTP/2 without TLS", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
-  ["RTSP, whose method is HTTP's", "OPTIONS rtsp://allowed.example/ RTSP/1.0\r\n"],
+  ["RTSP, with a method of HTTP", "OPTIONS rtsp://allowed.example/ RTSP/1.0\r\n"],
   ["CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\n"],
   ["a method before a NUL", "GET /\0"],
 ];
@@ -82,7 +82,7 @@ function isUndecided(pieces: string[]): boolean {
   return inspector.isUndecided;
 }
 
-describe("passes as it is, and whatever follows", () => {
+describe("passes unchanged, with all following bytes", () => {
   test.each(PASSED)("%s", (_, text) => {
     for (const pieces of [[text], [...text]]) {
       expect(say(...pieces)).toEqual({ out: text, refused: null, presented: null });
@@ -97,12 +97,12 @@ describe("is refused when its first line ends", () => {
   });
 });
 
-describe("is not taken for a protocol that names no host", () => {
+describe("is not mistaken for a protocol without a host", () => {
   const hello = inRecords(helloOf({ names: EVIL_NAME })).toString("latin1");
   const ofVersion = (major: string) => hello.slice(0, 1) + major + hello.slice(2);
   test.each<[string, string]>([
-    ["a ClientHello whose record has another version", ofVersion("\0")],
-    ["a ClientHello whose record has a large version", ofVersion("\x0f")],
+    ["a ClientHello in a record of another version", ofVersion("\0")],
+    ["a ClientHello in a record of a large version", ofVersion("\x0f")],
     ["a ClientHello behind a warning, which Go's crypto/tls passes over", `${hex("15030100020100")}${hello}`],
     ["a warning of another version", `${hex("15000100020100")}${hello}`],
     ["a ClientHello behind a change of ciphers", `${hex("140303000101")}${hello}`],
@@ -130,7 +130,7 @@ describe("HTTP that offers another protocol", () => {
     expect(say(offer("keep-alive, ")).out).toBe(get(NAME, "Connection: keep-alive\r\n"));
   });
 
-  test("with a body in chunks passes without it", () => {
+  test("with a chunked body passes without it", () => {
     const h2c = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n";
     const chunked = "Transfer-Encoding: chunked\r\n";
     const body = "2\r\nok\r\n0\r\n\r\n";
@@ -138,7 +138,7 @@ describe("HTTP that offers another protocol", () => {
     expect(say(post(h2c + chunked))).toEqual({ out: post(chunked), refused: null, presented: null });
   });
 
-  test("of another host is refused all the more", () => {
+  test("of another host is refused too", () => {
     const evil = get(EVIL_NAME, "Upgrade: TLS/1.2\r\nConnection: Upgrade\r\n");
     expect(say(offer(""), evil)).toMatchObject({ refused: "host_mismatch" });
   });

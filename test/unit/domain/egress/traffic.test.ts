@@ -39,7 +39,7 @@ beforeEach(() => {
 });
 afterEach(() => database.close());
 
-test("what a sandbox sends is added to its row; of one that is forgotten by then there is none, and its bytes are metered", async () => {
+test("a sandbox's bytes are added to its row; those of a deleted one are only metered", async () => {
   for (const more of [MORE, MORE]) {
     for (const sandbox of [THERE, FORGOTTEN]) tally.count(sandbox, PLACE, more);
     expect(tally.of(FORGOTTEN)).toEqual(MORE);

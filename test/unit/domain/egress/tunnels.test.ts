@@ -55,7 +55,7 @@ function said(head: string, rest: Uint8Array | string = ""): Promise<Buffer> {
 }
 const asked = (where: string) => `CONNECT ${where} HTTP/1.1\r\nHost: ${where}\r\n\r\n`;
 
-test("what is named is reached, and every byte of it", async () => {
+test("a named destination is reached, with every byte", async () => {
   const bytes = crypto.getRandomValues(new Uint8Array(60_000));
   const all = await said(`${asked(`MINE.example:${port}`)}first`, bytes);
   const head = "HTTP/1.1 200 Connected\r\n\r\nfirst";
@@ -72,7 +72,7 @@ test.each(["private.example", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.2
   },
 );
 
-test("another port of what is named is not named", async () => {
+test("another port of a named destination is refused", async () => {
   expect((await said(asked(`mine.example:${port - 1}`))).toString()).toContain(" 403 ");
 });
 
@@ -83,12 +83,12 @@ test.each([
   "CONNECT mine.example:0 HTTP/1.1\r\n\r\n",
   "CONNECT mine.example:70000 HTTP/1.1\r\n\r\n",
   `CONNECT ${"m".repeat(5000)}`,
-])("%s is not what is asked here", async (head) => {
+])("%s is not an accepted request", async (head) => {
   expect((await said(head)).toString()).toBe("HTTP/1.1 405 Method Not Allowed\r\n\r\n");
   expect(came).toEqual([]);
 });
 
-test("where nobody answers it says so; a name that is none is refused like one that is private", async () => {
+test("a refused connection is reported; an invalid name is refused like a private one", async () => {
   const closed = createServer();
   await new Promise<void>((listening) => closed.listen(0, "127.0.0.1", listening));
   const { port: nobody } = closed.address() as AddressInfo;
@@ -104,7 +104,7 @@ test("where nobody answers it says so; a name that is none is refused like one t
   expect((await said(asked(`no_name.invalid:${nobody}`))).toString()).toMatch(/ 403 | 502 /);
 });
 
-test("more than so many at once are cut off, and others find a place once some have gone", async () => {
+test("connections above the limit are closed, and later ones are accepted after others have closed", async () => {
   const sockets = Array.from({ length: 140 }, () => connect(path).on("error", () => {}));
   const isCut = (socket: Socket) =>
     new Promise<boolean>((settled) => {
@@ -125,7 +125,7 @@ test("more than so many at once are cut off, and others find a place once some h
   expect((await said(asked(`mine.example:${port}`))).toString()).toContain(" 200 ");
 });
 
-test("at its end all is cut", async () => {
+test("all are closed at its end", async () => {
   const socket = connect(path);
   const ended = new Promise((done) => socket.once("close", done));
   socket.on("error", () => {});

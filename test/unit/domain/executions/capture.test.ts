@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Capture } from "../../../../daemon/domain/executions/capture.ts";
 
-test("the first bytes are kept and all are counted", () => {
+test("the first bytes are retained and all are counted", () => {
   const capture = new Capture(10_000);
   let all = "";
   for (let piece = 0; piece < 400; piece++) {
@@ -14,7 +14,7 @@ test("the first bytes are kept and all are counted", () => {
   expect(capture.bytes().toString()).toBe(all.slice(0, 10_000));
 });
 
-test("nothing is kept of the memory that pieces came in", () => {
+test("the memory of received chunks is not retained", () => {
   const limit = 1024;
   const capture = new Capture(limit);
   const chunk = Buffer.alloc(64 * 1024, "a");
@@ -28,7 +28,7 @@ test("nothing is kept of the memory that pieces came in", () => {
   expect(capture.bytes().buffer.byteLength).toBeLessThanOrEqual(limit);
 });
 
-test("a limit of nothing keeps nothing", () => {
+test("a limit of zero retains nothing", () => {
   const capture = new Capture(0);
   capture.take(Buffer.from("x"));
   expect([capture.totalBytes, capture.bytes().byteLength]).toEqual([1, 0]);

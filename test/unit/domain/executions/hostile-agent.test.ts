@@ -33,7 +33,7 @@ async function pass(ms: number): Promise<void> {
   for (let turns = 0; turns < 6; turns++) await turn();
 }
 
-test("one that says that its connection is lost is not asked again", async () => {
+test("an agent that reports a lost connection is not called again", async () => {
   const agent = new PlayedAgent((stream) => stream.fail("link_closed", "forged"));
   const asked = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
   await pass(1000);
@@ -41,7 +41,7 @@ test("one that says that its connection is lost is not asked again", async () =>
   expect(agent.asked).toHaveLength(1);
 });
 
-test("one that does not answer is asked a few times, and then given up", async () => {
+test("an agent that does not reply is called a few times, and then given an error", async () => {
   const agent = new PlayedAgent(() => {});
   const asked = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
   await pass(180_000);
@@ -50,7 +50,7 @@ test("one that does not answer is asked a few times, and then given up", async (
   expect(agent.open).toBe(0);
 });
 
-test("one that drops each connection gets standard input again only after pauses", async () => {
+test("an agent that drops each connection gets standard input again only after pauses", async () => {
   const agent = new PlayedAgent(() => agent.drop());
   const over = new AbortController();
   const fed = feedAll(reachOf(agent), { ...REQUEST, stdin: Buffer.alloc(1024) }, over.signal);
@@ -62,7 +62,7 @@ test("one that drops each connection gets standard input again only after pauses
   await fed;
 });
 
-test("output goes on over a connection that was lost, at once when there was some", async () => {
+test("output resumes on a new connection, immediately if there was progress", async () => {
   const agent = new PlayedAgent((stream, { exec_id, after = 0 }) => {
     sayFollowing(stream, exec_id, { last_seq: after });
     void sendPiece(stream, after + 1, `${after + 1}\n`).then(() => {
@@ -76,7 +76,7 @@ test("output goes on over a connection that was lost, at once when there was som
   expect(body).toMatchObject({ stdout: "1\n2\n3\n4\n5\n", exit_code: 0 });
 });
 
-test("one whose answer ends before it has begun is not waited for", async () => {
+test("a reply that ends before the command has started is an error", async () => {
   const agent = new PlayedAgent((stream) => stream.finish({ execution: stateOf("exe_1") }));
   const asked = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
   await pass(1000);
@@ -84,13 +84,13 @@ test("one whose answer ends before it has begun is not waited for", async () => 
   expect(agent.asked).toHaveLength(1);
 });
 
-test.each(["silent", "dribbling", "dropping", "dropping at once"])(
-  "a command whose end is never told has one: %s",
+test.each(["silent", "dribbling", "dropping", "dropping immediately"])(
+  "a command whose end is never reported ends with an error: %s",
   async (how) => {
     const agent = new PlayedAgent((stream, { exec_id, after = 0 }) => {
       sayFollowing(stream, exec_id, { last_seq: after });
       if (how === "silent") return;
-      if (how === "dropping at once") return void setImmediate(() => agent.drop());
+      if (how === "dropping immediately") return void setImmediate(() => agent.drop());
       const say = (seq: number) =>
         setTimeout(() => {
           void sendPiece(stream, seq, "x");
@@ -112,7 +112,7 @@ test.each(["silent", "dribbling", "dropping", "dropping at once"])(
   },
 );
 
-test("the time in which the guest stands still is none of it", async () => {
+test("the timeout does not run while the guest is paused", async () => {
   const agent = new PlayedAgent((stream, { exec_id }) => sayFollowing(stream, exec_id));
   const begun = beginFollowed(reachOf(agent), REQUEST);
   await pass(250);
@@ -132,7 +132,7 @@ test("the time in which the guest stands still is none of it", async () => {
   expect(await next).toMatchObject({ code: "guest_unreachable" });
 });
 
-test("output in pieces of single bytes is paid for piece by piece", async () => {
+test("output in single bytes is charged piece by piece", async () => {
   const pieces = 20_000;
   const agent = new PlayedAgent((stream, { exec_id }) => {
     sayFollowing(stream, exec_id);
@@ -150,7 +150,7 @@ test("output in pieces of single bytes is paid for piece by piece", async () => 
   expect((agent.charged / pieces) * 200_000).toBeLessThan(PRICE_PER_SECOND);
 });
 
-test("a question that is given up leaves no stream open", async () => {
+test("an aborted query leaves no stream open", async () => {
   const agent = new PlayedAgent(() => {});
   const asked = [clockSkewMs(agent.link), mountDrive(agent.link, { tag: "drive", mount_point: "/mnt/drive" })].map(
     (question) => question.catch(() => "given up"),

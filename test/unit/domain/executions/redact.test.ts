@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { redact } from "../../../../daemon/domain/executions/redact.ts";
 
-describe("what looks like a secret is hidden", () => {
+describe("text that looks like a secret is hidden", () => {
   test.each([
     ["--token=abc", "--token=***"],
     ["GITHUB_TOKEN=abc make", "GITHUB_TOKEN=*** make"],
@@ -48,7 +48,7 @@ test("also of a user and a password in one word", () => {
   ]);
 });
 
-test("1,024 characters are kept, and a secret at their end is hidden as well", () => {
+test("1,024 characters are retained, and a secret at their end is hidden as well", () => {
   const words = redact(["x".repeat(1000), `token=${"s".repeat(3000)}`, "more"]);
   expect(words).toEqual(["x".repeat(1000), "token=***", "more"]);
   expect(redact(["x".repeat(5000), "more"])).toEqual(["x".repeat(1024)]);
@@ -64,6 +64,6 @@ test.each([
   ["users without a host", "a://b".repeat(100_000)],
   ["authorizations of nothing", `authorization${" ".repeat(4000)}`.repeat(100)],
   ["beginnings of signed tokens", "eyJaaaaaaaaa".repeat(100_000)],
-])("%s are looked at as fast as other words", (_, word) => {
+])("%s take no longer than other words", (_, word) => {
   expect(redact(Array.from({ length: 64 }, () => word)).join("").length).toBeLessThanOrEqual(1024);
 });

@@ -26,26 +26,26 @@ test.each<[string, GivenStdin, Buffer]>([
   ["nothing", inBase64(""), Buffer.alloc(0)],
   ["text", { field: "stdin", text: "äöü\0", encoding: "utf8" }, Buffer.from("äöü\0")],
   ["as much as there may be", inBase64(bytesOf(MAX_STDIN_BYTES).toString("base64")), bytesOf(MAX_STDIN_BYTES)],
-])("%s is what came, with its digest", async (_, given, bytes) => {
+])("%s is read unchanged, with its digest", async (_, given, bytes) => {
   const stdin = await read(given);
   expect(Buffer.compare(bytes, stdin?.bytes ?? Buffer.from("none"))).toBe(0);
   expect(stdin?.sha256).toBe(createHash("sha256").update(bytes).digest("hex"));
 });
 
 test.each<[string, GivenStdin, string]>([
-  ["what is not base64", inBase64("a-b_"), "invalid_base64"],
+  ["invalid base64", inBase64("a-b_"), "invalid_base64"],
   ["base64 without padding", inBase64("YQ"), "invalid_base64"],
   ["a byte more than there may be", inBase64(bytesOf(MAX_STDIN_BYTES + 1).toString("base64")), "length"],
   ["long text", { field: "stdin", text: "x".repeat(MAX_STDIN_BYTES + 1), encoding: "utf8" }, "length"],
-])("%s is refused", async (_, given, code) => {
+])("%s is rejected", async (_, given, code) => {
   expect(await new Stdins("sandbox_exec").rules({}, given, ORG)).toMatchObject([{ field: given.field, code }]);
 });
 
-test("a command without it has none", async () => {
+test("a call without it has none", async () => {
   expect(await new Stdins("sandbox_exec").of({}, null, ORG)).toBeNull();
 });
 
-test("8 MiB in base64 are read in short turns", async () => {
+test("8 MiB in base64 are decoded in short turns", async () => {
   const given = inBase64(bytesOf(MAX_STDIN_BYTES).toString("base64"));
   // Compiled before it is measured.
   await read(given);

@@ -25,10 +25,10 @@ afterEach(async () => {
 const columnOf = (room: Record<string, unknown[]>, table: string, column: string) =>
   (room[table] ?? []).map((row) => (row as Record<string, unknown>)[column]);
 
-describe("a history of chance", () => {
+describe("a random history", () => {
   const chance = new Chance();
   test.each([1, 2, 3, 4, 5, 6])(
-    `goes on in another room and in its own, %i (seed ${chance.seed})`,
+    `continues in another room and in its own, %i (seed ${chance.seed})`,
     async () => {
       const rooms = makeRooms();
       const bystander = new World(rooms, chance, "bystander");
@@ -80,7 +80,7 @@ describe("a history of chance", () => {
   );
 });
 
-test("a checkpoint has every column of every row, and put in the same moment it is the same room again", async () => {
+test("a checkpoint has every column of every row, and put immediately it gives the same room", async () => {
   const rooms = makeRooms();
   const world = new World(rooms, new Chance(7), "first");
   await world.begin();
@@ -103,7 +103,7 @@ test("a checkpoint has every column of every row, and put in the same moment it 
   expect(await rooms.take("second")).toEqual(state);
 });
 
-test("a place in a list that an agent was at is one in the room that is made from its own", async () => {
+test("a cursor in an agent's list is valid in a room made from its room", async () => {
   const rooms = makeRooms();
   for (const name of ["a", "b", "c"]) {
     await rooms.call("first", name, "agent_subscribe", { agent_id: name, topics: [] });
@@ -121,7 +121,7 @@ test("a place in a list that an agent was at is one in the room that is made fro
 });
 
 describe("time", () => {
-  test("that a checkpoint was put aside is not counted: what was due is due so much later", async () => {
+  test("between checkpoint and branch is not counted: deadlines are later by it", async () => {
     const rooms = makeRooms({ ackMs: 500 });
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
     await rooms.call("first", "a", "agent_send", {
@@ -160,7 +160,7 @@ describe("time", () => {
     expect((await rooms.call("first", "a", "message_get", {}, { message_id: "m" })).state).toBe("delivered");
   });
 
-  test("in which a message may be sent or asked for again begins with the branch", async () => {
+  test("in which a message may be sent or requested again starts with the branch", async () => {
     const rooms = makeRooms();
     for (const message_id of ["m", "n"]) await rooms.call("first", "a", "agent_send", { topic: "t", message_id });
     await rooms.database.commit((queries) =>
@@ -176,8 +176,8 @@ describe("time", () => {
   });
 });
 
-describe("turned back", () => {
-  test("a room keeps what nobody needed when it was last looked at, and needs again", async () => {
+describe("rolled back", () => {
+  test("a room keeps messages that were unneeded at the last check, and needs them again", async () => {
     const rooms = makeRooms();
     const budget = new Budget(rooms.database, 0);
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
@@ -201,7 +201,7 @@ describe("turned back", () => {
     expect((await rooms.call("first", "b", "agent_wait", {})).items).toMatchObject([{ seq: 1 }]);
   });
 
-  test("who waits elsewhere is told what was taken back, and goes on waiting for the rest", async () => {
+  test("a waiter in the former room is notified of the rollback, and waits on for the rest", async () => {
     const rooms = makeRooms();
     const at = { participants: ["a", "b", "c"], timeout_ms: 20_000 };
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
@@ -230,7 +230,7 @@ describe("turned back", () => {
   });
 
   test.each(["fabric", "barriers"] as const)(
-    "who waits is woken by %s alone",
+    "a waiter is woken by %s alone",
     async (noun) => {
       const rooms = makeRooms();
       await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
@@ -250,7 +250,7 @@ describe("turned back", () => {
     10_000,
   );
 
-  test("and rolled back, a room has the agents that its table has", async () => {
+  test("and aborted, a room has the agents of its table", async () => {
     const rooms = makeRooms();
     const state = await rooms.take("first");
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
@@ -264,7 +264,7 @@ describe("turned back", () => {
     expect([...rooms.agents.participants(room.room_uid).keys()]).toEqual(["b"]);
   });
 
-  test("a barrier does not count who arrived after the cut, nor who takes part since then", async () => {
+  test("a barrier counts neither arrivals nor participants after the cut", async () => {
     const rooms = makeRooms();
     const at = { barrier_id: "b", parties: 3, timeout_ms: 0 };
     await rooms.call("first", "a", "barrier_arrive", at);
@@ -293,7 +293,7 @@ describe("space", () => {
     }
   }
 
-  test("is that of the messages that are there, in every room", async () => {
+  test("equals that of the existing messages, in every room", async () => {
     const rooms = makeRooms({ keptBytes: 40_000 });
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
     const empty = await rooms.take("first");
@@ -318,7 +318,7 @@ describe("space", () => {
     expect(await fillUp(rooms, "third")).toBe(all);
   });
 
-  test("is not asked for by what can only come to its end, and there is none for others until it is free again", async () => {
+  test("is no limit for a rollback, and none is left for others until it is freed again", async () => {
     const rooms = makeRooms({ keptBytes: 40_000 });
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
     const empty = await rooms.take("first");
@@ -334,7 +334,7 @@ describe("space", () => {
     expect(await fillUp(rooms, "first")).toBe(all);
   });
 
-  test("that rows take which are in no table is what they take there", async () => {
+  test("of rows outside any table is the same as within one", async () => {
     const rooms = makeRooms();
     const world = new World(rooms, new Chance(), "first");
     await world.begin();
@@ -344,7 +344,7 @@ describe("space", () => {
     expect(wholly(bytesOfState(fabric))).toBe(rooms.bytesOf("first").rows);
   });
 
-  test("of an inbox is counted anew", async () => {
+  test("of an inbox is counted again", async () => {
     const rooms = makeRooms();
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
     const send = () => rooms.codeOf("first", "a", "agent_send", { destination: "b" });
@@ -358,7 +358,7 @@ describe("space", () => {
   });
 });
 
-describe("an agent whose sandbox is gone", () => {
+describe("an agent with a destroyed sandbox", () => {
   const joined = async (rooms: Rooms) => {
     for (const name of ["a", "gone"]) {
       await rooms.call("first", name, "agent_subscribe", { agent_id: name, topics: ["t"] });
@@ -366,7 +366,7 @@ describe("an agent whose sandbox is gone", () => {
     await rooms.call("first", "a", "barrier_arrive", { barrier_id: "b", participants: ["a", "gone"], timeout_ms: 0 });
   };
 
-  test("does not go along, and no barrier waits for it", async () => {
+  test("is not part of a branch, and no barrier waits for it", async () => {
     const rooms = makeRooms();
     await joined(rooms);
     rooms.gone.add(`${uidOf("first")} gone`);
@@ -377,7 +377,7 @@ describe("an agent whose sandbox is gone", () => {
     expect(await rooms.codeOf("second", "a", "agent_send", { destination: "gone" })).toBe("agent_not_found");
   });
 
-  test("is gone in a room that was turned back without it", async () => {
+  test("is gone after a rollback to a room without it", async () => {
     const rooms = makeRooms();
     await joined(rooms);
     const state = await rooms.take("first");
@@ -397,7 +397,7 @@ describe("a state", () => {
     return { ...rest, fabric: { ...fabric, deliveries: { columns: drop(columns), rows: rows.map(drop) } } };
   };
 
-  test("of an earlier roomd has the defaults of columns that it does not know", async () => {
+  test("of an earlier roomd has the defaults of missing columns", async () => {
     const rooms = makeRooms();
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: [] });
     await rooms.call("first", "a", "agent_send", { destination: "b", kind: "request" });
@@ -416,7 +416,7 @@ describe("a state", () => {
     expect((await rooms.call("first", "a", "agent_send", { topic: "t" })).seq).toBe(2);
   });
 
-  test("that was staged for a room which was not made is found, and removed", async () => {
+  test("staged for a room that was not created is found and removed", async () => {
     const rooms = makeRooms();
     await rooms.call("first", "b", "agent_subscribe", { agent_id: "b", topics: ["t"] });
     await rooms.call("first", "a", "agent_send", { topic: "t" });
@@ -438,7 +438,7 @@ describe("a state", () => {
     expect((await rooms.take("first")).fabric).toEqual(state.fabric);
   });
 
-  test("is not staged any further once its caller has left", async () => {
+  test("is not staged any further once its caller disconnects", async () => {
     const rooms = makeRooms();
     await rooms.call("first", "a", "agent_send", { topic: "t" });
     const state = await rooms.take("first");
@@ -447,7 +447,7 @@ describe("a state", () => {
     expect(Object.values(rooms.rowsOf("second")).flat()).toEqual([]);
   });
 
-  test("is put into no room that has messages already", async () => {
+  test("is not put into a room that has messages already", async () => {
     const rooms = makeRooms();
     await rooms.call("first", "a", "agent_send", { topic: "t" });
     const state = await rooms.take("first");

@@ -39,7 +39,7 @@ const MESSAGES: Partial<MessageRow>[] = [
   { payload: "1", topic: "t.u", recipients: Array.from({ length: 200 }, (_, n) => `agent-${n}`) },
 ];
 
-test("a message takes the same before it is kept and as a row", async () => {
+test("a message has the same size before it is stored and as a row", async () => {
   const rows = MESSAGES.map((more, at) => messageOf(at + 1, more));
   await database.commit((queries) => rows.forEach((row) => void insertMessage(queries, row)));
   const found = database.queries.all<{ bytes: number }>(
@@ -48,7 +48,7 @@ test("a message takes the same before it is kept and as a row", async () => {
   expect(found.map(({ bytes }) => bytes)).toEqual(rows.map(bytesOf));
 });
 
-test("sums are those of what was kept and not given back, also for a daemon after this one", async () => {
+test("totals are of stored minus released messages, also in a later daemon", async () => {
   const budget = new Budget(database, 10_000);
   await database.commit((queries) => budget.take(queries, HOLDER, 6000));
   const outcomes = await Promise.allSettled([

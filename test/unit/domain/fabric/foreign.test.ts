@@ -42,7 +42,7 @@ function withRow(table: "messages" | "deliveries", change: (row: Record<string, 
   return { ...fabric, [table]: { columns, rows: isMore ? [...rows, row] : rows.with(at, row as never) } };
 }
 
-test(`what a room has comes in as it is, and takes as much as its rows (seed ${chance.seed})`, async () => {
+test(`a room's own state is accepted unchanged, with the same size as its rows (seed ${chance.seed})`, async () => {
   const { state, bytes } = await accept(structuredClone(fabric));
   expect(state).toEqual(fabric);
   expect(state.messages.rows.length).toBeGreaterThan(10);
@@ -50,7 +50,7 @@ test(`what a room has comes in as it is, and takes as much as its rows (seed ${c
   expect(await acceptAgents(structuredClone(agents), origin())).toEqual(agents);
 });
 
-test(`so does what a room has that was put aside for a day, and lived on (seed ${chance.seed})`, async () => {
+test(`and so is that of a room that was stored for a day and then used (seed ${chance.seed})`, async () => {
   const world = new World(rooms, chance, "before");
   await world.begin();
   await world.live(60);
@@ -68,7 +68,7 @@ const later = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 test.each<[string, () => unknown]>([
   ["a delivery to another", () => withRow("deliveries", () => ({ agent_id: "stranger" }))],
-  ["a delivery that is told twice", () => withRow("deliveries", () => ({}), true)],
+  ["a delivery that is listed twice", () => withRow("deliveries", () => ({}), true)],
   [
     "a recipient twice",
     () =>
@@ -103,13 +103,13 @@ test.each<[string, () => unknown]>([
     `one that is ${state} and due`,
     () => withRow("deliveries", () => ({ state, due_at_ms: 1, expires_at_ms: 2 })),
   ]),
-  ["one that is queued and due without an end", () => withRow("deliveries", () => due("queued", 1, null))],
-  ["one that is due after its end", () => withRow("deliveries", () => due("delivered", 2, 1))],
-  ["one that is due in a year", () => withRow("deliveries", () => due("delivered", Date.now() + 365 * DAY, null))],
-  ["one that ends in a year", () => withRow("deliveries", () => due("queued", null, Date.now() + 365 * DAY))],
+  ["a queued delivery due without an end", () => withRow("deliveries", () => due("queued", 1, null))],
+  ["a delivery due after its end", () => withRow("deliveries", () => due("delivered", 2, 1))],
+  ["a delivery due in a year", () => withRow("deliveries", () => due("delivered", Date.now() + 365 * DAY, null))],
+  ["a delivery that ends in a year", () => withRow("deliveries", () => due("queued", null, Date.now() + 365 * DAY))],
   ["a message that is still to be sent", () => withRow("messages", () => ({ created_at: later(DAY) }))],
   ["a message that ends in a year", () => withRow("messages", () => ({ expires_at: later(365 * DAY) }))],
-])("%s is refused", async (_what, forge) => {
+])("%s is rejected", async (_what, forge) => {
   await expect(accept(forge())).rejects.toThrow(Foreign);
 });
 
@@ -117,7 +117,7 @@ const due = (state: string, due_at_ms: number | null, expires_at_ms: number | nu
   ...{ state, due_at_ms, expires_at_ms, ack_required: 1 },
 });
 
-test("an agent that is still to be seen is refused", async () => {
+test("an agent last seen in the future is rejected", async () => {
   const { columns, rows } = agents.agents;
   const at = columns.indexOf("last_seen_at");
   const [first = []] = rows;
@@ -125,7 +125,7 @@ test("an agent that is still to be seen is refused", async () => {
   await expect(acceptAgents(forged, origin())).rejects.toThrow(Foreign);
 });
 
-test("messages for which an organization has no space are refused as they are read, before any is written", async () => {
+test("messages above an organization's space are rejected during reading, before any is written", async () => {
   const small = new Rooms({ keptBytes: 1024 });
   try {
     const { branch } = small.fabric;

@@ -100,7 +100,7 @@ describe("a commit", () => {
     expect(seqs().length).toBeLessThanOrEqual(messages / 2 + 1);
   });
 
-  test("is made only where something can go", async () => {
+  test("is made only if a message can be removed", async () => {
     const unread: Kept = { recipients: ["b"], state: "queued" };
     const { history, budget } = await full(Array.from({ length: 1000 }, () => unread));
     let commits = 0;
@@ -110,7 +110,7 @@ describe("a commit", () => {
     expect(budget.taken(database.queries, HOLDER.org_id)).toBe(budget.most);
   });
 
-  test("counts nothing that another has removed since it was found", async () => {
+  test("counts no message that was removed since it was found", async () => {
     const others: Database = {
       ...database,
       commit: async (work, vital) => {
@@ -128,7 +128,7 @@ describe("a commit", () => {
   });
 });
 
-describe("nobody waits for space", () => {
+describe("no caller waits for space", () => {
   // A disk that does not answer.
   const stuck = () => ({ ...database, commit: () => new Promise<never>(() => {}) });
 
@@ -139,7 +139,7 @@ describe("nobody waits for space", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(900);
   }, 10_000);
 
-  test("once they have gone", async () => {
+  test("once the caller has disconnected", async () => {
     const { history } = await full([{}, {}], stuck());
     const gone = new AbortController();
     const waiting = history.makeSpace(HOLDER.org_id, () => gone.signal);
@@ -155,17 +155,17 @@ describe("of messages in no inbox", () => {
   const reply: Kept = { ...toOne, kind: "response", reply_to: "m" };
   const request: Kept = { ...toOne, kind: "request" };
   test.each<[string, Kept, number]>([
-    ["one to nobody", {}, 0],
-    ["one that was read", toOne, 0],
-    ["one that was never acked", { ...toOne, state: "undeliverable" }, 0],
-    ["a request to nobody", { kind: "request" }, 0],
+    ["a message without recipients", {}, 0],
+    ["a message that was read", toOne, 0],
+    ["a message that was never acked", { ...toOne, state: "undeliverable" }, 0],
+    ["a request without recipients", { kind: "request" }, 0],
     ["a response to no request", { ...toOne, kind: "response" }, 0],
-    ["one to nobody that its sender named", named, 5],
-    ["one that its sender named and all have read", { ...toOne, ...named }, 5],
+    ["a message without recipients, named by its sender", named, 5],
+    ["a message named by its sender and read by all", { ...toOne, ...named }, 5],
     ["a reply", reply, 5],
     ["a request", request, 5],
     ["a request that its sender named", { ...request, ...named }, 10],
-  ])("$0 goes after $2 minutes", async (_, message, minutes) => {
+  ])("$0 is removed after $2 minutes", async (_, message, minutes) => {
     const aged = (ms: number) => ({ ...message, created_at: at(Date.now() - ms) });
     const { history } = await full([aged(minutes * MINUTE), aged(minutes * MINUTE - MINUTE / 2)]);
     await sweep(history);

@@ -4,7 +4,7 @@ import { Lately } from "../../../../daemon/domain/fabric/lately.ts";
 import { newId } from "../../../../shared/ids.ts";
 import { MovedClock } from "../../../harness/moved-clock.ts";
 
-test("counts what came in the last sixty seconds, of each room", () => {
+test("counts the messages of the last sixty seconds, per room", () => {
   using clock = new MovedClock();
   const lately = new Lately();
   const [room, other] = [newId("rom"), newId("rom")];

@@ -30,7 +30,7 @@ function addRequest(seq: number, id: string, awaited: Record<string, boolean>): 
   }
 }
 
-test("open requests are those whose reply is awaited, by recipient, the oldest first", () => {
+test("open requests are those that await a reply, by recipient, the oldest first", () => {
   migrate(connection);
   addRequest(1, "open", { b: true });
   addRequest(2, "half", { b: false, c: true });
@@ -46,7 +46,7 @@ test("open requests are those whose reply is awaited, by recipient, the oldest f
   expect(openRequests(connection.queries, "rom_2" as RoomUid, 10)).toEqual([]);
 });
 
-test("neither requests nor barriers are looked for among all that there are", () => {
+test("neither requests nor barriers are searched by a full scan", () => {
   migrate(connection);
   using watched = watchStatements(/^select/i);
   const most = { barriers: 5, nameBytes: 1000 };

@@ -45,7 +45,7 @@ function expectNothing(): void {
   expect([count("messages"), count("deliveries"), count("message_spreads")]).toEqual([0, 0, 0]);
 }
 
-test("one to 10,000 agents, each with an inbox of its own pages, takes no long turn", async () => {
+test("one to 10,000 agents, each with its own inbox pages, never blocks the loop for long", async () => {
   await fill("large", 10_000, 20);
   const send = () => rooms.call("large", nameOf(0), "agent_send", { destination: "*", payload: "hello" });
   await send();
@@ -57,7 +57,7 @@ test("one to 10,000 agents, each with an inbox of its own pages, takes no long t
   expect(count("deliveries")).toBe(10_000 * 20 + 4 * 9_999);
 }, 60_000);
 
-test("a message is in no inbox until it is in all, and others of the room come after it", async () => {
+test("a message is in no inbox until it is in all, and later ones of the room come after it", async () => {
   const sent = sendToAll();
   await staged();
   const next = rooms.call("r", nameOf(1), "agent_send", { destination: nameOf(2), payload: "after" });
@@ -72,7 +72,7 @@ test("a message is in no inbox until it is in all, and others of the room come a
   expect([count("deliveries"), count("message_spreads")]).toEqual([MANY + 1, 0]);
 });
 
-test("one inbox that is full has it sent to nobody", async () => {
+test("a single full inbox rejects the message for all recipients", async () => {
   for (let n = 0; n < 1_000; n++)
     await rooms.call("r", nameOf(0), "agent_send", { destination: nameOf(1_500), payload: n });
   expect(await rooms.codeOf("r", nameOf(0), "agent_send", { destination: "*", payload: "x" })).toBe("inbox_full");
@@ -81,14 +81,14 @@ test("one inbox that is full has it sent to nobody", async () => {
   for (let n = 0; n < 2; n++) await rooms.call("r", nameOf(0), "agent_send", { destination: nameOf(1), payload: n });
 });
 
-test("the same call again is the same message, and two at once come one after the other", async () => {
+test("a retry gives the same message, and two concurrent messages are written one after the other", async () => {
   const [first, second] = await Promise.all([sendToAll({ message_id: "one" }), sendToAll({ message_id: "two" })]);
   expect([first.seq, second.seq]).toEqual([1, 2]);
   expect((await sendToAll({ message_id: "one" })).seq).toBe(1);
   expect(count("deliveries")).toBe(2 * (MANY - 1));
 });
 
-test("a request and the reply to it in one call leave nothing awaited of who replied", async () => {
+test("a request and its reply in one call leave no awaited reply of the replier", async () => {
   const messages = [
     { source: nameOf(0), destination: "*", kind: "request", payload: "?", message_id: "ask" },
     { source: nameOf(1), destination: nameOf(0), kind: "response", reply_to: "ask", payload: "!" },
@@ -99,8 +99,8 @@ test("a request and the reply to it in one call leave nothing awaited of who rep
   expect(count("deliveries WHERE awaited = 1")).toBe(MANY - 2);
 });
 
-describe("what comes between", () => {
-  test("agents that join get it, those that are gone do not", async () => {
+describe("between the parts of a message", () => {
+  test("agents that join receive it, those that are gone do not", async () => {
     const sent = sendToAll();
     await staged();
     rooms.gone.add(`${uidOf("r")} ${nameOf(1_999)}`);
@@ -109,7 +109,7 @@ describe("what comes between", () => {
     expect(count("deliveries")).toBe(recipient_count);
   });
 
-  test("the end of the room: nothing of it stays", async () => {
+  test("the end of the room removes all of it", async () => {
     const sent = sendToAll().catch((error: ServiceError) => error.code);
     await staged();
     rooms.end("r");
@@ -117,7 +117,7 @@ describe("what comes between", () => {
     expectNothing();
   });
 
-  test("a checkpoint has nothing of it, and a room that is turned back has it after what it then has", async () => {
+  test("a checkpoint excludes it, and a rolled back room has it after its restored messages", async () => {
     await rooms.call("r", nameOf(1), "agent_send", { destination: nameOf(2), payload: "before" });
     const before = await rooms.take("r");
     const sent = sendToAll();
@@ -130,7 +130,7 @@ describe("what comes between", () => {
     expect(count("message_spreads")).toBe(0);
   });
 
-  test("the end of the daemon: the next one removes what is staged before it takes messages", async () => {
+  test("the end of the daemon: the next one removes the staged rows before it accepts messages", async () => {
     await rooms.database.commit((queries) => {
       const agents = JSON.stringify([1, 2, 3].map(nameOf));
       queries.run(sql`INSERT INTO message_spreads VALUES (${uidOf("r")}, 1, ${agents})`);

@@ -60,13 +60,13 @@ const CHANGES: Record<string, (within: () => unknown) => Promise<unknown>> = {
 };
 
 describe.each(Object.entries(CHANGES))("%s", (_, change) => {
-  test("is kept with what is written within it, and answers what that returns", async () => {
+  test("is stored with its nested writes, and returns their result", async () => {
     const before = rows();
     expect(await change(() => "answer")).toBe("answer");
     expect(rows()).not.toEqual(before);
   });
 
-  test("is not kept where what belongs to it is not", async () => {
+  test("is not stored if its nested write fails", async () => {
     const before = rows();
     const broken = change(() => {
       throw new Error("not recorded");
@@ -83,30 +83,30 @@ const REFUSED: [string, string, () => Promise<unknown>][] = [
   ["a key of none", "org_not_found", () => changes.addKey(keyOf(NONE), () => {})],
   ["an SSH key of none", "org_not_found", () => changes.addSshKey(sshKeyOf(NONE), () => {})],
   ["the same SSH key", "already_exists", () => changes.addSshKey(sshKeyOf(org.org_id, "b"), () => {})],
-  ["to remove another's SSH key", "key_not_found", () => changes.removeSshKey(NONE, sshKey.ssh_key_id, () => {})],
-  ["to rotate what is not there", "key_not_found", () => changes.rotateKey(newId("kid"), rotate, () => {})],
-  ["to revoke what is not there", "key_not_found", () => changes.revokeKey(newId("kid"), () => {})],
+  ["removing another's SSH key", "key_not_found", () => changes.removeSshKey(NONE, sshKey.ssh_key_id, () => {})],
+  ["rotating a missing key", "key_not_found", () => changes.rotateKey(newId("kid"), rotate, () => {})],
+  ["revoking a missing key", "key_not_found", () => changes.revokeKey(newId("kid"), () => {})],
 ];
 
-test.each(REFUSED)("refuses %s", async (_, code, change) => {
+test.each(REFUSED)("rejects %s", async (_, code, change) => {
   const before = rows();
   await expect(change()).rejects.toMatchObject({ code });
   expect(rows()).toEqual(before);
 });
 
-test("what one change has ended another does not change", async () => {
+test("a key ended by one change cannot be changed by another", async () => {
   await changes.revokeKey(key.key_id, () => {});
   await expect(changes.revokeKey(key.key_id, () => {})).rejects.toMatchObject({ code: "key_not_found" });
   await expect(changes.rotateKey(key.key_id, rotate, () => {})).rejects.toMatchObject({ code: "key_not_found" });
 });
 
-test("of two rotations at once one is", async () => {
+test("one of two concurrent rotations succeeds", async () => {
   const both = await Promise.allSettled([1, 2].map(() => changes.rotateKey(key.key_id, rotate, () => {})));
   expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   expect(rows()[1]).toHaveLength(2);
 });
 
-test("a key that has just ended makes nothing, in whichever call was under way", async () => {
+test("a revoked key creates nothing, in whichever call was in progress", async () => {
   const ended = keyOf(org.org_id);
   await changes.addKey(ended, () => {});
   const by = { type: "key", id: ended.key_id };

@@ -29,7 +29,7 @@ const left = () =>
     .all<{ key_id: string }>(sql`SELECT key_id FROM api_keys ORDER BY key_id`)
     .map(({ key_id }) => key_id);
 
-test("keys whose line has ended 30 days ago go, and keys that another one depends on stay", async () => {
+test("keys whose line ended 30 days ago are removed, except keys that another one depends on", async () => {
   const [old, late] = [daysAgo(31), daysAgo(29)];
   addKey("good");
   addKey("to expire", { expires_at: daysAgo(-1) });
@@ -49,7 +49,7 @@ test("keys whose line has ended 30 days ago go, and keys that another one depend
   expect(left()).toEqual(stay.sort());
 });
 
-test("many go in pieces, also beside many that stay", async () => {
+test("many keys are removed in pieces, also among many that stay", async () => {
   const old = daysAgo(40);
   connection.execute(`
     INSERT INTO api_keys (key_id, kind, name, key_sha256, key_prefix, scopes, created_at, expires_at, created_by_id)

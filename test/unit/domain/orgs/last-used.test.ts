@@ -66,7 +66,7 @@ test("a thousand uses of many keys are one write, and a use is shown before it i
   expect(commits - before).toBe(1);
 });
 
-test("uses are written by themselves after a while", async () => {
+test("uses are written automatically after a delay", async () => {
   const [row] = (await makeKeys(1)) as [KeyRow];
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   new LastUsed(
@@ -82,7 +82,7 @@ test("uses are written by themselves after a while", async () => {
   expect(getKey(database.queries, row.key_id)?.last_used_at).not.toBeNull();
 });
 
-test("of a key that two hosts share a use is a change once an hour, however often both see it", async () => {
+test("a key shared by two hosts has one change an hour, however often both use it", async () => {
   await using server = await Postgres.start({ settings: { fsync: "off" } });
   const connections = new Connections({ addresses: readAddresses(server.url("tcp")) });
   await connections.transaction(async (run) => {

@@ -11,7 +11,7 @@ const going = (fixture: ExecutionsFixture) => goingIn([fixture.row], fixture.end
 const items = (fixture: ExecutionsFixture) =>
   fixture.records.flatMap((record) => toItem(record as unknown as AuditRecord) ?? []);
 
-test("one that is waited for goes on until it is answered, and is a span from its beginning", async () => {
+test("an awaited command is running until its reply, and is a span from its start", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   const running = Promise.withResolvers<() => void>();
@@ -49,7 +49,7 @@ test("one that is waited for goes on until it is answered, and is a span from it
   expect(String(item?.at) <= String(item?.until)).toBe(true);
 });
 
-test("one that is left running goes on until its guest tells of its end, also for the next daemon", async () => {
+test("a background command is running until its guest reports its end, also for the next daemon", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: stateOf(exec_id), existing: false });

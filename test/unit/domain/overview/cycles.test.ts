@@ -11,18 +11,18 @@ const graphOf = (edges: Record<string, string>): Graph =>
 
 describe("rings", () => {
   test.each<[string, Record<string, string>, string[]]>([
-    ["nobody waits", {}, []],
+    ["no waits", {}, []],
     ["a chain has none", { a: "b", b: "c" }, []],
-    ["who waits for himself is one", { a: "a" }, ["a"]],
+    ["a wait for oneself is a ring", { a: "a" }, ["a"]],
     ["two wait for each other", { a: "b", b: "a" }, ["ab"]],
-    ["the shortest of a group is told", { a: "b", b: "cd", c: "a", d: "b" }, ["bd"]],
+    ["only the shortest ring of a group is reported", { a: "b", b: "cd", c: "a", d: "b" }, ["bd"]],
     ["each group has its own", { a: "b", b: "ac", c: "d", d: "c" }, ["ab", "cd"]],
-    ["who only waits for a ring is not in it", { x: "a", a: "b", b: "a" }, ["ab"]],
+    ["an agent that only waits for a ring is not in it", { x: "a", a: "b", b: "a" }, ["ab"]],
   ])("%s", (_, edges, expected) => {
     expect(ringsOf(graphOf(edges)).map((ring) => ring.join(""))).toEqual(expected);
   });
 
-  test("a chain of ten thousand is no depth, and its ring is found", () => {
+  test("a chain of ten thousand causes no recursion, and its ring is found", () => {
     const edges: Graph = new Map();
     for (let at = 0; at < 10_000; at++) edges.set(`a${at}`, new Set([`a${at + 1}`]));
     expect(ringsOf(edges)).toEqual([]);
@@ -46,7 +46,7 @@ class Counted extends Set<string> {
   }
 }
 
-test("a thousand who wait in ten barriers, so that every ring is long, take few looks", () => {
+test("a thousand agents in ten barriers with only long rings take few steps", () => {
   const [layers, agents] = [10, 100];
   const edges = new Map<string, Set<string>>();
   for (let layer = 0; layer < layers; layer++) {
@@ -87,7 +87,7 @@ const anyGraph = fc
     (groups): Graph => new Map([...groups].map(([from, pairs]) => [from, new Set(pairs.map(([, to]) => `n${to}`))])),
   );
 
-test("of any graph: each group that waits for itself has one ring, which is real and as short as any", () => {
+test("in any graph each group that waits for itself has one ring, which is real and shortest", () => {
   const holds = (edges: Graph) => {
     const inRings = [...edges.keys()].filter((name) => reached(edges, name).has(name)).sort();
     const groupOf = (name: string) =>
@@ -109,7 +109,7 @@ test("of any graph: each group that waits for itself has one ring, which is real
   fc.assert(fc.property(anyGraph, holds), { numRuns: 2000 });
 });
 
-test("a ring is told in one sentence, and all of it in one paragraph", () => {
+test("a ring is described in one sentence, and its waits in one paragraph", () => {
   const nowMs = Date.parse("2026-01-31T12:10:00.000Z");
   const rest = { held: false, about: "" };
   const waits = [

@@ -65,7 +65,7 @@ async function look(rooms: OverviewRoom[], does: () => void, change: Partial<Ove
   return { items: (body as { items: RoomGlance[] }).items, asked };
 }
 
-test("one that ends before its turn is shown as ended, and nothing is asked of it", async () => {
+test("a room that ends before its turn is shown as ended, and is not queried", async () => {
   const rooms = [roomOf("a"), roomOf("b"), roomOf("c")];
   const { items, asked } = await look(rooms, () => {
     rooms[1] = { ...roomOf("b"), state: "destroyed" };
@@ -79,12 +79,12 @@ test("one that ends before its turn is shown as ended, and nothing is asked of i
   expect(asked).toEqual(["rom_a"]);
 });
 
-test("what goes on in them is read anew in each turn", async () => {
+test("the activity of each room is read in its own turn", async () => {
   const { items } = await look([roomOf("a"), roomOf("b"), roomOf("c")], () => {});
   expect(items.map(({ cost }) => cost?.sandbox_seconds)).toEqual([1, 2, 3]);
 });
 
-test("a drive that cannot be read keeps nobody from the others", async () => {
+test("an unreadable drive does not affect the other rooms", async () => {
   const { items } = await look([roomOf("a"), roomOf("b")], () => {}, {
     driveUsed: async ({ room_id }) => {
       if (room_id === "a") throw new Error("EIO");

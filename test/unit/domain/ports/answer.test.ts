@@ -21,7 +21,7 @@ async function read(text: string | Uint8Array, { size = 1 << 20, method = "GET" 
   return { head, framing: framing.kind, body: Buffer.concat(parts).toString("latin1") };
 }
 
-test.each([1, 2, 3, 7, 1000])("an answer in pieces of %i bytes is the same answer", async (size) => {
+test.each([1, 2, 3, 7, 1000])("a response in pieces of %i bytes is the same response", async (size) => {
   const text = `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${OK}X-A:  b \r\nX-a: c\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1;x="y"\r\n!\r\n0\r\nT: 1\r\n\r\n`;
   expect(await read(text, { size })).toEqual({
     head: {
@@ -49,7 +49,7 @@ test.each([
   expect((await read(text, { size: 1 })).body).toBe(body);
 });
 
-test("small chunks that came together go on together, and none waits for the next", async () => {
+test("chunks that arrive together are forwarded together, and none waits for the next", async () => {
   const chunks = `${"1\r\na\r\n".repeat(1000)}`;
   const more = Promise.withResolvers<void>();
   async function* server(): AsyncGenerator<Uint8Array> {
@@ -67,7 +67,7 @@ test("small chunks that came together go on together, and none waits for the nex
   expect(parts.join("")).toBe(`${"a".repeat(1000)}bcdef`);
 });
 
-test("the answer to HEAD has no body", async () => {
+test("the response to HEAD has no body", async () => {
   expect(await read(`${OK}Content-Length: 3\r\n\r\n`, { method: "HEAD" })).toMatchObject({ framing: "none", body: "" });
 });
 
@@ -97,7 +97,7 @@ describe("refused", () => {
     ["a chunk that ends early", `${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nab`],
     ["no last chunk", `${OK}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n`],
     ["a chunk of a negative size", `${OK}Transfer-Encoding: chunked\r\n\r\n-1\r\na\r\n0\r\n\r\n`],
-    ["a chunk longer than it said", `${OK}Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n`],
+    ["a chunk longer than its size", `${OK}Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n`],
     ["an endless line", `${OK}A: ${"a".repeat(70_000)}\r\n\r\n`],
     ["an endless head", `${OK}${`A: ${"a".repeat(1000)}\r\n`.repeat(70)}\r\n`],
     ["too many headers", `${OK}${"A: b\r\n".repeat(257)}\r\n`],
@@ -108,7 +108,7 @@ describe("refused", () => {
     await expect(read(text, { size: 3 })).rejects.toThrow(BadAnswer);
   });
 
-  test("nonsense of every kind ends in an answer or in BadAnswer", async () => {
+  test("nonsense of every kind ends in a response or in BadAnswer", async () => {
     const part = fc.constantFrom(
       "HTTP/1.1 200 OK",
       "Content-Length: 3",

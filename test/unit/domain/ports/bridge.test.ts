@@ -80,7 +80,7 @@ async function* never(): AsyncGenerator<Uint8Array> {
   yield new Uint8Array(0);
 }
 
-test("a client that does not read stops the server", async () => {
+test("a client that does not read blocks the server", async () => {
   let made = 0;
   async function* flood(): AsyncGenerator<Uint8Array> {
     while (made < 20) {
@@ -99,7 +99,7 @@ test("a client that does not read stops the server", async () => {
   expect([made, both.got.length]).toEqual([20, 20]);
 });
 
-test("a client that sends more than the server takes is closed, with bounded memory", async () => {
+test("a client that sends more than the server reads is closed, with bounded memory", async () => {
   const { bridge, both } = bridged(never(), (each) => {
     each.taking = new Promise(() => {});
   });
@@ -113,7 +113,7 @@ test("a client that sends more than the server takes is closed, with bounded mem
   expect(both.written).toEqual([]);
 });
 
-test("messages of no bytes cost something too", async () => {
+test("empty messages are charged too", async () => {
   const { bridge, both } = bridged(never(), (each) => {
     each.taking = new Promise(() => {});
   });
@@ -121,7 +121,7 @@ test("messages of no bytes cost something too", async () => {
   expect(both.closes).toEqual([[1013, expect.stringContaining("slowly")]]);
 });
 
-test("what waits is held for the sandbox, which may hold only so much, and is given back", async () => {
+test("waiting bytes count for the sandbox, up to its limit, and are released", async () => {
   const taken = Promise.withResolvers<void>();
   const { bridge, both } = bridged(never(), (each) => {
     each.taking = taken.promise;
@@ -136,7 +136,7 @@ test("what waits is held for the sandbox, which may hold only so much, and is gi
   expect(both.closes).toEqual([[1013, expect.stringContaining("slowly")]]);
 });
 
-test("of pings that are not answered yet only the newest is, so that they take no memory", async () => {
+test("only the newest unanswered ping is answered, so that pings use no memory", async () => {
   const taken = Promise.withResolvers<void>();
   let made = 0;
   async function* flood(): AsyncGenerator<Uint8Array> {
@@ -175,7 +175,7 @@ test.each<[string, number[][], number]>([
   expect(both.isClosed).toBe(true);
 });
 
-test("a cut says why", async () => {
+test("a close has its reason", async () => {
   const { both } = bridged(frames(), (each) => {
     each.cutBecause = "the port is no longer exposed";
   });
@@ -183,14 +183,14 @@ test("a cut says why", async () => {
   expect(both.closes).toEqual([[1001, "the port is no longer exposed"]]);
 });
 
-test("pings are answered, and are nobody's message", async () => {
+test("pings are answered, and are not passed on as messages", async () => {
   const { both } = bridged(frames([0x89, 1, 0x61], [0x8a, 0], [0x81, 1, 0x62]));
   await turns();
   expect(both.got).toEqual(["b"]);
   expect(both.written[0]?.[0]).toBe(0x8a);
 });
 
-test("a client that leaves is told to the server, once", async () => {
+test("a client's close is sent to the server, once", async () => {
   const { bridge, both } = bridged(never());
   bridge.left(4001, "bye");
   bridge.left(1000, "again");

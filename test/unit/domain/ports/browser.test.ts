@@ -82,7 +82,7 @@ const records = () =>
 const rowOf = (): PortRow | undefined => allPorts(database.queries)[0];
 const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
 
-test("what it exposes is on record like every exposure, whether or not readings are", async () => {
+test("its exposure is in the audit log like any other, with or without audited reads", async () => {
   const { cdp_url, expires_at } = await ask();
   expect(cdp_url).toMatch(/^ws:\/\/127\.0\.0\.1:8080\/p\/\w+\/devtools\/browser\/abc$/);
   expect(rowOf()).toMatchObject({ port: BROWSER_PORT, visibility: "private", expires_at, ends_with: "kid_1" });
@@ -92,7 +92,7 @@ test("what it exposes is on record like every exposure, whether or not readings 
   expect(records()).toHaveLength(1);
 });
 
-test("where no browser listens nothing is exposed, and nothing is on record", async () => {
+test("without a listening browser no port is exposed, and no record is written", async () => {
   listens = false;
   await expect(ask()).rejects.toMatchObject({ code: "port_not_listening" });
   expect([rowOf(), records()]).toEqual([undefined, []]);
@@ -101,7 +101,7 @@ test("where no browser listens nothing is exposed, and nothing is on record", as
   expect([rowOf(), records()]).toEqual([undefined, []]);
 });
 
-test("asked again when some of its hour is over, it stays for an hour under the same URL", async () => {
+test("a repeated call within the hour extends it to an hour under the same URL", async () => {
   const { cdp_url } = await ask();
   const label = String(rowOf()?.label);
   await database.commit((queries) => movePortEnd(queries, label, inMinutes(30)));
@@ -115,7 +115,7 @@ test("asked again when some of its hour is over, it stays for an hour under the 
   ]);
 });
 
-test("one that is moved on just before it is due does not end, and one that is not does", async () => {
+test("a port extended just before its end stays, and one not extended ends", async () => {
   await ask();
   const row = rowOf() as PortRow;
   ports.stop();
@@ -134,7 +134,7 @@ test.each([
   ["public", { visibility: "public" }],
   ["of a name of its own", { wish: "mine" }],
   ["exposed without an end", { expires_at: null }],
-])("one that is %s stays as it is", async (_, own) => {
+])("a port that is %s is unchanged", async (_, own) => {
   const row = {
     ...{ label: "l", sandbox_id: "sbx_1", port: BROWSER_PORT, visibility: "private", wish: null, org_id: "org_1" },
     ...{

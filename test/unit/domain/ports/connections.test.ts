@@ -35,7 +35,7 @@ async function refusedOf(connections: Connections, count: number, port: PortRow)
   return refused;
 }
 
-test("so many to a port, to a sandbox, and to all of an organization, of which none takes another's", async () => {
+test("connections are limited per port, per sandbox and per organization, each independently", async () => {
   const connections = new Connections(SILENT, { perSecond: 0, burst: 0 }, new Traffic());
   expect(await refusedOf(connections, 65, row(1, 8000))).toBe(1);
   expect(await refusedOf(connections, 65, row(1, 8001))).toBe(1);
@@ -48,7 +48,7 @@ test("so many to a port, to a sandbox, and to all of an organization, of which n
   expect(await refusedOf(connections, 1, row(10, 8000, "another"))).toBe(0);
 });
 
-test("so many requests a second to the ports of a sandbox, and to those of another as many", async () => {
+test("requests per second to a sandbox's ports are limited, independently of another sandbox", async () => {
   const gone = { ...SILENT, withGuest: () => Promise.reject(new Error("gone")) } as unknown as SandboxAccess;
   const connections = new Connections(gone, { perSecond: 10, burst: 20 }, new Traffic());
   const codesOf = async (sandbox: number) => {
@@ -64,7 +64,7 @@ test("so many requests a second to the ports of a sandbox, and to those of anoth
   }
 });
 
-describe("of a sandbox that rests", () => {
+describe("to a sleeping sandbox", () => {
   /** Its guest accepts every connection, until it is paused. */
   function wakeable() {
     const reasons: unknown[] = [];
@@ -92,7 +92,7 @@ describe("of a sandbox that rests", () => {
   }
   const NO_RATE = { perSecond: 0, burst: 0 };
 
-  test("each wakes it, the daemon's own as a call does, and what is open is cut each time it rests", async () => {
+  test("each connection wakes it, the daemon's own like a call, and open ones are closed at each sleep", async () => {
     const made = wakeable();
     const connections = new Connections(made.sandboxes, NO_RATE, new Traffic());
     for (const state of ["pausing", "hibernating"]) {
@@ -106,7 +106,7 @@ describe("of a sandbox that rests", () => {
     expect(made.reasons).toEqual(["port", "port", "api"]);
   });
 
-  test("a stranger hears only that it cannot be had, the organization's own call why", async () => {
+  test("a stranger learns only that it is unavailable, the organization's own call gets the reason", async () => {
     const refusing = (error: Error) =>
       new Connections(
         { ...SILENT, withGuest: () => Promise.reject(error) } as unknown as SandboxAccess,

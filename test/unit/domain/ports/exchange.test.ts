@@ -63,7 +63,7 @@ const ask = async (port: Pretended, asked: Partial<Asked> = {}) => {
 };
 const bodyOf = async (port: Pretended) => (await ask(port)).body as ReadableStream<Uint8Array>;
 
-test("a client that reads nothing is let go when the connection is cut", async () => {
+test("a client that reads nothing is released when the connection breaks", async () => {
   const port = new Pretended(`${HEAD}\r\nabc`);
   const { closed } = (await bodyOf(port)).getReader();
   const ends = closed.then(
@@ -74,7 +74,7 @@ test("a client that reads nothing is let go when the connection is cut", async (
   expect(await ends).toBe("broken");
 });
 
-test("what a server has said before it broke off is read, and is whole when its length says so", async () => {
+test("data received before a break is delivered, and is complete if its length matches", async () => {
   const long = "a".repeat(100_000);
   const port = new Pretended(`${HEAD}Content-Length: ${long.length}\r\n\r\n`, long);
   const body = await bodyOf(port);
@@ -86,7 +86,7 @@ test("what a server has said before it broke off is read, and is whole when its 
   await expect(new Response(half).text()).rejects.toThrow();
 });
 
-test("a body of unknown length goes in chunks, each in one piece", async () => {
+test("a body of unknown length is sent in chunks, each in one piece", async () => {
   const port = new Pretended();
   const parts = ["hello", "", "x".repeat(17)];
   const body = new ReadableStream<Uint8Array>({
@@ -106,7 +106,7 @@ test("a body of unknown length goes in chunks, each in one piece", async () => {
   expect(port.written).toHaveLength(4);
 });
 
-test.each([3, 20])("a body of %i bytes that was to be of 10 ends the connection", async (bytes) => {
+test.each([3, 20])("a body of %i bytes with a declared length of 10 ends the connection", async (bytes) => {
   const port = new Pretended();
   const body = new Blob([new Uint8Array(bytes)]).stream();
   await expect(ask(port, { method: "POST", body, length: 10 })).rejects.toThrow("ended before its answer");

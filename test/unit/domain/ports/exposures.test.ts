@@ -58,7 +58,7 @@ const end = (first: string) => {
   for (const each of [...(lines.get(first) ?? [])]) each();
 };
 
-test("those of a line of keys end with it, are cut, and on record; those of others and of nobody stay", async () => {
+test("ports of a line of keys end with it, are closed and recorded; those of others and without a key stay", async () => {
   const exposures = newExposures();
   await expose(exposures, 8001, "kid_1");
   await expose(exposures, 8002, "kid_1");
@@ -75,7 +75,7 @@ test("those of a line of keys end with it, are cut, and on record; those of othe
   ]);
 });
 
-test("one that is taken over ends with its new maker alone", async () => {
+test("a port taken over by another key ends with that key alone", async () => {
   const exposures = newExposures();
   await expose(exposures, 8001, "kid_1");
   exposures.keep({ ...(allPorts(database.queries)[0] as PortRow), ends_with: "kid_2" as KeyId });
@@ -85,7 +85,7 @@ test("one that is taken over ends with its new maker alone", async () => {
   await until("it is gone", () => left().length === 0);
 });
 
-test("the number of one that has ended with its maker is free, and what is open through it is closed all the same", async () => {
+test("a port number is free once its maker has ended, and open connections are closed anyway", async () => {
   const exposures = newExposures();
   await expose(exposures, 8001, "kid_1");
   await database.commit((queries) => markEnded(queries, ["label-8001"], new Date().toISOString()));
@@ -97,7 +97,7 @@ test("the number of one that has ended with its maker is free, and what is open 
   expect(listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 })).toHaveLength(1);
 });
 
-test("one that a daemon before has exposed ends with its key, too", async () => {
+test("a port exposed by a previous daemon ends with its key too", async () => {
   await expose(newExposures(), 8001, "kid_1");
   lines.clear();
   newExposures().recover();
@@ -105,7 +105,7 @@ test("one that a daemon before has exposed ends with its key, too", async () => 
   await until("it is gone", () => left().length === 0);
 });
 
-test("one that is unexposed, and a daemon that stops, let go of the key", async () => {
+test("an unexposed port and a stopped daemon release the key", async () => {
   const exposures = newExposures();
   await expose(exposures, 8001, "kid_1");
   await expose(exposures, 8002, "kid_1");

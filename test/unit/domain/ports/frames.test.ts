@@ -32,7 +32,7 @@ const server = (first: number, payload: string) => [first, payload.length, ...Bu
 const shown = ({ messages }: { messages: Message[] }) =>
   messages.map(({ opcode, payload }) => [opcode, Buffer.from(payload).toString()]);
 
-test("parts become one message, with control frames between them", async () => {
+test("fragments become one message, with control frames between them", async () => {
   const told = await read(
     server(0x01, "he"),
     server(0x89, "p"),
@@ -51,7 +51,7 @@ test("parts become one message, with control frames between them", async () => {
 test.each<[string, number[][], number]>([
   ["reserved bits", [server(0xc1, "a")], 1002],
   ["a mask", [[0x81, 0x81, 0, 0, 0, 0, 0x61]], 1002],
-  ["a kind that is none", [server(0x83, "a")], 1002],
+  ["an unknown opcode", [server(0x83, "a")], 1002],
   ["a part of nothing", [server(0x80, "a")], 1002],
   ["a message within a message", [server(0x01, "a"), server(0x81, "b")], 1002],
   ["a control frame in parts", [server(0x09, "a")], 1002],
@@ -66,12 +66,12 @@ test.each<[string, number[][], number]>([
     ],
     1009,
   ],
-])("%s ends the conversation", async (_, frames, code) => {
+])("%s ends the connection", async (_, frames, code) => {
   const { end } = await read(...frames);
   expect([end instanceof SocketBreach, (end as SocketBreach).code]).toEqual([true, code]);
 });
 
-test("a message of many parts is held while it is unfinished, and never more than may be", async () => {
+test("a message of many fragments is buffered while it is unfinished, up to the limit", async () => {
   const parts = [server(0x02, "a"), ...Array<number[]>(98).fill(server(0x00, "b")), server(0x80, "c")];
   const holding = async (most: number) => {
     let [held, highest] = [0, 0];
@@ -94,7 +94,7 @@ test("a message of many parts is held while it is unfinished, and never more tha
   expect(await holding(50)).toMatchObject({ size: 0, held: 0, code: 1013 });
 });
 
-test("every part is paid for, those of no bytes too", async () => {
+test("every fragment is charged, including empty ones", async () => {
   let reads = 0;
   const pay = (more: number) => {
     reads += more;
@@ -109,7 +109,7 @@ test("every part is paid for, those of no bytes too", async () => {
   expect(reads).toBeGreaterThan(900);
 });
 
-test("ours are masked, and of the shortest form", () => {
+test("sent frames are masked, and of the shortest form", () => {
   for (const [size, head] of [
     [0, [0x82, 0x80]],
     [125, [0x82, 0xfd]],
@@ -126,7 +126,7 @@ test("ours are masked, and of the shortest form", () => {
   }
 });
 
-test("bytes of chance end in an error that is known", async () => {
+test("random bytes end in a known error", async () => {
   const check = async (bytes: Uint8Array) => {
     const { end } = await read(bytes);
     expect(end instanceof SocketBreach || end instanceof BadAnswer).toBe(true);

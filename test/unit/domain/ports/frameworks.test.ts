@@ -86,7 +86,7 @@ describe.each(PLACES)("by %s", (_, place, own) => {
     }
   });
 
-  test("a server learns the outer host where no Origin was changed", () => {
+  test("a server receives the outer host with an unchanged Origin", () => {
     const outer = { "x-forwarded-host": place.host, "x-forwarded-proto": "https", "x-forwarded-for": "192.0.2.1" };
     expect(got(place, {})).toMatchObject(outer);
     expect(got(place, { origin: "https://evil.example" })).toMatchObject(outer);

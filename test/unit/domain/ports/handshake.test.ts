@@ -25,7 +25,7 @@ test.each([
   expect(new Map(offer(protocols).headers).get("sec-websocket-protocol")).toBe(expected);
 });
 
-test("the subprotocol that is taken is one that was offered", () => {
+test("the accepted subprotocol is one of the offered ones", () => {
   const offered = offer("a, b");
   expect(offered.accepted(answerTo(offered))).toBeNull();
   expect(offered.accepted(answerTo(offered, { "sec-websocket-protocol": "b" }))).toBe("b");
@@ -36,7 +36,7 @@ test.each([
   ["an extension", { "sec-websocket-extensions": "permessage-deflate" }],
   ["another protocol", { upgrade: "h2c" }],
   ["the answer to another key", { "sec-websocket-accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" }],
-])("%s is refused", (_, more) => {
+])("%s is rejected", (_, more) => {
   const offered = offer("a");
   expect(() => offered.accepted(answerTo(offered, more))).toThrow(BadAnswer);
 });

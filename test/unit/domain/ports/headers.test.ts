@@ -18,7 +18,7 @@ test.each([
   ["any", "/p/web-abc", { label: "web-abc", mode: "path", prefix: "/p/web-abc", path: "" }],
   ["WEB-abc.Ports.example", "/p/x/", { label: "web-abc", mode: "host", prefix: "", path: "/p/x/" }],
   ["web-abc.ports.example.:1", "/", { label: "web-abc", mode: "host" }],
-])("%s%s is a port's", (host, path, found) => {
+])("%s%s belongs to a port", (host, path, found) => {
   expect(placeOf(host, path, URLS)).toMatchObject(found);
 });
 
@@ -29,11 +29,11 @@ test.each([
   ["a.b.ports.example", "/"],
   ["xports.example", "/"],
   ["a.ports.example.evil", "/"],
-])("%s%s is the API's", (host, path) => {
+])("%s%s belongs to the API", (host, path) => {
   expect(placeOf(host, path, URLS)).toBeNull();
 });
 
-test("the API's own host is never a port's", () => {
+test("the API's own host never belongs to a port", () => {
   expect(placeOf("rooms.example", "/v1/me", { base_url: "https://rooms.example", domain: "example" })).toBeNull();
   expect(placeOf("other.example", "/v1/me", { base_url: "https://rooms.example", domain: "example" })).not.toBeNull();
 });
@@ -48,7 +48,7 @@ test.each([
   [`Bearer ${KEY}longer`, false],
   [`Basic ${btoa("user:password")}`, false],
   ["Bearer eyJhbGciOi.eyJzdWIi.sig", false],
-])("%s is a secret of ours: %s", (value, expected) => {
+])("%s is a secret of the service: %s", (value, expected) => {
   expect(hasSecret(value)).toBe(expected);
 });
 
@@ -74,7 +74,7 @@ test.each([
   expect(splitQuery(search)).toEqual({ search: kept, token });
 });
 
-test("cookies of the service stay here", () => {
+test("cookies of the service are removed", () => {
   expect(foreignCookies(`a=1; roomd_port_token=x; b="2; 3"; ROOMD-session=y; __Host-roomd=z; c=${KEY}`)).toBe(
     'a=1; b="2; 3"',
   );
@@ -88,7 +88,7 @@ test("cookies of the service stay here", () => {
   ]).toEqual(["x=y", null, null, "own", null]);
 });
 
-test("hop by hop headers end here, also those that the client names", () => {
+test("hop by hop headers are removed, including those named by the client", () => {
   const headers = new Headers({
     connection: "keep-alive, X-Mine",
     "x-mine": "1",
@@ -144,7 +144,7 @@ test.each([
   ["https://rooms.example/p/other/secret", "http://localhost:8000/"],
   ["https://rooms.example.evil/x", "https://rooms.example.evil/x"],
   ["null", "null"],
-])("from %s the server hears %s", (referer, expected) => {
+])("from %s the server receives %s", (referer, expected) => {
   const sent = headersForServer(new Headers({ referer }), PATH, 8000, { ip: null });
   expect(Object.fromEntries(sent).referer).toBe(expected);
 });
@@ -157,7 +157,7 @@ test.each([
   expect(headersForClient([["clear-site-data", said]], HOST, 8000).get("clear-site-data")).toBe(expected);
 });
 
-test("a host of its own keeps what is the origin's, and its cookies keep their paths", () => {
+test("a separate host keeps the data of its origin, and its cookies keep their paths", () => {
   const answered: [string, string][] = [
     ["clear-site-data", '"cookies", "storage"'],
     ["set-cookie", "a=1; Path=/x; Domain=.ports.example; Secure"],

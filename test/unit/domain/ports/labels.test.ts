@@ -6,7 +6,7 @@ import { sandboxExposePort } from "../../../../shared/api/ports.ts";
 const LABEL_OF_DNS = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const RANDOM = /^[a-z2-7]{26}$/;
 
-test("a label is made of chance, 130 bits of it, and of no host", () => {
+test("a label has 130 random bits, independent of the host", () => {
   const labels = Array.from({ length: 2000 }, () => newLabel(null));
   expect(labels.filter((label) => !RANDOM.test(label))).toEqual([]);
   expect(new Set(labels).size).toBe(labels.length);
@@ -19,7 +19,7 @@ test("a label is made of chance, 130 bits of it, and of no host", () => {
   }
 });
 
-test("the longest wish leaves a label that DNS takes", () => {
+test("the longest requested name gives a valid DNS label", () => {
   const { label } = sandboxExposePort.body.properties;
   const longest = "a".repeat(60).slice(0, longestOf(label.pattern));
   expect(new RegExp(label.pattern ?? "").test(`${longest}a`)).toBe(false);

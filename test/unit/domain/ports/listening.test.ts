@@ -15,13 +15,13 @@ function access(answers: (number[] | Error)[]) {
 }
 const NEVER = new AbortController().signal;
 
-test("ends when a server listens, whatever was there before", async () => {
+test("ends when a server listens, after any previous state", async () => {
   const { sandboxes, asked } = access([new Error("resuming"), [], [80], [80, 3000]]);
   await untilListening(sandboxes, "sbx", 3000, 60_000, NEVER);
   expect(asked()).toBe(4);
 });
 
-test("ends when its time is over, or its caller is gone", async () => {
+test("ends at its deadline, and when its caller disconnects", async () => {
   await untilListening(access([[]]).sandboxes, "sbx", 3000, 50, NEVER);
   await untilListening(access([[]]).sandboxes, "sbx", 3000, 60_000, AbortSignal.timeout(50));
   const none = access([[]]);
@@ -29,7 +29,7 @@ test("ends when its time is over, or its caller is gone", async () => {
   expect(none.asked()).toBe(0);
 });
 
-test("many waits together ask the guest hardly more often than a few", async () => {
+test("many concurrent waits poll the guest hardly more often than a few", async () => {
   const asked = async (waits: number) => {
     let polls = 0;
     const withGuest = () => {

@@ -26,7 +26,7 @@ const STATE: RoomState = {
   calls: { calls: { sbx_1: [{ path: "/v1/rooms/r/messages", begun: null }] } },
 };
 
-test("what the database had is the same again, in lines of bounded length", async () => {
+test("a state is read back unchanged, from lines of bounded length", async () => {
   const file = join(place, "state.ndjson");
   const bytes = await writeState(file, STATE);
   expect(readFileSync(file)).toHaveLength(bytes);
@@ -34,7 +34,7 @@ test("what the database had is the same again, in lines of bounded length", asyn
   expect(await readState(file)).toEqual(STATE);
 });
 
-test("its rows are counted, and a file from outside with more than fit is refused before they are held against anything", async () => {
+test("its rows are counted, and an untrusted file with too many is rejected before any other check", async () => {
   expect(rowsIn(STATE.nouns)).toBe(1235);
   const file = join(place, "state.ndjson");
   const line = `${JSON.stringify({ rows: 0, some: [[1]] })}\n`;
@@ -43,7 +43,7 @@ test("its rows are counted, and a file from outside with more than fit is refuse
   await expect(readForeignState(file, nouns, { takenAtMs: 0, org_id: null })).rejects.toThrow("more than 300000");
 });
 
-test("lines are short also where rows are long, and a long row is a line", async () => {
+test("lines are short for long rows too, and a very long row has its own line", async () => {
   const file = join(place, "state.ndjson");
   const long = (count: number, length: number) => Array.from({ length: count }, (_, at) => [at, "x".repeat(length)]);
   const columns = ["a", "b"];
@@ -56,7 +56,7 @@ test("lines are short also where rows are long, and a long row is a line", async
   expect(await readState(file)).toEqual(state);
 });
 
-test("a file that was cut short is refused", async () => {
+test("a truncated file is rejected", async () => {
   const file = join(place, "state.ndjson");
   await writeState(file, STATE);
   const text = readFileSync(file, "utf8");
@@ -64,7 +64,7 @@ test("a file that was cut short is refused", async () => {
   await expect(readState(file)).rejects.toThrow("not whole");
 });
 
-test("calls of a guest go on under the name of its other room, and no others", () => {
+test("guest calls continue under the name of the new room, and no others", () => {
   expect(renamed("/v1/rooms/old/messages", ["old"], "new")).toBe("/v1/rooms/new/messages");
   expect(renamed("/v1/rooms/a%20b/messages/x", ["old", "a b"], "new")).toBe("/v1/rooms/new/messages/x");
   for (const path of ["/v1/rooms/older/messages", "/v1/me", "/v1/rooms/old"]) {

@@ -16,7 +16,7 @@ const TIMES = 20;
 /** A scan of each ended room takes 20 to 30. */
 const MOST_MS = 2;
 
-test("is found without a look at the rooms that have ended", async () => {
+test("is found without reading rooms that have ended", async () => {
   const connection = openConnection(":memory:");
   migrate(connection);
   const database = makeDatabase(connection);

@@ -21,7 +21,7 @@ vi.mock("../../../../daemon/host/files/async-calls.ts", async (original) => {
   return { ...calls, syncDirectory };
 });
 
-test("the drive, the room's directory and the one above are synced before the row", async () => {
+test("the drive, the room's directory and its parent are synced before the row", async () => {
   const root = mkdtempSync(join(tmpdir(), "roomd-durable-"));
   const paths = makePaths({ data_dir: join(root, "data"), runtime_dir: join(root, "run") });
   mkdirSync(paths.rooms, { recursive: true });

@@ -65,7 +65,7 @@ function addRetired(name: string, files: number): void {
   for (let n = 0; n < files; n++) writeFileSync(join(drive, `f${n}`), "");
 }
 
-test("one goes at a time, organizations take turns, and who asks again joins", async () => {
+test("one room is erased at a time, organizations take turns, and a repeated call joins", async () => {
   for (const name of ["a1", "a2", "a3", "b1"]) addRetired(name, 50);
   const one = eraser();
   const work = [room("org_a", "a1"), room("org_a", "a2"), room("org_a", "a3"), room("org_b", "b1")].map((each) =>
@@ -79,7 +79,7 @@ test("one goes at a time, organizations take turns, and who asks again joins", a
   for (const name of ["a1", "a2", "a3", "b1"]) expect(existsSync(paths.retired_room(uid(name)))).toBe(false);
 });
 
-test("one that cannot be erased keeps no other, and may be asked for again", async () => {
+test("a failed erasure blocks no other, and can be repeated", async () => {
   for (const name of ["bad", "good"]) addRetired(name, 5);
   fails.add("bad");
   const one = eraser();
@@ -93,7 +93,7 @@ test("one that cannot be erased keeps no other, and may be asked for again", asy
   expect(existsSync(paths.retired_room(uid("bad")))).toBe(false);
 });
 
-test("a tree of any depth goes, and the event loop has its turns meanwhile", async () => {
+test("a tree of any depth is erased without blocking the event loop", async () => {
   mkdirSync(paths.drive(uid("deep")), { recursive: true });
   (await makeNest(paths.drive(uid("deep")), 3000, { files: 1 }))[Symbol.dispose]();
   let turns = 0;
@@ -166,7 +166,7 @@ function addDue(name: string): void {
   } satisfies RoomRow);
 }
 
-test("upkeep waits for no drive that is due, starts none twice, and one that fails is told of by itself", async () => {
+test("upkeep does not wait for due drives, starts none twice, and reports each failure on its own", async () => {
   const names = ["large", "bad", "small"];
   for (const name of names) {
     addRetired(name, name === "large" ? 5000 : 1);

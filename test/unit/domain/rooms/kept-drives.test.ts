@@ -27,7 +27,7 @@ function addRoom(room_id: string, drive_until_at: string | null, state: RoomRow[
   });
 }
 
-test("the first that is due is the next, and of those that are due all are told", () => {
+test("the first due drive is the next, and all due drives are listed", () => {
   const { queries } = connection;
   addRoom("active", null, "active");
   addRoom("erased", null);
@@ -40,7 +40,7 @@ test("the first that is due is the next, and of those that are due all are told"
   expect(due.sort()).toEqual(["kept-02", "kept-03"]);
 });
 
-test("neither is looked for among all rooms, or all that are kept", () => {
+test("neither is found by a scan of all rooms or all retained drives", () => {
   const planOf = (query: string) => {
     const steps = connection.queries.all<{ detail: string }>(sql.raw(`EXPLAIN QUERY PLAN ${query}`));
     return steps.map(({ detail }) => detail).join();

@@ -54,7 +54,7 @@ function makeDrive(place: string, text: string): void {
 const fileAt = (place: string) => (existsSync(place) ? readFileSync(join(place, "drive/file"), "utf8") : null);
 const placesOf = (name: string) => [fileAt(paths.room(uid(name))), fileAt(paths.retired_room(uid(name)))];
 
-test("a drive that was read at both places goes to one: else the room's end fails for ever", async () => {
+test("a drive found at both places goes to one: else the room's end fails forever", async () => {
   for (const name of ["stays", "ended", "going"]) {
     addRoom(copy, name, name === "going" ? "destroying" : "active");
     makeDrive(paths.room(uid(name)), "first");
@@ -69,7 +69,7 @@ test("a drive that was read at both places goes to one: else the room's end fail
   expect(["stays", "going", "ended"].map(stateOf)).toEqual(["active", "destroying", "destroying"]);
 });
 
-test("a room whose drive was being deleted while it was read is ended, with what there is of it", async () => {
+test("a room whose drive was being deleted during the copy is ended, with its remainder", async () => {
   addRoom(copy, "halved");
   makeDrive(paths.room(uid("halved")), "half");
   addRoom(copy, "kept", "destroyed", { drive_until_at: AT });
@@ -81,7 +81,7 @@ test("a room whose drive was being deleted while it was read is ended, with what
   expect(placesOf("late")).toEqual([null, null]);
 });
 
-test("who has ended since a copy was made is told, and whether the drive was kept", () => {
+test("rooms that ended since the copy are reported, with whether their drive was retained", () => {
   const present = openOne();
   try {
     const rooms = ["stays", "deleted", "retained", "deleting", "retaining", "going", "changed", "reached"];

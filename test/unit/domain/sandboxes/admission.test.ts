@@ -4,7 +4,7 @@ import { Gate, reserveMib } from "../../../../daemon/domain/sandboxes/admission.
 
 const patient = new AbortController().signal;
 
-test("lets as many through as it has places, in the order in which they came", async () => {
+test("admits as many as it has slots, in order of arrival", async () => {
   const gate = new Gate(2);
   const log: string[] = [];
   const works = ["a", "b", "c", "d"].map((name) => {
@@ -29,7 +29,7 @@ test("lets as many through as it has places, in the order in which they came", a
   expect(log).toEqual(["a", "b", "c", "d"]);
 });
 
-test("whoever gives up while waiting is let go at once, and takes nobody's turn", async () => {
+test("an aborted waiter leaves immediately, and uses no turn", async () => {
   const gate = new Gate(1);
   const done = Promise.withResolvers<void>();
   const first = gate.through("org", () => done.promise, patient);
@@ -45,7 +45,7 @@ test("whoever gives up while waiting is let go at once, and takes nobody's turn"
   expect(await gate.through("org", async () => "next", patient)).toBe("next");
 });
 
-test("work that fails gives its place on, and one that was given up before never begins", async () => {
+test("failed work releases its slot, and work aborted beforehand never starts", async () => {
   const gate = new Gate(1);
   await expect(gate.through("org", () => Promise.reject(new Error("broken")), patient)).rejects.toThrow("broken");
   await expect(
@@ -54,7 +54,7 @@ test("work that fails gives its place on, and one that was given up before never
   expect(await gate.through("org", async () => 1, patient)).toBe(1);
 });
 
-test("an organization that asks for fifty holds up another's first by no more than one of them", async () => {
+test("an organization with fifty starts delays another's first by one at most", async () => {
   const gate = new Gate(1);
   const log: string[] = [];
   const enter = (org: string) => gate.through(org, async () => void log.push(org), patient);
@@ -67,7 +67,7 @@ test("an organization that asks for fifty holds up another's first by no more th
   expect(log).toHaveLength(53);
 });
 
-test("an organization of which all have given up has no turn", async () => {
+test("an organization without waiters left has no turn", async () => {
   const gate = new Gate(1);
   const held = Promise.withResolvers<void>();
   const first = gate.through("a", () => held.promise, patient);
@@ -81,7 +81,7 @@ test("an organization of which all have given up has no turn", async () => {
   expect(await last).toBe("c");
 });
 
-test("it is empty when the last has gone through, or after a while", async () => {
+test("drained resolves when the last has left, or after its timeout", async () => {
   const gate = new Gate(2);
   const { signal } = new AbortController();
   await gate.whenEmpty(60_000);
@@ -106,6 +106,6 @@ test.each([
   [8 * 1024, 512],
   [24 * 1024, 512],
   [512 * 1024, 10_486],
-])("of %i MiB that a host has %i are never promised", (total, reserve) => {
+])("of %i MiB on a host with %i are never promised", (total, reserve) => {
   expect(reserveMib(total)).toBe(reserve);
 });

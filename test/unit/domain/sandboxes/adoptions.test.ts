@@ -57,7 +57,7 @@ function takeOver<T>(org: string, sandbox: string, work: () => Promise<T>, signa
   return adoptions.guard(row, noted, signal);
 }
 
-test("a guest that says nothing holds up the others for its turn, and not for as long as it is silent", async () => {
+test("a silent guest delays the others for its turn only, not for as long as it is silent", async () => {
   crashed("a", "b");
   void takeOver("org_1", "a", silent);
   expect(await takeOver("org_2", "b", async () => "taken over")).toBe("taken over");
@@ -71,7 +71,7 @@ test("organizations take turns", async () => {
   expect(begun).toEqual(["a1", "a2", "b1", "a3"]);
 });
 
-test("who is given up while it waits is let go at once, and is not taken over", async () => {
+test("an aborted waiter leaves immediately, and is not adopted", async () => {
   crashed("a", "b", "c");
   const ended = Promise.withResolvers<void>();
   const first = takeOver("org", "a", () => ended.promise);
@@ -88,7 +88,7 @@ test("who is given up while it waits is let go at once, and is not taken over", 
   expect(begun).toEqual(["a", "c"]);
 });
 
-test("a sandbox that waits while another is silent is destroyed at once", async () => {
+test("a sandbox that waits behind a silent one is destroyed immediately", async () => {
   crashed("a", "b");
   adoptions.stop();
   adoptions = new Adoptions({ database, log: makeLog("error", () => {}) }, false, { ...TIMES, turn: 60_000 });
@@ -101,7 +101,7 @@ test("a sandbox that waits while another is silent is destroyed at once", async 
   expect([sandbox.supervisor.row.state, sandbox.events, begun]).toEqual(["destroyed", [], ["a"]]);
 });
 
-test("a crash is put down to the one whose turn it is, and to one that is silent still where it is nobody's", async () => {
+test("a crash is attributed to the guest with the turn, and without one to guests that are still silent", async () => {
   crashed("a", "b");
   const crash = () => Object.fromEntries(countAdoptions(database.queries, true));
   void takeOver("org", "a", silent);
@@ -111,15 +111,15 @@ test("a crash is put down to the one whose turn it is, and to one that is silent
   adoptions.stop();
   adoptions = new Adoptions({ database, log: makeLog("error", () => {}) }, false, TIMES);
   void takeOver("org", "a", silent);
-  await until("its turn is over", () => noted("a") === 2);
+  await until("its turn has ended", () => noted("a") === 2);
   expect(crash()).toMatchObject({ a: 2 });
 });
 
-test("a guest that was silent for long and then is taken over is free of suspicion", async () => {
+test("a guest adopted after a long silence is no longer suspected", async () => {
   crashed("a");
   const answers = Promise.withResolvers<void>();
   const taken = takeOver("org", "a", () => answers.promise);
-  await until("its turn is over", () => noted("a") === 2);
+  await until("its turn has ended", () => noted("a") === 2);
   answers.resolve();
   await taken;
   await until("nothing is noted of it", () => noted("a") === null);

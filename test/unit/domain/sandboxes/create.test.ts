@@ -95,7 +95,7 @@ async function create(input: object = {}) {
   return await makeCreate(deps, supervisors).run(call, asked, ROOM, NO_TRANSFER);
 }
 
-test("a template is used once a sandbox of it is there, and by none that is refused", async () => {
+test("a template is noted as used once a sandbox of it exists, and not by a refused create", async () => {
   refusal = new ServiceError("quota_exceeded");
   await expect(create()).rejects.toMatchObject({ code: "quota_exceeded" });
   expect([used, lacks]).toEqual([[], []]);
@@ -106,12 +106,12 @@ test("a template is used once a sandbox of it is there, and by none that is refu
   expect(used).toEqual(["docker 1"]);
 });
 
-test("one of several processors makes machines with as many worth launching ahead", async () => {
+test("after a create with several processors, machines with as many are worth preparing ahead", async () => {
   await create({ vcpu_count: 2 });
   expect(used).toEqual(["docker 2"]);
 });
 
-test("where memory is lacking, machines that wait are asked for what is lacking, as long as they give", async () => {
+test("if memory is lacking, waiting machines are asked to release it, as long as they do", async () => {
   gives = 2;
   await expect(create({ memory_mib: MUCH_MIB })).rejects.toMatchObject({ code: "insufficient_capacity" });
   expect(lacks).toHaveLength(3);
@@ -131,7 +131,7 @@ describe("without guest_cid and memory_mib", () => {
     expect(rows.map(({ memory_mib }) => memory_mib)).toEqual(Array(60).fill(512));
   });
 
-  test("one that is taken meanwhile is not assigned again", async () => {
+  test("a CID taken in the meantime is not assigned again", async () => {
     const write = (guest_cid: number, agent_id: string) =>
       insertSandbox(database.queries, {
         ...FIELDS,

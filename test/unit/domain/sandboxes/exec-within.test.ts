@@ -20,7 +20,7 @@ function serve(fixture: ExecutionsFixture, end: Promise<unknown>, note = "") {
   };
 }
 
-test("a command that outlasts the wait is answered as running, with its output so far, and runs on", async () => {
+test("a command that outlasts the wait is reported as running, with its output so far, and keeps running", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   const end = Promise.withResolvers<void>();
@@ -40,7 +40,7 @@ test("a command that outlasts the wait is answered as running, with its output s
   expect([fixture.running, fixture.metered]).toEqual([0, 1]);
 });
 
-test("a command that ends within the wait is answered with its outcome", async () => {
+test("a command that ends within the wait is reported with its outcome", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   serve(fixture, Promise.resolve());
@@ -50,7 +50,7 @@ test("a command that ends within the wait is answered with its outcome", async (
   expect(fixture.agent.asked.find(({ method }) => method === "exec_start")).toMatchObject({ generated: false });
 });
 
-test("it also waits until the output is saved", async () => {
+test("the wait includes saving the output", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   const saved = (name: string) => ({ path: `/out/${name}`, size_bytes: 1, sha256: "00" });
@@ -59,7 +59,7 @@ test("it also waits until the output is saved", async () => {
   expect(body).toMatchObject({ state: "exited", output: { path: "/out", state: "saved" } });
 });
 
-test("a client that is gone ends the wait", async () => {
+test("a disconnected client ends the wait", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   serve(fixture, new Promise(() => {}));
@@ -83,7 +83,7 @@ test.each([
   expect(fixture.agent.asked.find(({ method }) => method === "exec_start")).toMatchObject(asked);
 });
 
-test("a record without a time limit says null, whatever number its guest has for it", async () => {
+test("a record without a time limit has null, for any number in the guest", async () => {
   using fixture = new ExecutionsFixture();
   fixture.guest.answer = (stream, { exec_id }) =>
     stream.finish({ execution: stateOf(exec_id, { timeout_ms: NO_TIMEOUT_MS }), existing: false });
@@ -91,7 +91,7 @@ test("a record without a time limit says null, whatever number its guest has for
   expect(body).toMatchObject({ state: "running", timeout_ms: null });
 });
 
-test("while the client of a long command is away, its sandbox is in use no more", async () => {
+test("a sandbox is not in use while the client of a long command is disconnected", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   const end = Promise.withResolvers<void>();

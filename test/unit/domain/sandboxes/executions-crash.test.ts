@@ -106,12 +106,12 @@ async function play({ first, killed, ends, again, comes }: Course) {
   }
   if (again !== "no") {
     const asked = () => fixture.agent.asked.filter(({ method }) => method === "exec_start").length;
-    await until("it is asked for again", async () => asked() >= 2);
+    await until("it is requested again", async () => asked() >= 2);
   }
   const over = guest.end();
   await Promise.all(calls);
   fixture.tell([over]);
-  await until("the guest need not tell of it again", async () => fixture.settled.includes("x"));
+  await until("its end is acknowledged to the guest", async () => fixture.settled.includes("x"));
   const finished = fixture.records.filter(({ event }) => event === "exec.finished");
   // Each call that waited has its own record; in addition the end is recorded once at most, and not if every end is already recorded.
   const byDaemon = finished.filter(
@@ -120,7 +120,7 @@ async function play({ first, killed, ends, again, comes }: Course) {
   return { metered: fixture.metered, finished: finished.length, byDaemon: byDaemon.length };
 }
 
-describe("an execution is metered once and its end is on record", () => {
+describe("an execution is metered once and its end is in the audit log", () => {
   test.each(sampled("courses of an execution", COURSES.filter(canBe)))(
     "$first, killed: $killed, ends $ends, again: $again $comes",
     async (course) => {

@@ -25,7 +25,7 @@ async function admitted(call: () => Promise<unknown>, most: number): Promise<num
   return Number.POSITIVE_INFINITY;
 }
 
-test("no more commands are waited for than a sandbox may have, whatever its agent admits", async () => {
+test("concurrent commands are limited per sandbox, even if its agent admits more", async () => {
   using fixture = new ExecutionsFixture();
   fixture.guest.answer = (stream, { exec_id }) => sayFollowing(stream, exec_id);
   const exec = () => fixture.run("sandbox_exec", { argv: ["true"] });
@@ -33,7 +33,7 @@ test("no more commands are waited for than a sandbox may have, whatever its agen
   expect(fixture.agent.asked.filter(({ method }) => method === "exec_start")).toHaveLength(MAX_LIVE_EXECUTIONS);
 });
 
-test("a place is free again once its command has ended", async () => {
+test("a slot is free again once its command has ended", async () => {
   using fixture = new ExecutionsFixture();
   fixture.guest.answer = (stream, { exec_id }) => {
     sayFollowing(stream, exec_id);
@@ -44,7 +44,7 @@ test("a place is free again once its command has ended", async () => {
   }
 });
 
-test("standard input that nobody reads is bounded, by its bytes and by its calls", async () => {
+test("unread standard input is limited, by its bytes and by its calls", async () => {
   using fixture = new ExecutionsFixture();
   const data_b64 = Buffer.alloc(MAX_STDIN_BYTES).toString("base64");
   const gone = new AbortController();
@@ -66,7 +66,7 @@ test("standard input that nobody reads is bounded, by its bytes and by its calls
 test.each<[string, Record<string, unknown>]>([
   ["execution_signal", { exec_id: "x", signal: "SIGUSR1" }],
   ["execution_stdin", { exec_id: "x", data_b64: "eA==" }],
-])("%s reaches a command once under an Idempotency-Key, also where its answer was lost", async (name, input) => {
+])("%s reaches a command once per Idempotency-Key, even if its reply was lost", async (name, input) => {
   using fixture = new ExecutionsFixture();
   const events: string[] = [];
   fixture.guest.answer = (stream, { method }) => {
@@ -88,7 +88,7 @@ test.each<[string, Record<string, unknown>]>([
   expect(events).toHaveLength(2);
 });
 
-test("a name whose command could not begin is free: the next one of it is recorded, and its output saved", async () => {
+test("a name whose command failed to start is free: its next command is recorded and its output saved", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   fixture.guest.answer = (stream) => stream.fail("cwd_not_found", "no such directory");
@@ -107,7 +107,7 @@ test("a name whose command could not begin is free: the next one of it is record
   expect(fixture.running).toBe(0);
 });
 
-test("an execution is metered once, with the first record of it, however often and by whatever calls it is asked for", async () => {
+test("an execution is metered once, with its first record, for any number and kind of calls", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   fixture.guest.answer = (stream, { method, exec_id, follow }) => {
@@ -144,7 +144,7 @@ function leaveOpen({ guest }: ExecutionsFixture) {
   return streams;
 }
 
-test("a call for an execution that another one waits for, or that is over and recorded, meters nothing", async () => {
+test("a call for an awaited execution, or for one that has ended and is recorded, meters nothing", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   const streams = leaveOpen(fixture);
@@ -163,7 +163,7 @@ test("a call for an execution that another one waits for, or that is over and re
   expect(fixture.metered).toBe(1);
 });
 
-test("one that is told of at its end only is looked for in the audit, unless the agent has begun it for this call", async () => {
+test("an execution reported only at its end is looked up in the audit, unless this call started it", async () => {
   using fixture = new ExecutionsFixture();
   await fixture.recordEnd("same");
   const metered = [];
@@ -175,7 +175,7 @@ test("one that is told of at its end only is looked for in the audit, unless the
   expect(metered).toEqual([0, 0, 1]);
 });
 
-test("what a later call has recorded of it first does not keep an execution from being metered", async () => {
+test("an execution is metered although a later call has recorded it first", async () => {
   using fixture = new ExecutionsFixture();
   fixture.guest.answer = (stream, { exec_id }) => {
     const later = fixture.recordEnd("same", new Date(Date.now() + 60_000));
@@ -185,7 +185,7 @@ test("what a later call has recorded of it first does not keep an execution from
   expect(fixture.metered).toBe(1);
 });
 
-test("one that is found running after a restart, and waited for by a repeated call, is metered once", async () => {
+test("an execution found running after a restart and awaited by a retry is metered once", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   const streams = leaveOpen(fixture);
@@ -199,7 +199,7 @@ test("one that is found running after a restart, and waited for by a repeated ca
   expect(fixture.metered).toBe(1);
 });
 
-test("so is one whose command nobody could say whether it had begun", async () => {
+test("and so is one whose start is unknown", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   const { leave } = fixture.ends.attend(fixture.row, "again", { actor: { type: "key", id: "one", name: "" } } as never);
@@ -235,7 +235,7 @@ describe("a command whose call has lost its key", () => {
   });
 
   test.each(["sandbox_exec", "execution_start"])(
-    "before its guest could be asked is recorded and metered too, by %s",
+    "before its guest was called is recorded and metered too, by %s",
     async (name) => {
       using fixture = new ExecutionsFixture();
       fixture.guest.answer = (stream, { exec_id }) =>
@@ -257,7 +257,7 @@ describe("a command whose call has lost its key", () => {
     },
   );
 
-  test("and then could not begin is known no more", async () => {
+  test("and that failed to start is forgotten", async () => {
     using fixture = new ExecutionsFixture();
     fixture.ends.watch("sbx_1");
     fixture.guest.answer = (stream) => stream.fail("cwd_not_found", "no such directory");
@@ -293,7 +293,7 @@ describe("a command whose call has lost its key", () => {
   });
 });
 
-test("of an end only the ending is the guest's: the record has who began the command, and which", async () => {
+test("the guest determines only the outcome: the record has the caller and the command", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
   fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: stateOf(exec_id), existing: false });
@@ -308,7 +308,7 @@ test("of an end only the ending is the guest's: the record has who began the com
   });
 });
 
-test("after a restart a guest has no more running, and gets no more saved at once, than it may have", async () => {
+test("after a restart, a guest's running commands and concurrent saves stay within the limits", async () => {
   using fixture = new ExecutionsFixture();
   fixture.guest.answer = (stream, { exec_id }) => sayFollowing(stream, exec_id);
   const tag = JSON.stringify({ output_to: "/out" });
@@ -326,7 +326,7 @@ test("after a restart a guest has no more running, and gets no more saved at onc
   expect(fixture.records).toEqual([]);
 });
 
-test("what an earlier daemon has recorded is not recorded again, and what it began is known by its record", async () => {
+test("ends recorded by an earlier daemon are not recorded again, and its starts are read from the audit", async () => {
   using fixture = new ExecutionsFixture();
   await fixture.recordStart("begun", ["sleep", "9"]);
   await fixture.recordStart("over", ["true"]);
@@ -350,7 +350,7 @@ test("what an earlier daemon has recorded is not recorded again, and what it beg
   expect(finished()).toHaveLength(3);
 });
 
-test("a command that ran answers with its outcome though its output could not be saved", async () => {
+test("a command that ran returns its outcome although its output could not be saved", async () => {
   using fixture = new ExecutionsFixture();
   fixture.unsaved = new ServiceError("path_escapes_drive");
   fixture.guest.answer = (stream, { exec_id }) => {

@@ -115,7 +115,7 @@ test("errors have the codes of the drive", async () => {
   }
 });
 
-test("an agent that was built before these calls says what to do", async () => {
+test("an agent built before these calls gets an error with a remedy", async () => {
   const old = callsOver({});
   const refused = await old.run("stat", { path: "/" }).catch((error: unknown) => error as ServiceError);
   expect(refused).toMatchObject({
@@ -124,7 +124,7 @@ test("an agent that was built before these calls says what to do", async () => {
   });
 });
 
-test("a guest that lies is believed no more than its shape", async () => {
+test("only the shape of a lying guest's replies is trusted", async () => {
   const lies = callsOver({
     file_stat: (stream) => stream.finish({ entry: { type: "ghost" } }),
     file_list: async (stream) => {
@@ -150,7 +150,7 @@ test("a guest that lies is believed no more than its shape", async () => {
   await expect(textOf(bytes)).rejects.toThrow();
 });
 
-test("a page says where the next one begins, also below directories", async () => {
+test("a page names the start of the next one, also below directories", async () => {
   for (const name of ["a/1", "a/2", "b/c/3", "d"]) {
     mkdirSync(join(dir, name, ".."), { recursive: true });
     writeFileSync(join(dir, name), "");
@@ -167,7 +167,7 @@ test("a page says where the next one begins, also below directories", async () =
   expect(await codeOf(run("list", { path: dir, cursor: "bm90aGluZw.abc" }))).toBe("invalid_cursor");
 });
 
-test("a move that was made before its daemon ended is not made again", async () => {
+test("a move made before the end of its daemon is not repeated", async () => {
   writeFileSync(join(dir, "from"), "x");
   const input = { from: join(dir, "from"), to: join(dir, "to") };
   let noted: Record<string, string | number> | undefined;
@@ -185,7 +185,7 @@ test("a move that was made before its daemon ended is not made again", async () 
   expect(await codeOf(run("move", input))).toBe("path_not_found");
 });
 
-test("a watch tells of changes with the cursor that continues it, and ends with the daemon", async () => {
+test("a watch reports changes with a cursor to continue, and ends with the daemon", async () => {
   const events: { type: string; path: string; cursor: string; code?: string }[] = [];
   const follow = async (after?: string) => {
     const { events: reply } = await run("watch", { path: dir, ...(after && { after }) });

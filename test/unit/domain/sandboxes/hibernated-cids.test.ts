@@ -21,7 +21,7 @@ async function asleep() {
   return { made, supervisor, take };
 }
 
-test("its CID is free while it hibernates, and its own again afterwards", async () => {
+test("its CID is free during hibernation, and its own again afterwards", async () => {
   const { made, supervisor } = await asleep();
   using _ = made;
   expect([supervisor.row.guest_cid, supervisor.row.cid_held, made.heldCids]).toEqual([9100, false, []]);
@@ -29,7 +29,7 @@ test("its CID is free while it hibernates, and its own again afterwards", async 
   expect([supervisor.row.guest_cid, supervisor.row.cid_held, made.heldCids]).toEqual([9100, true, [9100]]);
 });
 
-test("it gets another one, which its record shows, where that is taken", async () => {
+test("it gets another CID if its own is taken, and its record has the new one", async () => {
   const { made, supervisor, take } = await asleep();
   using _ = made;
   await take([9100, 9101]);
@@ -37,7 +37,7 @@ test("it gets another one, which its record shows, where that is taken", async (
   expect(supervisor.row).toMatchObject({ guest_cid: 9102, cid_held: true, state: "running" });
 });
 
-test("it stays where it is while all are taken", async () => {
+test("it stays hibernated while all CIDs are taken", async () => {
   const { made, supervisor, take } = await asleep();
   using _ = made;
   await take(Array.from({ length: GUEST_CID_MAX - GUEST_CID_MIN + 1 }, (_each, index) => GUEST_CID_MIN + index));
@@ -45,7 +45,7 @@ test("it stays where it is while all are taken", async () => {
   expect([supervisor.row.state, supervisor.row.cid_held]).toEqual(["hibernated", false]);
 });
 
-test("one that is destroyed, or cannot be restored, holds none", async () => {
+test("a sandbox that is destroyed or cannot be restored holds no CID", async () => {
   const { made, supervisor } = await asleep();
   using _ = made;
   made.given.before = () => Promise.reject(new Error("not this time"));

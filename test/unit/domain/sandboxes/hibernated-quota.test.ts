@@ -24,7 +24,7 @@ async function host(...states: SandboxRow["state"][]) {
   };
 }
 
-test("a room whose sandboxes all hibernate counts with their disks", async () => {
+test("a room with only hibernated sandboxes counts with their disks", async () => {
   using made = await host("hibernated", "hibernated", "destroyed", "failed");
   const { disk_gib } = made.counted();
   expect(made.counted()).toEqual({ sandboxes: 0, memory_mib: 0, disk_gib, hibernated_rooms: 1 });
@@ -33,7 +33,7 @@ test("a room whose sandboxes all hibernate counts with their disks", async () =>
   expect(made.with("a1", true)).toEqual({ rooms: 1, sandboxes: 2, memory_mib: 256 });
 });
 
-test("one that runs makes all of its room count", async () => {
+test("one running sandbox makes its whole room count", async () => {
   using made = await host("hibernated", "hibernated", "hibernated");
   await made.become("a1", "resuming");
   expect(made.counted()).toMatchObject({ sandboxes: 3, memory_mib: 256, hibernated_rooms: 0 });
@@ -41,14 +41,14 @@ test("one that runs makes all of its room count", async () => {
   expect(made.with("a0", true)).toEqual({ rooms: 0, sandboxes: 1, memory_mib: 256 });
 });
 
-test("a room without sandboxes is counted already when its first one is made", async () => {
+test("a room without sandboxes counts when its first one is created", async () => {
   using made = await host("destroyed", "creating");
   expect(made.with("a1", true)).toEqual({ rooms: 0, sandboxes: 1, memory_mib: 256 });
   expect(made.counted()).toMatchObject({ sandboxes: 1, hibernated_rooms: 0 });
 });
 
 test.each(["room_moved", "host_shutdown"])(
-  "sandboxes that are saved and resumed by the service, for %s, count as if they ran",
+  "sandboxes saved and resumed by the service, for %s, count as if they ran",
   async (reason) => {
     using made = await host("running", "hibernated");
     const before = made.counted();

@@ -12,7 +12,7 @@ const shutDown = (host: Host, spaceBytes = GIB, mostMs?: number) =>
   hibernateAll(host, host.supervisors, spaceBytes, mostMs);
 
 describe("at the host's shutdown", () => {
-  test("all that have a guest are saved; those in standby go on first, and are not resumed by themselves", async () => {
+  test("all with a guest are saved; those in standby are resumed first, and not at the next start", async () => {
     using host = await makeHost([
       { agent_id: "runs", state: "running" },
       { agent_id: "stands", state: "paused" },
@@ -35,7 +35,7 @@ describe("at the host's shutdown", () => {
     expect([asleep.map(({ agent_id }) => agent_id), awake]).toEqual([["runs", "stands"], []]);
   });
 
-  test("one that is on its way up is waited for", async () => {
+  test("a starting sandbox is awaited", async () => {
     const up = Promise.withResolvers<void>();
     using host = await makeHost([
       {
@@ -56,7 +56,7 @@ describe("at the host's shutdown", () => {
     expect(host.told()).toEqual(["new hibernated host_shutdown"]);
   });
 
-  test("one that does not answer in time is tried again, and left out then with why; the rest is saved", async () => {
+  test("a save that times out is retried, then skipped with its reason; the rest is saved", async () => {
     using host = await makeHost([
       { agent_id: "slow", state: "running" },
       { agent_id: "busy", state: "running" },
@@ -86,7 +86,7 @@ describe("at the host's shutdown", () => {
     expect(host.events).toContain("busy sandbox.hibernated not_saved error");
   });
 
-  test("one that takes too long is left out, and is its row's own end after the boot", async () => {
+  test("a save that takes too long is skipped, and its sandbox ends at the next boot", async () => {
     using host = await makeHost([
       { agent_id: "hangs", state: "running" },
       { agent_id: "fine", state: "running" },
@@ -97,7 +97,7 @@ describe("at the host's shutdown", () => {
     expect(host.told()).toEqual(["hangs hibernating not_saved", "fine hibernated host_shutdown"]);
   });
 
-  test("what the disk has no space for is left out, the large ones first", async () => {
+  test("sandboxes without disk space are skipped, the large ones first", async () => {
     const MIB = 1024 ** 2;
     using host = await makeHost([
       { agent_id: "large", state: "running", memory_mib: 64 },
@@ -119,7 +119,7 @@ describe("at the host's shutdown", () => {
     expect(host.guest("large").told).toEqual([]);
   });
 
-  test("a disk that is full all the same is not tried again", async () => {
+  test("a save that fails on a full disk is not retried", async () => {
     using host = await makeHost([{ agent_id: "a", state: "running" }]);
     const { guest } = host.named("a");
     let tries = 0;
@@ -134,7 +134,7 @@ describe("at the host's shutdown", () => {
   });
 });
 
-test("one that was left out says why after the boot, and one that was being saved that it was not whole", async () => {
+test("after the boot a skipped sandbox has its reason, and a partly saved one reports that", async () => {
   const gone = () => Promise.reject(new Error("its QEMU has ended"));
   using host = await makeHost([
     { agent_id: "left", state: "running", status_reason: "not_saved", adopt: gone },
@@ -146,12 +146,12 @@ test("one that was left out says why after the boot, and one that was being save
   expect(host.named("half").row.status_message).toBe("The host went down before the sandbox was saved.");
 });
 
-test("a guest that goes on after all is told as one that does", async () => {
+test("a guest that is still running is reported as adopted", async () => {
   using host = await makeHost([{ agent_id: "left", state: "running", status_reason: "not_saved" }]);
   expect(host.told()).toEqual(["left running taken_over"]);
 });
 
-test("what is saved is chosen by its size, then by age, whatever order it comes in", () => {
+test("sandboxes to save are chosen by size, then by age, for any input order", () => {
   const of = (sandbox_id: string, needs_bytes: number, unsavable: string | null = null) =>
     ({ row: { sandbox_id }, needs_bytes, unsavable }) as unknown as Candidate;
   const all = [of("c", 30), of("b", 10), of("d", 5, "no"), of("a", 10)];
@@ -163,7 +163,7 @@ test("what is saved is chosen by its size, then by age, whatever order it comes 
   expect(share(all, 1000).saved).toHaveLength(3);
 });
 
-test("a guest cannot be saved that an older roomd started, or whose drive's process was replaced", () => {
+test("a guest started by an older roomd or with a replaced virtiofsd cannot be saved", () => {
   const record = (change: object) => ({ machine: {}, drive: { turn: 0, ports: 2, mounted: true }, ...change }) as never;
   expect(whyUnsavable(record({}), true)).toBeNull();
   expect(whyUnsavable(record({ machine: undefined }), true)).toContain("older roomd");

@@ -33,7 +33,7 @@ async function start(host: Host, begun: HostStart, mostMs?: number): Promise<voi
 const asleep = { state: "hibernated", status_reason: "host_shutdown" } as const;
 
 describe("when the service starts", () => {
-  test("those that the shutdown has put to sleep are resumed, and no others", async () => {
+  test("sandboxes hibernated by the shutdown are resumed, and no others", async () => {
     using host = await makeHost([
       { agent_id: "ran", ...asleep },
       { agent_id: "stood", state: "hibernated", status_reason: "standby" },
@@ -50,14 +50,14 @@ describe("when the service starts", () => {
     expect(host.events).toEqual(["ran sandbox.resume host_shutdown success"]);
   });
 
-  test("also one that was whole on disk when the host went off, though its row did not say so yet", async () => {
+  test("also a sandbox that was saved whole although its row did not show it yet", async () => {
     using host = await makeHost([{ agent_id: "a", state: "hibernating", status_reason: "host_shutdown" }]);
     await host.guest("a").guest.save(new AbortController().signal);
     await start(host, hostStart(host));
     expect(host.told()).toEqual(["a running resumed"]);
   });
 
-  test("it waits for all of them, a few at a time, and says how many", async () => {
+  test("it waits for all of them, a few at a time, and reports their number", async () => {
     const gates = new Map(["a", "b", "c"].map((name) => [name, Promise.withResolvers<void>()]));
     const restored: string[] = [];
     const restore = async ({ agent_id }: { agent_id: string }): Promise<Guest> => {
@@ -81,7 +81,7 @@ describe("when the service starts", () => {
     expect([begun.awaited, host.told()]).toEqual([0, ["a", "b", "c"].map((name) => `${name} running resumed`)]);
   });
 
-  test("one that does not come back stays on disk with why, and holds nobody up", async () => {
+  test("a failed resume leaves the sandbox on disk with a reason, and delays no other", async () => {
     using host = await makeHost([
       { agent_id: "broken", ...asleep, restore: () => Promise.reject(new Error("QEMU did not load it")) },
       { agent_id: "hangs", ...asleep, restore: () => new Promise(() => {}) },
@@ -99,14 +99,14 @@ describe("when the service starts", () => {
     expect(host.events).toContain("broken sandbox.resume host_shutdown error");
   });
 
-  test("what there is no memory for stays on disk with why", async () => {
+  test("a sandbox without memory stays on disk with a reason", async () => {
     using host = await makeHost([{ agent_id: "huge", ...asleep, memory_mib: 100_000_000 }]);
     await start(host, hostStart(host));
     expect(host.told()).toEqual(["huge hibernated resume_failed"]);
     expect(host.named("huge").row.status_message).toMatch(/was not resumed .*MiB free for guests/);
   });
 
-  test("what the host lacks something for is tried again later", async () => {
+  test("a sandbox for which the host lacks a requirement is retried later", async () => {
     using host = await makeHost([{ agent_id: "a", ...asleep }]);
     let lack: string | null = "There is no virtiofsd on this host.";
     const begun = hostStart(host, { lacks: () => lack });
@@ -120,14 +120,14 @@ describe("when the service starts", () => {
   test.each([
     ["crashed", true, "a hibernated resume_failed"],
     ["was killed", false, "a running resumed"],
-  ])("one that was being restored when the service %s: %s leaves %s", async (_how, crashed, expected) => {
+  ])("a sandbox that was being restored when the service %s: %s leaves %s", async (_how, crashed, expected) => {
     using host = await makeHost([{ agent_id: "a", state: "resuming", status_reason: "host_shutdown" }]);
     await host.guest("a").guest.save(new AbortController().signal);
     await start(host, hostStart(host, { crashed }));
     expect(host.told()).toEqual([expected]);
   });
 
-  test("a service that stops meanwhile leaves the rest on disk for the next", async () => {
+  test("a service that stops during the start leaves the rest on disk for the next", async () => {
     const up = Promise.withResolvers<void>();
     const restore = async ({ agent_id }: { agent_id: string }) => {
       await up.promise;

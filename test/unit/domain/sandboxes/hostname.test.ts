@@ -20,6 +20,6 @@ test.each([
   ["1.2.3.4", "1-2-3-4"],
   ["7a", "7a"],
   ["9".repeat(128), `agent-${"9".repeat(57)}`],
-])("%s is %s, which no resolver takes for an address", (agent, hostname) => {
+])("%s is %s, which no resolver mistakes for an address", (agent, hostname) => {
   expect(hostnameOf(agent)).toBe(hostname);
 });

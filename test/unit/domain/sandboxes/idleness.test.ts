@@ -9,7 +9,7 @@ const idle_timeout_seconds = 1;
 test.each([
   ["hibernate", "hibernated", "sandbox.hibernated idle success"],
   ["standby", "paused", "sandbox.standby idle success"],
-] as const)("%s: it is %s, nobody's call did it, and it stays so", async (on_idle, state, event) => {
+] as const)("%s: it is %s, without a call, and it stays so", async (on_idle, state, event) => {
   using clock = new MovedClock();
   using made = await restingSandbox({ on_idle, idle_timeout_seconds }, undefined, clock);
   await made.reached(state);
@@ -28,7 +28,7 @@ test("destroy: it ends", async () => {
   expect(made.events).toEqual([]);
 });
 
-test("in use it is not idle, and then for another idle time neither", async () => {
+test("in use it is not idle, and afterwards not for another idle time", async () => {
   using clock = new MovedClock();
   using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
   await made.idleness.use(made.id, async () => clock.pass(IDLE_MS * 3));
@@ -70,7 +70,7 @@ describe("an execution that no client follows", () => {
   });
 });
 
-test("traffic keeps it awake, for an idle time after the last of it", async () => {
+test("traffic keeps it awake, for an idle time after the last byte", async () => {
   using clock = new MovedClock();
   using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
   const lastAt = performance.now() + IDLE_MS * 6;
@@ -84,7 +84,7 @@ test("traffic keeps it awake, for an idle time after the last of it", async () =
   expect(performance.now()).toBeGreaterThanOrEqual(lastAt + IDLE_MS - 2);
 });
 
-test("one that is used when its turn to rest comes goes on", async () => {
+test("a sandbox used at the moment of its idle action keeps running", async () => {
   using clock = new MovedClock();
   using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
   const busy = Promise.withResolvers<void>();
@@ -100,7 +100,7 @@ test("one that is used when its turn to rest comes goes on", async () => {
   await made.reached("hibernated");
 });
 
-test("a message that its agent has not taken keeps it awake, but not for good", async () => {
+test("an unread message keeps it awake, but not permanently", async () => {
   using clock = new MovedClock();
   using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
   made.given.isCalled = true;
@@ -117,7 +117,7 @@ test("a message that its agent has not taken keeps it awake, but not for good", 
   expect(performance.now() - woken).toBeGreaterThan(IDLE_MS * 60);
 });
 
-test("one that cannot be saved goes on and says why, and is tried again, ever more seldom", async () => {
+test("a sandbox that cannot be saved keeps running with a reason, and is retried with backoff", async () => {
   using clock = new MovedClock();
   using made = await restingSandbox({ idle_timeout_seconds }, undefined, clock);
   const tries: number[] = [];

@@ -12,7 +12,7 @@ test.each([
   expect(lifecycleOf(input).wake_on).toEqual(wake_on);
 });
 
-test("a change of the idle action leaves the list as it is", () => {
+test("a change of the idle action leaves the list unchanged", () => {
   const row = { idle_timeout_seconds: null, on_idle: "destroy" as const, wake_on: [] };
   expect(lifecycleOf({ lifecycle: { on_idle: "hibernate" } }, row)).toMatchObject({
     on_idle: "hibernate",

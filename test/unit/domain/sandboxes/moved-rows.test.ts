@@ -18,6 +18,6 @@ test.each([
   ["a snapshot of another room", { snapshots: [{ ...WHOSE, room_uid: "ru_two" }] }],
   ["a port of another room", { carried: [carried], ports: [{ ...carried, room_uid: "ru_two" }] }],
   ["a port of a sandbox that did not come", { carried: [carried], ports: [{ ...carried, sandbox_id: "sbx_two" }] }],
-])("%s is refused", (_, moved) => {
+])("%s is rejected", (_, moved) => {
   expect(put(moved)).toThrow(expect.objectContaining({ code: "invalid_state" }));
 });

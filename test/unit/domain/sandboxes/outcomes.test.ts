@@ -37,7 +37,7 @@ function countsOf(...lives: Partial<SandboxRow>[][]) {
   return { pool: started.pool.atMost().at(-1), cold: started.cold.atMost().at(-1), notStarted, causes };
 }
 
-test("one that ran and was destroyed has started once, also after standby, and ended once", () => {
+test("a sandbox that ran and was destroyed counts as one start, also after standby, and as one end", () => {
   const pausing = { state: "paused", status_reason: "standby" } as const;
   const again = { state: "running", status_reason: "resumed" } as const;
   const destroying = { state: "destroying", exit_cause: "user_requested" } as const;
@@ -49,7 +49,7 @@ test("one that ran and was destroyed has started once, also after standby, and e
   });
 });
 
-test("one that failed has ended by that, whoever destroys it later", () => {
+test("a failed sandbox counts as ended by the failure, whoever destroys it later", () => {
   const crashed = { state: "failed", exit_cause: "vmm_crash" } as const;
   expect(countsOf([STARTING, READY, crashed, DESTROYED], [STARTING, READY, crashed])).toEqual({
     pool: 2,
@@ -59,12 +59,12 @@ test("one that failed has ended by that, whoever destroys it later", () => {
   });
 });
 
-test("one that never ran has not started", () => {
+test("a sandbox that never ran counts as not started", () => {
   const failed = { state: "failed", exit_cause: "vmm_crash", create_wall_ms: 120_000 } as const;
   expect(countsOf([STARTING, failed])).toEqual({ pool: 0, cold: 0, notStarted: 1, causes: [["vmm_crash", 1]] });
 });
 
-test("hibernations and resumes are counted by how long they took, but for saves that failed", () => {
+test("hibernations and resumes are counted by duration, except for failed saves", () => {
   const outcomes = new Outcomes();
   const [saving, running] = [
     { state: "hibernating" },
@@ -80,7 +80,7 @@ test("hibernations and resumes are counted by how long they took, but for saves 
   expect(outcomes.resumes).toEqual({ resume: 1, api: 0, terminal: 0, message: 1, port: 0 });
 });
 
-test("three that fail to start in a row for reasons of the host say that it is failing, until one starts", () => {
+test("three consecutive failed starts for host reasons mark the host as failing, until one succeeds", () => {
   const outcomes = new Outcomes();
   const note = (change: Partial<SandboxRow>) => outcomes.note({ ...(NEW as SandboxRow), ...change });
   const failed = (status_reason: string) => note({ state: "failed", status_reason, exit_cause: "vmm_crash" });

@@ -10,7 +10,7 @@ import { reconcile } from "../../../../daemon/domain/sandboxes/reconcile.ts";
 import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
 import { makeSandbox } from "./sandbox-fixture.ts";
 
-test("a sandbox on its way is left alone where the clock has been set forward", async () => {
+test("a sandbox in transition is left alone after the clock was set forward", async () => {
   const home = mkdtempSync(join(tmpdir(), "roomd-reconcile-"));
   // By the clock, its row has become months old.
   using sandbox = await makeSandbox("hibernating");

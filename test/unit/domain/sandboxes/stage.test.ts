@@ -59,7 +59,7 @@ describe.each(STAGES)("%s", (stage) => {
     expect(after(stage, what)).toBe(stageOf(expected(FACTS[stage], what)));
   });
 
-  test("has one who records and one who meters", () => {
+  test("has one recorder and one meter", () => {
     const facts = FACTS[stage];
     const { waits, runs, records, meters } = DUTIES[stage];
     expect({ waits, runs }).toEqual({ waits: facts?.waits ?? false, runs: facts?.runs ?? false });
@@ -96,7 +96,7 @@ function step(world: World, what: Happening): World {
   return next;
 }
 
-test("whatever happens, in whatever order, it is recorded and metered once by the time that nothing is known of it", () => {
+test("in any order of events, it is recorded and metered once before it is forgotten", () => {
   let ways = 0;
   const walk = (world: World, left: number, last: Happening) => {
     if (world.stage === "unknown") {

@@ -27,7 +27,7 @@ test.each(SANDBOX_STATES.filter((state) => state !== "destroyed"))("%s can be de
   expect(ways.includes("destroying") || ways.includes("destroyed")).toBe(true);
 });
 
-test("standby and resume go their way, and back only where the guest still runs", () => {
+test("standby and resume follow their path, and go back only while the guest still runs", () => {
   const way: SandboxState[] = ["running", "pausing", "paused", "resuming", "running"];
   for (const [index, state] of way.slice(1).entries()) expect(canBecome(way[index] ?? "failed", state)).toBe(true);
   expect(canBecome("pausing", "running")).toBe(true);
@@ -41,7 +41,7 @@ test("standby and resume go their way, and back only where the guest still runs"
   }
 });
 
-test("what no verb undoes is an end: nobody leaves destroyed, and failed leads to it alone", () => {
+test("destroyed is final, and failed leads only to destroyed", () => {
   expect([nextOf("destroyed"), nextOf("failed"), nextOf("destroying")]).toEqual([[], ["destroyed"], ["destroyed"]]);
 });
 
@@ -54,21 +54,24 @@ test("only fail fails a sandbox and only destroy destroys one", () => {
   }
 });
 
-test.each(NAMES)("%s acts only from where its ways begin, or where it changes nothing", (verb) => {
-  const begins = SANDBOX_STATES.filter((from) => SANDBOX_STATES.some((to) => mayTake(verb, from, to)));
-  const acts = SANDBOX_STATES.filter((state) => actsIn(verb, state));
-  // States that it passes on its way are results of its own earlier steps.
-  const reached = new Set(acts);
-  for (const from of reached) for (const to of SANDBOX_STATES) if (mayTake(verb, from, to)) reached.add(to);
-  expect(begins.filter((state) => !reached.has(state))).toEqual([]);
-});
+test.each(NAMES)(
+  "%s acts only in the states from which its transitions start, or in which it changes nothing",
+  (verb) => {
+    const begins = SANDBOX_STATES.filter((from) => SANDBOX_STATES.some((to) => mayTake(verb, from, to)));
+    const acts = SANDBOX_STATES.filter((state) => actsIn(verb, state));
+    // States that it passes on its way are results of its own earlier steps.
+    const reached = new Set(acts);
+    for (const from of reached) for (const to of SANDBOX_STATES) if (mayTake(verb, from, to)) reached.add(to);
+    expect(begins.filter((state) => !reached.has(state))).toEqual([]);
+  },
+);
 
 describe("requireState", () => {
-  test("lets the allowed through", () => {
+  test("accepts an allowed state", () => {
     expect(() => requireState({ agent_id: "a", state: "paused" }, ["running", "paused"])).not.toThrow();
   });
 
-  test("names the state and the allowed ones, and of a paused one the way out", () => {
+  test("names the state and the allowed ones, and for a paused sandbox the remedy", () => {
     expect(() => requireState({ agent_id: "a", state: "paused" }, ["running"])).toThrow(
       expect.objectContaining({
         code: "invalid_state",
@@ -81,7 +84,7 @@ describe("requireState", () => {
   });
 });
 
-test("every state on the way to another has a deadline, and no other has one", () => {
+test("every transitional state has a deadline, and no other has one", () => {
   const onTheWay = SANDBOX_STATES.filter((state) => state.endsWith("ing") && state !== "running");
   expect(Object.keys(STATE_DEADLINES_MS).sort()).toEqual([...onTheWay].sort());
   for (const [state, deadlineMs] of Object.entries(STATE_DEADLINES_MS)) {

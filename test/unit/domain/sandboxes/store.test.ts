@@ -22,7 +22,7 @@ const questions: [string, (queries: Queries) => unknown][] = [
   ["countAllRooms", countAllRooms],
 ];
 
-test("what is in an inbox keeps awake: what is not read past, acked or expired", () => {
+test("an inbox keeps its sandbox awake while it has messages not read past, acked or expired", () => {
   const database = new Database(":memory:");
   for (const { sql } of MIGRATIONS) database.run(sql);
   database.run("PRAGMA foreign_keys = off");
@@ -53,7 +53,7 @@ test("what is in an inbox keeps awake: what is not read past, acked or expired",
   expect(sandboxes.isCalled(queries, { ...row, fabric_attached: false })).toBe(false);
 });
 
-test.each(questions)("%s goes by an index of that", (_, ask) => {
+test.each(questions)("%s uses its own index", (_, ask) => {
   const database = new Database(":memory:");
   for (const { sql } of MIGRATIONS) database.run(sql);
   const partial = database

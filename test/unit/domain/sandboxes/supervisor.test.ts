@@ -11,7 +11,7 @@ const reached = ({ supervisor }: Awaited<ReturnType<typeof makeSandbox>>, state:
   supervisor.published.until((row) => row.state === state, 5_000);
 
 describe("a start", () => {
-  test("goes by starting to running, each committed, and a destroy frees everything", async () => {
+  test("goes from starting to running, each committed, and a destroy frees everything", async () => {
     const pretended = new PretendedGuest();
     const seen: (string | undefined)[] = [];
     using sandbox = await makeSandbox("creating", {
@@ -36,7 +36,7 @@ describe("a start", () => {
     expect([pretended.ends, sandbox.supervisor.row.exit_cause]).toEqual([1, "user_requested"]);
   });
 
-  test("is over for calls as soon as reads show it, also while that is being flushed", async () => {
+  test("is complete for calls as soon as reads show it, also while it is being flushed", async () => {
     let flush = Promise.withResolvers<void>();
     flush.resolve();
     const pretended = new PretendedGuest();
@@ -57,7 +57,7 @@ describe("a start", () => {
     await started;
   });
 
-  test("that is destroyed meanwhile never fails: destroying at once, then destroyed", async () => {
+  test("that is destroyed never fails: it is destroying immediately, then destroyed", async () => {
     const given = Promise.withResolvers<never>();
     using sandbox = await makeSandbox("creating", {
       start: (_row, onStarted, signal) => {
@@ -79,7 +79,7 @@ describe("a start", () => {
     expect([sandbox.events, sandbox.gone.length, sandbox.heldCids]).toEqual([[], 1, []]);
   });
 
-  test("whose guest comes up although it was given up is ended, and never runs", async () => {
+  test("whose guest comes up after it was aborted is ended, and never runs", async () => {
     const pretended = new PretendedGuest();
     const late = Promise.withResolvers<void>();
     using sandbox = await makeSandbox("creating", {
@@ -101,7 +101,7 @@ describe("a start", () => {
     ]);
   });
 
-  test("that fails says why, without paths, and its CID is free when that is heard", async () => {
+  test("that fails has a reason without paths, and its CID is free once that is published", async () => {
     using sandbox = await makeSandbox("creating", {
       start: () => Promise.reject(new Error("no such thing: /var/lib/secret/thing.sock")),
     });
@@ -114,21 +114,21 @@ describe("a start", () => {
   });
 });
 
-describe("a takeover", () => {
+describe("an adoption", () => {
   test.each([
     ["running", false, "running"],
     ["pausing", true, "paused"],
     ["pausing", false, "running"],
     ["paused", true, "paused"],
     ["resuming", false, "running"],
-  ] as const)("of one that was %s, paused: %s, leaves it %s", async (state, paused, expected) => {
+  ] as const)("of a sandbox that was %s, paused: %s, leaves it %s", async (state, paused, expected) => {
     const pretended = new PretendedGuest();
     using sandbox = await makeSandbox(state, { adopt: async () => ({ guest: pretended.guest, paused }) });
     await sandbox.supervisor.adopt();
     expect([sandbox.committed?.state, sandbox.supervisor.guest === null]).toEqual([expected, false]);
   });
 
-  test("waits for what comes first, and is being taken over until it was", async () => {
+  test("waits for earlier work, and is in progress until it has finished", async () => {
     const pretended = new PretendedGuest();
     const first = Promise.withResolvers<void>();
     let asked = 0;
@@ -146,7 +146,7 @@ describe("a takeover", () => {
     expect([asked, sandbox.supervisor.isAdopting]).toEqual([1, false]);
   });
 
-  test("that cannot be is its end, with cause and reason", async () => {
+  test("that fails ends the sandbox, with cause and reason", async () => {
     using sandbox = await makeSandbox("running", { adopt: () => Promise.reject(new Error("its QEMU has ended")) });
     await sandbox.supervisor.adopt();
     expect(sandbox.committed).toMatchObject({
@@ -157,7 +157,7 @@ describe("a takeover", () => {
     });
   });
 
-  test("that cannot be yet leaves the guest as it is, says why, and is tried again", async () => {
+  test("that is not possible yet leaves the guest unchanged, has a reason, and is retried", async () => {
     const pretended = new PretendedGuest();
     let lacking: string | null = "There is no virtiofsd on this host.";
     using sandbox = await makeSandbox("running", {
@@ -180,7 +180,7 @@ describe("a takeover", () => {
     expect([sandbox.supervisor.isLeft, sandbox.supervisor.guest === null]).toEqual([false, false]);
   });
 
-  test("that cannot be yet, and was never tried again, is no obstacle to its end", async () => {
+  test("that is not possible yet and was never retried does not prevent a destroy", async () => {
     using sandbox = await makeSandbox("paused", { adopt: () => Promise.reject(new ServiceError("not_ready")) });
     await sandbox.supervisor.adopt();
     expect(sandbox.committed).toMatchObject({ state: "paused", status_reason: "not_taken_over" });
@@ -188,7 +188,7 @@ describe("a takeover", () => {
     expect([sandbox.supervisor.row.state, sandbox.heldCids]).toEqual(["destroyed", []]);
   });
 
-  test("that hangs does not keep it from being destroyed", async () => {
+  test("that hangs does not prevent a destroy", async () => {
     using sandbox = await makeSandbox("running", {
       adopt: (_row, signal) =>
         new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("given up")))),
@@ -212,7 +212,7 @@ describe("a guest that does not end", () => {
     return { sandbox, pretended };
   }
 
-  test("keeps its CID, its row and the truth, and is destroyed once it has ended", async () => {
+  test("keeps its CID and its row, is reported as not ended, and is destroyed once it has ended", async () => {
     const { sandbox, pretended } = await stuckSandbox();
     using _ = sandbox;
     const destroyed = sandbox.supervisor.destroy("user_requested");
@@ -224,7 +224,7 @@ describe("a guest that does not end", () => {
     expect([sandbox.supervisor.row.state, sandbox.heldCids]).toEqual(["destroyed", []]);
   });
 
-  test("has failed all the same, and is freed later", async () => {
+  test("counts as failed anyway, and is freed later", async () => {
     const { sandbox, pretended } = await stuckSandbox();
     using _ = sandbox;
     pretended.died.resolve("killed by SIGKILL");
@@ -238,13 +238,13 @@ describe("a guest that does not end", () => {
   });
 });
 
-test("labels are changed while it starts, and nothing waits for it", async () => {
+test("labels are changed during its start, without waiting for it", async () => {
   using sandbox = await makeSandbox("creating", { start: () => new Promise(() => {}) });
   void sandbox.supervisor.start();
   expect((await sandbox.supervisor.change({ labels: { a: "b" } })).labels).toEqual({ a: "b" });
 });
 
-test("one that is on its way for too long ends", async () => {
+test("a transition past its deadline ends the sandbox", async () => {
   using sandbox = await makeSandbox("resuming");
   expect(STATE_DEADLINES_MS.resuming).toBeGreaterThan(0);
   await sandbox.supervisor.overdue("The sandbox was resuming for too long.");

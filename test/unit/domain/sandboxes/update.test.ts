@@ -25,7 +25,7 @@ test("expires_in_seconds counts from now, and copies of the sandbox inherit the 
   expect(made.supervisor.row).toMatchObject({ expires_at: null, max_duration_seconds: null });
 });
 
-test("two ends at once are refused", async () => {
+test("two ends in one call are rejected", async () => {
   using made = await restingSandbox({});
   const update = makeUpdate(made.deps, made.supervisors);
   expect(await fieldsOf(update, { expires_in_seconds: 1, max_duration_seconds: 1 })).toEqual([
@@ -34,7 +34,7 @@ test("two ends at once are refused", async () => {
   expect(await fieldsOf(update, { expires_in_seconds: 1 })).toEqual([]);
 });
 
-test("one in standby hibernates: it is resumed and saved", async () => {
+test("a sandbox in standby hibernates: it is resumed and saved", async () => {
   using made = await restingSandbox({ idle_timeout_seconds: null });
   await made.supervisor.standby();
   const { body } = await ask(makeHibernate(made.deps, made.supervisors), {}, made.target);

@@ -101,7 +101,7 @@ function strayChanges(seen: readonly SandboxState[], verbs: readonly VerbName[])
 }
 
 describe.each(CELLS)("%s of a sandbox that is %s", (verb, state) => {
-  test("does what the table says", async () => {
+  test("gives the outcome in the table", async () => {
     await using made = await sandboxIn(state, verb);
     const { supervisor } = made.sandbox;
     const before = { ...supervisor.row };
@@ -118,26 +118,29 @@ describe.each(CELLS)("%s of a sandbox that is %s", (verb, state) => {
     if (expected !== "destroyed") expect(made.sandbox.committed?.state).toBe(expected);
   });
 
-  test.each(["destroy", "fail"] as const)("at once with %s ends as that says, and nothing is left", async (ending) => {
-    await using made = await sandboxIn(state, verb);
-    const { supervisor } = made.sandbox;
-    // Both orders of the two are tried.
-    for (const [first, second] of [
-      [verb, ending],
-      [ending, verb],
-    ] as const) {
-      await Promise.allSettled([DO[first](made), DO[second](made)]);
-    }
-    expect(strayChanges(made.seen, [verb, ending])).toEqual([]);
-    const ended: readonly SandboxState[] = ["failed", "destroyed"];
-    if (ending === "destroy") expect(supervisor.row.state).toBe("destroyed");
-    // A sandbox that is being destroyed can no longer fail.
-    else
-      expect(
-        supervisor.row.state === "destroying" ? state === "destroying" : ended.includes(supervisor.row.state),
-      ).toBe(true);
-    if (ended.includes(supervisor.row.state) && HAVE_GUESTS.includes(state)) {
-      expect([supervisor.guest, made.sandbox.heldCids]).toEqual([null, []]);
-    }
-  });
+  test.each(["destroy", "fail"] as const)(
+    "concurrent with %s ends in that verb's state, and nothing remains",
+    async (ending) => {
+      await using made = await sandboxIn(state, verb);
+      const { supervisor } = made.sandbox;
+      // Both orders of the two are tried.
+      for (const [first, second] of [
+        [verb, ending],
+        [ending, verb],
+      ] as const) {
+        await Promise.allSettled([DO[first](made), DO[second](made)]);
+      }
+      expect(strayChanges(made.seen, [verb, ending])).toEqual([]);
+      const ended: readonly SandboxState[] = ["failed", "destroyed"];
+      if (ending === "destroy") expect(supervisor.row.state).toBe("destroyed");
+      // A sandbox that is being destroyed can no longer fail.
+      else
+        expect(
+          supervisor.row.state === "destroying" ? state === "destroying" : ended.includes(supervisor.row.state),
+        ).toBe(true);
+      if (ended.includes(supervisor.row.state) && HAVE_GUESTS.includes(state)) {
+        expect([supervisor.guest, made.sandbox.heldCids]).toEqual([null, []]);
+      }
+    },
+  );
 });

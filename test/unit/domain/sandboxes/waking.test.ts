@@ -9,7 +9,7 @@ const restores = ({ pretended }: { pretended: { told: string[] } }) =>
   pretended.told.filter((each) => each === "restore").length;
 
 describe("a call", () => {
-  test("wakes it, once for all who call", async () => {
+  test("wakes it, once for all callers", async () => {
     using made = await restingSandbox({});
     await made.supervisor.hibernate();
     const { target } = made;
@@ -19,7 +19,7 @@ describe("a call", () => {
     expect([made.outcomes.resumes.api, made.outcomes.resumed.hibernated.atMost().at(-1)]).toEqual([1, 1]);
   });
 
-  test.each(["standby", "hibernate"] as const)("waits for one on its way to %s, and wakes it", async (verb) => {
+  test.each(["standby", "hibernate"] as const)("waits for a sandbox that becomes %s, and wakes it", async (verb) => {
     using made = await restingSandbox({});
     const rests = made.supervisor[verb]();
     await made.reached(verb === "standby" ? "pausing" : "hibernating");
@@ -28,7 +28,7 @@ describe("a call", () => {
     expect(made.supervisor.row).toMatchObject({ state: "running", status_reason: "resumed" });
   });
 
-  test("waits for one that another call resumes", async () => {
+  test("waits for a sandbox that another call resumes", async () => {
     using made = await restingSandbox({});
     await made.supervisor.hibernate();
     const { target } = made;
@@ -37,8 +37,8 @@ describe("a call", () => {
   });
 
   test.each([
-    ["where its record does not name that", ["message"], false],
-    ["where who calls only looks", ["api"], true],
+    ["if calls are not in its list", ["message"], false],
+    ["if the call only reads", ["api"], true],
   ] as const)("wakes nothing %s", async (_, wake_on, isLookedAt) => {
     using made = await restingSandbox({ wake_on: [...wake_on] });
     await made.supervisor.hibernate();
@@ -52,7 +52,7 @@ describe("a call", () => {
     expect([made.supervisor.row.state, made.events]).toEqual(["hibernated", []]);
   });
 
-  test("hears why its resume is refused, and so does everybody who waits", async () => {
+  test("receives the reason if its resume is refused, and so do all waiters", async () => {
     using made = await restingSandbox({});
     await made.supervisor.hibernate();
     made.given.refusal = new ServiceError("quota_exceeded");
@@ -65,7 +65,7 @@ describe("a call", () => {
     expect(made.supervisor.row.state).toBe("running");
   });
 
-  test("waits no longer than a start may take", async () => {
+  test("waits no longer than the limit of a start", async () => {
     using made = await restingSandbox({}, 50);
     await made.supervisor.hibernate();
     const slow = Promise.withResolvers<void>();
@@ -80,7 +80,7 @@ describe("a call", () => {
     await made.waking.requireAwake(made.target);
   });
 
-  test("hears that it has ended meanwhile", async () => {
+  test("fails if it is destroyed during the wait", async () => {
     using made = await restingSandbox({});
     await made.supervisor.hibernate();
     const slow = Promise.withResolvers<void>();
@@ -105,7 +105,7 @@ describe("a call", () => {
 });
 
 describe("a message", () => {
-  test("wakes it, and who sends it waits for nothing", async () => {
+  test("wakes it, and its sender does not wait", async () => {
     using made = await restingSandbox({});
     await made.supervisor.hibernate();
     expect(made.waking.message(made.id)).toBeUndefined();
@@ -116,9 +116,9 @@ describe("a message", () => {
   });
 
   test.each([
-    ["where its record does not name that", { wake_on: ["api" as const] }],
-    ["whose agent cannot read it", { fabric_attached: false }],
-  ])("wakes none %s", async (_, change) => {
+    ["if messages are not in its list", { wake_on: ["api" as const] }],
+    ["if its agent cannot read it", { fabric_attached: false }],
+  ])("wakes no sandbox %s", async (_, change) => {
     using made = await restingSandbox(change);
     await made.supervisor.hibernate();
     made.waking.message(made.id);
@@ -126,7 +126,7 @@ describe("a message", () => {
     expect(made.supervisor.row.state).toBe("hibernated");
   });
 
-  test("wakes none while its room is restored to a checkpoint, which a resume would fail", async () => {
+  test("wakes no sandbox while its room is restored to a checkpoint, since a resume would fail", async () => {
     using made = await restingSandbox({});
     await made.supervisor.hibernate();
     made.given.isTurning = true;
@@ -135,7 +135,7 @@ describe("a message", () => {
     expect([made.supervisor.row.state, restores(made)]).toEqual(["hibernated", 0]);
   });
 
-  test("keeps one awake that runs", async () => {
+  test("keeps a running sandbox awake", async () => {
     using clock = new MovedClock();
     using made = await restingSandbox({ idle_timeout_seconds: 2 }, undefined, clock);
     for (let sent = 0; sent < 6; sent++) {
@@ -146,7 +146,7 @@ describe("a message", () => {
     await made.reached("hibernated");
   });
 
-  test("wakes one that begins to rest at that moment", async () => {
+  test("wakes a sandbox that is about to sleep", async () => {
     using made = await restingSandbox({});
     const rests = made.supervisor.hibernate();
     // It still shows that it runs.
@@ -157,7 +157,7 @@ describe("a message", () => {
     expect(restores(made)).toBe(1);
   });
 
-  test("that cannot wake it is tried again until it can, and is told of a few times", async () => {
+  test("that cannot wake it is retried until it can, and is reported a few times", async () => {
     using made = await restingSandbox({});
     await made.supervisor.hibernate();
     made.given.refusal = new ServiceError("insufficient_capacity");
@@ -176,7 +176,7 @@ describe("a message", () => {
     expect(made.warnings).toHaveLength(3);
   });
 
-  test("is not tried again once something else has woken it", async () => {
+  test("is not retried once another cause has woken it", async () => {
     using made = await restingSandbox({});
     await made.supervisor.hibernate();
     made.given.refusal = new ServiceError("insufficient_capacity");

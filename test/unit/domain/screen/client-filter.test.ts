@@ -49,18 +49,18 @@ function passedBy(drives: boolean, bytes: Uint8Array, piece = bytes.byteLength):
 const ALL = [...Object.values(LOOKS), SHUTDOWN, ...Object.values(DRIVES), ...Object.values(LOOKS)];
 
 describe.each([1, 2, 3, 7, 64, 1000])("in pieces of %i bytes", (piece) => {
-  test("who looks asks for pictures, and what would change anything is dropped", () => {
+  test("a watcher may request pictures, and input is dropped", () => {
     const looks = Buffer.concat([HELLO_LOOKS, ...Object.values(LOOKS), ...Object.values(LOOKS)]);
     expect(passedBy(false, Buffer.concat([HELLO, ...ALL]), piece)).toEqual(looks);
   });
 
-  test("who drives is heard, but ends no machine", () => {
+  test("a driver's input passes, except a machine shutdown", () => {
     const drives = Buffer.concat([HELLO_DRIVES, ...ALL.filter((each) => each !== SHUTDOWN)]);
     expect(passedBy(true, Buffer.concat([HELLO, ...ALL]), piece)).toEqual(drives);
   });
 });
 
-test.each(Object.entries(DRIVES))("%s does not get through from who looks, alone or in pieces", (_, message) => {
+test.each(Object.entries(DRIVES))("%s of a watcher does not pass, alone or in pieces", (_, message) => {
   expect(passedBy(false, Buffer.concat([HELLO, message]))).toEqual(HELLO_LOOKS);
   expect(passedBy(false, Buffer.concat([HELLO, message]), 1)).toEqual(HELLO_LOOKS);
   expect(passedBy(true, Buffer.concat([HELLO, message]))).toEqual(Buffer.concat([HELLO_DRIVES, message]));
@@ -76,7 +76,7 @@ test.each<[isLet: boolean, width: number, height: number, monitors?: number]>([
   [false, 1000, 4097],
   [false, 0, 0, 0],
   [false, 65_535, 65_535, 255],
-])("that a size gets through from who drives is %s of %i by %i", (isLet, width, height, monitors) => {
+])("that a size passes from a driver is %s of %i by %i", (isLet, width, height, monitors) => {
   const [asked, after] = [sizeWish(width, height, monitors), keyEvent(0x61, true)];
   for (const piece of [1, 7, 10_000]) {
     const expected = [HELLO_DRIVES, ...(isLet ? [asked] : []), after];
@@ -86,7 +86,7 @@ test.each<[isLet: boolean, width: number, height: number, monitors?: number]>([
 });
 
 test.each([{ encodings: [] }, { encodings: [0] }, { encodings: [0, -223, 7] }])(
-  "who only looks and names encodings $encodings would be sent the clipboard, and is refused",
+  "a watcher whose encodings $encodings would include the clipboard is rejected",
   ({ encodings }) => {
     const named = Buffer.concat([HELLO, setEncodings(encodings)]);
     for (const piece of [1, 3, 1000]) {
@@ -98,7 +98,7 @@ test.each([{ encodings: [] }, { encodings: [0] }, { encodings: [0, -223, 7] }])(
   },
 );
 
-test("each byte of a long message is looked at once", () => {
+test("each byte of a long message is inspected once", () => {
   const long = packed(HELLO, clipboard(1024 * 1024, "x".repeat(1024 * 1024)), updateRequest(true, AREA));
   for (const drives of [false, true]) {
     const filter = new ClientFilter(drives);
@@ -115,12 +115,12 @@ test.each<[string, Uint8Array]>([
   ["another version", packed("RFB 003.003\n")],
   ["no RFB at all", packed("GET / HTTP/1.1\r\n")],
   ["a password", packed("RFB 003.008\n", ["u8", 2])],
-  ["a message that is none", packed(HELLO, ["u8", 99])],
+  ["an invalid message", packed(HELLO, ["u8", 99])],
   ["a message of another extension", packed(HELLO, ["u8", 255], ["u8", 1])],
   ["too many encodings", packed(HELLO, ["u8", 2], ["u8", 0], ["u16", 2000])],
   ["too large a clipboard", packed(HELLO, clipboard(1024 * 1024 + 1, ""))],
   ["too large an extended clipboard", packed(HELLO, clipboard(-2147483648, ""))],
   ["too large a fence", packed(HELLO, ["u8", 248], new Uint8Array(7), ["u8", 65])],
-])("%s is refused, by who looks and by who drives", (_, bytes) => {
+])("%s is rejected, from a watcher and from a driver", (_, bytes) => {
   for (const drives of [false, true]) expect(() => passedBy(drives, bytes)).toThrow(/a viewer/);
 });

@@ -19,7 +19,7 @@ const timed = async (work: Promise<unknown>, clock: MovedClock) => {
   return performance.now() - from;
 };
 
-test("shows all that there is to see, also what came while nobody asked", async () => {
+test("shows the current content, including updates from before the request", async () => {
   const server = new RfbServer();
   const client = await RfbClient.open(server.wire);
   await client.current();
@@ -31,7 +31,7 @@ test("shows all that there is to see, also what came while nobody asked", async 
   expect(shadeOf(client)).toBe(30);
 });
 
-test("asks for nothing while nobody wants to see", async () => {
+test("requests no updates without a caller", async () => {
   const server = new RfbServer();
   const client = await RfbClient.open(server.wire);
   await client.current();
@@ -43,7 +43,7 @@ test("asks for nothing while nobody wants to see", async () => {
   expect(server.asked).toBe(asked);
 });
 
-test("is still once nothing has changed for a moment", async () => {
+test("is settled once nothing has changed for a moment", async () => {
   const server = new RfbServer();
   using clock = new MovedClock();
   const client = await RfbClient.open(server.wire);
@@ -55,7 +55,7 @@ test("is still once nothing has changed for a moment", async () => {
   expect(took).toBeLessThan(MOST_STILL_MS);
 });
 
-test("of what is never still the wait has an end", async () => {
+test("the wait for a screen that never settles has a limit", async () => {
   const server = new RfbServer();
   using clock = new MovedClock();
   const client = await RfbClient.open(server.wire);
@@ -67,7 +67,7 @@ test("of what is never still the wait has an end", async () => {
   expect(took).toBeLessThan(MOST_STILL_MS + 100);
 });
 
-test("asks again when an update without pixels took the request away", async () => {
+test("repeats its request after an update without pixels has consumed it", async () => {
   const server = new RfbServer();
   const client = await RfbClient.open(server.wire);
   server.isDeaf = true;
@@ -109,7 +109,7 @@ test("sends keys and pointer in order", async () => {
   expect(client.buttons).toBe(1);
 });
 
-test("says why it is over to whoever waits", async () => {
+test("gives all waiters the reason of its end", async () => {
   const server = new RfbServer();
   const client = await RfbClient.open(server.wire);
   await client.current();
@@ -122,7 +122,7 @@ test("says why it is over to whoever waits", async () => {
   await expect(client.current()).rejects.toThrow("message 99");
 });
 
-test("is closed when the server does not answer, for the next one to connect anew", async () => {
+test("is closed if the server does not reply, so that the next call reconnects", async () => {
   const server = new RfbServer();
   const client = await RfbClient.open(server.wire, { answerMs: 50 });
   await client.current();
@@ -132,7 +132,7 @@ test("is closed when the server does not answer, for the next one to connect ane
   expect(server.closed).toBe(true);
 });
 
-test("is given up with its signal", async () => {
+test("is aborted by its signal", async () => {
   const server = new RfbServer();
   const client = await RfbClient.open(server.wire);
   await client.current();
@@ -159,7 +159,7 @@ async function unread() {
   return { server, client, written: () => written };
 }
 
-test("asks a server that does not read no further, whatever it says", async () => {
+test("sends no further requests to a server that does not read, for any replies", async () => {
   const { server, client, written } = await unread();
   const seen = client.current(AbortSignal.timeout(100));
   for (let n = 0; n < 5000; n++) server.send(update());
@@ -169,7 +169,7 @@ test("asks a server that does not read no further, whatever it says", async () =
   client.close(new Error("the test is over"));
 });
 
-test("is closed when what it sends piles up", async () => {
+test("is closed if its outgoing data piles up", async () => {
   const { server, client } = await unread();
   for (let n = 0; n < 1000; n++) client.key(0x61, true);
   expect(server.closed).toBe(false);
@@ -178,7 +178,7 @@ test("is closed when what it sends piles up", async () => {
   await expect(client.current()).rejects.toThrow("does not read");
 });
 
-test("has no frame after its end, and says why", async () => {
+test("has no frame after its end, and reports the reason", async () => {
   const server = new RfbServer();
   const client = await RfbClient.open(server.wire);
   await client.current();
@@ -187,7 +187,7 @@ test("has no frame after its end, and says why", async () => {
   expect(client.ended.reason).toMatchObject({ message: "enough" });
 });
 
-test("new sizes are counted over all connections to a screen", async () => {
+test("resizes are counted over all connections to a screen", async () => {
   const allowances = freshAllowances();
   const first = new RfbServer();
   const client = await RfbClient.open(first.wire, { allowances });

@@ -38,7 +38,7 @@ async function decoded(
 const WHOLE = { x: 0, y: 0, width: 8, height: 4 };
 
 describe("a handshake", () => {
-  test("tells the size, and says what it chose", async () => {
+  test("gives the size, and sends the chosen options", async () => {
     const said: Uint8Array[] = [];
     const size = await shakeHands(readerOf(greeting(640, 480), [3]), async (bytes) => void said.push(bytes));
     expect(size).toEqual({ width: 640, height: 480 });
@@ -54,20 +54,20 @@ describe("a handshake", () => {
       /refuses: go\?awa/,
     ],
     ["gives a reason without end", packed("RFB 003.008\n", ["u8", 0], ["u32", 0xffffffff]), /longer than 4096/],
-    ["wants a password", packed("RFB 003.008\n", ["u8", 1], ["u8", 2]), /password/],
+    ["requires a password", packed("RFB 003.008\n", ["u8", 1], ["u8", 2]), /password/],
     ["has too many kinds of security", packed("RFB 003.008\n", ["u8", 255]), /255 types/],
     ["has no screen", greeting(0, 480), /0x480/],
     ["has a screen that is too large", greeting(4097, 480), /4097x480/],
     ["has a name without end", packed(greeting(8, 8).subarray(0, -12), ["u32", 0xffffffff]), /longer than 4096/],
     ["ends", packed("RFB 00"), /ended/],
-  ])("with one that %s is refused", async (_, bytes, why) => {
+  ])("with a server that %s is rejected", async (_, bytes, why) => {
     await expect(hands(bytes)).rejects.toThrow(why);
     await expect(hands(bytes)).rejects.toBeInstanceOf(RfbError);
   });
 });
 
 describe("updates", () => {
-  test("are drawn, however they are cut", async () => {
+  test("are drawn, for any chunks", async () => {
     const pixels = Uint8Array.from({ length: 8 * 4 * 4 }, (_, at) => at);
     const part = { x: 6, y: 2, width: 2, height: 2 };
     const bytes = packed(
@@ -93,7 +93,7 @@ describe("updates", () => {
     );
   });
 
-  test("may have clipboards before them, of both kinds, which are dropped", async () => {
+  test("may be preceded by clipboards of both kinds, which are dropped", async () => {
     const clipboard = (length: number, bytes: Uint8Array) =>
       packed(["u8", 3], new Uint8Array(3), ["s32", length], bytes);
     const bytes = packed(clipboard(3, new Uint8Array(3)), clipboard(-12, new Uint8Array(12)), update(shaded(WHOLE, 9)));
@@ -101,7 +101,7 @@ describe("updates", () => {
     expect(updates).toMatchObject([{ drawn: 32 }]);
   });
 
-  test("with a new size begin a new frame, and give back the old one's memory", async () => {
+  test("with a new size start a new frame, and release the old one's memory", async () => {
     const held: number[] = [];
     const hold = (bytes: number) => {
       held.push(bytes);
@@ -134,7 +134,7 @@ describe("updates", () => {
     expect(held).toBe(0);
   });
 
-  test("that close their own connection for want of memory hold none", async () => {
+  test("that close their own connection for lack of memory hold none", async () => {
     let held = 0;
     const hold = (bytes: number) => {
       // To make room for the new frame.
@@ -152,7 +152,7 @@ describe("updates", () => {
     expect(held).toBe(0);
   });
 
-  test("are drawn nowhere after the end, and the frame is gone", async () => {
+  test("are not drawn after the end, and the frame is released", async () => {
     const { sizes, reads } = freshAllowances();
     const rest = Promise.withResolvers<void>();
     async function* slowly() {
@@ -169,7 +169,7 @@ describe("updates", () => {
     await expect(drawn).rejects.toThrow("ended");
   });
 
-  test("of nothing cost no more than their bytes", async () => {
+  test("without content cost no more than their bytes", async () => {
     const none = rectangle({ x: 0, y: 0, width: 0, height: 4096 }, 0);
     const from = performance.now();
     const { updates } = await decoded(update(...Array.from({ length: 20_000 }, () => none)), {
@@ -187,7 +187,7 @@ describe("updates", () => {
     ["too many rectangles", packed(["u8", 0], ["u8", 0], ["u16", 65_535]), /65535 rectangles/],
     ["a rectangle beyond the right edge", update(shaded({ x: 7, y: 0, width: 2, height: 1 }, 1)), /not inside 8x4/],
     ["a rectangle below the frame", update(shaded({ x: 0, y: 4, width: 1, height: 1 }, 1)), /not inside 8x4/],
-    ["an encoding that was not asked for", update(rectangle(WHOLE, 1)), /encoding 1 /],
+    ["an encoding that was not requested", update(rectangle(WHOLE, 1)), /encoding 1 /],
     ["a size of nothing", update(rectangle({ x: 0, y: 0, width: 0, height: 4 }, -223)), /0x4/],
     ["a size that is too large", update(rectangle({ x: 0, y: 0, width: 4096, height: 65_535 }, -223)), /4096x65535/],
     ["a clipboard without end", packed(["u8", 3], new Uint8Array(3), ["u32", 0x7fffffff]), /clipboard/],
@@ -206,7 +206,7 @@ describe("updates", () => {
     expect(String(error)).toMatch(why);
   });
 
-  test("of chance end it too, and take no more memory than they may", async () => {
+  test("of random bytes end it too, and take no more memory than allowed", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), fc.boolean(), async (bytes, isUpdate) => {
         let most = 0;
@@ -224,7 +224,7 @@ describe("updates", () => {
   });
 });
 
-describe("what a server says that means nothing", () => {
+describe("a server's meaningless data", () => {
   /** Reads all bytes; returns the duration, and the number of turns that others had. */
   async function read(bytes: Uint8Array, reads = freshAllowances().reads) {
     const reader = new ByteReader(inPieces(bytes, [65_536]), reads, "host");
@@ -245,14 +245,14 @@ describe("what a server says that means nothing", () => {
     ["bells", new Uint8Array(30_000).fill(2)],
     ["empty updates", Buffer.concat(Array.from({ length: 10_000 }, () => update()))],
     ["rectangles of nothing", update(...Array.from({ length: 20_000 }, () => rectangle({ ...WHOLE, width: 0 }, 0)))],
-  ])("leaves others their turn: %s", async (_, bytes) => {
+  ])("does not block others: %s", async (_, bytes) => {
     const { took, turns } = await read(bytes);
     // 20,000 reads at least, of which 4096 are free and 131 a millisecond are earned.
     expect(took).toBeGreaterThan(100);
     expect(turns).toBeGreaterThan(5);
   });
 
-  test("is paid for by the next connection too", async () => {
+  test("is charged to the next connection too", async () => {
     const { reads } = freshAllowances();
     const bells = new Uint8Array(4096).fill(2);
     const spent = vi.spyOn(reads, "spend");

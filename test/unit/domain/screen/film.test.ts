@@ -70,7 +70,7 @@ async function readAll(
   }
 }
 
-test("one that is read is whole, and its machine and file are let go", async () => {
+test("a film read to its end is whole, and its machine and file are released", async () => {
   const { state, reader } = await film(10_000, 8);
   expect(state.machine).toBe("works");
   expect(await readAll(reader, 0)).toBe(8 * PIECE.byteLength);
@@ -79,9 +79,9 @@ test("one that is read is whole, and its machine and file are let go", async () 
 });
 
 test.each([
-  ["one that is read as it plays is whole", 1_000, null],
-  ["one whose reader takes a piece now and then breaks off", 30_000, /too slow/],
-  ["one whose reader takes nothing for a minute breaks off", 60_001, /too slow/],
+  ["a film read at playing speed is whole", 1_000, null],
+  ["a film whose reader rarely takes a piece breaks off", 30_000, /too slow/],
+  ["a film whose reader takes nothing for a minute breaks off", 60_001, /too slow/],
 ])("%s (a piece each %i ms)", async (_what, pauseMs, broken) => {
   // 60 s and one and a half times its length.
   const { state, reader } = await film(10_000, 8);
@@ -92,7 +92,7 @@ test.each([
   expect(state).toMatchObject({ machine: "gone", closed: 1 });
 });
 
-test("the longest is given up after eight hours, though its machine goes on", async () => {
+test("the longest film is aborted after eight hours, although its machine still runs", async () => {
   const { state, reader } = await film(4 * 3_600_000, 0);
   const reading = reader.read();
   const broken = expect(reading).rejects.toThrow(/took too long/);

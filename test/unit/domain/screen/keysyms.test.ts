@@ -18,7 +18,7 @@ describe("characters", () => {
     expect(keysymOf(character)).toBe(keysym);
   });
 
-  test("that no key types have none", () => {
+  test("that no key types have no keysym", () => {
     for (const character of ["\0", "\x1b", "\x7f", "\x9b", "\ud800"]) expect(keysymOf(character)).toBeNull();
     expect(chordsOfText("a\x1b[2J")).toEqual({ bad: "U+001B" });
   });
@@ -62,11 +62,11 @@ describe("names", () => {
     ["constructor", "constructor"],
     ["a+b+c+d+e+f+g+h+i", "a+b+c+d+e+f+g+h+i"],
     ["\x1b", "\x1b"],
-  ])("%j is none", (text, bad) => {
+  ])("%j is not a valid key", (text, bad) => {
     expect(chordsOf(text)).toEqual({ bad });
   });
 
-  test("are so many and no more", () => {
+  test("are limited in number", () => {
     expect(chordsOf("a ".repeat(64))).toHaveProperty("chords.length", 64);
     expect(chordsOf("a ".repeat(65))).toHaveProperty("bad");
   });

@@ -51,19 +51,19 @@ test("a PNG has the frame's pixels", async () => {
 });
 
 describe("scaling", () => {
-  test("averages what falls together", async () => {
+  test("averages pixels that coincide", async () => {
     const frame = frameOf(4, 2, (x) => (x % 2 === 0 ? [100, 0, 40] : [200, 255, 41]));
     const { rgb } = await scaled(frame, wholeOf(frame), { width: 2, height: 1 }, pieces);
     expect([...rgb]).toEqual([150, 128, 41, 150, 128, 41]);
   });
 
-  test("counts a pixel for each picture's pixel as much as it is in it", async () => {
+  test("weights each pixel by its overlap", async () => {
     const frame = frameOf(3, 1, (x) => [x * 90, 30, 30]);
     const { rgb } = await scaled(frame, wholeOf(frame), { width: 2, height: 1 }, pieces);
     expect([...rgb]).toEqual([30, 30, 30, 150, 30, 30]);
   });
 
-  test("keeps one colour what it is, at any size", async () => {
+  test("preserves a uniform colour at any size", async () => {
     const frame = frameOf(131, 77, () => [255, 254, 1]);
     for (const width of [1, 2, 16, 100, 130]) {
       const { rgb } = await scaled(frame, wholeOf(frame), scaledSize(frame, width), pieces);
@@ -77,7 +77,7 @@ describe("scaling", () => {
     expect([...rgb]).toEqual([3, 7, 0, 4, 7, 0]);
   });
 
-  test("keeps proportions and never makes larger", () => {
+  test("keeps proportions and never enlarges", () => {
     expect(scaledSize({ width: 1280, height: 800 }, 1024)).toEqual({ width: 1024, height: 640 });
     expect(scaledSize({ width: 1280, height: 800 }, 4096)).toEqual({ width: 1280, height: 800 });
     expect(scaledSize({ width: 4096, height: 1 }, 16)).toEqual({ width: 16, height: 1 });
@@ -87,7 +87,7 @@ describe("scaling", () => {
 describe("places", () => {
   const half = new Scale({ width: 1280, height: 800 }, 640);
 
-  test("are those of the picture that was asked for", () => {
+  test("are those of the requested picture", () => {
     expect(half).toMatchObject({ width: 640, height: 400 });
     expect(half.real([0, 0])).toEqual({ x: 1, y: 1 });
     expect(half.real([639, 399])).toEqual({ x: 1279, y: 799 });
@@ -96,7 +96,7 @@ describe("places", () => {
     expect(half.region([639, 399, 640, 400])).toEqual({ x: 1278, y: 798, width: 2, height: 2 });
   });
 
-  test("come back as they were given, at every size", () => {
+  test("are restored unchanged, at every size", () => {
     for (const width of [16, 333, 1024, 1279, 1280]) {
       const scale = new Scale({ width: 1280, height: 800 }, width);
       for (let x = 0; x < scale.width; x++) {

@@ -54,7 +54,7 @@ test.each<[RecordingEnd, () => void]>([
     () => servers[0]?.send(update(rectangle({ x: 0, y: 0, width: 9, height: 9 }, 16, packed(["u32", 2 ** 31])))),
   ],
   ["service_restarted", () => void guest.screens.stop()],
-])("one that ends by %s says so, and is on record", async (reason, act) => {
+])("a recording ended by %s has that reason, and is in the audit log", async (reason, act) => {
   const { recording_id } = await start();
   await expect.poll(async () => (await get(recording_id)).size_bytes, SLOW).toBeGreaterThan(64 * 40 * 4);
   act();
@@ -73,11 +73,11 @@ test.each<[RecordingEnd, () => void]>([
     await guest.recordings("recording_stop", { recording_id: (await start()).recording_id });
 });
 
-test("one whose time is up ends by itself", async () => {
+test("a recording ends at its time limit", async () => {
   await ended((await start(1)).recording_id, "time_up");
 });
 
-test("one that a killed service left is what was kept of it until then", async () => {
+test("a recording of a killed service has the data stored until then", async () => {
   const { recording_id } = await start();
   await expect.poll(async () => (await get(recording_id)).size_bytes, SLOW).toBeGreaterThan(64 * 40 * 4);
   const data = join(directory, `${recording_id}.rfb`);
@@ -97,7 +97,7 @@ test("one that a killed service left is what was kept of it until then", async (
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test("a room keeps so many, whosever they are", async () => {
+test("recordings per room are limited, for all owners together", async () => {
   const kept = {
     agent_id: "worker-1",
     sandbox_id: "sbx_other",
@@ -114,7 +114,7 @@ test("a room keeps so many, whosever they are", async () => {
   expect(await guest.recordings("recording_list")).toEqual({ items: [] });
 });
 
-test("one ends where it is as large as it may be, and where the disk is full", async () => {
+test("a recording ends at its size limit and on a full disk", async () => {
   for (const [reason, means] of [
     ["too_large", { mostBytes: 64 * 40 * 4 + 500, hasSpace: () => true }],
     ["disk_full", { hasSpace: () => false }],

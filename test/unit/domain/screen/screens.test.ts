@@ -31,7 +31,7 @@ const codeOf = (work: Promise<unknown>) =>
     (error: { code?: string }) => error.code,
   );
 
-test("a picture has the width that was asked for, and one connection serves all", async () => {
+test("a picture has the requested width, and one connection serves all", async () => {
   const guest = guestOf(new RfbServer(64, 40));
   expect(sizeOf(await guest.picture())).toEqual([64, 40]);
   expect(sizeOf(await guest.picture(32))).toEqual([32, 20]);
@@ -39,7 +39,7 @@ test("a picture has the width that was asked for, and one connection serves all"
   expect(guest.connected).toBe(1);
 });
 
-test("an action acts at the place that the caller's picture shows, and answers in its size", async () => {
+test("an action acts at its place in the caller's picture, and responds in its size", async () => {
   const server = new RfbServer(64, 40);
   const guest = guestOf(server);
   const used = await guest.use({ action: "left_click", coordinate: [10, 5], width: 32 });
@@ -115,7 +115,7 @@ test.each<[string, object, [number, number, number][]]>([
   expect(server.pointers).toEqual(pointers);
 });
 
-test("a drag has places between its ends, and ends without the button", async () => {
+test("a drag has positions between its ends, and releases the button", async () => {
   const server = new RfbServer(64, 40);
   await guestOf(server).use({ action: "left_click_drag", start_coordinate: [0, 0], coordinate: [16, 8] });
   expect(server.pointers.at(0)).toEqual([0, 0, 0]);
@@ -127,7 +127,7 @@ test("a drag has places between its ends, and ends without the button", async ()
   ]);
 });
 
-test("a button that was put down stays down until it is let go of", async () => {
+test("a pressed button stays down until it is released", async () => {
   const server = new RfbServer(64, 40);
   const guest = guestOf(server);
   await guest.use({ action: "left_mouse_down", screenshot: false });
@@ -140,7 +140,7 @@ test("a button that was put down stays down until it is let go of", async () => 
   ]);
 });
 
-test("keys go down in their order and up in the other, during a click too", async () => {
+test("keys go down in their order and up in reverse, during a click too", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   await guest.use({ action: "key", text: "ctrl+c", screenshot: false });
@@ -159,7 +159,7 @@ test("keys go down in their order and up in the other, during a click too", asyn
   expect(server.keys.filter(([, isDown]) => isDown).map(([key]) => key)).toEqual([0x68, 0xe9, 0xff0d]);
 });
 
-test("a key that is held is let go of when the caller has gone", async () => {
+test("a held key is released when the caller disconnects", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   const gone = new AbortController();
@@ -175,7 +175,7 @@ test("a key that is held is let go of when the caller has gone", async () => {
   ]);
 });
 
-test("what a call before this one has begun is not done twice", async () => {
+test("an action started by a former call is not done twice", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   const call = guest.call();
@@ -229,7 +229,7 @@ test.each<[object, string]>([
   await expect(guestOf(new RfbServer()).use(input)).rejects.toThrow(why);
 });
 
-test("an unused connection is closed, and opened again when it is needed", async () => {
+test("an unused connection is closed, and reopened when it is needed", async () => {
   const [first, second] = [new RfbServer(), new RfbServer()];
   const waiting = [first, second];
   const guest = new ScreenGuest((stream) => serve(waiting.shift() as RfbServer)(stream), { unusedMs: 20 });
@@ -240,7 +240,7 @@ test("an unused connection is closed, and opened again when it is needed", async
   expect(guest.connected).toBe(2);
 });
 
-test("a connection ends with its sandbox, and with the service; whoever waits is told", async () => {
+test("a connection ends with its sandbox and with the service; waiting callers get an error", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   const waits = codeOf(guest.use({ action: "wait", duration_ms: 100 }));
@@ -273,7 +273,7 @@ test("of a guest that ends the connection before it begins it is guest_unreachab
   await expect(guest.picture()).rejects.toMatchObject({ code: "guest_unreachable" });
 });
 
-test("a server that breaks the rules is told of, and asked again by the next call", async () => {
+test("a server that violates the protocol is reported, and reconnected by the next call", async () => {
   const servers = [new RfbServer(), new RfbServer()];
   const guest = new ScreenGuest((stream) => serve(servers.shift() as RfbServer)(stream));
   guests.push(guest);
@@ -285,13 +285,13 @@ test("a server that breaks the rules is told of, and asked again by the next cal
   expect(guest.connected).toBe(2);
 });
 
-test("a bug of ours is none of the guest's", async () => {
+test("an internal bug is not attributed to the guest", async () => {
   const guest = guestOf(new RfbServer());
   vi.spyOn(FairPlaces.prototype, "take").mockRejectedValueOnce(new TypeError("a bug"));
   await expect(guest.picture()).rejects.toBeInstanceOf(TypeError);
 });
 
-test("a caller that has left is told so, and is no fault of the guest's", async () => {
+test("a disconnected caller gets that error, and it is not attributed to the guest", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   await guest.picture();
@@ -302,7 +302,7 @@ test("a caller that has left is told so, and is no fault of the guest's", async 
   await expect(left).rejects.toBe(gone.signal.reason);
 });
 
-test.each(["screen", "caller"])("a picture whose %s is gone when its turn comes is not taken", async (who) => {
+test.each(["screen", "caller"])("a picture whose %s is gone at its turn is not taken", async (who) => {
   const server = new RfbServer();
   const guest = guestOf(server);
   const gone = new AbortController();
@@ -342,7 +342,7 @@ test("a picture that waits for its turn ends with the screen", async () => {
 
 const noPlace = () => vi.spyOn(FairPlaces.prototype, "take").mockRejectedValueOnce(new DeadlineError("no place"));
 
-test("an action that was done is answered without its picture where none can be taken", async () => {
+test("a completed action gets a response without a picture if none can be taken", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   noPlace();
@@ -356,7 +356,7 @@ test("an action that was done is answered without its picture where none can be 
   expect(await codeOf(guest.picture())).toBe("insufficient_capacity");
 });
 
-test("a picture that is too large is refused, and costs no action its answer", { timeout: 60_000 }, async () => {
+test("an oversized picture is refused, and does not fail its action", { timeout: 60_000 }, async () => {
   const [width, height] = [1600, 1000];
   const server = new RfbServer(width, height);
   const guest = guestOf(server);
@@ -373,7 +373,7 @@ test("a picture that is too large is refused, and costs no action its answer", {
   expect(sizeOf(Buffer.from(fits.screenshot_b64 ?? "", "base64"))).toEqual([1280, 800]);
 });
 
-test("sixteen actions wait for their turn, and no more", async () => {
+test("sixteen actions can wait for their turn, and no more", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   const first = codeOf(guest.use({ action: "hold_key", text: "a", duration_ms: 150, screenshot: false }));
@@ -382,7 +382,7 @@ test("sixteen actions wait for their turn, and no more", async () => {
   expect(await Promise.all([first, ...others])).toEqual([...Array(17).fill("done"), "insufficient_capacity"]);
 });
 
-test("memory for frames is bounded, for all and for each organization; unused ones go first", () => {
+test("memory for frames is limited, in total and per organization; unused ones are evicted first", () => {
   const unused: [string, () => void][] = [];
   const makeRoom = (orgId: string | null) => {
     const at = unused.findIndex(([of]) => orgId === null || of === orgId);
@@ -411,7 +411,7 @@ test("memory for frames is bounded, for all and for each organization; unused on
   expect(() => memory.hold("six", 11)).toThrow(/on this host/);
 });
 
-test("when all memory is taken the newest screens of whoever has most end, down to equal shares", () => {
+test("when all memory is taken, the newest screens of the largest holder end, down to equal shares", () => {
   const held: Record<string, (() => void)[]> = {};
   const cut: string[] = [];
   const cutNewest = (orgId: string) => {
@@ -430,7 +430,7 @@ test("when all memory is taken the newest screens of whoever has most end, down 
   expect(() => hold("one")).toThrow(/on this host/);
 });
 
-test("an organization that is over its share ends none of the others' screens", async () => {
+test("an organization over its share ends no screens of others", async () => {
   const servers: RfbServer[] = [];
   const handler = (stream: Parameters<ReturnType<typeof serve>>[0]) => {
     const server = new RfbServer(64, 40);

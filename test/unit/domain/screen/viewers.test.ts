@@ -26,7 +26,7 @@ function someGuest() {
   return { guest, servers };
 }
 
-test("who looks sees the screen and is not heard; by a ticket that drives one is", async () => {
+test("a watcher sees the screen without input; a driving ticket allows input", async () => {
   const { guest, servers } = someGuest();
   const [watcher, guestWithTicket, driver] = await Promise.all(
     [await guest.view(), await guest.view(await guest.ticket(false)), await guest.view(await guest.ticket(true))].map(
@@ -50,7 +50,7 @@ test("who looks sees the screen and is not heard; by a ticket that drives one is
   expect(guest.inUse).toBe(1);
 });
 
-test("what was driven is on record once it is over, and looking is not", async () => {
+test("driving is in the audit log once it has ended, and watching is not", async () => {
   const { guest } = someGuest();
   for (const drive of [false, true]) {
     const seat = await guest.view(await guest.ticket(drive));
@@ -72,7 +72,7 @@ test.each<[keyof typeof SCREEN_CLOSE, (guest: ScreenGuest, servers: RfbServer[])
   ["sandbox_stopped", (guest) => guest.become("paused")],
   ["going_away", (guest) => guest.screens.stop()],
   ["guest_unreachable", (_, servers) => servers.at(-1)?.wire.close()],
-])("a viewer is sent away with %s", async (why, end) => {
+])("a viewer is disconnected with %s", async (why, end) => {
   const { guest, servers } = someGuest();
   const seat = await guest.view();
   const client = await RfbClient.open(seat.wire);
@@ -82,7 +82,7 @@ test.each<[keyof typeof SCREEN_CLOSE, (guest: ScreenGuest, servers: RfbServer[])
   expect([code, reason.split(":")[0]]).toEqual([SCREEN_CLOSE[why], why]);
 });
 
-test("who says what no viewer may is sent away", async () => {
+test("a viewer that sends a forbidden message is disconnected", async () => {
   const { guest } = someGuest();
   const seat = await guest.view();
   seat.say("{}");
@@ -92,7 +92,7 @@ test("who says what no viewer may is sent away", async () => {
   expect((await other.closed)[0]).toBe(SCREEN_CLOSE.bad_message);
 });
 
-test("who only looks is not sent the clipboard, and is sent away where that cannot be", async () => {
+test("a watcher is not sent the clipboard, and is disconnected if that is impossible", async () => {
   const { guest } = someGuest();
   const hello = (encodings: number[]) => packed("RFB 003.008\n", ["u8", 1], ["u8", 1], setEncodings(encodings));
   const seat = await guest.view(await guest.ticket(false));
@@ -101,7 +101,7 @@ test("who only looks is not sent the clipboard, and is sent away where that cann
   expect(await seat.closed).toEqual([SCREEN_CLOSE.bad_message, why]);
 });
 
-test("who sends more messages than any viewer does is sent away", async () => {
+test("a viewer that sends more messages than allowed is disconnected", async () => {
   const { guest } = someGuest();
   const seat = await guest.view();
   const client = await RfbClient.open(seat.wire);
@@ -110,14 +110,14 @@ test("who sends more messages than any viewer does is sent away", async () => {
   expect((await seat.closed)[0]).toBe(SCREEN_CLOSE.input_overflow);
 });
 
-test("one whose sandbox stops while it is being opened is told so", async () => {
+test("a viewer whose sandbox stops during the connect gets that reason", async () => {
   const { guest } = someGuest();
   guest.become("paused");
   const seat = await guest.view();
   expect((await seat.closed)[0]).toBe(SCREEN_CLOSE.sandbox_stopped);
 });
 
-test("a ticket is good while its key is, and no more see a screen than there are places", async () => {
+test("a ticket is valid while its key is, and viewers of a screen are limited", async () => {
   const { guest } = someGuest();
   const ticket = await guest.ticket(true);
   await expect(guest.view("sdt_another")).rejects.toMatchObject({ code: "invalid_api_key" });

@@ -49,7 +49,7 @@ function passkeys(found: PasskeyFindings | null) {
   return checks.find(({ id }) => id === "passkeys");
 }
 
-test("passkeys that were made at another name are told of, and a service without a name", () => {
+test("passkeys of another name cause a warning, and so does a service without a name", () => {
   expect(passkeys(null)?.status).toBe("ok");
   expect(passkeys({ rp_id: "rooms.example.org", elsewhere: [] })?.status).toBe("ok");
   expect(passkeys({ rp_id: null, elsewhere: [] })).toMatchObject({
@@ -86,7 +86,7 @@ function check(
   return checks.find((each) => each.id === id);
 }
 
-test("a template whose agent does not prove itself, or does not make the host do so, is to be built again", () => {
+test("a template whose agent does not authenticate itself or the host must be rebuilt", () => {
   expect(check("templates", {})).toMatchObject({ status: "ok", message: "Templates: default." });
   for (const python of [OLDEST_GENERATION, PROOF_GENERATION]) {
     expect(check("templates", {}, { default: GENERATION, python })).toMatchObject({
@@ -98,7 +98,7 @@ test("a template whose agent does not prove itself, or does not make the host do
   expect(check("templates", {}, {})).toMatchObject({ status: "fail" });
 });
 
-test("who else listens on the host's vsock is named, with what to do", () => {
+test("other listeners on the host's vsock are named, with the remedy", () => {
   const told = (vsock_listeners: HostFindings["vsock_listeners"]) => check("vsock_listeners", { vsock_listeners });
   expect(told({ ports: [] })).toMatchObject({ status: "ok", remedy: null });
   expect(told(null)).toMatchObject({ status: "ok", message: expect.stringContaining("no vsock port") });
@@ -115,7 +115,7 @@ test("who else listens on the host's vsock is named, with what to do", () => {
   expect(told({ unknown: "ENOENT" })).toMatchObject({ status: "ok", remedy: expect.stringContaining("vsock_diag") });
 });
 
-test("what roomd needs and does not work makes the service unavailable, and is told", () => {
+test("a missing requirement of roomd makes the service unavailable, and is reported", () => {
   expect(check("runtime", {})).toMatchObject({ status: "ok" });
   const problem = "What roomd needs for facts of files does not work on this host: ENOSYS: statx.";
   expect(check("runtime", { runtime: [problem] })).toMatchObject({ status: "fail", message: problem });
@@ -123,7 +123,7 @@ test("what roomd needs and does not work makes the service unavailable, and is t
   expect(check("ssh", { ssh: problem })).toMatchObject({ status: "warn", message: problem });
 });
 
-test("drives that no kernel keeps to their quota are a warning", () => {
+test("drives without a kernel quota are a warning", () => {
   const told = (kind: "measured" | "project_quota") => check("drive_quota", { drive_quota: { kind, reason: "Why." } });
   expect(told("project_quota")).toMatchObject({ status: "ok", message: "Why.", remedy: null });
   expect(told("measured")).toMatchObject({
@@ -133,7 +133,7 @@ test("drives that no kernel keeps to their quota are a warning", () => {
   });
 });
 
-test("what browsers cannot do where the pages are is said, with what to do", () => {
+test("restrictions of browsers at the pages' URL are reported, with the remedy", () => {
   const web = {
     url: "https://rooms.example.org",
     is_trustworthy: true,
@@ -177,7 +177,7 @@ const NOTHING_SHARED = {
   ...{ passkeys: null, backups: null, anchors: null, clock: null, membership: null, directory: null, threads: null },
 };
 
-test("a host that is no member fails, and one that has not read the directory is warned of", () => {
+test("a host that is no member fails, and one that has not read the directory is a warning", () => {
   const told = (membership: MembershipFindings | null) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
     const none = { list: () => [] } as unknown as Templates;
@@ -190,7 +190,7 @@ test("a host that is no member fails, and one that has not read the directory is
   expect(told({ is_member: false, has_followed: true })).toBe("fail");
 });
 
-test("a database that hosts share is told of where it may lose what it has acknowledged", () => {
+test("a shared database that may lose acknowledged commits is reported", () => {
   const told = (directory: DirectoryFindings | null) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
     const none = { list: () => [] } as unknown as Templates;
@@ -213,7 +213,7 @@ test("a database that hosts share is told of where it may lose what it has ackno
   expect(told({ servers: 3, settings: { ...safe, synchronous_standby_names: "ANY 1 (*)" }, unfit })[0]).toBe("ok");
 });
 
-test("rows of the database that do not fit are counted, and named to the operator alone", () => {
+test("rows that do not fit are counted, and named to the operator alone", () => {
   const told = (unfit: DirectoryFindings["unfit"]) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
     const none = { list: () => [] } as unknown as Templates;
@@ -230,7 +230,7 @@ test("rows of the database that do not fit are counted, and named to the operato
   ]);
 });
 
-test("a clock that differs from the database's is told of, with which way and by how much", () => {
+test("a difference to the database's clock is reported, with its direction and amount", () => {
   const told = (clock: ClockFindings | null) => {
     const paths = makePaths({ data_dir: home, runtime_dir: home });
     const more = { ...NOTHING_SHARED, clock };

@@ -4,7 +4,7 @@ import { renderDocs } from "../../../../daemon/domain/service/docs/page.ts";
 
 const EVIL = `"><script>alert('x')</script>&amp;`;
 
-test("whatever stands in the document is text", () => {
+test("any content of the document is text", () => {
   const schema = {
     type: "object",
     description: EVIL,
@@ -59,7 +59,7 @@ test("whatever stands in the document is text", () => {
   );
 });
 
-test("a quote in an example does not end the argument of the shell", () => {
+test("a quote in an example does not end the shell argument", () => {
   const html = renderDocs(
     {
       info: { title: "t", version: "1", description: "d" },

@@ -7,13 +7,13 @@ const run = (line: string) => {
   return stdout.toString();
 };
 
-test("a line runs as it is, in the user's shell", () => {
+test("a line runs unchanged, in the user's shell", () => {
   expect(run("echo one 'two  three' $((1 + 1))")).toBe("one two  three 2\n");
   expect(commandOf("echo rsync --server .")).toHaveLength(4);
   expect(commandOf("rsync --serverless")).toHaveLength(4);
 });
 
-test("the root's own rsync comes first, and ours is called through its loader with the client's words", () => {
+test("the root's own rsync comes first, and ours is called through its loader with the client's arguments", () => {
   const line = "rsync --server -logDtpre.iLsfxCIvu . '/root/a b'";
   const [, , script, first, ours] = commandOf(line);
   expect([first, ours]).toEqual([

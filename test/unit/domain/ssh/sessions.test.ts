@@ -13,7 +13,7 @@ import { listAudit } from "../../../../daemon/domain/audit/rows.ts";
 import type { SandboxReach } from "../../../../daemon/domain/sandboxes/access.ts";
 import { type Session, Sessions } from "../../../../daemon/domain/ssh/sessions.ts";
 
-test("a key's end cuts its sessions and no others, each with a record that says why", async () => {
+test("a revoked key closes its sessions and no others, each with a record of the reason", async () => {
   const connection = openConnection(":memory:");
   migrate(connection);
   const database = makeDatabase(connection);

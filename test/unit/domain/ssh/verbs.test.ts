@@ -33,7 +33,7 @@ async function detailsOf(bound: Bound, input: object): Promise<unknown> {
   return call.audit.details;
 }
 
-test("every record of a session tells by what it was logged in, and what was opened", async () => {
+test("every record of a session has its credential, and the opened channel", async () => {
   const verbs = makeVerbs({ sandboxes, sit: () => () => {} });
   const nothing = () => {};
   const env = {};
@@ -47,7 +47,7 @@ test("every record of a session tells by what it was logged in, and what was ope
   expect(await detailsOf(verbs.forward(held, nothing), port)).toEqual({ ...who, ...port });
 });
 
-test("a drive that does not answer is said to be what is missing", () => {
+test("a drive that does not respond is named in the error", () => {
   const refused = new StreamError({ code: StreamErrorCode.drive_unavailable, message: "the drive does not answer" });
   const said = {
     code: "guest_unreachable",

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 const DIGEST = `sha256:${"0".repeat(64)}`;
 
-test("one that does not end is ended after its time, and the next begins", async () => {
+test("a build that hangs is ended at its time limit, and the next starts", async () => {
   const deps = {
     ...{ database, log: makeLog("error", () => {}), paths: makePaths({ data_dir: home, runtime_dir: home }) },
     buildLimitSeconds: 0.2,

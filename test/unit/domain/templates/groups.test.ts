@@ -12,7 +12,7 @@ import type { OrgId } from "../../../../shared/ids.ts";
 
 const org = (name: string) => `org_${name}` as OrgId;
 
-test("each organization has a number of its own from the first time on, also where two ask for one together", async () => {
+test("each organization has a unique and permanent number, even if two are requested concurrently", async () => {
   const connection = openConnection(":memory:");
   migrate(connection);
   const database = makeDatabase(connection);
@@ -28,7 +28,7 @@ test("each organization has a number of its own from the first time on, also whe
 const isRoot = process.geteuid?.() === 0;
 if (!isRoot) console.warn("only root gives files to groups: that test is left out");
 
-test.skipIf(!isRoot)("all versions of a template are given to its owner's group, those of before too", async () => {
+test.skipIf(!isRoot)("all versions of a template are given to its owner's group, including former ones", async () => {
   const home = mkdtempSync(join(tmpdir(), "roomd-groups-"));
   try {
     const paths = makePaths({ data_dir: home, runtime_dir: home });

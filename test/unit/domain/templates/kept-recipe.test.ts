@@ -34,7 +34,7 @@ async function publish(name: string, recipe: object | null): Promise<Recipe | nu
 
 const from = (image: string) => baseOf(paths, readDockerfile(`FROM ${image}\nRUN true`));
 
-test("FROM with the name of a template of packages is what that was built of", async () => {
+test("FROM with the name of a package template uses its recipe", async () => {
   await publish("default", null);
   const own = await publish("tools", PACKAGES);
   expect(await from("default")).toEqual(readRecipe("default", undefined));
@@ -52,18 +52,18 @@ test("no Dockerfile has no base", async () => {
   expect(await baseOf(paths, null)).toBe(null);
 });
 
-test("a template with steps of its own is refused as a base", async () => {
+test("a template with its own steps is rejected as a base", async () => {
   await publish("tools", { ...PACKAGES, steps: ["true"] });
   await expect(from("tools")).rejects.toMatchObject({ code: "validation_failed" });
 });
 
-test("a template without a kept recipe is to be built again first", async () => {
+test("a template without a stored recipe must be rebuilt first", async () => {
   mkdirSync(paths.template("old"), { recursive: true });
   symlinkSync("version", join(paths.template("old"), "current"));
   await expect(from("old")).rejects.toMatchObject({ code: "invalid_state" });
 });
 
-test("a recipe on a base has its packages, its least memory, and its programs unless it starts its own", () => {
+test("a recipe on a base has its packages, its minimum memory, and its programs unless it starts its own", () => {
   const { dockerfile: _, ...plain } = OF_FILE;
   const base: Recipe = { ...plain, ...PACKAGES, start: "dockerd &", ready: "docker info" };
   const { suite, packages, tools, min_memory_mib, default_memory_mib, start, ready } = base;

@@ -38,7 +38,7 @@ function use(templateId: string, name: string): void {
   symlinkSync(version(name), link);
 }
 
-test("versions in use count with the one before them, and nothing of others", async () => {
+test("current versions count with their previous one, and no files of others", async () => {
   expect(await templateMib(paths, ORG)).toBe(0);
   make("one", "01a", 4);
   make("one", "01b", 2);
@@ -54,7 +54,7 @@ test("versions in use count with the one before them, and nothing of others", as
   expect(await templateMib(paths, ORG)).toBe(4);
 });
 
-test("with the next version in use the one before the former does not count any more", async () => {
+test("after an update the version before the previous one does not count any more", async () => {
   for (const [name, mib] of [
     ["01a", 4],
     ["01b", 2],
@@ -70,7 +70,7 @@ test("with the next version in use the one before the former does not count any 
   expect(await templateMib(paths, ORG, { templateId: "new", version: version("01a") })).toBe(10);
 });
 
-test("of a build under way the largest file counts, also that of a guest that works on it", async () => {
+test("of a running build the largest file counts, including that of its build guest", async () => {
   expect(await largestInWork(paths, ORG, "one")).toBe(0);
   make("one", "01b", 8);
   use("one", "01b");
@@ -84,7 +84,7 @@ test("of a build under way the largest file counts, also that of a guest that wo
   expect(await largestInWork(paths, ORG, "one")).toBe(3);
 });
 
-test("what is not written takes nothing, and what only leads elsewhere neither", async () => {
+test("holes and links take no space", async () => {
   const directory = make("one", "01a", 1);
   writeFileSync(join(directory, "root.qcow2"), "");
   truncateSync(join(directory, "root.qcow2"), 64 * MIB);
@@ -94,7 +94,7 @@ test("what is not written takes nothing, and what only leads elsewhere neither",
   expect(await templateMib(paths, ORG)).toBe(1);
 });
 
-test("a build begins where something is left, and is used where it fits", () => {
+test("a build may start if any space remains, and is published if it fits", () => {
   const refusal = (refuse: () => void) => {
     try {
       refuse();

@@ -6,14 +6,14 @@ import { MovedClock } from "../../../harness/moved-clock.ts";
 const one = (template_id: string, vcpu_count = 1, memory_mib = 512) => ({ template_id, vcpu_count, memory_mib });
 const names = (used: RecentUse) => used.list().map(({ template_id, vcpu_count }) => `${template_id} ${vcpu_count}`);
 
-test("the latest is first, and each is there once for every number of processors", () => {
+test("the latest is first, and each is listed once per number of processors", () => {
   const used = new RecentUse();
   for (const each of ["docker", "browser", "docker"]) used.note(one(each));
   used.note(one("docker", 2));
   expect(names(used)).toEqual(["docker 2", "docker 1", "browser 1"]);
 });
 
-test("what was not used for an hour is not worth launching ahead", () => {
+test("a template unused for an hour is not prepared ahead", () => {
   using clock = new MovedClock();
   const used = new RecentUse();
   used.note(one("docker"));
@@ -23,13 +23,13 @@ test("what was not used for an hour is not worth launching ahead", () => {
   expect(names(used)).toEqual(["browser 1"]);
 });
 
-test("of many only a few are", () => {
+test("the list is limited", () => {
   const used = new RecentUse();
   for (let n = 0; n < 100; n++) used.note(one(`t${n}`));
   expect(names(used)).toEqual(["t99 1", "t98 1", "t97 1", "t96 1"]);
 });
 
-test("as many come together as there were within a minute, for an hour", () => {
+test("the count is the peak within a minute, for an hour", () => {
   using clock = new MovedClock();
   const used = new RecentUse();
   const together = () => used.list().map((use) => use.together);
@@ -48,7 +48,7 @@ test("as many come together as there were within a minute, for an hour", () => {
   expect(together()).toEqual([256]);
 });
 
-test("what each had at least of memory is known, for an hour", () => {
+test("the minimum memory of each is retained for an hour", () => {
   using clock = new MovedClock();
   const used = new RecentUse();
   const least = () => used.list().map(({ least_memory_mib }) => least_memory_mib);
@@ -70,6 +70,6 @@ test.each([
   [1536, 1024],
   [4095, 2048],
   [65_536, 8448],
-])("where each had %i MiB at least, machines wait with %i", (least, expected) => {
+])("if each had at least %i MiB, machines wait with %i", (least, expected) => {
   expect(memoryAhead(least, { base_memory_mib: 256, max_plugged_mib: 8192 })).toBe(expected);
 });

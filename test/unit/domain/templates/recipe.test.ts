@@ -14,19 +14,19 @@ disk_mib = 4096
 `;
 
 describe.each(Object.keys(EMBEDDED))("the recipe of %s", (name) => {
-  test("is valid, and in order", () => {
+  test("is valid, and sorted", () => {
     const recipe = readRecipe(name, undefined);
     expect(recipe.packages).toEqual([...(recipe.packages ?? [])].sort());
     expect(recipe.default_memory_mib).toBeGreaterThanOrEqual(recipe.min_memory_mib);
   });
 });
 
-test("a recipe may say what is started in it, and when that is ready", () => {
+test("a recipe may have a start program, and a readiness check", () => {
   const recipe = readRecipe("mine", `${MINE}\nstart = "true"\nready = "true"\nready_timeout_seconds = 9\n`);
   expect(recipe).toMatchObject({ start: "true", ready: "true", ready_timeout_seconds: 9 });
 });
 
-test("a recipe may have steps, and a list of what they reach", () => {
+test("a recipe may have steps, and an egress list for them", () => {
   const recipe = readRecipe(
     "mine",
     `${MINE}\nsteps = ["true", "a\\nb"]\negress_allowlist = ["packages.example.com:443"]\n`,
@@ -44,12 +44,12 @@ test.each([
   ['egress_allowlist = ["*"]', /egress_allowlist: it is of steps/],
   ['ready = "true"', /not valid: ready: it needs start\./],
   ["ready_timeout_seconds = 9", /not valid: ready_timeout_seconds: it needs start\./],
-])("%.40s is refused by name", (line, said) => {
+])("%.40s is rejected by name", (line, said) => {
   const [key = ""] = line.split(" ");
   const text = MINE.split("\n").filter((each) => !each.startsWith(`${key} `));
   expect(() => readRecipe("mine", `${text.join("\n")}\n${line}\n`)).toThrow(said);
 });
 
-test("one for another template is refused", () => {
+test("a recipe for another template is rejected", () => {
   expect(() => readRecipe("yours", MINE)).toThrow(/for mine, not for yours/);
 });

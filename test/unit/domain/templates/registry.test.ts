@@ -86,11 +86,11 @@ async function saveWithTwo(version: string, qemu_version: string, processor = HO
   return saved;
 }
 
-test("one that was made here is used", async () => {
+test("a template built on this host is used", async () => {
   expect(await refusal({})).toBeNull();
 });
 
-test("one of another processor boots cold under KVM; under TCG the processor is QEMU's, and an older manifest does not say it", async () => {
+test("a template of another processor boots cold under KVM; under TCG QEMU's own processor is used", async () => {
   expect(await refusal({ processor: "Another, features 0" })).toMatch(
     /another processor.*Another, features 0.*A processor/,
   );
@@ -100,7 +100,7 @@ test("one of another processor boots cold under KVM; under TCG the processor is 
   expect(await refusal({ processor: undefined })).toBeNull();
 });
 
-test("one that was saved under another acceleration boots cold, on a processor that this one has", async () => {
+test("a template saved under another accelerator boots cold, on a processor of this one", async () => {
   const saved = { machine_type: "m", cpu_model: "host", base_memory_mib: 128, max_plugged_mib: 0 };
   const emulated = await usable({ hardware: { ...saved, acceleration: "kvm" } }, "tcg");
   expect(emulated.refused).toBe("it was saved under kvm, this host runs tcg");
@@ -113,11 +113,11 @@ test("one that was saved under another acceleration boots cold, on a processor t
   expect([same.refused, same.image.hardware.cpu_model]).toEqual([null, "max,-old"]);
 });
 
-test("one of another QEMU boots cold", async () => {
+test("a template of another QEMU boots cold", async () => {
   expect(await refusal({ qemu_version: "9.2" })).toMatch(/QEMU 9\.2/);
 });
 
-test("with several processors it starts from what was saved with as many, where that is whole and was made here", async () => {
+test("with several processors it starts from a snapshot with as many, if whole and made on this host", async () => {
   const withTwo = async (also: (version: string) => Promise<unknown>) => {
     const found = await usable({}, "kvm", { vcpus: 2, also });
     rmSync(join(directory, "templates"), { recursive: true });
@@ -142,11 +142,11 @@ test("with several processors it starts from what was saved with as many, where 
   });
 });
 
-test("one whose agent speaks another protocol is of no use, and says what to do", async () => {
+test("a template whose agent has another protocol is unusable, with a remedy", async () => {
   await expect(refusal({ generation: GENERATION + 1 })).rejects.toThrow(/generation 4 .*build it again/);
 });
 
-test("a processor is known by its model and its features, in whatever order the kernel names them", () => {
+test("a processor is identified by its model and features, in any order of the kernel", () => {
   const one = processorOf("processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: fpu sse avx\n");
   expect(one).toMatch(/^Some CPU, features [0-9a-f]{12}$/);
   expect(processorOf("model name : Some CPU\nflags : avx fpu sse\n")).toBe(one);
@@ -154,10 +154,10 @@ test("a processor is known by its model and its features, in whatever order the 
   expect(processorOf()).toMatch(/features/);
 });
 
-test("what a template starts has its time where a sandbox boots", async () => {
+test("a template's start programs have their time when a sandbox boots", async () => {
   expect((await usable({ start_seconds: 90 })).image.start_ms).toBe(90_000);
 });
 
-test("one that says nothing of what it starts has no time for it", async () => {
+test("a manifest without a start time gives zero", async () => {
   expect((await usable({})).image.start_ms).toBe(0);
 });

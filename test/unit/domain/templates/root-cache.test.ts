@@ -42,7 +42,7 @@ const used = (owner: string, key: string, daysAgo: number) => {
   utimesSync(at(owner, `${key}.json`), then, then);
 };
 
-test("what is kept is found by its owner alone, and what is taken is a copy", async () => {
+test("an entry is found by its owner alone, and taken as a copy", async () => {
   await open(ORG).keep("a", root, KEPT);
   writeFileSync(root, "changed");
   const into = join(home, "into");
@@ -57,7 +57,7 @@ test("what is kept is found by its owner alone, and what is taken is a copy", as
   expect(readFileSync(at(ORG, "a.qcow2")).byteLength).toBe(MIB);
 });
 
-test("what steps have made who could connect further is made again, and what they could do by less is taken", async () => {
+test("a root whose steps had wider egress is not reused, and one with narrower egress is", async () => {
   const cache = open(undefined);
   await cache.keep("a", root, { ...KEPT, egress_allowlist: ["one.example:443", "two.example"] });
   const into = join(home, "into");
@@ -67,7 +67,7 @@ test("what steps have made who could connect further is made again, and what the
     expect(await cache.take("a", into, list)).not.toBeNull();
 });
 
-test("what is half there is not there", async () => {
+test("a partial entry is not found", async () => {
   await open(undefined).keep("a", root, KEPT);
   await open(undefined).keep("b", root, KEPT);
   // As a host that lost power may leave it.
@@ -78,7 +78,7 @@ test("what is half there is not there", async () => {
   expect(existsSync(join(home, "into"))).toBe(false);
 });
 
-test("of too much what was unused longest goes, and what nobody has used for a week", async () => {
+test("above the limit the least recently used is evicted, and after a week any unused one", async () => {
   const cache = open(undefined);
   for (const key of ["a", "b", "c", "d"]) await cache.keep(key, root, KEPT);
   await open(ORG).keep("e", root, KEPT);
@@ -96,7 +96,7 @@ test("of too much what was unused longest goes, and what nobody has used for a w
   expect(readdirSync(paths.kept_roots).flatMap((owner) => readdirSync(join(paths.kept_roots, owner)))).toEqual([]);
 });
 
-test("of too much the owner with the most loses its own, however often it uses them", async () => {
+test("above the limit the largest owner loses its own entries, even if it uses them more often", async () => {
   const many = ["a", "b", "c", "d"];
   for (const key of many) await open(undefined).keep(key, root, KEPT);
   for (const key of ["e", "f"]) await open(ORG).keep(key, root, KEPT);
@@ -113,7 +113,7 @@ test("of too much the owner with the most loses its own, however often it uses t
   expect(rest).toHaveLength(2);
 });
 
-test("nothing is kept that is too large, or that the disk has no room for", async () => {
+test("an entry is not stored if it is too large or the disk has no space", async () => {
   await open(ORG, 0.5).keep("a", root, KEPT);
   await open(ORG, 100, () => {
     throw new ServiceError("disk_full");
@@ -121,7 +121,7 @@ test("nothing is kept that is too large, or that the disk has no room for", asyn
   expect(existsSync(paths.kept_roots)).toBe(false);
 });
 
-test("what a killed build has left goes after a while, and what is being put there stays", async () => {
+test("leftovers of a killed build are deleted after a while, and unfinished entries stay", async () => {
   mkdirSync(join(paths.kept_roots, "host"), { recursive: true });
   const old = ["old.qcow2.new", "old.qcow2", "facts.json"];
   for (const name of [...old, "new.qcow2"]) writeFileSync(at("host", name), "");
@@ -131,7 +131,7 @@ test("what a killed build has left goes after a while, and what is being put the
   expect(readdirSync(join(paths.kept_roots, "host"))).toEqual(["new.qcow2"]);
 });
 
-test("steps that do the same have one name, however they are called, and all others have their own", async () => {
+test("equivalent steps have the same key, and all others their own", async () => {
   const text = (words: string) => once(new TextEncoder().encode(words));
   const [same, too, ...others] = await contentsOf([
     { title: "one", argv: ["true"], env: { A: "1" } },

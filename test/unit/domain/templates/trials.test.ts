@@ -43,13 +43,13 @@ async function leftBehind() {
   return isThere;
 }
 
-test("the next build frees what a killed one left, before it begins", async () => {
+test("the next build removes leftovers of a killed one before it starts", async () => {
   const isThere = await leftBehind();
   expect(isThere()).toEqual({ process: true, files: 2 });
   expect(await whileBuilding(paths, async () => isThere())).toEqual({ process: false, files: 0 });
 });
 
-test("a daemon that starts frees it too, but nothing of a build that runs", async () => {
+test("a starting daemon removes them too, but nothing of a running build", async () => {
   const isThere = await whileBuilding(paths, async () => {
     const trial = await leftBehind();
     await sweepDeadTrials(paths);
@@ -60,7 +60,7 @@ test("a daemon that starts frees it too, but nothing of a build that runs", asyn
   expect(isThere()).toEqual({ process: false, files: 0 });
 });
 
-test("a machine that the service begins while it looks for those of the one before is left alone, and one without directories is not", async () => {
+test("machines started during the sweep are left alone, and those without directories are not", async () => {
   const own = paths.film(newId("sbx"));
   const begun = sweepOwnMachines(paths);
   for (const directory of [own.directory, own.runtime]) mkdirSync(directory, { recursive: true });
@@ -75,7 +75,7 @@ test("a machine that the service begins while it looks for those of the one befo
   expect(isThere()).toEqual({ process: false, files: 0 });
 });
 
-test("a version that comes after its directory was looked at is left alone", async () => {
+test("a version created after its directory was scanned is left alone", async () => {
   const home = join(paths.templates_of(null), "default");
   const [before, after] = ["0".repeat(25), "0".repeat(24)].map((zeros) => join(home, zeros.padEnd(26, "1"))) as [
     string,
@@ -88,7 +88,7 @@ test("a version that comes after its directory was looked at is left alone", asy
   expect([before, after].map((version) => existsSync(version))).toEqual([false, true]);
 });
 
-test("a second build waits for the first, and comes before those that ask later", async () => {
+test("a second build waits for the first, and precedes later requests", async () => {
   const order: string[] = [];
   const waits: string[] = [];
   const waiting = Promise.withResolvers<void>();
@@ -121,7 +121,7 @@ test("a second build waits for the first, and comes before those that ask later"
   expect(await whileBuilding(paths, async () => "built")).toBe("built");
 });
 
-test("of a killed build's versions nothing is left, and what is in use or was stays", async () => {
+test("versions of a killed build are deleted, and current and former ones stay", async () => {
   const version = (name: string) => name.padEnd(26, "0");
   const make = (template: string, names: string[]) => {
     for (const name of names) mkdirSync(join(paths.template(template), name), { recursive: true });

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test("a file that was found good stays so for the daemon's next run, until it is touched", () => {
+test("a verified file stays so in the daemon's next run, until it is modified", () => {
   const first = new Verified(notes, log);
   expect(first.has(image)).toBe(false);
   first.add(image, lookOf(image));
@@ -33,7 +33,7 @@ test("a file that was found good stays so for the daemon's next run, until it is
   expect(lines).toEqual([]);
 });
 
-test("another boot, and notes that are no notes, count for nothing", () => {
+test("another boot and invalid entries invalidate the cache", () => {
   new Verified(notes, log).add(image, lookOf(image));
   const noted = readFileSync(notes, "utf8");
   writeFileSync(notes, noted.replace(/"boot_id":"[^"]*"/, '"boot_id":"another"'));
@@ -46,7 +46,7 @@ test("another boot, and notes that are no notes, count for nothing", () => {
   expect(new Verified(notes, log).has(image)).toBe(true);
 });
 
-test("what cannot be noted is verified all the same", () => {
+test("a file is verified even if the cache cannot be written", () => {
   const verified = new Verified(join(directory, "missing", "notes.json"), log);
   verified.add(image, lookOf(image));
   expect(verified.has(image)).toBe(true);

@@ -60,7 +60,7 @@ test("frames without bytes, and of one byte, cost no more than their bytes", asy
   expect(closed).toEqual([]);
 });
 
-test("what was typed arrives in its order, whole", async () => {
+test("input arrives in order and whole", async () => {
   const seat = sit();
   const said = Array.from({ length: 3000 }, (_, at) => Buffer.from(`${at} `.repeat(at % 50)));
   for (const each of said.slice(0, 2000)) seat.session.take(each);
@@ -74,7 +74,7 @@ test("what was typed arrives in its order, whole", async () => {
   expect(seat.typed.equals(whole)).toBe(true);
 });
 
-test("more than may wait ends the session, and what was taken meanwhile counts no more", async () => {
+test("input above the limit ends the session, and input already written does not count", async () => {
   const seat = sit();
   seat.session.take(new Uint8Array(MAX_TYPED_BYTES));
   seat.open();
@@ -90,7 +90,7 @@ test("more than may wait ends the session, and what was taken meanwhile counts n
 
 const resize = (rows: number) => JSON.stringify({ type: "resize", rows, cols: 80 });
 
-test("a flood of sizes is carried out in pieces of the event loop, and the last one counts", async () => {
+test("a flood of resizes is applied in pieces of the event loop, and the last one counts", async () => {
   const { session, sizes, closed } = sit();
   session.hear(resize(1));
   expect(sizes).toEqual([1]);
@@ -107,7 +107,7 @@ test("a flood of sizes is carried out in pieces of the event loop, and the last 
   expect(closed).toEqual([]);
 });
 
-test("a frame that is longer than any resize is refused before it waits", () => {
+test("a frame longer than any resize is rejected before it is queued", () => {
   const { session, closed } = sit();
   for (let n = 0; n < 100; n++) session.hear(resize(1).padEnd(1_024));
   expect(closed).toEqual([]);
@@ -115,7 +115,7 @@ test("a frame that is longer than any resize is refused before it waits", () => 
   expect(closed).toEqual(["bad_frame: a text frame must be a resize or a flow"]);
 });
 
-test("a client with more frames than can be carried out is disconnected", async () => {
+test("a client with more frames than can be processed is disconnected", async () => {
   const { session, closed } = sit();
   for (let n = 0; n < 20_000; n++) session.hear(resize(1 + (n % 999)));
   expect(closed).toEqual(["input_overflow: too many frames at a time"]);

@@ -133,7 +133,7 @@ const gathered = async (service: Service, id: string) => {
   return watcher;
 };
 
-test("all who watch see every byte, whenever they came, by one subscription in the guest", async () => {
+test("all watchers see every byte, from any start, through one subscription in the guest", async () => {
   const service = new Service();
   const id = await service.open("stty -opost; seq 1 20000; read -r; seq 1 20000; exit 3");
   const first = await service.watch(id);
@@ -153,7 +153,7 @@ test("all who watch see every byte, whenever they came, by one subscription in t
   expect(service.begun).toBe(1);
 });
 
-test("watching is not attaching: nobody is sent away, nobody waits, and its life goes on", async () => {
+test("watching does not attach: no client is disconnected, none waits, and the detached life continues", async () => {
   const service = new Service();
   const id = await service.open("exec sleep 1000", { detached_life_ms: 400 });
   const watcher = await service.watch(id);
@@ -162,7 +162,7 @@ test("watching is not attaching: nobody is sent away, nobody waits, and its life
   expect(watcher.told.at(-1)).toEqual({ type: "exit", exit_code: null, signal: "SIGHUP" });
 });
 
-test("a watcher who does not read slows neither the command nor who types, and is told what was left out", async () => {
+test("a watcher that does not read slows neither the command nor the writer, and learns how much it missed", async () => {
   const service = new Service();
   const id = await service.open("stty -opost -echo; echo up; read -r; seq 1 600000; read -r; echo end; exit 0");
   const idle = await service.watch(id);
@@ -170,7 +170,7 @@ test("a watcher who does not read slows neither the command nor who types, and i
   const screen = await attach(service.link, id);
   await screen.type("\r");
   const size = "up\n".length + Array.from({ length: 600_000 }, (_, at) => `${at + 1}\n`).join("").length;
-  await until("who types has seen all", () => screen.bytes.byteLength === size, 20_000);
+  await until("the writer has seen all", () => screen.bytes.byteLength === size, 20_000);
   const quick = await service.watch(id, size - 7);
   await quick.until(() => quick.text === "600000\n");
   await screen.type("\r");
@@ -188,7 +188,7 @@ test("a watcher who does not read slows neither the command nor who types, and i
   expect(gap).toBeGreaterThan(1024 * 1024);
 });
 
-test("who comes back with after sees what is missing, and of what is gone how much it was", async () => {
+test("a watcher that resumes with after sees the missing bytes, and the number of those already dropped", async () => {
   const service = new Service();
   const id = await service.open("stty -opost; seq 1 400000; read -r");
   const all = Array.from({ length: 400_000 }, (_, at) => `${at + 1}\n`).join("");
@@ -211,7 +211,7 @@ test("who comes back with after sees what is missing, and of what is gone how mu
   await closeTerminal(service.link, id, true);
 });
 
-test("a lost connection is nothing to who watches: it goes on where it was", async () => {
+test("a lost connection does not affect a watcher: it resumes at its offset", async () => {
   const service = new Service();
   const id = await service.open("stty -opost -echo; echo up; while read -r; do seq 1 20000; echo done-$REPLY; done");
   const watcher = await service.watch(id);
@@ -225,13 +225,13 @@ test("a lost connection is nothing to who watches: it goes on where it was", asy
     await watcher.until(() => watcher.text.includes(`done-${round}\n`));
     await until("it is watched again", () => service.begun === round + 1);
   }
-  await until("who never left has seen all", () => screen.text.includes("done-10\n"));
+  await until("the writer, which never left, has seen all", () => screen.text.includes("done-10\n"));
   expect(watcher.bytes.equals(screen.bytes)).toBe(true);
   expect(watcher.typesOf().filter((type) => type === "lost")).toEqual([]);
   await closeTerminal(service.link, id, true);
 });
 
-test("a change of size comes before what is written for it, and is told by itself", async () => {
+test("a resize comes before the output for it, and is an event of its own", async () => {
   const service = new Service();
   const id = await service.open("trap 'echo now-$(stty size)' WINCH; echo up; while :; do read -t 0.05; done");
   const watcher = await service.watch(id);
@@ -257,7 +257,7 @@ test("a change of size comes before what is written for it, and is told by itsel
   await closeTerminal(service.link, silent, true);
 });
 
-test("who types is told by name, when they come, are taken over and leave", async () => {
+test("writers are reported by name when they attach, are taken over and leave", async () => {
   const service = new Service();
   const id = await service.open("read -r; read -r");
   const watcher = await service.watch(id);
@@ -284,7 +284,7 @@ test("who types is told by name, when they come, are taken over and leave", asyn
   await closeTerminal(service.link, id, true);
 });
 
-test("who types by SSH is told as well", async () => {
+test("a writer over SSH is reported as well", async () => {
   const service = new Service();
   const seated = Promise.withResolvers<string>();
   const screen = await openScreen(service.link, ["/bin/sh", "-c", "read -r x"], {}, SCREEN, (id) => {
@@ -300,7 +300,7 @@ test("who types by SSH is told as well", async () => {
   expect(watcher.told.at(-1)).toEqual({ type: "typist", typist: null });
 });
 
-test("the last to leave ends the subscription, and places are given back", async () => {
+test("the last watcher to leave ends the subscription, and slots are released", async () => {
   const service = new Service();
   const id = await service.open("read -r");
   const watchers = await Promise.all(Array.from({ length: MAX_WATCHERS }, () => service.watch(id)));
@@ -327,7 +327,7 @@ test("the last to leave ends the subscription, and places are given back", async
   for (const each of [id, ...ids]) await closeTerminal(service.link, each, true);
 });
 
-test("what cannot be watched says why, and the end of the service is the watchers'", async () => {
+test("a refused watch has a reason, and the end of the service ends all watchers", async () => {
   const service = new Service();
   await expect(service.watch("none")).rejects.toMatchObject({ code: "execution_not_found" });
   const id = await service.open("read -r");
@@ -345,7 +345,7 @@ test("what cannot be watched says why, and the end of the service is the watcher
   });
 });
 
-test("one that has ended is shown to its end, again and again", async () => {
+test("an ended terminal is shown to its end, repeatedly", async () => {
   const service = new Service();
   const id = await service.open("echo last words; exit 5");
   const [first, second] = [await gathered(service, id), await gathered(service, id)];

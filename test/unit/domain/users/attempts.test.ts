@@ -20,7 +20,7 @@ function wait(attempts: Attempts, name: string): number {
   }
 }
 
-test("delays grow to a minute, whoever else tries", () => {
+test("delays grow to a minute, regardless of attempts of others", () => {
   using clock = new MovedClock();
   const attempts = new Attempts();
   const delays: number[] = [];
@@ -36,14 +36,14 @@ test("delays grow to a minute, whoever else tries", () => {
   expect(wait(attempts, "b")).toBe(0);
 });
 
-test("many at once are many, before any outcome is known", () => {
+test("concurrent attempts all count before any outcome is available", () => {
   using _ = new MovedClock();
   const attempts = new Attempts();
   const taken = Array.from({ length: 20 }, () => wait(attempts, "a")).filter((seconds) => seconds === 0);
   expect(taken).toHaveLength(4);
 });
 
-test("the right one, and an hour, make up for the wrong ones", () => {
+test("a correct password, and an hour, clear the failures", () => {
   using clock = new MovedClock();
   const attempts = new Attempts();
   for (let each = 0; each < 6; each++) wait(attempts, "a");
@@ -55,7 +55,7 @@ test("the right one, and an hour, make up for the wrong ones", () => {
   expect(wait(attempts, "b")).toBe(0);
 });
 
-test("who is known has a line of their own, which strangers cannot fill, and only a try that has a place is counted", async () => {
+test("a recognized client has its own line that strangers cannot fill; only attempts with a slot count", async () => {
   const passwords = new Passwords();
   let counted = 0;
   const tries = Array.from({ length: 100 }, (_, network) =>
@@ -68,7 +68,7 @@ test("who is known has a line of their own, which strangers cannot fill, and onl
   expect(counted).toBe(64 + AT_ONCE);
 });
 
-test("made-up names push out no delay that runs", () => {
+test("invented names evict no running delay", () => {
   using _ = new MovedClock();
   const attempts = new Attempts();
   for (let each = 0; each < 6; each++) wait(attempts, "ada");
@@ -76,7 +76,7 @@ test("made-up names push out no delay that runs", () => {
   expect(wait(attempts, "ada")).toBeGreaterThan(0);
 });
 
-test("one network has few places at the hashing of passwords, and takes none of the others'", async () => {
+test("one network has few slots for password hashing, and takes none of the others'", async () => {
   const passwords = new Passwords();
   const of = (network: string, count: number) =>
     Array.from({ length: count }, () =>

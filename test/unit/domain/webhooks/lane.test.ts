@@ -158,7 +158,7 @@ const aside = () => listDeliveries(connection.queries, ID, null, 1)[0] as Delive
 
 const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => String(from + n));
 
-test("what happens is taken in order, each once, and the place is written some together", async () => {
+test("events are delivered in order, each once, and the position is written in batches", async () => {
   open();
   let writes = 0;
   database.beforeCommit(() => void writes++);
@@ -170,7 +170,7 @@ test("what happens is taken in order, each once, and the place is written some t
   expect(writes).toBeLessThan(30);
 });
 
-test("nothing more is sent once its maker has ended: it is disabled, and keeps its place", async () => {
+test("no more events are sent once its maker has ended: it is disabled, and keeps its position", async () => {
   open();
   await happen(0, 2);
   await until("both are taken", () => taken.length === 2);
@@ -181,7 +181,7 @@ test("nothing more is sent once its maker has ended: it is disabled, and keeps i
   expect([taken, progress().seq]).toEqual([["0", "1"], 2]);
 });
 
-test("its organization's pace is kept, and the events come in order all the same", async () => {
+test("its organization's rate limit holds, and the events still arrive in order", async () => {
   pace = new Pace({ perSecond: 100, atOnce: 5 });
   const began = performance.now();
   open();
@@ -191,7 +191,7 @@ test("its organization's pace is kept, and the events come in order all the same
   expect(taken).toEqual(numbers(0, 25));
 });
 
-test("one that fails is set aside in one commit with the place, and later ones go on", async () => {
+test("a failed event is set aside in one commit with the position, and later ones continue", async () => {
   answer = (n) => (n === 1 ? FAILED : OK);
   open();
   await happen(0, 4);
@@ -203,7 +203,7 @@ test("one that fails is set aside in one commit with the place, and later ones g
   await until("it is taken", () => taken.length === 4);
 });
 
-test("only so many are set aside: then the place waits in the chain, and nothing is lost", {
+test("events set aside are limited: above that the position waits in the chain, and none is lost", {
   timeout: 60_000,
 }, async () => {
   answer = () => FAILED;
@@ -225,36 +225,36 @@ test("only so many are set aside: then the place waits in the chain, and nothing
   expect(listDeliveries(connection.queries, ID, null, 2 * MAX_WAITING).length).toBeLessThanOrEqual(MAX_OVER);
 });
 
-describe("one that is never taken", () => {
-  test("by a receiver that takes others is given up after its last try, and counted", async () => {
+describe("an event that is never accepted", () => {
+  test("by a receiver that accepts others is dropped after its last attempt, and counted", async () => {
     await oneAside(MAX_TRIES - 2);
     passTime();
     await until("it is tried", () => aside().attempts === MAX_TRIES - 1);
     expect([aside().state, lane?.progress.failed_count]).toEqual(["waiting", 0]);
     passTime();
-    await until("it is given up", () => aside().state === "failed");
+    await until("it is dropped", () => aside().state === "failed");
     expect(aside()).toMatchObject({ attempts: MAX_TRIES, next_at: null });
     expect(progress().failed_count).toBe(1);
     expect(lane?.progress.failed_count).toBe(1);
   });
 
-  test("by a receiver that takes none waits on when the webhook is given up", async () => {
+  test("by a receiver that accepts none stays when the webhook is disabled", async () => {
     await oneAside(MAX_TRIES - 1);
     await lane?.close();
     connection.execute("UPDATE webhook_progress SET failing_since = '2000-01-01T00:00:00.000Z'");
     open();
     passTime();
-    await until("the webhook is given up", () => row().disabled_reason === "failing");
+    await until("the webhook is disabled", () => row().disabled_reason === "failing");
     expect(aside()).toMatchObject({ state: "waiting", attempts: MAX_TRIES, next_at: expect.any(String) });
     expect(progress().failed_count).toBe(0);
   });
 });
 
-describe("one that somebody has sent again while it is tried", () => {
+describe("an event requested again during an attempt", () => {
   test.each([
     ["is not taken", FAILED],
     ["is taken", OK],
-  ])("is tried again as a new one where that try %s", async (_, given) => {
+  ])("is retried as a new one if that attempt %s", async (_, given) => {
     const before = await oneAside(5);
     const { promise, resolve } = Promise.withResolvers<void>();
     holding = promise;
@@ -265,11 +265,11 @@ describe("one that somebody has sent again while it is tried", () => {
     const next_at = new Date().toISOString();
     await database.commit((queries) => putDelivery(queries, { ...before, attempts: 0, next_at }));
     resolve();
-    await until("it is tried again", () => tries === 2 && aside().attempts > 0);
+    await until("it is retried", () => tries === 2 && aside().attempts > 0);
     expect(aside()).toMatchObject({ state: "waiting", attempts: 1 });
   });
 
-  test("for the first time is tried again at once", async () => {
+  test("for the first time is retried immediately", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     holding = promise;
     let tries = 0;
@@ -285,13 +285,13 @@ describe("one that somebody has sent again while it is tried", () => {
     );
     resolve();
     await until("it is taken", () => taken.length === 1);
-    await until("it is told", () => aside().state === "delivered");
+    await until("it is reported", () => aside().state === "delivered");
     expect(aside().attempts).toBe(1);
   });
 });
 
 describe("a world of failures and crashes", () => {
-  test.each([1, 2, 3, 4, 5, 6])("loses nothing, seed %s", { timeout: 30_000 }, async (seed) => {
+  test.each([1, 2, 3, 4, 5, 6])("loses no event, seed %s", { timeout: 30_000 }, async (seed) => {
     const chance = new Chance(seed);
     const random = () => chance.next();
     answer = () => (random() < 0.3 ? FAILED : OK);

@@ -6,7 +6,7 @@ import type { OrgId } from "../../../../shared/ids.ts";
 const [MANY, FEW] = ["org_many", "org_few"] as [OrgId, OrgId];
 const ever = new AbortController().signal;
 
-test("one that sends much is paced in order, and no other waits for it", async () => {
+test("an organization with many events is paced in order, and delays no other", async () => {
   const pace = new Pace({ perSecond: 100, atOnce: 5 });
   const began = performance.now();
   const entered: number[] = [];
@@ -22,7 +22,7 @@ test("one that sends much is paced in order, and no other waits for it", async (
   expect(entered).toEqual(all.map((_, n) => n));
 });
 
-test("who gives up gives back what it took", async () => {
+test("an aborted wait returns its tokens", async () => {
   const pace = new Pace({ perSecond: 1, atOnce: 1 });
   await pace.take(MANY, ever);
   const given = new AbortController();

@@ -23,7 +23,7 @@ describe("without a list", () => {
     "https://example.org:1024/",
     "https://8.8.8.8/",
     "https://[2606:4700::1111]/",
-  ])("%s is open", (url) => {
+  ])("%s is allowed", (url) => {
     expect(reachOf().refusalOf(url)).toBeNull();
   });
 
@@ -42,7 +42,7 @@ describe("without a list", () => {
     if (URL.canParse(url)) await expect(reachOf().addressesOf(new URL(url), nobody, ever)).rejects.toThrow(/URL/);
   });
 
-  test("this host's own addresses are refused, public ones too", () => {
+  test("this host's own addresses are refused, including public ones", () => {
     const own = Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address));
     for (const address of own.filter((each) => !each.includes("%") && !each.startsWith("fe80"))) {
       const host = address.includes(":") ? `[${address}]` : address;
@@ -54,7 +54,7 @@ describe("without a list", () => {
 describe("a name", () => {
   const URL_OF_NAME = new URL("https://name.internal/");
 
-  test("is refused with the same words whether it is there or not", async () => {
+  test("is refused with the same message whether it exists or not", async () => {
     const refused = await Promise.all(
       [
         async () => [],
@@ -68,7 +68,7 @@ describe("a name", () => {
     expect(new Set(refused).size).toBe(1);
   });
 
-  test("that is looked up for long is waited for as long as somebody wants it", async () => {
+  test("with a long lookup is awaited until the caller aborts", async () => {
     const given = new AbortController();
     const never = byNames(() => new Promise<never>(() => {}));
     const webhook = { org_id: "org_1", webhook_id: "whk_1" } as WebhookRow;
@@ -81,15 +81,15 @@ describe("a name", () => {
 
 describe("an operator's list", () => {
   const reach = reachOf("10.1.0.0/16", "127.0.0.1", "169.254.0.0/16");
-  test.each(["https://10.1.2.3/", "https://127.0.0.1/"])("opens %s", (url) => {
+  test.each(["https://10.1.2.3/", "https://127.0.0.1/"])("allows %s", (url) => {
     expect(reach.refusalOf(url)).toBeNull();
   });
 
-  test.each(["https://10.2.0.1/", "https://127.0.0.2/", "https://169.254.169.254/"])("does not open %s", (url) => {
+  test.each(["https://10.2.0.1/", "https://127.0.0.2/", "https://169.254.169.254/"])("does not allow %s", (url) => {
     expect(reach.refusalOf(url)).not.toBeNull();
   });
 
-  test("that is none keeps the service from starting, by name", () => {
+  test("that is invalid prevents the start, with the name of the entry", () => {
     const { config } = loadConfig({ file: "/dev/null", env: { ROOMD_WEBHOOKS_PRIVATE_RANGES: "10.0.0.0/8, mine" } });
     expect(() => planReach(config)).toThrow("webhooks.private_ranges: mine is neither an address nor a CIDR");
   });

@@ -6,7 +6,7 @@ import { MAX_TRIES } from "../../../../shared/api/webhooks.ts";
 const BEGAN_MS = Date.UTC(2026, 0, 31, 12);
 const DAY_MS = 86_400_000;
 
-test("what is never taken is tried later and later, then every 12 hours, and outlives a receiver that takes nothing", () => {
+test("an event is retried with backoff, then every 12 hours, and outlives a receiver that accepts none", () => {
   const tries = [BEGAN_MS];
   while (tries.length < MAX_TRIES) tries.push(Date.parse(nextTry(tries.length, tries.at(-1) as number, null)));
   const waits = tries.slice(1).map((at, n) => (at - (tries[n] ?? 0)) / 1000);
@@ -16,7 +16,7 @@ test("what is never taken is tried later and later, then every 12 hours, and out
   expect(tries.slice(-2).map((at) => isGivenUp(since, at))).toEqual([false, true]);
 });
 
-test("who asks for more time gets it, and for less does not", () => {
+test("a receiver's longer delay is used, and a shorter one is not", () => {
   expect(nextTry(1, BEGAN_MS, 60)).toBe("2026-01-31T12:01:00.000Z");
   expect(nextTry(3, BEGAN_MS, 60)).toBe("2026-01-31T12:05:00.000Z");
   expect(nextTry(8, BEGAN_MS, 60)).toBe("2026-02-01T00:00:00.000Z");
@@ -33,11 +33,11 @@ test.each<[number, string | undefined, number | null]>([
   [429, "soon", null],
   [503, "Sat, 31 Jan 2026 12:00:30 GMT", 30],
   [503, "Sat, 31 Jan 2026 11:00:00 GMT", 0],
-])("of an answer %s with Retry-After %s so long is asked for: %s", (status, header, seconds) => {
+])("a response %s with Retry-After %s requests a delay of: %s", (status, header, seconds) => {
   expect(askedSeconds(status, header, BEGAN_MS)).toBe(seconds);
 });
 
-test("it is given up after five days, and not a moment sooner", () => {
+test("a webhook is disabled after five days, and not earlier", () => {
   const since = new Date(BEGAN_MS).toISOString();
   expect(isGivenUp(since, BEGAN_MS + 5 * DAY_MS - 1)).toBe(false);
   expect(isGivenUp(since, BEGAN_MS + 5 * DAY_MS)).toBe(true);

@@ -74,7 +74,7 @@ const verdicts = async ({ queries }: Days) =>
     to_seq,
   }));
 
-test("reads of closed days and of the open one find what they found in one table", async () => {
+test("reads of closed days and of the open one give the same as reads of one table", async () => {
   await using days = new Days();
   for (const day of [0, 1, 2, 3]) await days.add(day);
   const before = await seen(days);
@@ -89,7 +89,7 @@ test("reads of closed days and of the open one find what they found in one table
   expect(await verdicts(days)).toEqual(whole);
 });
 
-test("the open day stays, with what comes late, and pages go on across the cut", async () => {
+test("the open day keeps late records, and pages continue across the cut", async () => {
   await using days = new Days();
   vi.useFakeTimers({ now: Date.parse(momentOf(2)) + 1000, toFake: ["Date"] });
   try {
@@ -158,7 +158,7 @@ test("a clock that was set back closes a day twice", async () => {
 const FAULTS = ["day.copied", "day.noted", "day.recorded", "day.shortened", "day.purged", "day.removed"];
 
 test.each(FAULTS.flatMap((point) => [1, 3].map((nth) => [point, nth] as const)))(
-  "a process that is killed at %s, the time number %i, leaves each record once",
+  "a process killed at %s, pass number %i, leaves each record once",
   async (point, nth) => {
     await using days = new Days();
     for (const day of [0, 1, 2, 3]) await days.add(day, 80);
@@ -202,7 +202,7 @@ async function seenOnce({ queries }: Days) {
 }
 
 describe("a purge of closed days", () => {
-  test("takes whole days, each chain says so, and files go after a while", async () => {
+  test("deletes whole days, each chain has a record of it, and files are removed after a delay", async () => {
     await using days = new Days();
     for (const day of [0, 1, 2]) await days.add(day);
     await days.close();
@@ -237,11 +237,11 @@ describe("a purge of closed days", () => {
 /** Of the first organization, of a day. */
 const ORG_RECORDS = Array.from({ length: RECORDS }, (_, n) => n).filter((n) => n % 10 !== 0 && n % 4 !== 0).length;
 
-describe("a closed day that is not what it was", () => {
+describe("a damaged closed day", () => {
   const name = "2026-01-02.db";
   const broken = (days: Days) => verdicts(days).then((all) => all.find(({ org_id }) => org_id === ORG));
 
-  test("is missed where it is gone", async () => {
+  test("is reported as missing if its file is deleted", async () => {
     await using days = new Days();
     for (const day of [0, 1, 2]) await days.add(day);
     await days.close();
@@ -250,7 +250,7 @@ describe("a closed day that is not what it was", () => {
     expect(await broken(days)).toMatchObject({ ok: false, broken_at: ORG_RECORDS + 1 });
   });
 
-  test("is missed where it was cut or is no database", async () => {
+  test("is reported as missing if its file is truncated or not a database", async () => {
     await using days = new Days();
     for (const day of [0, 1, 2]) await days.add(day);
     await days.close();
@@ -264,7 +264,7 @@ describe("a closed day that is not what it was", () => {
     expect(await broken(days)).toMatchObject({ ok: false, broken_at: ORG_RECORDS + 1 });
   });
 
-  test("is found where a byte of a record was changed", async () => {
+  test("is reported if a byte of a record has changed", async () => {
     await using days = new Days();
     for (const day of [0, 1, 2]) await days.add(day);
     await days.close();
@@ -325,7 +325,7 @@ test("a record of a closed day is found by its id, and that of an execution by i
   expect(parsed(found)).toMatchObject({ seq: 31 });
 });
 
-test("a signal ends it between two steps, and nothing is lost", async () => {
+test("a signal ends closing between two steps, and no record is lost", async () => {
   await using days = new Days();
   for (const day of [0, 1]) await days.add(day);
   const all = await seenOnce(days);

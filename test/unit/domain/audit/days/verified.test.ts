@@ -30,7 +30,7 @@ async function verify(days: Days, verified: VerifiedDays) {
   return { ok: verdict.ok, from_seq: verdict.from_seq, to_seq: verdict.to_seq, since: walked?.last.seq ?? 0 };
 }
 
-test("a check continues after the closed days that an earlier one has found whole", async () => {
+test("a check skips closed days that an earlier check has verified", async () => {
   await using days = new Days();
   for (const day of [0, 1]) await days.add(day);
   await days.close();
@@ -52,7 +52,7 @@ test("a check continues after the closed days that an earlier one has found whol
   expect((await verify(days, again)).ok).toBe(false);
 });
 
-test("a closed day that has changed since is read again, and so is one that is gone", async () => {
+test("a changed closed day is read again, and so is a deleted one", async () => {
   await using days = new Days();
   for (const day of [0, 1, 2]) await days.add(day);
   await days.close();
@@ -67,7 +67,7 @@ test("a closed day that has changed since is read again, and so is one that is g
   expect(wholly(checkChain(days.queries, KEY, {})).verdict.ok).toBe(false);
 });
 
-test("a purge of days that were verified leaves a whole chain, and one that was forged does not", async () => {
+test("a purge of verified days leaves an intact chain, and one of forged days does not", async () => {
   await using days = new Days();
   for (const day of [0, 1, 2]) await days.add(day);
   await days.close();

@@ -81,7 +81,7 @@ test("each unit has its price", () => {
   expect(microOf(FREE, { sandbox_ms: hour, egress_bytes: 1e9 })).toBe(0);
 });
 
-test("an organization that was granted none has no limit, and what it used before takes nothing of a grant", async () => {
+test("an organization without a grant has no limit, and its earlier usage does not reduce a grant", async () => {
   using account = new Account();
   await account.opens("sbx_1");
   account.pass(1000);
@@ -94,7 +94,7 @@ test("an organization that was granted none has no limit, and what it used befor
   expect(account.balance.remaining).toBeNull();
 });
 
-test("they go down as time passes; a warning comes before the refusal, and a grant ends both", async () => {
+test("credits decrease over time; a warning precedes the refusal, and a grant ends both", async () => {
   using account = new Account({ plan: 100, graceSeconds: 3600 });
   await account.opens("sbx_1");
   account.pass(89);
@@ -115,7 +115,7 @@ test("they go down as time passes; a warning comes before the refusal, and a gra
   expect(account.ended).toEqual([]);
 });
 
-test("the end comes by itself: recorded once, and after the grace what runs is ended", async () => {
+test("credits run out without a call: recorded once, and after the grace period sandboxes are ended", async () => {
   using account = new Account({ plan: 2 });
   await account.opens("sbx_1");
   // The forecast is a second away at least; by then more has passed on the meter.
@@ -129,7 +129,7 @@ test("the end comes by itself: recorded once, and after the grace what runs is e
   expect(JSON.parse(String(account.exhaustions[0]?.details))).toMatchObject({ granted: 2, sandboxes: 2 });
 });
 
-test("a restart prolongs no grace, and ends nothing before it", async () => {
+test("a restart does not prolong the grace period, and ends nothing before it", async () => {
   using account = new Account({ plan: 1, graceSeconds: 2 });
   await account.opens("sbx_1");
   account.pass(10);
@@ -150,7 +150,7 @@ test("a restart prolongs no grace, and ends nothing before it", async () => {
   expect(account.exhaustions).toHaveLength(1);
 });
 
-test("the ledger adds up to what was granted less what was used, whatever is done twice, and a day's use is one entry", async () => {
+test("the ledger totals grants minus usage, for any repeated calls, and a day's usage is one entry", async () => {
   const step = fc.oneof(
     fc.record({ grant: fc.integer({ min: 1, max: 1000 }), effect: fc.constantFrom("a", "b", "c", "d") }),
     fc.record({ withdraw: fc.constant(true), effect: fc.constantFrom("w", "x") }),

@@ -47,7 +47,7 @@ test("are written a few rooms at a time, each once", async () => {
   expect(written.flat()).toHaveLength(ROOMS);
 });
 
-test("are written again if a transaction fails, unless there is a newer level", async () => {
+test("are retried after a failed transaction, unless there is a newer level", async () => {
   isBroken = (transaction) => transaction === 1;
   await levels.settle();
   expect(written.flat()).toHaveLength(ROOMS - MOST_TOGETHER);

@@ -9,7 +9,7 @@ import { MeterFixture, ORG, placeOf } from "./meter-fixture.ts";
 
 const HOUR = 3600;
 
-test("time is split where a day ends", () => {
+test("time is split at the end of a day", () => {
   const end = Date.parse("2026-03-01T01:00:00Z");
   expect([...daysOf(end, 26 * HOUR * 1000)]).toEqual([
     { day: "2026-02-27", ms: 1 * HOUR * 1000 },
@@ -29,7 +29,7 @@ test("a month is the calendar's, in UTC", () => {
   expect(monthOf("2026-12")).toMatchObject({ end_at: "2027-01-01T00:00:00.000Z", to: "2026-12-31" });
 });
 
-test("a sandbox's time counts while it is running, up to this moment", async () => {
+test("a sandbox's time counts while it is running, up to now", async () => {
   using host = new MeterFixture();
   await host.opens("sbx_1");
   host.pass(90);
@@ -42,7 +42,7 @@ test("a sandbox's time counts while it is running, up to this moment", async () 
   expect(host.totals()).toMatchObject({ sandbox_seconds: 100.5, vcpu_seconds: 201 });
 });
 
-test("what has happened is counted once it is kept, of all organizations together", async () => {
+test("events are counted once stored, for all organizations together", async () => {
   using host = new MeterFixture();
   const { meter, database } = host;
   await database.commit(() => meter.count(placeOf("a"), { messages: 2 }));
@@ -56,7 +56,7 @@ test("what has happened is counted once it is kept, of all organizations togethe
   expect(meter.happened).toEqual({ messages: 3, exec_count: 1 });
 });
 
-test("it counts on the days on which it was", async () => {
+test("events count for the day on which they occurred", async () => {
   using host = new MeterFixture("2026-01-31T22:00:00Z");
   await host.opens("sbx_1");
   host.pass(5 * HOUR);
@@ -68,7 +68,7 @@ test("it counts on the days on which it was", async () => {
   });
 });
 
-test("the clock may be set in any direction", async () => {
+test("any clock change leaves the counts correct", async () => {
   using host = new MeterFixture();
   await host.opens("sbx_1");
   host.pass(100);
@@ -82,7 +82,7 @@ test("the clock may be set in any direction", async () => {
   expect(host.totals().sandbox_seconds).toBe(300);
 });
 
-test("a guest that went on without a daemon is counted once it is taken over", async () => {
+test("a guest that ran without a daemon is counted once it is adopted", async () => {
   using host = new MeterFixture();
   await host.opens("sbx_1");
   host.pass(60);
@@ -97,7 +97,7 @@ test("a guest that went on without a daemon is counted once it is taken over", a
   expect(host.totals().sandbox_seconds).toBe(3100);
 });
 
-test("one that ended without a daemon is counted up to when it was last seen", async () => {
+test("a guest that ended without a daemon is counted until it was last seen", async () => {
   using host = new MeterFixture();
   await host.opens("sbx_1");
   host.pass(60);
@@ -111,7 +111,7 @@ test("one that ended without a daemon is counted up to when it was last seen", a
   expect(host.totals().sandbox_seconds).toBe(60);
 });
 
-test("a drive counts by what is on it, also while no daemon and no host is there", async () => {
+test("a drive counts by its usage, also while daemon and host are down", async () => {
   using host = new MeterFixture();
   const drive = placeOf("");
   const fills = (bytes: number) => host.database.commit((queries) => host.meter.fills(queries, drive, bytes));
@@ -130,7 +130,7 @@ test("a drive counts by what is on it, also while no daemon and no host is there
   expect(host.groups("agent")).toMatchObject({ "": { drive_byte_hours: 5_500_000 } });
 });
 
-test("a clock that was decades off before a reboot bills a month at most, and the record says what was left out", async () => {
+test("a clock decades off before a reboot bills a month at most, and the excess is recorded", async () => {
   using host = new MeterFixture("1970-01-01T00:00:10Z");
   const drive = placeOf("");
   await host.database.commit((queries) => host.meter.fills(queries, drive, 1_000_000));
@@ -154,7 +154,7 @@ test("a clock that was decades off before a reboot bills a month at most, and th
   expect(host.totals().drive_byte_hours).toBe((31 * 24 + 1) * 1_000_000);
 });
 
-test("what shares a commit is written together, and what is refused is not counted", async () => {
+test("counts of one commit are written together, and refused ones are not counted", async () => {
   using host = new MeterFixture();
   const sends = Array.from({ length: 20 }, (_, at) =>
     host.database.commit(() => {
@@ -169,7 +169,7 @@ test("what shares a commit is written together, and what is refused is not count
   expect(host.meter.read("org_2" as typeof ORG, { from: "0000", to: "9999" }, "day").size).toBe(0);
 });
 
-test("agents and rooms without end take a bounded number of rows a day, and every sum stays right", async () => {
+test("agents and rooms without limit take a bounded number of rows a day, and every total stays correct", async () => {
   const most = 10;
   using host = new MeterFixture("2026-01-31T12:00:00Z", undefined, most);
   const send = (at: number, key: string) =>
@@ -193,7 +193,7 @@ test("agents and rooms without end take a bounded number of rows a day, and ever
   expect(host.groups("agent")).toMatchObject({ "agent-100": { messages: 1 } });
 });
 
-test("groups beyond the most are told together, and all add up to the totals", () => {
+test("groups above the limit are reported together, and all add up to the totals", () => {
   const amounts = new Map(
     Array.from({ length: MAX_GROUPS + 5 }, (_, at) => [
       `agent-${at}`,

@@ -4,7 +4,7 @@ import type { OrgId } from "../../../../../shared/ids.ts";
 import { watchStatements } from "../../../../harness/watched-statements.ts";
 import { MeterFixture, placeOf } from "./meter-fixture.ts";
 
-test("however many organizations take turns, a checkpoint reads what it adds to once, and never again", async () => {
+test("for any order of organizations, a checkpoint reads each row to update once, and never again", async () => {
   using read = watchStatements(/from "?usage"? /i);
   using host = new MeterFixture("2026-01-31T12:00:00Z");
   const [organizations, rooms] = [70, 3];
@@ -33,7 +33,7 @@ test("however many organizations take turns, a checkpoint reads what it adds to 
   expect(host.totals()).toMatchObject({ messages: 1000, drive_byte_hours: 3 * rooms * 1_000_000 });
 });
 
-test("rows of a transaction that was not kept are not counted", async () => {
+test("rows of a failed transaction are not counted", async () => {
   using host = new MeterFixture("2026-01-31T12:00:00Z", undefined, 10);
   let isFull = true;
   host.database.beforeCommit(() => {

@@ -44,7 +44,7 @@ async function make(allowance: Allowance, name: string, files: number): Promise<
 const takenBy = (name: string) =>
   readdirSync(join(home, name)).reduce((sum, each) => sum + statSync(join(home, name, each)).blocks * 512, 0);
 
-test("each is within what those before it have left, and what is refused has not been written first", async () => {
+test("each drive is limited to the remaining space, and a rejected one is not written beforehand", async () => {
   const allowance = allowanceOf(2 ** 40);
   expect(await make(allowance, "first", 8)).toBe(CAP / 2);
   await expect(make(allowance, "second", 500)).rejects.toMatchObject({ code: "quota_exceeded" });
@@ -53,7 +53,7 @@ test("each is within what those before it have left, and what is refused has not
   expect(await make(allowance, "third", 8)).toBe(CAP / 2);
 });
 
-test("one that is larger than a drive may be is told so", async () => {
+test("a drive above the limit of a drive is rejected as such", async () => {
   await expect(make(allowanceOf(CAP / 4), "large", 8)).rejects.toMatchObject({ code: "drive_full" });
   expect(takenBy("large")).toBeLessThanOrEqual(CAP / 4 + CONTENT_BYTES);
 });

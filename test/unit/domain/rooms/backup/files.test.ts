@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-test("all organizations together have few at once", async () => {
+test("all organizations together have a few concurrent files", async () => {
   const held = await Promise.all(Array.from({ length: 8 }, (_, at) => files.begin(`org_${at % 4}` as OrgId)));
   const next = () => files.begin("org_9" as OrgId);
   await expect(next()).rejects.toMatchObject({ code: "invalid_state" });
@@ -27,7 +27,7 @@ test("all organizations together have few at once", async () => {
   await expect(next()).rejects.toMatchObject({ code: "invalid_state" });
 });
 
-test("what holds a state in memory is done alone, whosever file it is of, and one that fails is in nobody's way", async () => {
+test("work with a state in memory runs alone, for any owner, and a failure does not block the next", async () => {
   const [one, other] = await Promise.all([files.begin(ORG), files.begin("org_2" as OrgId)]);
   const seen: string[] = [];
   const first = Promise.withResolvers<void>();

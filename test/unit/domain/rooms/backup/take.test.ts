@@ -36,13 +36,13 @@ async function packedFile() {
 }
 const left = () => (existsSync(join(home, "room-files")) ? readdirSync(join(home, "room-files")) : []);
 
-test("one that is read to its end is whole, and leaves nothing", async () => {
+test("a file read to its end is whole, and leaves nothing", async () => {
   const bytes = await new Response(streamOf(await packedFile(), ABOUT, LONG)).bytes();
   expect(bytes.length).toBeGreaterThan(3 * 1024 ** 2);
   expect(left()).toEqual([]);
 });
 
-test("one that nobody begins to read leaves nothing, and its place is another's", async () => {
+test("an unread file is removed, and its slot is free", async () => {
   const stream = streamOf(await packedFile(), ABOUT, { ...LONG, silenceMs: 20 });
   await expect.poll(left).toEqual([]);
   await expect(new Response(stream).bytes()).rejects.toThrow("nobody took");
@@ -50,7 +50,7 @@ test("one that nobody begins to read leaves nothing, and its place is another's"
   await files.begin(ORG);
 });
 
-test("one that is read ever on, and too slowly, is cut off", async () => {
+test("a file that is read continuously but too slowly is aborted", async () => {
   const reader = streamOf(await packedFile(), ABOUT, { ...LONG, slackMs: 200, bytesPerSecond: 1024 ** 4 }).getReader();
   const slowly = async () => {
     for (;;) {

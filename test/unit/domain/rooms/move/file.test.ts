@@ -78,7 +78,7 @@ const places = () => ({ room: join(home, "into", "room"), sandboxes: join(home, 
 const first = line({ roomd_room: 2, about: ABOUT });
 
 describe("a room's file", () => {
-  test.each([1, 7, 4096, 1_000_000_000])("is what was packed, in pieces of %d bytes", async (size) => {
+  test.each([1, 7, 4096, 1_000_000_000])("is restored unchanged, in pieces of %d bytes", async (size) => {
     if (size < 10) writeFileSync(contentIn(from.store, 0), "short");
     expect(await read(await whole(), { size })).toEqual(ABOUT);
     for (const name of [0, 300]) {
@@ -88,7 +88,7 @@ describe("a room's file", () => {
     expect(readFileSync(entriesIn(to.store), "utf8")).toBe("the list\n");
   });
 
-  test("has no holes in it, and they are holes again", async () => {
+  test("contains no holes, and they are restored", async () => {
     const size = 2 ** 40;
     truncateSync(contentIn(from.store, 300), size);
     const bytes = await whole();
@@ -98,7 +98,7 @@ describe("a room's file", () => {
     expect([made, blocks]).toEqual([size, 0]);
   });
 
-  test("has no holes in it where a little is between many", async () => {
+  test("contains no holes if there is a little data between many", async () => {
     const path = contentIn(from.store, 300);
     truncateSync(path, 64 * PIECE_BYTES);
     const file = openSync(path, "r+");
@@ -111,7 +111,7 @@ describe("a room's file", () => {
     expect(statSync(contentIn(to.store, 300)).blocks * 512).toBeLessThan(PIECE_BYTES);
   });
 
-  test("is refused where a byte of it is another, or is missing, or is too many", async () => {
+  test("is rejected if a byte is changed, missing or added", async () => {
     const bytes = await whole();
     const changed = Buffer.from(bytes);
     changed[bytes.length - 200] = (changed[bytes.length - 200] ?? 0) ^ 1;
@@ -122,7 +122,7 @@ describe("a room's file", () => {
     }
   });
 
-  test("is refused where it is larger than a room may be", async () => {
+  test("is rejected if it is larger than a room may be", async () => {
     const bytes = await whole();
     await expect(read(bytes, { bounds: { ...BOUNDS, bytes: PIECE_BYTES } })).rejects.toThrow("more bytes");
     rmSync(join(home, "into"), { recursive: true });
@@ -132,11 +132,11 @@ describe("a room's file", () => {
 
   test.each([
     ["a name of a place", line({ file: "../../etc/passwd", size: 1 })],
-    ["a number that is none", line({ file: -1, size: 1 })],
+    ["an invalid number", line({ file: -1, size: 1 })],
     ["a number with a place in it", line({ file: "1/../../x", size: 1 })],
     ["a place that leads out", line({ file: "snapshots/../../x", size: 1 })],
     ["a link that leads out", line({ link: "snapshots/a/disk", to: "../state" })],
-    ["a link to what did not come", line({ link: "snapshots/a/disk", to: "snapshots/b/disk" })],
+    ["a link to a missing file", line({ link: "snapshots/a/disk", to: "snapshots/b/disk" })],
     ["a file of a template that is not here", line({ same: "snapshots/a/base/root.qcow2", digest: "1".repeat(64) })],
     ["bytes of no file", Buffer.concat([line({ at: 0, bytes: 1 }), Buffer.from("x")])],
     ["bytes beyond a file", Buffer.concat([line({ file: 1, size: 1 }), line({ at: 1, bytes: 1 }), Buffer.from("x")])],
@@ -151,7 +151,7 @@ describe("a room's file", () => {
     ["a piece of any size", Buffer.concat([line({ file: 1, size: 2 ** 40 }), line({ at: 0, bytes: 2 ** 30 })])],
     ["a line without an end", Buffer.alloc(2 ** 20, "x")],
     ["no JSON", Buffer.from("{\n")],
-  ])("is refused with %s", async (_what, hostile) => {
+  ])("is rejected with %s", async (_what, hostile) => {
     await expect(read(Buffer.concat([first, hostile]))).rejects.toThrow();
     expect(readdirSync(home).sort()).toEqual(["from", "into", "state"]);
   });
@@ -160,11 +160,11 @@ describe("a room's file", () => {
     ["another form", { roomd_room: 1, about: ABOUT }],
     ["no room", { roomd_room: 2 }],
     ["a room_uid that is a place", { roomd_room: 2, about: { ...ABOUT, room: { ...ABOUT.room, room_uid: "../x" } } }],
-  ])("is refused with %s", async (_what, said) => {
+  ])("is rejected as %s", async (_what, said) => {
     await expect(read(line(said))).rejects.toThrow("no room that this roomd knows");
   });
 
-  test("of anybody's counts as what it takes on the disk, however small its pieces are", async () => {
+  test("from an untrusted source counts by its disk usage, however small its pieces are", async () => {
     const pieces = Array.from({ length: 64 }, (_, at) => [line({ at: at * 4096, bytes: 1 }), Buffer.from("x")]);
     const bomb = Buffer.concat([first, line({ file: 1, size: 2 ** 20 }), ...pieces.flat()]);
     const [bytes, files] = [32 * 4096, 9];
@@ -177,7 +177,7 @@ describe("a room's file", () => {
     await expect(read(whole, { bounds: { bytes: 4096, files, mayHave: /^$/ } })).rejects.toThrow("ended early");
   });
 
-  test("of anybody's counts each file as a block, also an empty one, and asks whether so much may be there", async () => {
+  test("from an untrusted source counts each file as a block, including empty ones", async () => {
     const empty = Array.from({ length: 33 }, (_, at) => line({ file: at, size: 0 }));
     const bounds = { bytes: 32 * 4096, files: 99, mayHave: /^$/ };
     await expect(read(Buffer.concat([first, ...empty]), { bounds })).rejects.toThrow("more bytes");
@@ -192,7 +192,7 @@ describe("a room's file", () => {
     await expect(read(Buffer.concat([first, ...empty]), { bounds: { bytes: 1, files: 99 } })).rejects.toThrow("early");
   });
 
-  test("is given up where nothing comes any more", async () => {
+  test("is aborted if no data arrives", async () => {
     const silent = new RoomReader(
       { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) },
       { ...CLIENTS, silenceMs: 20 },
@@ -200,7 +200,7 @@ describe("a room's file", () => {
     await expect(silent.about()).rejects.toThrow("20 ms");
   });
 
-  test("is given up where a byte comes again and again, and all of it too slowly", async () => {
+  test("is aborted if it arrives continuously but too slowly", async () => {
     const slowly = async function* () {
       for (;;) {
         await new Promise(setImmediate);

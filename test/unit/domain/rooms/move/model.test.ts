@@ -59,12 +59,12 @@ const WRONG: [string, Partial<Rules>, Budget, string][] = [
     ONCE,
     "the room is lost",
   ],
-  ["lets go whatever the other host says", { isThere: () => true }, SET_BACK, "the room is lost"],
-  ["settles without asking the other host", { asks: () => false }, SET_BACK, "the room is lost"],
-  ["throws away what another host may still claim for it", { refuse: (owner) => owner }, ONCE, "the room is lost"],
-  ["takes up what is not its own", { isOurs: () => true }, TWICE, "two members answer"],
+  ["releases the room for any reply of the other host", { isThere: () => true }, SET_BACK, "the room is lost"],
+  ["settles without a query to the other host", { asks: () => false }, SET_BACK, "the room is lost"],
+  ["deletes files that another host may still claim", { refuse: (owner) => owner }, ONCE, "the room is lost"],
+  ["resumes a room of another host", { isOurs: () => true }, TWICE, "two members answer"],
   [
-    "takes up again what has ended",
+    "resumes a room that has ended",
     { hasCome: ({ state }) => state === "active" },
     TWICE,
     "a room that has ended answers",
@@ -88,7 +88,7 @@ const WRONG: [string, Partial<Rules>, Budget, string][] = [
     "the room is lost",
   ],
   [
-    "says a room that may be another's",
+    "lists a room that may be another host's",
     { say: (live, ...rest) => RULES.say(live && { ...live, isClaiming: false }, ...rest) },
     ONCE,
     "a room that has ended answers",
@@ -123,12 +123,12 @@ function keptByEpoch(...[copy, directory]: Parameters<Rules["merge"]>): ReturnTy
   return { owner: isLost ? copy.owner : directory.owner, gone: directory.gone ?? copy.gone };
 }
 
-test.each(WRONG)("a host that %s is found", (_, rules, of, is) => {
+test.each(WRONG)("a host that %s is detected", (_, rules, of, is) => {
   const { problem } = search(of, rules);
   expect(problem?.is, problem?.trace.join("\n")).toBe(is);
 });
 
-describe("the rules are what the code does", () => {
+describe("the rules match the code", () => {
   const situations = (): Map<string, Situation> =>
     new Map(
       BUDGETS.flatMap((of) => searched(of).situations).map((each) => [JSON.stringify([each.rule, each.given]), each]),

@@ -41,7 +41,7 @@ test.each([
   ["the other host itself: it has ended there", { host_id: "host-2", isRemoval: false }, "destroyed"],
   ["a host by which the other one was removed: it is here again", { host_id: "host-3", isRemoval: false }, "active"],
   ["the other host, which removed itself: it is here again", { host_id: "host-2", isRemoval: true }, "active"],
-  ["nobody who is known any more: it may have ended there", null, "destroyed"],
+  ["a host that is unknown by now: it may have ended there", null, "destroyed"],
 ])("its name was freed by %s", async (_, freed, state) => {
   const deps = {
     ...{ database, hostId: "host-1", retentionSeconds: 60, paths: makePaths({ data_dir: home, runtime_dir: home }) },

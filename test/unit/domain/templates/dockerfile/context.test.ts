@@ -75,12 +75,12 @@ async function hashOf({ tar }: Taken): Promise<string> {
   return hash.digest("hex");
 }
 
-test("one file has a name, of which whoever takes it may make another", async () => {
+test("one file has a name, which the caller may replace", async () => {
   expect(await taken(["a.txt"])).toEqual({ only: "a.txt", entries: { "a.txt": "file 750 0:0 1" } });
   expect(await taken(["/../a.txt"])).toMatchObject({ only: "a.txt" });
 });
 
-test("of a directory its content is taken, links as links, and not what .dockerignore names", async () => {
+test("a directory gives its content, links as links, without the files in .dockerignore", async () => {
   const { only, entries } = await taken(["src"], { owner: { user: "app", group: "50" }, mode: 0o644 });
   expect(only).toBeNull();
   expect(entries).toMatchObject({
@@ -93,7 +93,7 @@ test("of a directory its content is taken, links as links, and not what .dockeri
   expect(Object.keys(entries)).not.toContain("secret.key");
 });
 
-test("patterns name several", async () => {
+test("patterns match several", async () => {
   const { only, entries } = await taken(["*.txt", "empty"]);
   expect([only, Object.keys(entries)]).toEqual([null, ["a.txt", "b.txt", "empty"]]);
 });
@@ -102,7 +102,7 @@ test.each([["none"], ["*.none"], ["src/secret.key"], ["up/outside"], ["../outsid
   expect(() => openContext(context).take([source], PLAIN)).toThrow(/there is no such file|leads out|leaves it out/);
 });
 
-test("the same is the same whenever it was written, and anything else is another thing", async () => {
+test("the same content has the same digest at any time, and any other content another", async () => {
   const own = join(home, "same");
   mkdirSync(join(own, "app"), { recursive: true });
   writeFileSync(join(own, "app", "file"), "text");
@@ -129,7 +129,7 @@ test("the same is the same whenever it was written, and anything else is another
   expect(await hash()).toBe(first);
 });
 
-test("what is changed once it was looked at leads nowhere else", async () => {
+test("a file changed after it was checked leads nowhere else", async () => {
   const own = join(home, "own");
   mkdirSync(join(own, "keys"), { recursive: true });
   writeFileSync(join(own, "keys", "outside"), "mine");
@@ -143,7 +143,7 @@ test("what is changed once it was looked at leads nowhere else", async () => {
   await expect(read(whole)).rejects.toThrow(/another directory by now/);
 });
 
-test("a .dockerignore that is no file, or a file of a lifetime, is not read", () => {
+test("a .dockerignore that is not a file, or is far too large, is not read", () => {
   const own = join(home, "ignoring");
   mkdirSync(own);
   symlinkSync("/dev/zero", join(own, ".dockerignore"));
@@ -151,13 +151,13 @@ test("a .dockerignore that is no file, or a file of a lifetime, is not read", ()
   expect(() => openContext(join(home, "none"))).toThrow(/cannot be read/);
 });
 
-test("all COPYs together come by so many files", () => {
+test("files of all COPYs together are limited", () => {
   const opened = openContext(context, 200_000 - 3);
   opened.take(["*.txt"], PLAIN);
   expect(() => opened.take(["src"], PLAIN)).toThrow(/more than 200000 files/);
 });
 
-describe("a tar that was sent", () => {
+describe("an uploaded tar", () => {
   const made = async (entries: readonly (readonly [Parameters<Pack["entry"]>[0], string?])[], packed = true) => {
     const tar = pack();
     for (const [header, text = ""] of entries) tar.entry(header, text);
@@ -179,7 +179,7 @@ describe("a tar that was sent", () => {
     [{ name: "pipe", type: "fifo" }],
   ] as const;
 
-  test.each([true, false])("is what COPYs take from, by gzip or not", async (packed) => {
+  test.each([true, false])("is the source of COPYs, with or without gzip", async (packed) => {
     const sent = new Context(await archiveBeside(await made(ENTRIES, packed)));
     expect(await read(sent.take(["app"], PLAIN))).toEqual({
       only: null,
@@ -197,7 +197,7 @@ describe("a tar that was sent", () => {
       expect(() => sent.take([none], PLAIN)).toThrow(/no such file|leaves it out/);
   });
 
-  test("is refused where it is none, or grows out of all bounds", async () => {
+  test("is rejected if it is invalid or exceeds the limit", async () => {
     for (const bytes of [Buffer.from("no tar at all".repeat(100)), Buffer.from([0x1f, 0x8b, 1, 2, 3])])
       await expect(archiveBeside(bytes)).rejects.toThrow(/context: it is no tar/);
     const zeros = await made([[{ name: "bomb" }, "\0".repeat(130 * 1024 * 1024)]]);

@@ -40,7 +40,7 @@ test.each([
   expect(readDockerfile(text).name).toBe(name);
 });
 
-test("variables that stand for others are as deep as anybody writes them, and lines as many", () => {
+test("nested variables are limited in depth, and lines in number", () => {
   const nested = (levels: number) => `${"${A:-".repeat(levels)}x${"}".repeat(levels)}`;
   expect(readDockerfile(`ARG B=${nested(10)}\nFROM a:$B`).from).toBe("docker://a:x");
   for (const levels of [40, 30_000]) {
@@ -52,7 +52,7 @@ test("variables that stand for others are as deep as anybody writes them, and li
   expect(() => plan(`FROM a\n${"RUN a\n".repeat(20_000)}`)).toThrow(/more than 10000 lines/);
 });
 
-test("RUN is the shell's line, or a program with its arguments, with what was set until then", () => {
+test("RUN is a line of shell or a program with arguments, with the environment so far", () => {
   const { steps } = after(
     [
       "ENV A=1",
@@ -79,7 +79,7 @@ test("RUN is the shell's line, or a program with its arguments, with what was se
   expect(steps[0]).not.toHaveProperty("env.B");
 });
 
-test("commands start from what it says last; an entry point of its own forgets the arguments of the image's", () => {
+test("commands start from the last setting; an own entry point drops the image's arguments", () => {
   const text = "ENV A=\"x y\" B='$A' C=$A\\ z\nENV OLD the rest\nWORKDIR /srv\nUSER 1000";
   expect(after(text).defaults).toEqual({
     env: { PATH: "/bin", LANG: "C", A: "x y", B: "$A", C: " z", OLD: "the rest" },
@@ -90,7 +90,7 @@ test("commands start from what it says last; an entry point of its own forgets t
   expect(after('ENTRYPOINT own it\nCMD ["a"]').defaults.start).toEqual(["/bin/sh", "-c", "own it", "a"]);
 });
 
-test("names that every object has are names like others, and a word in quotes keeps its spaces", () => {
+test("names of object properties are ordinary names, and a quoted word keeps its spaces", () => {
   const { steps, defaults } = after(
     "ARG constructor\nENV A=$toString OLD=1\nENV B 'c  d' e\nWORKDIR '/my dir'\nRUN echo $((1<<2))",
   );
@@ -98,14 +98,14 @@ test("names that every object has are names like others, and a word in quotes ke
   expect(steps[1]).not.toHaveProperty("env.constructor");
 });
 
-test("ARG: what the build was given, what it says, what stood before FROM", () => {
+test("ARG: from the build, from its default, from before FROM", () => {
   const text = "ARG V=before\nFROM a\nARG V\nARG W=own\nARG X=own\nRUN true";
   const [step] = plan(text, { X: "given", Z: "of nobody" }).steps;
   expect(step).toMatchObject({ env: { V: "before", W: "own", X: "given", PATH: "/bin", LANG: "C" } });
   expect(step).not.toHaveProperty("env.Z");
 });
 
-test("COPY: where it goes, and whose it is", () => {
+test("COPY: its target and its owner", () => {
   const { steps } = after(
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a Dockerfile's
     'WORKDIR /srv\nCOPY --chown=app --chmod=640 a b* dir/\nCOPY ["a b", "/c d"]\nCOPY . .\nADD a$X /x/\nCOPY --link a ${D:-e}',
@@ -141,7 +141,7 @@ test.each([
   ["FROM a\nCOPY --chown=-R a b", /line 2: COPY --chown/],
   ["FROM a\nSHELL bash", /line 2: SHELL is no list/],
   [`FROM a\nRUN ${"x".repeat(262_144)}`, /more than 262144/],
-])("what is not understood is refused with its line, and what to do (%#)", (text, told) => {
+])("an unsupported instruction is rejected with its line and a remedy (%#)", (text, told) => {
   expect(() => plan(text)).toThrow(told);
   const hint = expect.stringContaining("docker save");
   expect(() => plan(text)).toThrow(
@@ -149,7 +149,7 @@ test.each([
   );
 });
 
-test("variables that hold each other many times are refused before they are of any length", () => {
+test("variables that contain each other many times are rejected before they expand", () => {
   const doubled = (keyword: string) => Array.from({ length: 40 }, () => `${keyword} A=$A$A`).join("\n");
   expect(() => after(`ENV A=aaaaaaaa\n${doubled("ENV")}`)).toThrow(/word of more than 65536/);
   expect(() => plan(`ARG A=aaaaaaaa\n${doubled("ARG")}\nFROM a`)).toThrow(/word of more than 65536/);
@@ -164,7 +164,7 @@ test.each([
   ["$A", "b=$A"],
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a Dockerfile's
   ["${A}", "${A:-x}"],
-])("variables stand for a MiB together, however they are named: %s, %s", (one, other) => {
+])("variables expand to a MiB in total, however they are named: %s, %s", (one, other) => {
   const long = "x".repeat(60_000);
   const many = `${one} ${other} `.repeat(20_000).slice(0, 190_000);
   expect(() => plan(`ARG A=${long}\nARG ${many}\nFROM a`)).toThrow(/line 2: ARG has .*more than \d+ characters/);

@@ -42,7 +42,7 @@ test("defaults of commands come from the configuration", async () => {
   expect(facts.layer_bytes).toBeGreaterThan(20);
 });
 
-test("an image that says nothing has no defaults", async () => {
+test("an image with an empty configuration has no defaults", async () => {
   await config({ User: "", WorkingDir: "" });
   expect((await read()).defaults).toEqual({ env: {}, cwd: null, user: null, start: null });
 });
@@ -52,12 +52,12 @@ test.each([
   ["a working directory that is not absolute", { WorkingDir: "srv" }, "its WorkingDir is not absolute"],
   ["an entry point with NUL", { Cmd: ["a\0b"] }, "its entry point has a word with NUL"],
   ["a user with a line feed", { User: "a\nroot" }, "its User is no user's name or number"],
-])("%s is refused", async (_name, said, why) => {
+])("%s is rejected", async (_name, said, why) => {
   await config(said);
   expect(await refused()).toMatchObject({ code: "image_invalid", message: `The image cannot be used: ${why}.` });
 });
 
-test("more names of contents than layers, another processor, and a layer of another size are refused", async () => {
+test("more digests than layers, another processor, and a layer of another size are rejected", async () => {
   const id = digestOf("x");
   await writeImage(directory, [LAYER], {}, { diffIds: [id, id] });
   expect((await refused()).message).toContain("its configuration names 2 layers, its manifest 1");
@@ -71,7 +71,7 @@ test("more names of contents than layers, another processor, and a layer of anot
   expect((await refused()).message).toContain("has not the size that the manifest says");
 });
 
-test("what is too large is refused before anything of it is read", async () => {
+test("an oversized image is rejected before it is read", async () => {
   await writeImage(directory, [LAYER]);
   const error = await readLayout(directory, 10).catch((error: unknown) => error);
   expect(error).toMatchObject({ code: "image_too_large" });
@@ -87,7 +87,7 @@ test.each(["", "{", "[]", "{}", '{"manifests":[{"digest":"../../etc/passwd","siz
   },
 );
 
-test("of several platforms ours is taken", () => {
+test("of several platforms the host's is chosen", () => {
   const of = (os: string, architecture: string, digest: string) => ({
     digest,
     size: 1,

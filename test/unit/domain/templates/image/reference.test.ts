@@ -14,7 +14,7 @@ test.each([
   `docker://127.0.0.1:5000/app@sha256:${"0".repeat(64)}`,
   "oci:/srv/images/app:1",
   "docker-archive:/srv/with space.tar",
-])("%s is one", (reference) => {
+])("%s is valid", (reference) => {
   expect(isOne(reference)).toBe(true);
 });
 
@@ -30,11 +30,11 @@ test.each([
   "docker-daemon:app:latest",
   "docker-archive:/a\nb",
   `docker://${"a".repeat(513)}`,
-])("%s is none", (reference) => {
+])("%s is invalid", (reference) => {
   expect(isOne(reference)).toBe(false);
 });
 
-test("what is in a file is told apart from its name in there", () => {
+test("the path of a file is distinguished from an image name within it", () => {
   expect(localImage("docker-archive:/srv/app.tar:app:1.2")).toEqual({
     transport: "docker-archive",
     path: "/srv/app.tar",

@@ -25,7 +25,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const json = (path: string) => JSON.parse(readFileSync(path, "utf8"));
 const hexOf = (digest = "") => digest.replace("sha256:", "");
 
-test("layers packed by zstd are named by what is in them, and what was fetched stays as it is", async () => {
+test("layers packed by zstd are named by their unpacked digest, and the fetched files are unchanged", async () => {
   await writeImage(layout, [FIRST, byZstd(SECOND), byZstd(SECOND)]);
   const before = await readLayout(layout, MOST);
   const files = await readFiles(layout);
@@ -44,7 +44,7 @@ test("layers packed by zstd are named by what is in them, and what was fetched s
   expect(await readLayout(layout, MOST)).toEqual(before);
 });
 
-test("what is stored by the name of what is in a layer is taken from there", async () => {
+test("a layer stored under its unpacked digest is used", async () => {
   await writeImage(layout, [byZstd(FIRST)]);
   const files = await readFiles(layout);
   const [inside = ""] = files.about.rootfs.diff_ids;
@@ -55,7 +55,7 @@ test("what is stored by the name of what is in a layer is taken from there", asy
   expect(readFileSync(join(plain, "layers"), "utf8")).toBe("");
 });
 
-test("an image without them is left as it is", async () => {
+test("an image without zstd layers is unchanged", async () => {
   await writeImage(layout, [FIRST]);
   await writePlainManifest(await readFiles(layout), plain);
   expect(existsSync(plain)).toBe(false);
