@@ -41,14 +41,14 @@ const known = (org = "org_1") =>
     .map(({ n }) => n);
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);
 
-test("of too many the oldest go; other organizations lose nothing", async () => {
+test("above the limit the oldest are evicted; other organizations lose none", async () => {
   for (let n = 0; n < 5; n++) await make(n, { org: "org_2" });
   for (let n = 0; n < 3 * MOST; n++) await make(n);
   expect(known()).toEqual(range(2 * MOST, 3 * MOST));
   expect(known("org_2")).toEqual(range(0, 5));
 });
 
-test("they are counted as there are, also for a daemon after this one, and when a call is taken back or is known", async () => {
+test("the count equals the rows, also in a later daemon, after a rollback and for a repeated call", async () => {
   for (let n = 0; n < MOST; n++) await make(n);
   for (let at = 0; at < 10; at++) {
     const taken = database.commit(() => {
@@ -64,7 +64,7 @@ test("they are counted as there are, also for a daemon after this one, and when 
   expect(known()).toEqual(range(1, MOST + 1));
 });
 
-test("one without an answer may be under way: it goes only when it is too old for that, or where there are twice too many", async () => {
+test("a call without a response may be in progress: it is evicted only if too old, or at twice the limit", async () => {
   const underWay = range(0, 12);
   for (const n of underWay) await make(n, { status: null });
   for (let n = 12; n < 2 * MOST; n++) await make(n);
@@ -78,7 +78,7 @@ test("one without an answer may be under way: it goes only when it is too old fo
   expect(known("org_3")).toEqual(range(501, 501 + MOST));
 });
 
-test("those of over a day ago go also where nobody calls any more", async () => {
+test("calls of over a day ago are deleted for inactive organizations too", async () => {
   for (let n = 0; n < 15; n++) await make(n, { org: "org_0", agoMs: DAY_MS - 60_000 });
   for (let n = 0; n < 15; n++) await make(n, { org: "org_9", agoMs: DAY_MS - 60_000 });
   database.queries.run(sql`UPDATE idempotency SET created_at = ${moment(NOW - DAY_MS - 1)} WHERE org_id <> 'org_1'`);
@@ -86,7 +86,7 @@ test("those of over a day ago go also where nobody calls any more", async () => 
   expect([known("org_0"), known("org_9")]).toEqual([[], []]);
 });
 
-test("what it asks for is found by an index alone, however long answers are", () => {
+test("its queries use an index alone, for responses of any length", () => {
   const plans = [
     "SELECT count(*) FROM idempotency WHERE org_id = 'o'",
     "SELECT ifnull(sum(kept_bytes), 0) FROM idempotency WHERE org_id = 'o' AND kept_bytes > 0",

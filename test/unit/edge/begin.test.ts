@@ -26,7 +26,7 @@ function useTurn(begin: Begin): void {
   while (performance.now() < until);
 }
 
-test("a call beyond its rate is delayed, and others are not", async () => {
+test("a call above its rate is delayed, and others are not", async () => {
   const begin = makeBegin();
   const startedAt = performance.now();
   const late = begin.call(callerOf("org_a", "key"), "room_get", false);
@@ -41,7 +41,7 @@ test("a refused client without a key is delayed", async () => {
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(REFUSED_MS - 1);
 });
 
-test("the last of an organization waits for one request of another, however many that has queued", async () => {
+test("the last request of an organization waits for one of another, for any length of its queue", async () => {
   const begin = makeBegin();
   useTurn(begin);
   const order: string[] = [];
@@ -94,7 +94,7 @@ test("a connection of a known organization does not wait for all others of its n
   expect(order.at(-1)).toBe("known");
 });
 
-test("the first call of a request that has queued as its organization's does not queue again, and the next does", async () => {
+test("the first call of a request that queued as its organization's does not queue again; the next does", async () => {
   const begin = makeBegin();
   const caller = callerOf("org_b", "key");
   for (const connection of ["one", "two"]) {

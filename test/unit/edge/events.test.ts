@@ -19,14 +19,14 @@ function reply(ms?: number) {
 const textOf = ({ value }: { value?: Uint8Array | undefined }) => new TextDecoder().decode(value);
 
 describe("a stream of events", () => {
-  test("numbers what can be gone on from", async () => {
+  test("numbers the events that can be resumed from", async () => {
     const { reader } = reply();
     expect(textOf(await reader.read())).toBe('id: 1\ndata: {"seq":1}\n\n');
     expect(textOf(await reader.read())).toBe('id: 2\ndata: {"seq":2}\n\n');
     await reader.cancel();
   });
 
-  test("has bytes as base64, of any length and beside any text, on one line", async () => {
+  test("has bytes as base64, of any length and next to any text, on one line", async () => {
     for (let length = 0; length < 5; length++) {
       const data_b64 = Uint8Array.from({ length }, (_, index) => 255 - index);
       const events = (async function* () {
@@ -40,7 +40,7 @@ describe("a stream of events", () => {
     }
   });
 
-  test("lets others have their turn while much of it goes", async () => {
+  test("yields to others while it sends much", async () => {
     const data_b64 = new Uint8Array(48 * 1024);
     const events = (async function* () {
       for (let id = 0; id < 2_000; id++) yield [{ id, data: { seq: id }, data_b64 }];
@@ -54,7 +54,7 @@ describe("a stream of events", () => {
     expect(longest).toBeLessThan(boundOf(20));
   });
 
-  test("cuts off a reader that does not take what was sent, and skips nothing for it", async () => {
+  test("disconnects a reader that does not read, and skips no event", async () => {
     const { reader, gone } = reply(50);
     await reader.read();
     await reader.read();
@@ -62,7 +62,7 @@ describe("a stream of events", () => {
     await expect(reader.read()).rejects.toThrow("too slow");
   });
 
-  test("goes on for one that keeps up, however long", async () => {
+  test("continues for a reader that keeps up, for any duration", async () => {
     const { reader } = reply(200);
     for (let id = 1; id <= 20; id++) {
       expect(textOf(await reader.read())).toContain(`id: ${id}\n`);

@@ -57,7 +57,7 @@ const branch = (how: "put" | "replace", state: CallsState, sandboxIds: Record<st
 
 const inSecond = (key: string) => callOf(key, "sbx_2", "/v1/rooms/second/messages");
 
-test("in another room what was answered is answered so, and what was not is gone on with as the same work", async () => {
+test("in another room, finished calls keep their response, and unfinished ones resume as the same work", async () => {
   await answer(callOf("answered"), "yes");
   const { work_ulid } = await begun(callOf("cut"));
   await database.commit((queries) => idempotency.note(queries, callOf("cut"), { generation: 7 }));
@@ -78,14 +78,14 @@ test("in another room what was answered is answered so, and what was not is gone
   expect((await begun(callOf("cut"))).work_ulid).toBe(work_ulid);
 });
 
-test("a room or a message may be called sandboxes", async () => {
+test("a room or a message may be named sandboxes", async () => {
   const paths = ["/v1/rooms/sandboxes/messages", "/v1/rooms/first/messages/sandboxes/ack"];
   for (const path of paths) await answer(callOf("k", "sbx_1", path), "yes");
   const { calls } = await take("sbx_1");
   expect(calls.sbx_1?.map(({ path }) => path).sort()).toEqual(paths.toSorted());
 });
 
-test("turned back, a guest's calls since then are as if they had not been made; those of others stay", async () => {
+test("after a rollback, a guest's later calls count as not made; those of others stay", async () => {
   await answer(callOf("before"), "yes");
   await begun(callOf("cut"));
   const state = await take("sbx_1");
@@ -108,7 +108,7 @@ test("a day counts from the branch's own clock", async () => {
   expect(Date.parse(String(row?.created_at)) - Date.parse(aged)).toBe(10 * 3600_000);
 });
 
-test("calls about the sandbox itself are made anew; what was answered at length is not done again", async () => {
+test("calls about the sandbox itself run again; calls with a long response are not repeated", async () => {
   const ports = "/v1/rooms/first/sandboxes/a/ports";
   await answer(callOf("port", "sbx_1", ports), "a token");
   await answer(callOf("large"), "x".repeat(100 * KIB));
@@ -123,7 +123,7 @@ test("calls about the sandbox itself are made anew; what was answered at length 
   expect(await again(inSecond("n249"))).toHaveLength(40 * KIB);
 });
 
-test("what answers take is right for every caller, also for the next daemon", async () => {
+test("the size of responses is right for every caller, also in the next daemon", async () => {
   const most = 100 * KIB;
   idempotency = makeIdempotency(database, most, most);
   await answer(callOf("zero", "sbx_9"), "x".repeat(KIB));

@@ -38,7 +38,7 @@ async function answer(idempotency: ReturnType<typeof makeIdempotency>, call: Ide
 const replayOf = async (idempotency: ReturnType<typeof makeIdempotency>, call: IdempotentCall) =>
   ((await idempotency.begin(call)).reply?.body as { stdout: string } | undefined)?.stdout;
 
-test("an answer of any size is the same again, and a large one takes less than it is long", async () => {
+test("a response of any size is restored unchanged, and a large one is compressed", async () => {
   const idempotency = makeIdempotency(database);
   for (const [key, output] of [
     ["none", ""],
@@ -54,7 +54,7 @@ test("an answer of any size is the same again, and a large one takes less than i
   expect(taken).toBeLessThan(100 * KIB);
 });
 
-test("of a key's large answers the newest stay; the others' calls are not carried out again, and other keys lose nothing", async () => {
+test("of a key's large responses the newest stay; evicted calls are not repeated, and other keys lose none", async () => {
   const idempotency = makeIdempotency(database, 300 * KIB);
   const outputs = new Map<string, string>();
   await answer(idempotency, callOf("bystander", "kid_2"), noise(150 * KIB));
@@ -78,7 +78,7 @@ test("of a key's large answers the newest stay; the others' calls are not carrie
   expect(await replayOf(idempotency, callOf("bystander", "kid_2"))).toHaveLength(200 * KIB);
 });
 
-test("of all of an organization's answers the newest stay, whatever keys they are of, and other organizations lose nothing", async () => {
+test("of an organization's responses the newest stay, for all keys, and other organizations lose none", async () => {
   const idempotency = makeIdempotency(database, 300 * KIB, 50 * KIB);
   const output = "x".repeat(KIB);
   await answer(idempotency, callOf("bystander", "kid_9", "org_2"), output);
@@ -103,7 +103,7 @@ const sumOf = (column: string) =>
   database.queries.all<{ n: number }>(sql.raw(`SELECT ifnull(sum(${column}), 0) AS n FROM idempotency`))[0]?.n ?? -1;
 const nothing = () => database.commit(() => {});
 
-test("answers that have to go for a large one go a few at a time, with others' commits in between", async () => {
+test("responses evicted for a large one are deleted in pieces, with other commits in between", async () => {
   const [most, small] = [300 * KIB, 60];
   const idempotency = makeIdempotency(database, most, most);
   const count = Math.floor(most / small);
@@ -123,7 +123,7 @@ test("answers that have to go for a large one go a few at a time, with others' c
   expect((await replayOf(idempotency, callOf("large")))?.length).toBe(200 * KIB);
 });
 
-test("what answers take is known by what is added and taken away, also when it is taken back or is too old", async () => {
+test("the size of responses is the sum of changes, also after a rollback and for expired ones", async () => {
   const [ofKey, ofOrg] = [300 * KIB, 400 * KIB];
   const idempotency = makeIdempotency(database, ofKey, ofOrg);
   const packed = {
@@ -156,7 +156,7 @@ test("what answers take is known by what is added and taken away, also when it i
   expect(sumOf("iif(key_id = 'kid_3', reply_bytes, 0)")).toBeGreaterThan(ofKey - 70 * KIB);
 });
 
-test("a call that was begun and not answered is the same work when it is made again, and other work when it is another", async () => {
+test("a repeated call without a response is the same work, and another call is other work", async () => {
   const idempotency = makeIdempotency(database);
   const begin = async (call: IdempotentCall, by = idempotency) => {
     const claim = await by.begin(call);
@@ -184,7 +184,7 @@ test("a call that was begun and not answered is the same work when it is made ag
   expect(new Set([first, ...works]).size).toBe(4);
 });
 
-test("a day later a key names other work", async () => {
+test("after a day a key names new work", async () => {
   const idempotency = makeIdempotency(database);
   const first = await idempotency.begin(callOf("daily"));
   if (first.reply === null) first.letGo();
@@ -196,7 +196,7 @@ test("a day later a key names other work", async () => {
   expect(later).not.toEqual(first);
 });
 
-test("calls of over a day ago are gone for who makes them again, and go a few at a time for all others", async () => {
+test("calls of over a day ago are ignored for a retry, and deleted in pieces for all others", async () => {
   const idempotency = makeIdempotency(database);
   for (let at = 0; at < 40; at++) await answer(idempotency, callOf(`call ${at}`), "old");
   database.queries.run(sql`UPDATE idempotency SET created_at = '2020-01-01T00:00:00.000Z'`);

@@ -12,14 +12,14 @@ const checkBody = (body: Record<string, unknown>) => create.check({ room_id: "r"
 const namesOf = (body: Record<string, unknown>) => checkBody(body).bad.map(({ field, code }) => `${field}: ${code}`);
 const codeOf = (body: Record<string, unknown>) => problemCodeOf(checkBody(body).bad);
 
-describe("what is right", () => {
-  test("comes through as one object of path, query and body", () => {
+describe("valid input", () => {
+  test("is passed on as one object of path, query and body", () => {
     const { input, bad } = create.check({ room_id: "r" }, { wait: "none", wait_timeout_ms: "5", other: "x" }, GOOD);
     expect(bad).toEqual([]);
     expect(input).toEqual({ room_id: "r", wait: "none", wait_timeout_ms: 5, ...GOOD });
   });
 
-  test("text of the query becomes numbers and booleans, only where the schema wants them", () => {
+  test("in the query becomes numbers and booleans, only if the schema requires them", () => {
     const check = makeInputCheck({
       params: NONE,
       query: fields({
@@ -46,8 +46,8 @@ describe("what is right", () => {
   });
 });
 
-describe("what is wrong", () => {
-  test("is named all at once, each field once", () => {
+describe("invalid input", () => {
+  test("is reported completely, each field once", () => {
     expect(
       namesOf({ guest_cid: "9100", memory_mib: 1, env: { A: 1, B: "ok", C: null }, labels: [], extra: 1 }),
     ).toEqual([
@@ -61,12 +61,12 @@ describe("what is wrong", () => {
     ]);
   });
 
-  test("is left out of what the rules see, which see the rest", () => {
+  test("is omitted from the input of the rules, which get the rest", () => {
     const { input } = checkBody({ ...GOOD, guest_cid: 1, env: { A: 1 }, labels: { a: "b" } });
     expect(input).toEqual({ room_id: "r", agent_id: "worker-1", memory_mib: 512, labels: { a: "b" } });
   });
 
-  test("has its place in lists and objects, whatever their names", () => {
+  test("has its path in lists and objects, for any names", () => {
     expect(namesOf({ ...GOOD, egress_allowlist: ["a", 1, null] })).toEqual([
       "egress_allowlist[1]: wrong_type",
       "egress_allowlist[2]: wrong_type",
@@ -78,14 +78,14 @@ describe("what is wrong", () => {
     expect(namesOf({ ...GOOD, labels: { "a b": "x" } })).toEqual(["labels.a b: pattern"]);
   });
 
-  test("of more than a body may have outside of its texts is x_json too large, and not said to be no JSON", () => {
+  test("in x_json above the body limit outside of texts is too large, and not reported as invalid JSON", () => {
     const many = `[${"0,".repeat(DEFAULT_MAX_BODY_BYTES / 2)}0]`;
     expect(() => checkBody({ ...GOOD, egress_allowlist_json: many })).toThrow(
       expect.objectContaining({ code: "body_too_large" }),
     );
   });
 
-  test("of x_json is named as it was sent", () => {
+  test("in x_json is reported under the name in the request", () => {
     expect(namesOf({ ...GOOD, env_json: '{"A":1}' })).toEqual(["env_json.A: wrong_type"]);
     expect(namesOf({ ...GOOD, env_json: "{" })).toEqual(["env_json: invalid_env_json"]);
     expect(namesOf({ ...GOOD, env_json: 7 })).toEqual(["env_json: wrong_type"]);
@@ -96,7 +96,7 @@ describe("what is wrong", () => {
     ]);
   });
 
-  test("has the code of its field when nothing else is wrong", () => {
+  test("has the code of its field if there is no other error", () => {
     expect(codeOf({ ...GOOD, guest_cid: 9099 })).toBe("guest_cid_out_of_range");
     expect(codeOf({ ...GOOD, memory_mib: 0 })).toBe("memory_mib_out_of_range");
     expect(codeOf({ ...GOOD, guest_cid: 9099, memory_mib: 0 })).toBe("validation_failed");
@@ -106,7 +106,7 @@ describe("what is wrong", () => {
     expect(codeOf({ ...GOOD, guest_cid: "9100" })).toBe("validation_failed");
   });
 
-  test("leaves what is right of each object of a list of calls, and of others nothing of the list", () => {
+  test("in a list of calls leaves each item's valid fields, and outside of it nothing of the list", () => {
     const item = fields({
       a: Type.Optional(Type.Integer()),
       names: Type.Optional(Type.Array(Type.String(), { uniqueItems: true })),
@@ -127,7 +127,7 @@ describe("what is wrong", () => {
     expect(plain.input).toEqual({ other: 1 });
   });
 
-  test("is at most fifty fields", () => {
+  test("is limited to fifty reported fields", () => {
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x${index}`, 1]));
     expect(checkBody({ ...GOOD, ...many }).bad).toHaveLength(50);
   });
@@ -160,7 +160,7 @@ describe("a command", () => {
   });
 });
 
-test("names of JavaScript's own are names like any other, in path, query and body", () => {
+test("names of JavaScript's own properties are ordinary names, in path, query and body", () => {
   for (const name of ["__proto__", "constructor", "toString", "valueOf", "hasOwnProperty", "__defineGetter__"]) {
     const own = JSON.parse(`{"${name}":"x"}`) as Record<string, string>;
     expect(create.check({ room_id: "r" }, own, GOOD)).toEqual({ input: { room_id: "r", ...GOOD }, bad: [] });
@@ -172,7 +172,7 @@ test("names of JavaScript's own are names like any other, in path, query and bod
   expect(({} as Record<string, unknown>).x).toBeUndefined();
 });
 
-test("any JSON at all gives an answer, and whatever is let through has the shape that was promised", () => {
+test("any JSON gives a result, and accepted input has the declared shape", () => {
   const names = ["agent_id", "guest_cid", "memory_mib", "env", "env_json", "egress_allowlist", "labels", "other"];
   const body = fc.dictionary(
     fc.constantFrom(...names),
@@ -208,7 +208,7 @@ describe("the nearest name", () => {
     expect(nearestOf(name, known)).toBe(nearest);
   });
 
-  test("is found in no time, also for a name of a megabyte", () => {
+  test("is found quickly, also for a name of a megabyte", () => {
     expect(nearestOf("room_id".repeat(150_000), known)).toBeNull();
   });
 });

@@ -14,7 +14,7 @@ function startAfter(taken: number) {
   return { tries, start };
 }
 
-test("another port is chosen where the first that was free is not any more", async () => {
+test("another port is chosen if the first free one has been taken", async () => {
   const { tries, start } = startAfter(2);
   const listener = openListener({ hostname: "127.0.0.1", port: 0 }, null, start);
   try {
@@ -25,7 +25,7 @@ test("another port is chosen where the first that was free is not any more", asy
   }
 });
 
-test("a port that is asked for and taken is told, and so is it where none is free", () => {
+test("a configured port in use is an error, and so is a lack of free ports", () => {
   for (const [port, times] of [
     [4711, 1],
     [0, 8],
@@ -52,7 +52,7 @@ test.runIf(hasLoopback6)(
   },
 );
 
-test.runIf(hasLoopback6)("where another program has one of them, it listens at none", async () => {
+test.runIf(hasLoopback6)("if another program has one of them, it listens at none", async () => {
   // A port with a free IPv4 address: the listener itself searches a port for both addresses.
   const both = openListener({ hostname: "127.0.0.1", port: 0, byLocalhost: true }, null, answer);
   const port = Number(both.url.port);

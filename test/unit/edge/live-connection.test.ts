@@ -22,7 +22,7 @@ function connect(ask: (path: string) => Promise<Response>) {
 /** Has no end. */
 const silent = () => new Response(new ReadableStream({ start: () => {} }));
 
-test("of streams that are requested together, a turn of the event loop opens as many as it has time for", async () => {
+test("of streams requested together, a turn of the event loop opens as many as it has time for", async () => {
   let asked = 0;
   const { connection, open, said } = connect(() => {
     asked++;
@@ -38,7 +38,7 @@ test("of streams that are requested together, a turn of the event loop opens as 
   connection.left();
 });
 
-test("a client that requests hundreds of streams in a turn is disconnected, and nothing is done for its other frames", async () => {
+test("a client that requests hundreds of streams in a turn is disconnected, without further effects", async () => {
   const paths: string[] = [];
   const { closed, open, said } = connect((path) => {
     paths.push(path);
@@ -52,7 +52,7 @@ test("a client that requests hundreds of streams in a turn is disconnected, and 
   expect(paths).toEqual([]);
 });
 
-test("a stream that is closed before its turn is not opened", async () => {
+test("a stream closed before its turn is not opened", async () => {
   const paths: string[] = [];
   const { connection, open, said } = connect((path) => {
     const end = performance.now() + 8;
@@ -68,7 +68,7 @@ test("a stream that is closed before its turn is not opened", async () => {
   connection.left();
 });
 
-test("a refusal that is no problem, as of a proxy between hosts, ends the stream", async () => {
+test("a refusal without a problem document, as of a proxy between hosts, ends the stream", async () => {
   const { connection, open, said } = connect(() => Promise.resolve(new Response("<html>", { status: 502 })));
   open(1);
   await expect.poll(() => said).toEqual([{ id: 1, type: "ended" }]);

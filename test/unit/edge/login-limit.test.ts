@@ -17,7 +17,7 @@ function said(limit: LoginLimit, ip: string | null): string {
 const times = (count: number, limit: LoginLimit, ip: string | null) =>
   Array.from({ length: count }, () => said(limit, ip));
 
-test("an address has so many a minute, and gets them back with time", () => {
+test("an address has a number of attempts a minute, and regains them over time", () => {
   const clock = vi.spyOn(performance, "now").mockReturnValue(0);
   const limit = new LoginLimit(6);
   expect(times(7, limit, "192.0.2.1")).toEqual([...Array(6).fill("what was wrong"), "rate_limited 10"]);
@@ -38,7 +38,7 @@ test("a network of IPv6 is one address, however it is written, and so is IPv4 wi
   expect(said(limit, "::ffff:192.0.2.1")).toMatch(/^rate_limited/);
 });
 
-test("many addresses take little memory: the one that failed longest ago is forgotten first", () => {
+test("many addresses take little memory: the oldest failure is evicted first", () => {
   vi.spyOn(performance, "now").mockReturnValue(0);
   const limit = new LoginLimit(1);
   expect(times(2, limit, "192.0.2.1")[1]).toMatch(/^rate_limited/);
@@ -50,7 +50,7 @@ test("many addresses take little memory: the one that failed longest ago is forg
   expect(said(limit, "192.0.2.1")).toBe("what was wrong");
 });
 
-test("0 is no limit, and what has no address has none", () => {
+test("0 means no limit, and a client without an address has none", () => {
   expect(new Set(times(1000, new LoginLimit(0), "192.0.2.1"))).toEqual(new Set(["what was wrong"]));
   expect(new Set(times(1000, new LoginLimit(1), null))).toEqual(new Set(["what was wrong"]));
 });

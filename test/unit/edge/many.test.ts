@@ -20,7 +20,7 @@ function callsOf(many: Many) {
   };
 }
 
-test("as many begin as there are places; who needs more than are free waits, and who came later behind it", async () => {
+test("calls start while there are slots; one that needs more waits, and later ones wait behind it", async () => {
   const calls = callsOf(new Many());
   for (const [name, things] of [
     ["a", 100],
@@ -37,7 +37,7 @@ test("as many begin as there are places; who needs more than are free waits, and
   expect(calls.began).toEqual(["a", "b", "c", "d"]);
 });
 
-test("one that is more than there are places has all of them", async () => {
+test("a call that needs more than all slots gets all of them", async () => {
   const calls = callsOf(new Many());
   for (const [name, things] of [
     ["a", 256],
@@ -57,7 +57,7 @@ test("one that is more than there are places has all of them", async () => {
   }
 });
 
-test("organizations take turns, however many of one wait", async () => {
+test("organizations take turns, for any number of waiting calls", async () => {
   const calls = callsOf(new Many());
   for (let n = 0; n < 10; n++) calls.call("busy", `busy ${n}`, 128);
   calls.call("other", "other", 16);

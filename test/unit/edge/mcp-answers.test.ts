@@ -20,7 +20,7 @@ describe("lists of tools", () => {
     expect(sizeOf({ jsonrpc: "2.0", id: 1, result: { tools: listed } })).toBeLessThanOrEqual(most);
   });
 
-  test("show no twins, keys or addresses, which are accepted all the same", () => {
+  test("contain no twins, keys or addresses, which are accepted anyway", () => {
     for (const tool of TOOL_SETS.all.tools.values()) {
       const shown = Object.keys(listedInput(tool).properties as object);
       expect(shown.filter((name) => /_json$|^idempotency_key$|^guest_cid$/.test(name))).toEqual([]);
@@ -29,7 +29,7 @@ describe("lists of tools", () => {
   });
 });
 
-test("members that say nothing are left out, and the client's own values are not", () => {
+test("empty members are omitted, but not within the client's own values", () => {
   const payload = { nothing: null, no: false, empty: [] };
   expect(
     compact({ ok: true, a: null, b: false, c: "", d: [], e: { f: null }, items: [], exit_code: null, payload, n: 0 }),
@@ -44,13 +44,13 @@ describe("refusals", () => {
     }) as never;
   const shown = (more: object) => structured({ ok: false, problem: problem(more), retry_after_seconds: null });
 
-  test("are a line", () => {
+  test("have one line", () => {
     expect(shown({ errors: [{ field: "room_id", code: "required", message: "room_id is required." }] })).toEqual({
       ...{ ok: false, status: 422, code: "validation_failed", detail: "room_id is required.", field: "room_id" },
     });
   });
 
-  test("are at most 1 kB, whatever the service says", () => {
+  test("are at most 1 kB, for any error of the service", () => {
     const errors = Array.from({ length: 50 }, (_, at) => ({
       field: `f${at}`.repeat(99),
       code: "x",
@@ -61,7 +61,7 @@ describe("refusals", () => {
   });
 });
 
-test("a long list is cut to what an answer takes, and says so", () => {
+test("a long list is truncated to the limit of a result, and reports that", () => {
   const items = Array.from({ length: 1000 }, (_, at) => ({ room_id: `room-${at}`, text: "x".repeat(100) }));
   const cut = bounded({ items });
   expect(sizeOf(cut)).toBeLessThanOrEqual(MOST_RESULT + 100);
@@ -87,7 +87,7 @@ describe("output", () => {
     return { ask, leftMs: 48_000, waitMs: (ms: number) => ms } as never;
   };
 
-  test("is its beginning and its end over both streams, and the count and place of the rest are exact", async () => {
+  test("is its head and tail over both streams, with the exact number and position of omitted bytes", async () => {
     const pieces: Piece[] = Array.from({ length: 400 }, (_, at) => ({
       type: at % 3 === 0 ? ("stderr" as const) : ("stdout" as const),
       bytes: Buffer.from(`line ${at} ${"é".repeat(at % 60)}\n`),
@@ -108,7 +108,7 @@ describe("output", () => {
     expect(before).toBe(head);
   });
 
-  test("that is short is whole, and what is no UTF-8 is base64", async () => {
+  test("that is short is whole, and bytes that are not UTF-8 are base64", async () => {
     const short = await readEnds(callOf([{ type: "stdout", bytes: Buffer.from("hi\n") }]), {
       ...{ path: {}, after: 0, after_bytes: 0, waitMs: 0 },
     });

@@ -31,13 +31,13 @@ async function edit(content: string, change: { old: string; new: string; all?: b
   return { answer: await editFile(call, { path: PATH, ...change }), left: files.get(PATH) };
 }
 
-test("one text, or each of many, is replaced to the letter", async () => {
+test("one text, or each of many, is replaced literally", async () => {
   expect((await edit("a b", { old: "b", new: "$&c" })).left).toBe("a $&c");
   expect((await edit("a b a", { old: "a", new: "$1", all: true })).left).toBe("$1 b $1");
   expect((await edit("a b a", { old: "a", new: "c" })).left).toBe("a b a");
 });
 
-test("a result that could not be written is refused before it is made", async () => {
+test("a result that could not be written is rejected before it is computed", async () => {
   const content = "a".repeat(500_000);
   // Of gigabytes, were it made.
   const { answer, left } = await edit(content, { old: "a", new: "b".repeat(5000), all: true });

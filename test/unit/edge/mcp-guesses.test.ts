@@ -285,7 +285,7 @@ test.each([
   expect(structuredContent.notes).toEqual([`took action ${action} as ${meant}`]);
 });
 
-test("what was taken for what is named", async () => {
+test("names all substituted arguments", async () => {
   const world = await worldOf();
   const { structuredContent } = await callIn(world, "usual", "sandbox_exec", { ...AT, cmd: "ls", timeout: 3 });
   expect(structuredContent.notes.sort()).toEqual([
@@ -297,7 +297,7 @@ test("what was taken for what is named", async () => {
   expect(world.asked.at(-1)?.fields).toMatchObject({ ...IN, command: "ls", timeout_ms: 3000 });
 });
 
-test("a file of the drive that looks like a guest's own is said to be the drive's", async () => {
+test("a drive file with a path of a guest is reported as the drive's", async () => {
   const { structuredContent } = await callIn(await worldOf(), "usual", "fs_write", {
     room_id: "r",
     path: "/root/a",
@@ -338,7 +338,7 @@ test("the first change's preflight is small, and refusals have none", async () =
   expect(Buffer.byteLength(JSON.stringify(made.structuredContent.preflight))).toBeLessThanOrEqual(600);
 });
 
-test("more messages than one call takes are refused without a look at each", async () => {
+test("more messages than one call accepts are rejected without a check of each", async () => {
   const messages = Array.from({ length: 1001 }, () => ({ to: "w", message: "hi" }));
   const { structuredContent } = await callIn(await worldOf(), "all", "message_send_many", { room_id: "r", messages });
   expect(structuredContent).toMatchObject({ ok: false, status: 422 });

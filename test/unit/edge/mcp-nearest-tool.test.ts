@@ -36,7 +36,7 @@ test.each([
 });
 
 test.each(["sandbox_snapshot", "sandbox_hibernate", "room_checkpoint", "template_build"])(
-  "%s, which another set has, is said to be there, and nothing else near to it",
+  "%s, which another set has, is reported with that set, without a nearest tool",
   (name) => {
     const answer = noSuchTool(name, USUAL);
     expect(answer.detail).toBe(`There is no tool ${name}. The set of tools at /mcp/all has it.`);

@@ -164,7 +164,7 @@ describe.each(TOOL_LIST)("$name answers within 50 s", (tool) => {
   const row = rowOf(tool);
   const calls = [row.args("r"), ...(row.also_waits ?? [])].map((args) => patient(tool, args));
 
-  test.each(calls)("when nothing that it asks is ever answered: %j", async (args) => {
+  test.each(calls)("if no operation ever responds: %j", async (args) => {
     const { tookMs, asked, text } = await timeOf(tool, args, [{ afterMs: "never", says: "done" }]);
     expect(asked).toBeGreaterThan(0);
     expect(tookMs).toBeLessThan(PROMISED_MS);
@@ -173,7 +173,7 @@ describe.each(TOOL_LIST)("$name answers within 50 s", (tool) => {
   });
 
   test.each<Step["says"]>(["done", "going on", "refused", "starting"])(
-    "when all that it asks says %s",
+    "if all operations respond with %s",
     async (says) => {
       for (const afterMs of ["as asked", 0, 20_000] as const) {
         for (const args of calls)
@@ -182,7 +182,7 @@ describe.each(TOOL_LIST)("$name answers within 50 s", (tool) => {
     },
   );
 
-  test("whatever it is answered, and when", async () => {
+  test("for any responses at any time", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...calls),
@@ -196,7 +196,7 @@ describe.each(TOOL_LIST)("$name answers within 50 s", (tool) => {
   });
 });
 
-test("a call that is still running is not repeated to the client where its arguments are long", async () => {
+test("a running call is not repeated to the client if its arguments are long", async () => {
   const tool = TOOL_LIST.find(({ name }) => name === "sandbox_exec") as Tool;
   for (const [command, isRepeated] of [
     ["sleep 600", true],

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { warmUp } from "../../../daemon/edge/mcp/warm-up.ts";
 import { longestTurn } from "../../harness/longest-turn.ts";
 
-test("answers requests of both generations of the protocol, and leaves nothing to compile for those after it", async () => {
+test("gets responses in both generations of the protocol, and later requests compile nothing", async () => {
   const answered: number[][] = [];
   const turns: number[] = [];
   for (let run = 0; run < 5; run++) turns.push(await longestTurn(async () => void answered.push(await warmUp())));

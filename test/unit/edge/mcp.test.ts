@@ -12,7 +12,7 @@ import type { KeyId } from "../../../shared/ids.ts";
 const key = (name: string) => name as KeyId;
 
 describe("sessions", () => {
-  test("are the key's own, whatever they are called", () => {
+  test("belong to the key, under any name", () => {
     const sessions = new Sessions();
     const one = sessions.of(key("a"), "editor 1");
     one.usage = true;
@@ -22,7 +22,7 @@ describe("sessions", () => {
     expect(sessions.of(key("a"), "editor 1").usage).toBe(false);
   });
 
-  test("are forgotten when there are too many, those first that were used least lately", () => {
+  test("are evicted above the limit, least recently used first", () => {
     const sessions = new Sessions();
     const [first, second] = [sessions.of(key("a"), "first"), sessions.of(key("a"), "second")];
     for (let n = 0; n < 4095; n++) {
@@ -66,7 +66,7 @@ describe("a call that may take longer than a tool may", () => {
     return { call: { ask, waitMs, refuse, tool, given } as unknown as ToolCall, keys };
   }
 
-  test("is gone on with by a key of ours, where the client sent none", async () => {
+  test("is continued with a generated key if the client sent none", async () => {
     const { call, keys } = callOf([{ kind: "late" }]);
     const [answer, other] = [await once(call, given), await once(call, given)];
     expect(keys[0]).not.toBe(keys[1]);
@@ -75,13 +75,13 @@ describe("a call that may take longer than a tool may", () => {
     expect(other).toMatchObject({ next: { arguments: { idempotency_key: keys[1] } } });
   });
 
-  test("waits for the call before it, which is still at work", async () => {
+  test("waits for the previous call, which is still running", async () => {
     const { call, keys } = callOf([busy, done]);
     expect(await once(call, { ...given, idempotency_key: "mine" })).toEqual({ ok: true, result: done.body });
     expect(keys).toEqual(["mine", "mine"]);
   });
 
-  test("waits for it no longer than a tool may", async () => {
+  test("waits for it no longer than the limit of a tool", async () => {
     const { call } = callOf([busy], 100);
     const answer = await once(call, { ...given, idempotency_key: "mine" });
     expect(answer).toMatchObject({ ok: false, next: { arguments: { idempotency_key: "mine" } } });
@@ -111,7 +111,7 @@ describe("pages of output", () => {
     return { ask, leftMs: 48_000 } as unknown as ToolCall;
   }
 
-  test("that follow each other are the output, and none is larger than it may be", async () => {
+  test("that follow each other give the output, and none exceeds its limit", async () => {
     const piece = fc.record({
       type: fc.constantFrom("stdout" as const, "stderr" as const),
       bytes: fc.uint8Array({ minLength: 1, maxLength: 40 }),

@@ -282,12 +282,12 @@ describe("a call with an Idempotency-Key", () => {
       expect((await make()).reply).toMatchObject({ status: again.reply.status, replayed: true });
   });
 
-  test("whose effect cannot be recorded says that there is one", async () => {
+  test("whose effect cannot be recorded reports that there is one", async () => {
     const { reply } = await FAULTS["the work is done and cannot be recorded"]();
     expect(reply).toMatchObject({ status: 507, problem: { code: "disk_full", details: { started: true } } });
   });
 
-  test("which cannot be recorded lets go of what was to be sent", async () => {
+  test("which cannot be recorded releases its streams", async () => {
     const over: string[] = [];
     streams = {
       stream: { type: "text/plain", bytes: new ReadableStream({ cancel: () => void over.push("stream") }) },
@@ -297,7 +297,7 @@ describe("a call with an Idempotency-Key", () => {
     expect([reply?.kind, over.sort()]).toEqual(["problem", ["events", "stream"]]);
   });
 
-  test("whose caller leaves is no bug, and what fails besides is one", async () => {
+  test("whose caller disconnects is no bug, but any other failure is one", async () => {
     const { reply } = await FAULTS["the caller leaves while the verb works"]();
     expect(reply).toMatchObject({ status: 499, problem: { code: "caller_left" } });
     expect(logged).toEqual([]);
@@ -309,7 +309,7 @@ describe("a call with an Idempotency-Key", () => {
     expect(logged).toHaveLength(1);
   });
 
-  test("that outlasts its key is on record with what came of it, and its answer is nobody's", async () => {
+  test("that outlasts its key is recorded with its outcome, and its response is not sent", async () => {
     const done = Promise.withResolvers<void>();
     const { reply } = await make(async (call) => {
       cutKey();
@@ -369,7 +369,7 @@ const ONCE: Record<string, readonly string[]> = {
   ],
 };
 
-test("every operation with an Idempotency-Key says how its work is not done twice", () => {
+test("every operation with an Idempotency-Key declares how its work is done once", () => {
   const taking = Object.values(operations).filter(takesIdempotencyKey);
   expect(Object.values(ONCE).flat().sort()).toEqual(taking.map(({ name }) => name).sort());
 });

@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => clock[Symbol.dispose]());
 
-test("a key has so many at once and so many a second, and is told what is left", () => {
+test("a key has a burst and a rate, and receives its remaining balance", () => {
   const limit = new RateLimit({ perSecond: 10, burst: 5 });
   expect(times(6, limit, "a")).toEqual([
     { limit: 5, remaining: 4, reset_seconds: 1, isWithin: true },
@@ -35,7 +35,7 @@ test("a key has so many at once and so many a second, and is told what is left",
   expect(within(times(10, limit, "a", 60_000))).toBe(5);
 });
 
-test("over any time no more go through than were there at first and have been earned", () => {
+test("over any time no more calls pass than the burst and the rate allow", () => {
   const limit = new RateLimit({ perSecond: 100, burst: 20 });
   let through = 0;
   for (let ms = 0; ms <= 10_000; ms++) through += within(times(3, limit, "a", ms));
@@ -43,7 +43,7 @@ test("over any time no more go through than were there at first and have been ea
   expect(through).toBeLessThanOrEqual(1020);
 });
 
-test("a call too many is told when to come again", () => {
+test("a call above the limit gets Retry-After", () => {
   const limit = new RateLimit({ perSecond: 10, burst: 1 });
   limit.require(limit.take(key("a")));
   expect(() => limit.require(limit.take(key("a")))).toThrowError(
@@ -51,7 +51,7 @@ test("a call too many is told when to come again", () => {
   );
 });
 
-test("a call that counts as several takes as many, or none; beyond a full bucket it owes", () => {
+test("a call may cost several tokens or none; above a full bucket it leaves a debt", () => {
   const limit = new RateLimit({ perSecond: 10, burst: 5 });
   const take = (count: number, nowMs: number) => {
     clock.to(nowMs);
@@ -76,14 +76,14 @@ test("a call that counts as several takes as many, or none; beyond a full bucket
   expect(slow.takeMore(key("b"), null, 5)).toBeNull();
 });
 
-test("a key shares its bucket with those that it is rotated into", () => {
+test("a key shares its bucket with its rotated successors", () => {
   const limit = new RateLimit({ perSecond: 1, burst: 2 });
   expect(limit.take(key("first"))?.remaining).toBe(1);
   expect(limit.take(key("second", "first"))?.remaining).toBe(0);
   expect(limit.take(key("third", "first"))?.isWithin).toBe(false);
 });
 
-test("many keys take little memory, and who is at the limit stays there while the others' buckets are full", () => {
+test("many keys take little memory, and a key at the limit stays so while full buckets are evicted", () => {
   const limit = new RateLimit({ perSecond: 1, burst: 2 });
   const last = 50_000;
   for (let n = 0; n <= last; n++) {
@@ -94,7 +94,7 @@ test("many keys take little memory, and who is at the limit stays there while th
   expect(limit.size).toBeLessThanOrEqual(10_000);
 });
 
-test("0 is no limit", () => {
+test("0 means no limit", () => {
   const limit = new RateLimit({ perSecond: 0, burst: 5 });
   expect(new Set(times(100, limit, "a"))).toEqual(new Set([null]));
   expect(() => limit.require(null)).not.toThrow();

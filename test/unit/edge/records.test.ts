@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { type RecordDeps, Records } from "../../../daemon/edge/records.ts";
 import type { Walk } from "../../../daemon/edge/walk.ts";
 
-test("of 300 reads that end together are three writes", () => {
+test("300 reads that end together are three writes", () => {
   const writes: unknown[] = [];
   const database = {
     commit: async () => {},

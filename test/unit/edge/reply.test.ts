@@ -10,7 +10,7 @@ const answered = (body: object) =>
     null,
   );
 
-test("an answer with long texts is the same JSON, of which nothing is written before it is taken", async () => {
+test("a response with long texts is the same JSON, and no piece is written before the previous is read", async () => {
   const long = { n: 1, none: null, gone: undefined, list: ["é", { a: 1 }], text: "", short: "\n" };
   for (const text of ['\u0001é"\\'.repeat(50_000), "x😀".repeat(50_000), "\ud800".repeat(70_000)]) {
     const response = answered({ ...long, text, again: text });

@@ -27,7 +27,7 @@ async function unread(door: Door) {
   return client;
 }
 
-test("a client that does not read is cut, and what it still sends begins nothing", async () => {
+test("a client that does not read is disconnected, and its further requests have no effect", async () => {
   await using door = await openDoor();
   const client = await unread(door);
   const [session] = door.kept;
@@ -45,7 +45,7 @@ test("the service stops although a client does not read", async () => {
   await until("all are hung up", () => door.begun.every(({ hungUp }) => hungUp === 1));
 });
 
-test("an organization's connections take no other's places", async () => {
+test("an organization's connections take no slots of others", async () => {
   await using door = await openDoor({ max_connections: 3, max_connections_per_org: 2 });
   const [first] = [await door.login("a"), await door.login("a")];
   const { socket } = await door.login("a");
@@ -57,7 +57,7 @@ test("an organization's connections take no other's places", async () => {
   await exec(again.client, "true");
 });
 
-test("one connection too many is ended, and the other goes on", async () => {
+test("a connection above the limit is closed, and the other continues", async () => {
   await using door = await openDoor({ max_connections: 1 });
   const first = await door.login();
   const { socket } = await door.login();

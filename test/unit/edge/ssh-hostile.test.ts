@@ -58,7 +58,7 @@ async function atRest(what: string, measure: () => number): Promise<number> {
 const takenOf = (door: Door) => door.begun.reduce((sum, { taken }) => sum + taken, 0);
 
 test.each([0, 1])(
-  "a channel that takes packets of %i bytes ends its connection, and holds up nobody",
+  "a channel with packets of %i bytes ends its connection, and delays no other client",
   async (bytes) => {
     await using door = await openDoor();
     door.output = flood;
@@ -77,7 +77,7 @@ test.each([0, 1])(
   },
 );
 
-test("while keys are exchanged commands wait, also for a client that never comes to its end", async () => {
+test("commands wait during a key exchange, also for a client that never finishes it", async () => {
   await using door = await openDoor();
   door.output = flood;
   const { client } = await door.login();
@@ -93,7 +93,7 @@ test("while keys are exchanged commands wait, also for a client that never comes
 });
 
 test.each(["diffie-hellman-group16-sha512", "diffie-hellman-group18-sha512"] as const)(
-  "%s is not to be had",
+  "%s is not available",
   async (kex) => {
     await using door = await openDoor();
     const client = new Client();
@@ -104,7 +104,7 @@ test.each(["diffie-hellman-group16-sha512", "diffie-hellman-group18-sha512"] as 
   },
 );
 
-test("after an exchange of keys in the middle of it output goes on", async () => {
+test("output continues after a key exchange in the middle of it", async () => {
   await using door = await openDoor();
   door.output = flood;
   const { client } = await door.login();
@@ -121,20 +121,20 @@ test("after an exchange of keys in the middle of it output goes on", async () =>
   }
 });
 
-test("who asks without reading the answers is not listened to any more", async (context) => {
+test("a client that sends requests without reading the replies is no longer read", async (context) => {
   if (!LONG) return context.skip("it takes half a million questions: ROOMD_TEST_LONG=1 asks them");
   await using door = await openDoor();
   const { client, socket } = await door.login();
   socket.pause();
   // More than the system keeps on the way there and back.
   for (let asked = 0; asked < 500_000; asked++) insideOf(client).ping();
-  await atRest("nothing more is taken", () => socket.writableLength);
+  await atRest("no more is read", () => socket.writableLength);
   socket.resume();
   await until("all is taken", () => socket.writableLength === 0);
   await exec(client, "true");
 });
 
-test("what is not taken is counted in packets, too", async () => {
+test("unread data is limited in packets too", async () => {
   await using door = await openDoor();
   const guest = holdInput(door);
   const { client, socket } = await door.login();
@@ -151,7 +151,7 @@ test("what is not taken is counted in packets, too", async () => {
   expect(guest.taken).toBe(packets);
 });
 
-test("a channel that its client closes is over, although nobody takes what was sent before", async () => {
+test("a channel closed by its client ends, although earlier data is still unread", async () => {
   await using door = await openDoor();
   door.output = flood;
   door.input = () => Promise.withResolvers<void>().promise;
@@ -164,7 +164,7 @@ test("a channel that its client closes is over, although nobody takes what was s
   await exec(client, "true");
 });
 
-test("a session that is closed before anything has begun in it is answered, and forgotten", async () => {
+test("a session closed before any request in it is confirmed and forgotten", async () => {
   await using door = await openDoor({ max_channels: 2 });
   const { client } = await door.login();
   const inside = insideOf(client);
@@ -181,7 +181,7 @@ test("a session that is closed before anything has begun in it is answered, and 
   await exec(client, "true");
 });
 
-test("one thing begins in a session", async () => {
+test("one request starts in a session", async () => {
   await using door = await openDoor();
   const { client } = await door.login();
   const channel = (await exec(client, "true")) as ClientChannel & { outgoing: { id: number } };
@@ -190,7 +190,7 @@ test("one thing begins in a session", async () => {
   expect(door.begun).toHaveLength(2);
 });
 
-test("who only asks what might do is cut off in the end", async () => {
+test("a client that only queries the login methods is disconnected in the end", async () => {
   await using door = await openDoor();
   const client = new Client();
   let asked = 0;

@@ -27,7 +27,7 @@ test("ML-KEM-768 gives the accumulated digest of C2SP's first hundred vectors", 
   expect(() => checkMlkem()).not.toThrow();
 });
 
-test("both sides come to the same secret, which is another each time", () => {
+test("both sides derive the same secret, which differs each time", () => {
   const secrets = [0, 1].map(() => {
     const { message, secretOf } = offerHybridKeys();
     const { reply, secret } = answerHybrid(message);
@@ -38,14 +38,14 @@ test("both sides come to the same secret, which is another each time", () => {
   expect(new Set(secrets).size).toBe(2);
 });
 
-describe("a client's message is refused", () => {
+describe("a client's message is rejected", () => {
   const { message } = offerHybridKeys();
   test.each([
     ["that is short", message.subarray(0, 1215)],
     ["that is long", Buffer.concat([message, Buffer.of(0)])],
     ["that is empty", Buffer.alloc(0)],
-    ["whose key of ML-KEM is out of range", Buffer.concat([Buffer.alloc(1152, 0xff), message.subarray(1152)])],
-    ["whose key of X25519 is of small order", Buffer.concat([message.subarray(0, 1184), Buffer.alloc(32)])],
+    ["with an ML-KEM key out of range", Buffer.concat([Buffer.alloc(1152, 0xff), message.subarray(1152)])],
+    ["with an X25519 key of small order", Buffer.concat([message.subarray(0, 1184), Buffer.alloc(32)])],
   ])("%s", (_, bytes) => {
     expect(() => answerHybrid(bytes)).toThrow();
   });
@@ -55,7 +55,7 @@ interface Offer {
   lists: { serverHostKey: { array: string[] } } & Record<"cs" | "sc", Record<string, { array: string[] }>>;
 }
 
-describe("at the door", () => {
+describe("at the gateway", () => {
   let door: Door;
   beforeAll(async () => {
     door = await openDoor();
@@ -77,7 +77,7 @@ describe("at the door", () => {
     return { client, agreed, ended: await ended };
   }
 
-  test("a client that has it gets it, again when keys are exchanged anew", async () => {
+  test("a client that supports it uses it, also when keys are exchanged again", async () => {
     const { client, agreed, ended } = await connected(offerHybrid);
     expect([ended, agreed]).toEqual(["ready", [HYBRID_KEX]]);
     const again = new Promise((done) => client.once("handshake", done));
@@ -87,13 +87,13 @@ describe("at the door", () => {
     client.end();
   });
 
-  test("a client without it gets curve25519-sha256", async () => {
+  test("a client without it uses curve25519-sha256", async () => {
     const { client, agreed, ended } = await connected(() => {});
     expect([ended, agreed[0]]).toEqual(["ready", expect.stringMatching(/^curve25519-sha256/)]);
     client.end();
   });
 
-  test("a client that has it behind another exchange of the gateway gets that one", async () => {
+  test("a client that prefers another supported exchange uses that one", async () => {
     const { client, agreed, ended } = await connected((made) => {
       const protocol = (made as unknown as { _protocol: { _offer: Offer } })._protocol;
       const { lists } = protocol._offer;
@@ -107,7 +107,7 @@ describe("at the door", () => {
     client.end();
   });
 
-  test("a malformed message ends the connection, and nothing else", async () => {
+  test("a malformed message ends only its connection", async () => {
     const { client, ended } = await connected((made) => {
       offerHybrid(made);
       const protocol = (made as unknown as { _protocol: Record<string, never> })._protocol;
@@ -177,7 +177,7 @@ describe.skipIf(!openssh)("OpenSSH 10", () => {
     expect(output).toBe("from the guest");
   });
 
-  test("exchanges keys again by it in the middle of a stream", async () => {
+  test("exchanges keys again with it in the middle of a stream", async () => {
     const PIECES = 48;
     door.output = async function* () {
       for (let piece = 0; piece < PIECES; piece++) yield Buffer.alloc(64 * 1024, 97);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { newPrivateKey } from "../../../daemon/edge/ssh/host-key.ts";
 import { probeInside } from "../../../daemon/edge/ssh/inside.ts";
 
-test("is what it is used for", async () => {
+test("has the expected parts", async () => {
   expect(await probeInside(newPrivateKey())).toBeNull();
 });
 
@@ -15,7 +15,7 @@ test.each<[string, (inside: Record<string, unknown>) => void]>([
     (inside) => Object.defineProperty(inside._protocol, "_kexinit", { get: () => undefined, set: () => {} }),
   ],
   ["channelClose", (inside) => Object.defineProperty(inside._protocol, "channelClose", { value: undefined })],
-])("without %s is another", async (name, change) => {
+])("without %s is detected", async (name, change) => {
   const tamper = (client: Connection) => change(client as unknown as Record<string, unknown>);
   expect(await probeInside(newPrivateKey(), tamper)).toContain(name);
 });

@@ -24,22 +24,22 @@ function signed(changed: Partial<Record<"user" | "service" | "method" | "algorit
 const isLogin = (blob: Buffer, user = "worker@r") =>
   isLoginOf(user, { algorithm: ALGORITHM, key, blob, signature: Buffer.alloc(64) });
 
-test.each([20, 32, 48, 64])("a login is one, of a connection whose id has %d bytes", (bytes) => {
+test.each([20, 32, 48, 64])("a login over a connection whose id has %d bytes is valid", (bytes) => {
   expect(isLogin(signed({}, bytes))).toBe(true);
 });
 
 test.each([
   ["another user", signed({ user: "worker@other" })],
-  ["a user whose name begins alike", signed({ user: "worker@r2" })],
+  ["a user with the same prefix", signed({ user: "worker@r2" })],
   ["another service", signed({ service: "ssh-userauth" })],
   ["another method", signed({ method: "hostbased" })],
   ["another algorithm", signed({ algorithm: "ssh-rsa" })],
-  ["an id of a connection that is none", signed({}, 31)],
+  ["an invalid connection id", signed({}, 31)],
   ["something after it", Buffer.concat([signed(), Buffer.of(0)])],
   ["less than all of it", signed().subarray(0, -1)],
   ["another key", Buffer.concat([signed().subarray(0, -1), Buffer.of(0)])],
   ["a length beyond its end", Buffer.from([0xff, 0xff, 0xff, 0xff, 50])],
   ["nothing", Buffer.alloc(0)],
-])("%s is refused", (_, blob) => {
+])("%s is rejected", (_, blob) => {
   expect(isLogin(blob)).toBe(false);
 });

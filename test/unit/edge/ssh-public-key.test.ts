@@ -43,7 +43,7 @@ async function offer(door: Door, username: string, key: ParsedKey, signer: Parse
   return said;
 }
 
-test("a registered public key is answered alike whatever name it comes with; the name counts after the signature", async () => {
+test("a registered public key gets the same reply for any name; the name counts after the signature", async () => {
   await using door = await openDoor();
   const key = newKey();
   door.publicKeys.set(encoded(key), "a");
@@ -58,7 +58,7 @@ test("a registered public key is answered alike whatever name it comes with; the
   expect(door.asked).toEqual(["ssh_login"]);
 });
 
-test("who cannot sign hears the same for every name, and an unknown key is none anywhere", async () => {
+test("a client that cannot sign gets the same reply for every name, and an unknown key is always refused", async () => {
   await using door = await openDoor();
   const [key, another] = [newKey(), newKey()];
   door.publicKeys.set(encoded(key), "a");

@@ -10,7 +10,7 @@ function forward(client: Client): Promise<ClientChannel> {
   );
 }
 
-test("a command whose record could not be written is hung up, and said to be refused", async () => {
+test("a command without a stored record is hung up, and reported as refused", async () => {
   await using door = await openDoor();
   door.unrecorded.add("ssh_exec");
   const { client } = await door.login();
@@ -24,7 +24,7 @@ test("a command whose record could not be written is hung up, and said to be ref
   expect(door.begun).toMatchObject([{ name: "ssh_exec", hungUp: 1, taken: 0 }]);
 });
 
-test("a port whose record could not be written is closed, and its channel refused", async () => {
+test("a port without a stored record is closed, and its channel refused", async () => {
   await using door = await openDoor();
   door.unrecorded.add("ssh_forward");
   const { client } = await door.login();
@@ -33,7 +33,7 @@ test("a port whose record could not be written is closed, and its channel refuse
   expect(door.begun).toMatchObject([{ name: "ssh_forward", hungUp: 1 }]);
 });
 
-test("a Unix socket of the guest is forwarded to", async () => {
+test("a Unix socket of the guest can be forwarded", async () => {
   await using door = await openDoor();
   const { client } = await door.login();
   // ssh2's own client requests this only from servers that identify as OpenSSH.
@@ -45,7 +45,7 @@ test("a Unix socket of the guest is forwarded to", async () => {
   channel.destroy();
 });
 
-test("what has no reason in its answer has it on the next session's errors, once", async () => {
+test("a reason that has no place in the reply is in the next session's errors, once", async () => {
   await using door = await openDoor();
   const { client } = await door.login();
   await new Promise<void>((done) => client.forwardIn("127.0.0.1", 0, (error) => done(expect(error).toBeDefined())));
@@ -69,14 +69,14 @@ test("what has no reason in its answer has it on the next session's errors, once
   expect(second.said()).toBe("");
 });
 
-test("a login whose record could not be written is none, and keeps no session", async () => {
+test("a login without a stored record fails, and leaves no session", async () => {
   await using door = await openDoor();
   door.unrecorded.add("ssh_login");
   await expect(door.login()).rejects.toThrow(/authentication/);
   expect(door.kept).toEqual([]);
 });
 
-test("a port that answers after its client has gone is closed", async () => {
+test("a port that responds after its client has disconnected is closed", async () => {
   await using door = await openDoor();
   const dialled = Promise.withResolvers<void>();
   door.dialling = dialled.promise;

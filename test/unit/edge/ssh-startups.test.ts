@@ -6,7 +6,7 @@ function enterAll(startups: Startups, names: readonly string[], dropped: string[
   return names.map((name) => startups.enter(name.split(":")[0] ?? "", () => dropped.push(name)));
 }
 
-test("one too many from an address ends the oldest of that address that has exchanged no keys", () => {
+test("above the limit of an address its oldest connection without a key exchange ends", () => {
   const dropped: string[] = [];
   const startups = new Startups({ all: 100, per_address: 2 });
   const [first] = enterAll(startups, ["a:1", "a:2", "b:1"], dropped);
@@ -18,7 +18,7 @@ test("one too many from an address ends the oldest of that address that has exch
   expect(startups.size).toBe(3);
 });
 
-test("where all have exchanged keys the oldest goes, never who comes", () => {
+test("if all have exchanged keys the oldest ends, never the new one", () => {
   const dropped: string[] = [];
   const startups = new Startups({ all: 2, per_address: 2 });
   for (const each of enterAll(startups, ["a:1", "a:2"], dropped)) each.greet();
@@ -26,14 +26,14 @@ test("where all have exchanged keys the oldest goes, never who comes", () => {
   expect(dropped).toEqual(["a:1", "a:3"]);
 });
 
-test("one too many in all ends one of the address that has most, and nobody of the others", () => {
+test("above the total limit a connection of the largest address ends, and none of the others", () => {
   const dropped: string[] = [];
   const startups = new Startups({ all: 4, per_address: 4 });
   enterAll(startups, ["b:1", "a:1", "a:2", "a:3", "c:1"], dropped);
   expect(dropped).toEqual(["a:1"]);
 });
 
-test("who leaves makes room", () => {
+test("a closed connection makes room", () => {
   const dropped: string[] = [];
   const startups = new Startups({ all: 1, per_address: 1 });
   for (const each of enterAll(startups, ["a:1"], dropped)) each.leave();
@@ -41,7 +41,7 @@ test("who leaves makes room", () => {
   expect(dropped).toEqual([]);
 });
 
-test("a client's variables are taken by name, few and short", () => {
+test("a client's variables are accepted by name, few and short", () => {
   const env: Record<string, string> = {};
   const taken = ["LANG", "LC_ALL", "TZ", "GIT_PROTOCOL", "NO_COLOR"].map((name) => takeVariable(env, name, "x"));
   expect(taken).toEqual([true, true, true, true, true]);

@@ -8,7 +8,7 @@ const CHANNELS = 32;
 /** ssh2's window. */
 const BYTES = 2 * 1024 * 1024;
 
-test("all channels of a connection together have a bound, beyond which the client waits, and goes on", async () => {
+test("all channels of a connection share a limit, above which the client waits, then continues", async () => {
   await using door = await openDoor();
   const guest = holdInput(door);
   const { client, socket } = await door.login();

@@ -31,15 +31,15 @@ async function cutWhile(held: HeldSession | KeyId, isKept: boolean) {
 }
 
 test.each([
-  ["by a session, before it is kept", SESSION, false, "session_ended"],
-  ["by a session, once it is kept", SESSION, true, DONE],
-  ["by a key, before it is kept", KEY, false, "invalid_api_key"],
-  ["by a key, once it is kept", KEY, true, "invalid_api_key"],
+  ["by a session, before it is stored", SESSION, false, "session_ended"],
+  ["by a session, once it is stored", SESSION, true, DONE],
+  ["by a key, before it is stored", KEY, false, "invalid_api_key"],
+  ["by a key, once it is stored", KEY, true, "invalid_api_key"],
 ] as const)("a call %s", async (_, held, isKept, expected) => {
   expect(await cutWhile(held, isKept)).toEqual(expected);
 });
 
-test("an answer that is sent as it is made holds on to its key until it is read, or is thrown away with it", async () => {
+test("a streamed response holds its key until it is read or discarded", async () => {
   let held = 0;
   const cuts: (() => void)[] = [];
   const hold = (_: unknown, onEnd: () => void) => {

@@ -30,7 +30,7 @@ function listen(certificate: Certificate | null, address = ANY): Listener & { po
   return Object.assign(listener, { port: Number(listener.url.port) });
 }
 
-test("serves a new certificate while what is under way goes on", async () => {
+test("serves a new certificate while open connections continue", async () => {
   using directory = scratch();
   const [a, b] = [await newCertificate(directory.path), await newCertificate(directory.path)];
   const listener = listen(a);
@@ -59,7 +59,7 @@ test("serves a new certificate while what is under way goes on", async () => {
   await expect(shownAt(listener.port)).rejects.toThrow();
 });
 
-test("keeps the old certificate when Bun refuses the new one", async () => {
+test("keeps the old certificate if Bun rejects the new one", async () => {
   using directory = scratch();
   const [a, b] = [await newCertificate(directory.path), await newCertificate(directory.path)];
   const listener = listen(a);
@@ -68,7 +68,7 @@ test("keeps the old certificate when Bun refuses the new one", async () => {
   await listener.stop(0);
 });
 
-test("a port in use is refused, also one that could be shared", async () => {
+test("a port in use is rejected, even if it could be shared", async () => {
   using directory = scratch();
   const a = await newCertificate(directory.path);
   for (const first of [a, null]) {
@@ -80,7 +80,7 @@ test("a port in use is refused, also one that could be shared", async () => {
   }
 });
 
-test("stop ends what does not end by itself", async () => {
+test("stop closes the connections that do not end on their own", async () => {
   const listener = listen(null);
   const slow = await fetch(`http://127.0.0.1:${listener.port}/slow`);
   await listener.stop(50);
@@ -96,7 +96,7 @@ function watching(cert: string, key: string, first: Certificate) {
   return { seen, lines, [Symbol.dispose]: () => watcher.close() };
 }
 
-test("notices a pair that is written in place, once both halves are there", async () => {
+test("notices a pair written in place, once both halves are complete", async () => {
   using directory = scratch();
   const [a, b] = [await newCertificate(directory.path), await newCertificate(directory.path)];
   const [cert, key] = [join(directory.path, "c.pem"), join(directory.path, "k.pem")];
@@ -116,7 +116,7 @@ test("notices a pair that is written in place, once both halves are there", asyn
   expect(watched.seen).toEqual([b]);
 });
 
-test("notices what was replaced while nobody watched", async () => {
+test("notices a replacement from before the start of the watch", async () => {
   using directory = scratch();
   const [a, b] = [await newCertificate(directory.path), await newCertificate(directory.path)];
   const [cert, key] = [join(directory.path, "c.pem"), join(directory.path, "k.pem")];
@@ -127,7 +127,7 @@ test("notices what was replaced while nobody watched", async () => {
   expect(watched.seen).toEqual([b]);
 });
 
-test("notices links that move, as certbot and Kubernetes do it, again and again", async () => {
+test("notices moved links, as made by certbot and Kubernetes, repeatedly", async () => {
   using directory = scratch();
   const certificates = await Promise.all([1, 2, 3].map(() => newCertificate(directory.path)));
   const [first, ...later] = certificates;
@@ -166,7 +166,7 @@ test("notices links that move, as certbot and Kubernetes do it, again and again"
   }
 });
 
-test("a certificate that cannot be put to use is logged and tried again when it changes", async () => {
+test("an unusable certificate is logged and retried when it changes", async () => {
   using directory = scratch();
   const [a, b] = [await newCertificate(directory.path), await newCertificate(directory.path)];
   const [cert, key] = [join(directory.path, "c.pem"), join(directory.path, "k.pem")];

@@ -21,7 +21,7 @@ test.each([
   expect(planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toEqual(plan);
 });
 
-test.each(["roomd.localhost", "ports.example.org", "P.example.org:8443"])("takes ports.domain = %j", (domain) => {
+test.each(["roomd.localhost", "ports.example.org", "P.example.org:8443"])("accepts ports.domain = %j", (domain) => {
   expect(planListen(configOf({ ROOMD_PORTS_DOMAIN: domain })).ports_domain).toBe(domain.toLowerCase());
 });
 
@@ -33,19 +33,19 @@ test.each([
   "example.org.",
   "a b",
   "example.org/x",
-])("refuses ports.domain = %j", (domain) => {
+])("rejects ports.domain = %j", (domain) => {
   expect(() => planListen(configOf({ ROOMD_PORTS_DOMAIN: domain }))).toThrow(/must be a name such as/);
 });
 
 test.each(["8080", ":8080", "::1:8080", "[::1]", "[localhost]:1", "127.0.0.1:65536", "127.0.0.1:http", "", "a b:1"])(
-  "refuses http.listen = %j",
+  "rejects http.listen = %j",
   (listen) => {
     expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(/must be host:port/);
   },
 );
 
 test.each(["0.0.0.0:8080", "[::]:8080", "192.0.2.7:8080", "rooms.example.org:8080"])(
-  "refuses %s without TLS",
+  "rejects %s without TLS",
   (listen) => {
     expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(ConfigError);
     expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(
@@ -56,7 +56,7 @@ test.each(["0.0.0.0:8080", "[::]:8080", "192.0.2.7:8080", "rooms.example.org:808
   },
 );
 
-test("takes certificate files as TLS, and says what is missing or too much", () => {
+test("accepts certificate files as TLS, and names missing and conflicting settings", () => {
   expect(planListen(configOf({ ROOMD_TLS_CERT: "/c", ROOMD_TLS_KEY: "/k" })).tls).toBe("files");
   expect(() => planListen(configOf({ ROOMD_TLS_CERT: "/c" }))).toThrow(/^tls.key is missing/);
   expect(() => planListen(configOf({ ROOMD_TLS_MODE: "files" }))).toThrow(/^tls.cert is missing/);
@@ -70,7 +70,7 @@ test("names the service as clients reach it", () => {
   expect(() => planListen(configOf({ ROOMD_HTTP_BASE_URL: "r.example" }))).toThrow(/http.base_url/);
 });
 
-test("says which file is wrong", async () => {
+test("names the invalid file", async () => {
   using directory = scratch();
   const { cert, key } = await newCertificate(directory.path);
   const other = await newCertificate(directory.path);
@@ -90,7 +90,7 @@ test("says which file is wrong", async () => {
   expect(await loadCertificate(configOf({}), { tls: "/unused" })).toBeNull();
 });
 
-test("makes a certificate once, for every name of the service", async () => {
+test("creates a certificate once, for every name of the service", async () => {
   using directory = scratch();
   const tls = join(directory.path, "tls");
   const config = configOf({
@@ -112,7 +112,7 @@ test("makes a certificate once, for every name of the service", async () => {
   expect(await loadCertificate(config, { tls })).toEqual(made);
 });
 
-test("makes a new one near its end, for other names, and when half of it is lost", async () => {
+test("creates a new one near its end, for other names, and if half of it is lost", async () => {
   using directory = scratch();
   const { path } = directory;
   const first = await loadSelfSigned(path, ["a.example"]);

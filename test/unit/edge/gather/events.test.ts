@@ -59,7 +59,7 @@ const cursor = (places: [Host, number][], since: number | null = null) => {
 };
 
 describe("a cursor of several hosts", () => {
-  test("asks each from its place, and one that has none from the beginning", async () => {
+  test("queries each host from its position, and one without a position from the start", async () => {
     const { found, toHost } = await asked(
       cursor([
         [FIRST, 7],
@@ -70,20 +70,20 @@ describe("a cursor of several hosts", () => {
     expect(await toHost()).toEqual([{ type: "place", seq: 0 }]);
   });
 
-  test("asks one that was silent all the while from the moment at which its reader came", async () => {
+  test("queries a host silent until now from the moment at which its reader came", async () => {
     const since = Date.UTC(2026, 5, 1);
     const { found, toHost } = await asked(cursor([[SELF, 9]], since));
     expect([found.self, found.first]).toEqual([afterOf(9), found.last]);
     expect(await toHost()).toEqual([{ type: "place", seq: 20 }]);
   });
 
-  test("that is absent asks all for what comes from now on", async () => {
+  test("that is absent requests new events from all hosts", async () => {
     const { found, toHost } = await asked(undefined);
     expect(found).toEqual({ first: undefined, self: afterOf(HEAD), last: undefined });
     expect(await toHost()).toEqual([{ type: "place", seq: HEAD }]);
   });
 
-  test("has no place in the chain of a host that has joined again, and none beyond the end of one that was set back", async () => {
+  test("has no position in the chain of a rejoined host, and none beyond the end of a restored one", async () => {
     const again = hostOf("last", 4);
     const { found } = await asked(
       cursor([
@@ -95,18 +95,18 @@ describe("a cursor of several hosts", () => {
     expect(found).toEqual({ first: "0", self: afterOf(HEAD), last: "0" });
   });
 
-  test("of when the first host was alone is a place in its chain", async () => {
+  test("of a former single host is a position in its chain", async () => {
     const { found } = await asked(afterOf(30));
     expect(found).toEqual({ first: afterOf(30), self: afterOf(0), last: "0" });
   });
 
   test.each([
     ["no list", "null"],
-    ["a seq that is none", `[null,{"a":-1}]`],
-    ["another that is none", `[null,{"a":"1"}]`],
+    ["an invalid seq", `[null,{"a":-1}]`],
+    ["another invalid seq", `[null,{"a":"1"}]`],
     ["a moment that there is not", "[9007199254740991,{}]"],
     ["no JSON", "["],
-  ])("is refused with %s, though its tag is right", async (_, text) => {
+  ])("is rejected with %s, though its tag is valid", async (_, text) => {
     await expect(asked(makeCursor(kind, text))).rejects.toMatchObject({ code: "invalid_cursor" });
   });
 });

@@ -37,7 +37,7 @@ async function told(parts: Part[], about: Partial<Order> = {}) {
   return { all, ends };
 }
 
-test("lines of all are in one order, each chain in its own", async () => {
+test("lines of all hosts are merged in one order, each chain in its own", async () => {
   const a = partOf("a", replyOf([record(1, "1"), record(2, "5")], [record(3, "4")]));
   const b = partOf("b", replyOf([record(1, "2")], [{ id: null, data: { type: "ping" } }], [record(2, "5")]));
   for (const parts of [[a, b]]) {
@@ -45,21 +45,21 @@ test("lines of all are in one order, each chain in its own", async () => {
   }
 });
 
-test("one that hangs up is asked again from where it was", async () => {
+test("a host that disconnects before its first line is queried again", async () => {
   const a = partOf("a", replyOf([record(1, "1")], [BROKEN]), replyOf([record(2, "3")]));
   const b = partOf("b", replyOf([BROKEN]), replyOf([record(1, "2")]));
   expect(await told([a, b])).toEqual({ all: ["1 1", "1 2", "2 3"], ends: ["end"] });
   expect([a.asked, b.asked]).toEqual([[1], [null]]);
 });
 
-test("one that is gone in the middle ends all: what it has could not be told in its place", async () => {
+test("a host that disconnects later ends the list: its remaining lines would be out of order", async () => {
   const a = partOf("a", replyOf([record(1, "1")], [BROKEN]));
   const { all, ends } = await told([a, partOf("b", replyOf([record(1, "2")]))]);
   expect(all).toEqual(["1 1", { type: "error", code: "host_unreachable", retryable: true }]);
   expect(ends).toEqual(["broke off", "end"]);
 });
 
-test("a host that was silent is told of first, and a limit is that of all together", async () => {
+test("a silent host is reported first, and a limit applies to all together", async () => {
   const parts = ["a", "b"].map((chain) => partOf(chain, replyOf([record(1, "1"), record(2, "2")])));
   const { all } = await told(parts, { limit: 3, silent: ["c"] });
   expect(all).toEqual([

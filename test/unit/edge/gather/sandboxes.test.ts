@@ -15,20 +15,20 @@ function merged(limit: number, pages: ReturnType<typeof page>[], silent: string[
   return { ...answer, items: answer.items.map(({ sandbox_id }) => sandbox_id) };
 }
 
-test("it is in one order, each sandbox once", () => {
+test("it is in one order, with each sandbox once", () => {
   expect(merged(9, [page("b", ["sbx_2", "sbx_4"]), page("a", ["sbx_1", "sbx_4"])])).toEqual({
     items: ["sbx_1", "sbx_2", "sbx_4"],
     next_cursor: null,
   });
 });
 
-test("it goes on where its page ended, whichever host has more", () => {
+test("it continues after its page, whichever host has more", () => {
   expect(merged(2, [page("b", ["sbx_2", "sbx_4"]), page("a", ["sbx_1"])]).items).toEqual(["sbx_1", "sbx_2"]);
   expect(merged(2, [page("b", ["sbx_2", "sbx_4"]), page("a", ["sbx_1"])]).next_cursor).not.toBeNull();
   expect(merged(2, [page("b", ["sbx_1", "sbx_2"], "more"), page("a", [])]).next_cursor).not.toBeNull();
 });
 
-test("it names hosts that did not answer", () => {
+test("it names hosts that did not respond", () => {
   expect(merged(2, [page("b", [])], ["a"]).warnings).toEqual([
     "The host a does not answer: its sandboxes are not listed.",
   ]);

@@ -100,7 +100,7 @@ async function take({ reply }: Timeline, count: number) {
 }
 
 describe("a timeline of several hosts", () => {
-  test("has a place for each in the cursor of each event", async () => {
+  test("has a position of each in the cursor of each event", async () => {
     const b = new Source(place(7), record(8, "b"));
     const { timeline, own } = timelineOf({ answers: { b: [b] } });
     own.tell(record(1));
@@ -112,7 +112,7 @@ describe("a timeline of several hosts", () => {
     expect([own.isCancelled, b.isCancelled]).toEqual([true, true]);
   });
 
-  test("asks one that breaks off again from what was told, and tells of it once", async () => {
+  test("queries a broken host again from the last event, and reports the gap once", async () => {
     const first = new Source(place(7), record(8), failure("host_unreachable"));
     const again = new Source(place(8), record(9));
     const { timeline, asked } = timelineOf({ answers: { b: [first, again] } });
@@ -130,7 +130,7 @@ describe("a timeline of several hosts", () => {
     timeline.end();
   });
 
-  test("takes one that says nothing any more for silent", async () => {
+  test("treats a host without further data as silent", async () => {
     const first = new Source(place(7));
     const { timeline } = timelineOf({ answers: { b: [first, new Source(place(7), record(8))] } });
     await timeline.start();
@@ -139,7 +139,7 @@ describe("a timeline of several hosts", () => {
     timeline.end();
   });
 
-  test("asks no host for more than is read", async () => {
+  test("requests no more from a host than is read", async () => {
     const b = new Source(place(0));
     for (let seq = 1; seq <= 5; seq++) b.tell(record(seq));
     const { timeline } = timelineOf({ answers: { b: [b] } });
@@ -150,7 +150,7 @@ describe("a timeline of several hosts", () => {
     timeline.end();
   });
 
-  test("is refused where a host has purged what comes next, and ends where that is found later", async () => {
+  test("is refused if a host has purged the next event, and ends if that is found later", async () => {
     const refused = timelineOf({ answers: { b: [410] } });
     await expect(refused.timeline.start()).rejects.toMatchObject({ code: "history_gone" });
     expect([refused.own.isCancelled, refused.cut]).toEqual([true, ["ended"]]);
@@ -161,7 +161,7 @@ describe("a timeline of several hosts", () => {
     expect(later.own.isCancelled).toBe(true);
   });
 
-  test("ends with this host's, and says why", async () => {
+  test("ends with the local stream, with its reason", async () => {
     const b = new Source(place(0));
     const { timeline, own, cut } = timelineOf({ answers: { b: [b] } });
     await timeline.start();
@@ -171,7 +171,7 @@ describe("a timeline of several hosts", () => {
     expect([b.isCancelled, cut]).toEqual([true, ["ended"]]);
   });
 
-  test("that does not wait ends once all have, and tells who is missing", async () => {
+  test("without follow ends after all others, and lists missing hosts", async () => {
     const b = new Source(place(0), record(1));
     b.end();
     const { timeline, own, asked } = timelineOf({ follow: false, others: [B, C], answers: { b: [b] } });
@@ -185,7 +185,7 @@ describe("a timeline of several hosts", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("tells of hosts that join, and forgets those that leave; one that joins again has no place", async () => {
+  test("reports joining hosts, and forgets leaving ones; a rejoined host has no position", async () => {
     const b = new Source(place(7), record(8));
     const c = new Source(place(0), record(1));
     const { timeline, own, asked, setHosts } = timelineOf({
@@ -205,7 +205,7 @@ describe("a timeline of several hosts", () => {
     expect([own.isCancelled, c.isCancelled]).toEqual([true, true]);
   });
 
-  test("of a reader that is cut off ends everywhere", async () => {
+  test("of a disconnected reader ends on all hosts", async () => {
     const b = new Source(place(0), record(1));
     const { timeline, own, cut } = timelineOf({ answers: { b: [b] } });
     await timeline.start();

@@ -59,7 +59,7 @@ test("a host's certificate is made once, for ten years, and for both sides", asy
   expect(certificate.ca).toBe(false);
 });
 
-test("a crash between key and certificate leaves a key of which the certificate is made", async () => {
+test("a crash between key and certificate leaves a key, for which the certificate is created", async () => {
   using directory = scratch();
   const { key } = await loadHostCertificate(directory.path);
   const other = `${directory.path}/other`;
@@ -70,7 +70,7 @@ test("a crash between key and certificate leaves a key of which the certificate 
   await expect(loadHostCertificate(other)).rejects.toThrow("not the key of the first certificate");
 });
 
-test("members are let in, and nobody else", async () => {
+test("members are admitted, and no other client", async () => {
   using made = await members("owner", "entry", "second", "stranger");
   const [owner, member, second, stranger] = made;
   using directory = scratch();
@@ -90,7 +90,7 @@ test("members are let in, and nobody else", async () => {
   await stop();
 });
 
-test("what a member has signed lets nobody in", async () => {
+test("a certificate signed by a member is not admitted", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const { listener, stop } = listen(owner, [member], () => new Response("hello"));
@@ -115,7 +115,7 @@ const usual = Bun.serve({ ...any, tls: { cert, key, requestCert: true, rejectUna
 console.log(listener.url.port, usual.port);
 `;
 
-test("an authority that the system believes vouches for nobody here", async () => {
+test("an authority trusted by the system is not trusted between hosts", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   using directory = scratch();
@@ -142,7 +142,7 @@ test("an authority that the system believes vouches for nobody here", async () =
   }
 });
 
-test("without members nobody is let in", async () => {
+test("without members no client is admitted", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const { listener, stop } = listen(owner, [], () => new Response("hello"));
@@ -154,7 +154,7 @@ test("without members nobody is let in", async () => {
   await stop();
 });
 
-test("who is removed is cut at once, in the middle of an answer, and whoever is added disturbs nobody", async () => {
+test("a removed member is disconnected immediately, during a response, and an added one disturbs none", async () => {
   using made = await members("owner", "entry", "second", "third");
   const [owner, member, second, third] = made;
   const { listener, reached, stop } = listen(
@@ -198,7 +198,7 @@ test("who is removed is cut at once, in the middle of an answer, and whoever is 
   await stop();
 });
 
-test("whoever shows another certificate is sent nothing, also where it is a member's", async () => {
+test("a server with another certificate is sent nothing, even if the certificate is a member's", async () => {
   using made = await members("owner", "entry", "other");
   const [owner, member, other] = made;
   const raw = rawOwner(other, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
@@ -210,7 +210,7 @@ test("whoever shows another certificate is sent nothing, also where it is a memb
   raw.stop();
 });
 
-test("a host that is not there, or says nothing, is unreachable after a second", async () => {
+test("a host that is down or silent is unreachable after a second", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   using client = clientOf(member);
@@ -230,7 +230,7 @@ test("a host that is not there, or says nothing, is unreachable after a second",
   expect(await codeOf(ask(client, at("no-such-host.invalid:1")))).toEqual(UNREACHABLE);
 });
 
-test("a host is no less there where this process was held up while it connected", async () => {
+test("a stall of this process during the connect does not make a host unreachable", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const { reached, stop } = listen(owner, [member], () => new Response("hello"));
@@ -242,7 +242,7 @@ test("a host is no less there where this process was held up while it connected"
   await stop();
 });
 
-test("connections to who is no member any more end", async () => {
+test("connections to a former member are closed", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const { reached, stop } = listen(

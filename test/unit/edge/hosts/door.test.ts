@@ -40,7 +40,7 @@ function door(tls: Awaited<ReturnType<typeof newCertificate>> | null): { server:
 }
 
 test.each([false, true])(
-  "members ask the same routes, and are believed for whom (public TLS: %s)",
+  "members reach the same routes, and their caller headers are trusted (public TLS: %s)",
   async (isEncrypted) => {
     using made = await members("owner", "entry");
     const [owner, member] = made;

@@ -80,7 +80,7 @@ async function pair(answer: Parameters<typeof listen>[2], about = ABOUT) {
   };
 }
 
-test("method, path, query, headers and body arrive as they were, with what the entry knows of the caller", async () => {
+test("method, path, query, headers and body arrive unchanged, with the entry's caller data", async () => {
   let seen: Record<string, unknown> = {};
   await using hosts = await pair(async (request) => {
     seen = {
@@ -170,7 +170,7 @@ test("without body, with an empty one and with HEAD the lengths are right", asyn
   expect(hosts.client.opened).toBe(1);
 });
 
-test(`${BODY_BYTES / MIB} MiB come down whole, in bounded memory`, { timeout: LONG_MS }, async () => {
+test(`${BODY_BYTES / MIB} MiB are downloaded whole, in bounded memory`, { timeout: LONG_MS }, async () => {
   const content = pieces(BODY_BYTES);
   await using hosts = await pair(() => new Response(content.stream()));
   const growth = memoryWatch();
@@ -182,7 +182,7 @@ test(`${BODY_BYTES / MIB} MiB come down whole, in bounded memory`, { timeout: LO
   expect(hosts.client.opened).toBe(1);
 });
 
-test(`${BODY_BYTES / MIB} MiB go up whole, in bounded memory`, { timeout: LONG_MS }, async () => {
+test(`${BODY_BYTES / MIB} MiB are uploaded whole, in bounded memory`, { timeout: LONG_MS }, async () => {
   await using hosts = await pair(async (request) => new Response(await digestOf(request.body)));
   const content = pieces(BODY_BYTES);
   const growth = memoryWatch();
@@ -199,7 +199,7 @@ test(`${BODY_BYTES / MIB} MiB go up whole, in bounded memory`, { timeout: LONG_M
   expect(hosts.client.opened).toBeLessThanOrEqual(2);
 });
 
-test("a client that reads nothing makes the owner wait", async () => {
+test("a client that does not read blocks the owner", async () => {
   const content = pieces(BODY_BYTES);
   await using hosts = await pair(() => new Response(content.stream()));
   const socket = connect(Number(new URL(hosts.url).port), "127.0.0.1");
@@ -216,7 +216,7 @@ test("a client that reads nothing makes the owner wait", async () => {
   socket.destroy();
 });
 
-test("events come one by one, and the owner sees at once that the client has gone", async () => {
+test("events arrive one by one, and the owner is notified immediately of a client's disconnect", async () => {
   let gone = 0;
   let say: (text: string) => void = () => {};
   await using hosts = await pair((request) => {
@@ -244,7 +244,7 @@ test("events come one by one, and the owner sees at once that the client has gon
   expect(performance.now() - leftAt).toBeLessThan(500);
 });
 
-test("a client that leaves before the answer ends the call at the owner", async () => {
+test("a client that disconnects before the response aborts the call at the owner", async () => {
   let [begun, gone] = [0, 0];
   await using hosts = await pair(async (request) => {
     begun++;
@@ -260,7 +260,7 @@ test("a client that leaves before the answer ends the call at the owner", async 
   await until(() => gone === 1);
 });
 
-test("whoever has gone already asks nothing", async () => {
+test("a client that has disconnected already sends no request", async () => {
   let served = 0;
   await using hosts = await pair(() => {
     served++;
@@ -277,7 +277,7 @@ test("whoever has gone already asks nothing", async () => {
   expect([served, hosts.client.opened]).toEqual([1, 1]);
 });
 
-test("a client that breaks off its body has the owner's broken off too", async () => {
+test("a client that aborts its body aborts the owner's too", async () => {
   let how = "";
   await using hosts = await pair(async (request) => {
     how = await digestOf(request.body).then(
@@ -295,7 +295,7 @@ test("a client that breaks off its body has the owner's broken off too", async (
   expect(how).toBe("broken");
 });
 
-test("an owner that dies in the middle breaks the client's answer off, and says so before its first byte", async () => {
+test("an owner that dies during a response aborts it, and before its first byte gives an error", async () => {
   await using hosts = await pair((request) => {
     if (request.url.endsWith("/never")) return new Promise<Response>(() => {});
     return new Response(new ReadableStream({ start: (controller) => controller.enqueue("begun") }));
@@ -315,7 +315,7 @@ test("an owner that dies in the middle breaks the client's answer off, and says 
   ]);
 });
 
-test("2,000 requests go by few connections, and leave no descriptor behind", { timeout: LONG_MS }, async () => {
+test("2,000 requests use few connections, and leave no descriptor open", { timeout: LONG_MS }, async () => {
   let served = 0;
   await using hosts = await pair(async (request) => {
     served++;
@@ -337,7 +337,7 @@ test("2,000 requests go by few connections, and leave no descriptor behind", { t
   expect(descriptors()).toBeLessThanOrEqual(before + 5 + 2 * (hosts.client.opened - opened));
 });
 
-test("connections that nobody uses end, and those that were closed are not used", async () => {
+test("idle connections are closed, and closed ones are not used", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const ports = new Set<number | undefined>();
@@ -373,14 +373,14 @@ test.each([
   ["another coding", "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n"],
   ["a signed length", "HTTP/1.1 200 OK\r\ncontent-length: +5\r\n\r\nhello"],
   ["a bare CR in a value", "HTTP/1.1 200 OK\r\nx-a: b\rset-cookie: c=d\r\ncontent-length: 0\r\n\r\n"],
-  ["a line that goes on", "HTTP/1.1 200 OK\r\nx-a: b\r\n c\r\ncontent-length: 0\r\n\r\n"],
+  ["a continued line", "HTTP/1.1 200 OK\r\nx-a: b\r\n c\r\ncontent-length: 0\r\n\r\n"],
   ["a name with a space", "HTTP/1.1 200 OK\r\ncontent-length : 5\r\n\r\nhello"],
   ["a NUL", "HTTP/1.1 200 OK\r\nx-a: \u0000\r\ncontent-length: 0\r\n\r\n"],
-  ["no end that it tells", "HTTP/1.1 200 OK\r\n\r\nhello"],
+  ["no declared end", "HTTP/1.1 200 OK\r\n\r\nhello"],
   ["another protocol", "HTTP/2 200\r\n\r\n"],
-  ["a protocol that nobody asked for", "HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n"],
+  ["a protocol that was not requested", "HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n"],
   ["a head without end", `HTTP/1.1 200 OK\r\nx-a: ${"a".repeat(70_000)}`],
-])("an owner's answer with %s is refused, and its connection closed", async (_, said) => {
+])("an owner's response with %s is rejected, and its connection closed", async (_, said) => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const raw = rawOwner(owner, said);
@@ -393,7 +393,7 @@ test.each([
   raw.stop();
 });
 
-test("bytes after an answer are nobody's answer", async () => {
+test("bytes after a response are discarded", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const one = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -407,7 +407,7 @@ test("bytes after an answer are nobody's answer", async () => {
   raw.stop();
 });
 
-test("an answer in chunks of a wrong size breaks off", async () => {
+test("a response in chunks of a wrong size is aborted", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const raw = rawOwner(owner, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n");
@@ -419,7 +419,7 @@ test("an answer in chunks of a wrong size breaks off", async () => {
   raw.stop();
 });
 
-test("a POST is never sent twice: not where the connection dies after it has been sent", async () => {
+test("a POST is never sent twice: not even if the connection dies after it was sent", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   // Answers the first request on each connection, and closes it on the second.
@@ -442,7 +442,7 @@ test.each([
   ["a command with a name", { method: "POST", body: '{"exec_id":"e"}' }, undefined],
   ["a message with a name", { method: "POST", body: '{"message_id":"m"}' }, undefined],
   ["a GET", { method: "GET" }, undefined],
-])("%s that the owner may have seen says whether it may have been carried out", async (_, sent, started) => {
+])("%s that the owner may have received reports whether it may have been carried out", async (_, sent, started) => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const raw = rawOwner(owner, "", 0);
@@ -460,7 +460,7 @@ test.each([
   await door.stop();
 });
 
-test("what has ended unnoticed, and of which nobody has seen a byte, is asked on another connection", async () => {
+test("a request on a stale connection is retried on another one", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const raw = rawOwner(owner, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
@@ -474,7 +474,7 @@ test("what has ended unnoticed, and of which nobody has seen a byte, is asked on
   raw.stop();
 });
 
-test("fields go as JSON, and what they say in headers cannot become more of them", async () => {
+test("fields are sent as JSON, and header values cannot add headers", async () => {
   await using hosts = await pair(async (request) => {
     if (request.url.endsWith("/bytes")) return new Response(new Uint8Array([1, 2]));
     if (request.url.endsWith("/large")) return Response.json({ text: "a".repeat(200_000) });
@@ -508,7 +508,7 @@ test("fields go as JSON, and what they say in headers cannot become more of them
   await expect(ask({ method: "GET", path: "/x y HTTP/1.1\r\nhost: b\r\n\r\n" })).rejects.toThrow();
 });
 
-test("a request is not forwarded to the host that it is at", async () => {
+test("a request is not forwarded to its own host", async () => {
   await using hosts = await pair(() => new Response("hello"));
   const about = { ...ABOUT, own: "owner" };
   const asked = forwardRequest(
@@ -521,7 +521,7 @@ test("a request is not forwarded to the host that it is at", async () => {
   await expect(asked).rejects.toThrow("not forwarded");
 });
 
-test("an answer that goes on is its events, as they come, until it is cancelled or breaks off", async () => {
+test("a streamed response is its events, as they arrive, until it is cancelled or aborted", async () => {
   let isLeft = false;
   await using hosts = await pair(async (request) => {
     const lines = [

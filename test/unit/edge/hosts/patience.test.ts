@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Patience } from "../../../../daemon/edge/hosts/patience.ts";
 
-test("a host is heard that answers while the one that asks is held up, and one that says nothing is not waited for longer", async () => {
+test("a reply during a stall of the requester is accepted, and a silent host is not awaited longer", async () => {
   using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("here") });
   const patience = new Patience();
   const asked = fetch(server.url).then((answer) => answer.text());

@@ -131,7 +131,7 @@ async function twoHosts() {
   };
 }
 
-test("a request goes through as it came, and the server hears nothing of hosts", async () => {
+test("a request passes unchanged, and the server receives no headers of hosts", async () => {
   await using hosts = await twoHosts();
   const at = (path: string, init?: RequestInit) => fetch(new URL(path, hosts.url), init);
   const headers = { "x-request-id": "my own", "x-roomd-hop": "1", authorization: "Basic app" };
@@ -156,7 +156,7 @@ test("a request goes through as it came, and the server hears nothing of hosts",
   expect((await at(`/-/ports?labels=${WEB}`)).status).not.toBe(200);
 });
 
-test("what hosts ask of each other about rooms goes to a port's server, whoever asks it there", async () => {
+test("paths of calls between hosts reach a port's server on a port's name", async () => {
   await using hosts = await twoHosts();
   const room = `/hosts/rooms/${newId("rom")}`;
   for (const path of [room, `${room}/fits`, `${room}/settle`]) {
@@ -175,7 +175,7 @@ test("what hosts ask of each other about rooms goes to a port's server, whoever 
   expect(hosts.peered).toEqual(["settle"]);
 });
 
-test("a WebSocket goes through", async () => {
+test("a WebSocket is forwarded", async () => {
   await using hosts = await twoHosts();
   const heard = Promise.withResolvers<unknown>();
   const socket = new WebSocket(new URL(`/p/${WEB}/ws`, hosts.url).href.replace("http", "ws"));
@@ -186,7 +186,7 @@ test("a WebSocket goes through", async () => {
   socket.close();
 });
 
-test("while its host is gone a port is unreachable, and not unknown", async () => {
+test("a port is unreachable while its host is down, and not unknown", async () => {
   await using hosts = await twoHosts();
   expect((await fetch(new URL("/p/nobody-x/", hosts.url))).status).toBe(404);
   await hosts.stopOwner();
@@ -194,7 +194,7 @@ test("while its host is gone a port is unreachable, and not unknown", async () =
   expect([answer.status, ((await answer.json()) as Json).code]).toEqual([503, "host_unreachable"]);
 });
 
-test("any number of unknown labels are a few questions, and what is no label is none", async () => {
+test("many unknown labels cause few queries, and an invalid label none", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const questions: string[][] = [];

@@ -27,7 +27,7 @@ const server = Bun.serve({
 console.log(server.port);
 `;
 
-test("who waits at a host that stands still is told so, and who waits at one that takes its time is answered", async () => {
+test("a caller at a frozen host gets an error, and at a slow host a response", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   using directory = scratch();
@@ -60,7 +60,7 @@ test("who waits at a host that stands still is told so, and who waits at one tha
   }
 });
 
-test("a host that takes no connections costs few descriptors, however many ask for it", async () => {
+test("a host that accepts no connections costs few descriptors, for any number of callers", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   // When the backlog of connections is full, the system answers no others.
@@ -96,7 +96,7 @@ test("a host that takes no connections costs few descriptors, however many ask f
   child.kill();
 });
 
-test("who waits is not given up while others hear of the host, nor while it stops in order", async () => {
+test("a slow call is not aborted while the host responds to others, nor during an orderly stop", async () => {
   using made = await members("owner", "entry");
   const [owner, member] = made;
   const { reached, listener } = listen(owner, [member], async (request) => {

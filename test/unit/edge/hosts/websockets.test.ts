@@ -84,7 +84,7 @@ function opened(url: string, options: object = KEY) {
   return { socket, heard, open: open.promise, closed: closed.promise };
 }
 
-test("texts and bytes go both ways, small and large, and the client's close is the owner's", async () => {
+test("text and bytes pass both ways, in all sizes, and the client's close reaches the owner", async () => {
   await using at = await hosts();
   const { socket, heard, open } = opened(at.url);
   await open;
@@ -108,7 +108,7 @@ test("texts and bytes go both ways, small and large, and the client's close is t
   expect(at.echoes[0]?.leftWith).toEqual([4007, "enough"]);
 });
 
-test("the owner's close is the client's", async () => {
+test("the owner's close reaches the client", async () => {
   await using at = await hosts();
   for (const code of [1000, 1011, 3999, 4999]) {
     const { socket, open, closed } = opened(at.url);
@@ -118,7 +118,7 @@ test("the owner's close is the client's", async () => {
   }
 });
 
-test("the owner chooses the protocol, and reads the token among those offered", async () => {
+test("the owner selects the protocol, and reads the token among the offered ones", async () => {
   await using at = await hosts();
   const token = `roomd.token.ttk_${"a".repeat(43)}`;
   const { socket, open } = opened(at.url, { protocols: ["roomd.terminal", token] });
@@ -128,7 +128,7 @@ test("the owner chooses the protocol, and reads the token among those offered", 
   socket.close();
 });
 
-test("what the owner answers instead is what the client is answered", async () => {
+test("a refusal of the owner reaches the client unchanged", async () => {
   await using at = await hosts();
   const headers = {
     connection: "Upgrade",
@@ -144,7 +144,7 @@ test("what the owner answers instead is what the client is answered", async () =
   ]);
 });
 
-test("a client that goes without a word, an owner that dies, and an entry that is removed end both sides", async () => {
+test("a client that vanishes, an owner that dies, and an entry that is removed end both sides", async () => {
   await using at = await hosts();
   const one = opened(at.url);
   await one.open;
@@ -159,7 +159,7 @@ test("a client that goes without a word, an owner that dies, and an entry that i
   await at.stopOwner();
 });
 
-test("a client that does not read makes the owner wait", async () => {
+test("a client that does not read blocks the owner", async () => {
   await using at = await hosts();
   const { socket, open } = opened(at.url);
   await open;
@@ -178,7 +178,7 @@ test("a client that does not read makes the owner wait", async () => {
   await until(() => at.echoes[0]?.leftWith !== null);
 });
 
-test("300 of them leave no descriptor behind", async () => {
+test("300 of them leave no descriptor open", async () => {
   await using at = await hosts();
   const one = async () => {
     const { socket, open, closed } = opened(at.url);

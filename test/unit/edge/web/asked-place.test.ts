@@ -22,7 +22,7 @@ test.each([
   "/go/sbx_1",
   "/authorize?client_id=x",
   "/device?",
-])("%s is come back to", (place) => {
+])("%s is a valid destination", (place) => {
   expect(placeIn(keptOf(place))).toBe(place);
 });
 
@@ -53,11 +53,11 @@ test.each([
   "/account/keys",
   "/go/..",
   `/rooms?q=${"x".repeat(3000)}`,
-])("%j is neither kept nor gone on to", (place) => {
+])("%j is neither stored nor followed", (place) => {
   expect([keptOf(place), readOf(place)]).toEqual([null, null]);
 });
 
-test("nothing is kept where nobody is sent to sign in", () => {
+test("no destination is stored without a redirect to sign-in", () => {
   expect(comingBack({ to: "/rooms" }, "/rooms")).toEqual({ to: "/rooms" });
   const cookies = { session: "x" };
   expect(comingBack({ to: "/signin", cookies }, "/rooms").cookies).toEqual({ session: "x", asked: keptOf("/rooms") });

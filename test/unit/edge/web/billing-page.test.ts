@@ -17,19 +17,19 @@ function shown(items: object[], granted: number | null, next_cursor: string | nu
   return billingPage(ACCOUNT as never, billing as unknown as Billing).body.text.replaceAll(/<[^>]*>/g, " ");
 }
 
-test("what the plan grants is said beside the sum, since the rows have the operator's grants", () => {
+test("the plan's grant is shown next to the total, since the rows have the operator's grants", () => {
   expect(shown([spend, grant], 1000)).toMatch(/Granted\s+1,000\s+of these 500 by the plan/);
   expect(shown([spend, grant], 500)).not.toContain("by the plan");
   // On a page of several the rows are not all.
   expect(shown([spend, grant], 1000, "more")).not.toContain("by the plan");
 });
 
-test("what is left is not rounded, and traffic has the unit of the other pages", () => {
+test("the remaining credits are not rounded, and traffic has the unit of the other pages", () => {
   const text = shown([spend, grant], 500);
   expect(text).toContain("499.999");
   expect(text).toMatch(/Sent out\s+3\.0 MiB/);
 });
 
-test("no command of the host is given to customers", () => {
+test("no host command is shown to customers", () => {
   expect(shown([], 500)).not.toMatch(/roomd org|on the host/);
 });
