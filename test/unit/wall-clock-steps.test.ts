@@ -93,7 +93,7 @@ const LIFETIMES: Record<string, Lifetime> = {
 };
 
 describe.each([1, -1])("after a step of the wall clock by %i h", (hours) => {
-  test.each(Object.entries(LIFETIMES))("%s ends when it was to end", (_, { ms, begin }) => {
+  test.each(Object.entries(LIFETIMES))("%s ends on time", (_, { ms, begin }) => {
     const lasts = begin();
     clock.step(hours * HOUR_MS);
     clock.pass(ms - 1);

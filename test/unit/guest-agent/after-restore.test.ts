@@ -42,14 +42,14 @@ function make(timeMs = 20_000): AfterRestore {
 const said = () => readFileSync(join(root, "said"), "utf8");
 const says = (word: string) => `echo ${word} >>${root}/said`;
 
-test("without a directory, or with nothing in it, there is nothing to run", async () => {
+test("without a directory, or with an empty one, nothing runs", async () => {
   await make().run("resumed", {});
   rmSync(place, { recursive: true });
   await make().run("resumed", {});
   expect(reports).toEqual([]);
 });
 
-test("executable files are run one after another in the order of their names, links too, and nothing else", async () => {
+test("executable files run one after another in the order of their names, links too, and nothing else", async () => {
   hook("20-last", says("last"));
   hook("10-first", `sleep 0.3; ${says("first")}`);
   hook("15-plain", says("plain"), 0o644);
@@ -63,7 +63,7 @@ test("executable files are run one after another in the order of their names, li
   expect(reports).toEqual([]);
 });
 
-test("they know how the guest was restored, and have the environment of the sandbox", async () => {
+test("hooks receive the kind of restore, and have the environment of the sandbox", async () => {
   hook("hook", `echo "$ROOMD_RESTORED $TOKEN $HOME $PWD" >${root}/said; echo printed`);
   for (const how of ["resumed", "rolled_back", "forked"] as const) {
     await make().run(how, { TOKEN: "the sandbox's", ROOMD_RESTORED: "no" });
@@ -72,7 +72,7 @@ test("they know how the guest was restored, and have the environment of the sand
   expect(readFileSync(join(root, "log", "output"), "utf8")).toBe("printed\n".repeat(3));
 });
 
-test("one that fails is reported, and the others are run", async () => {
+test("a failed hook is reported, and the others run", async () => {
   const fails = hook("1", `${says("one")}; exit 3`);
   const cannot = join(place, "2");
   writeFileSync(cannot, "#!/no/such/shell\n", { mode: 0o755 });
@@ -82,7 +82,7 @@ test("one that fails is reported, and the others are run", async () => {
   expect(reports).toEqual([`${fails} ended with 3`, expect.stringMatching(new RegExp(`^${cannot}: `))]);
 });
 
-test("what is still there when the time of all is up is ended with what it waits for, and the rest is not run", async () => {
+test("a hook still running at the time limit is ended with its children, and the rest do not run", async () => {
   hook("1", `sleep 0.2; ${says("one")}`);
   const hangs = hook("2", `sh -c 'echo $$ >${root}/pid; exec sleep 600'; ${says("two")}`);
   const late = hook("3", says("three"));
@@ -96,7 +96,7 @@ test("what is still there when the time of all is up is ended with what it waits
   await until("it has ended", isGone);
 });
 
-test("what one leaves in the background is not waited for, and goes on", async () => {
+test("a background process of a hook is not awaited, and keeps running", async () => {
   hook("1", `sleep 60 & echo $! >${root}/pid`);
   await make().run("resumed", {});
   process.kill(Number(readFileSync(join(root, "pid"), "utf8")));

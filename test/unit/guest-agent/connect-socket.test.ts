@@ -48,7 +48,7 @@ async function echoed(user: User, asked: unknown): Promise<string> {
   return Buffer.concat(back).toString();
 }
 
-test.skipIf(!isRoot)("a socket that the user may write to is connected to, by a link too", async () => {
+test.skipIf(!isRoot)("a socket that the user may write to is connected, through a link too", async () => {
   chmodSync(path, 0o600);
   expect(await echoed(ROOT, path)).toBe("ping");
   expect(await echoed(ROOT, join(home, "link"))).toBe("ping");
@@ -56,7 +56,7 @@ test.skipIf(!isRoot)("a socket that the user may write to is connected to, by a 
   expect(await echoed(OTHER, path)).toBe("ping");
 });
 
-test.skipIf(!isRoot)("another's socket, or one in another's directory, is refused", async () => {
+test.skipIf(!isRoot)("another user's socket, or one in another user's directory, is refused", async () => {
   chmodSync(path, 0o600);
   await expect(echoed(OTHER, path)).rejects.toThrow(/Permission denied/);
   chmodSync(path, 0o666);
@@ -68,7 +68,7 @@ test.skipIf(!isRoot)("another's socket, or one in another's directory, is refuse
   expect(await echoed(ROOT, path)).toBe("ping");
 });
 
-test("what is no socket, or no path, is refused", async () => {
+test("a path without a socket, or an invalid path, is rejected", async () => {
   for (const each of ["/nothing/there", "/etc/hostname"]) await expect(echoed(ROOT, each)).rejects.toThrow();
   for (const each of ["relative", 7, "/a\0b", `/${"a".repeat(4096)}`])
     await expect(echoed(ROOT, each)).rejects.toThrow("absolute path");

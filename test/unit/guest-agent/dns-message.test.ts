@@ -29,7 +29,7 @@ test.each<[string, number, Parameters<typeof writeRecords>[1][number], number[]]
   expect([...answered(type, [record])]).toEqual(expected);
 });
 
-test("what a datagram does not hold is truncated, so that the client asks by TCP", () => {
+test("a message too large for a datagram is truncated, so that the client retries by TCP", () => {
   const texts = Array.from({ length: 40 }, () => ({ type: "TXT" as const, texts: ["x".repeat(50)] }));
   const short = answered(16, texts);
   expect([short.readUInt16BE(2) & 0x0200, short.readUInt16BE(6), short.byteLength]).toEqual([
@@ -40,7 +40,7 @@ test("what a datagram does not hold is truncated, so that the client asks by TCP
   expect(answered(16, texts, 65_535).readUInt16BE(6)).toBe(40);
 });
 
-test("a client says by EDNS how much it takes", () => {
+test("a client declares its datagram size by EDNS", () => {
   const opt = (size: number) => [0, 0, 41, size >> 8, size & 255, 0, 0, 0, 0, 0, 0];
   expect(
     [query(16), query(16, opt(1232)), query(16, opt(100)), query(16, opt(65_535))].map(

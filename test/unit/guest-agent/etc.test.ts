@@ -24,7 +24,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 const write = () => writeEtc("resolv.conf", "new\n", join(root, "etc"));
 
-test("is made where there is no /etc, and written again", () => {
+test("is created if /etc is missing, and rewritten", () => {
   write();
   write();
   expect(readFileSync(path, "utf8")).toBe("new\n");
@@ -41,7 +41,7 @@ test.each([
   expect(readFileSync(path, "utf8")).toBe("new\n");
 });
 
-test("a link to a file is replaced, and not what it leads to", () => {
+test("a link to a file is replaced, and its target stays", () => {
   mkdirSync(join(root, "etc"));
   const other = join(root, "other");
   writeFileSync(other, "old\n");

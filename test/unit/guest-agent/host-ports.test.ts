@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { HostPorts } from "../../../guest-agent/host-ports.ts";
 import { HOST_PORT, HOST_PORTS } from "../../../shared/agent-protocol/messages.ts";
 
-test("all in turn, and it is told when it begins anew", () => {
+test("all are tried in turn, and a new round is reported", () => {
   const ports = new HostPorts();
   const tried: number[] = [ports.port];
   while (!ports.next()) tried.push(ports.port);
@@ -11,7 +11,7 @@ test("all in turn, and it is told when it begins anew", () => {
   expect(ports.port).toBe(HOST_PORT);
 });
 
-test("the first again where a port gives no answer", () => {
+test("starts from the first again if a port does not respond", () => {
   const ports = new HostPorts();
   ports.next();
   expect(ports.port).toBe(HOST_PORT + 1);

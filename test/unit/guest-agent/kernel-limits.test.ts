@@ -4,7 +4,7 @@ import { FIXED_SYSCTLS, isHigher, limitsFor } from "../../../guest-agent/kernel-
 
 const lastOf = (value = "") => Number(value.split(" ").at(-1));
 
-test("4096 MiB have what a kernel gives that boots with them", () => {
+test("4096 MiB have the limits of a kernel that boots with them", () => {
   expect(limitsFor(4096)).toEqual({
     processes: 16_384,
     tmpfs: { size_mib: 2048, inodes: 524_288 },
@@ -35,7 +35,7 @@ test.each([256, 384, 512, 1024, 3072, 65_536])("%i MiB have a floor, and grow wi
   }
 });
 
-test("watches are those of distributions, whatever the memory is", () => {
+test("watches have the limits of distributions, for any memory size", () => {
   expect(FIXED_SYSCTLS).toMatchObject({
     "fs/inotify/max_user_watches": "524288",
     "fs/inotify/max_user_instances": "8192",

@@ -9,7 +9,7 @@ import { HOST_PORT, HOST_PORTS, RESERVED_PORTS } from "../../../shared/agent-pro
 
 const taken = () => new SystemError("bind", constants.errno.EADDRINUSE);
 
-test("are reserved, none of the host's, and each in turn", () => {
+test("are reserved, differ from the host's, and are used in turn", () => {
   const own = new OwnPorts();
   const first = own.use((port) => port);
   const used = [first];
@@ -20,7 +20,7 @@ test("are reserved, none of the host's, and each in turn", () => {
   expect(used.some((port) => port >= HOST_PORT && port < HOST_PORT + HOST_PORTS)).toBe(false);
 });
 
-test("that are taken are passed over; if all are, the last error is thrown", () => {
+test("that are taken are skipped; if all are, the last error is thrown", () => {
   const own = new OwnPorts();
   const first = own.use((port) => port);
   const tried: number[] = [];
@@ -38,7 +38,7 @@ test("that are taken are passed over; if all are, the last error is thrown", () 
   ).toThrow(taken().message);
 });
 
-test("no other error has another port tried", () => {
+test("after any other error no other port is tried", () => {
   let tries = 0;
   const use = () =>
     new OwnPorts().use(() => {
@@ -52,7 +52,7 @@ test("no other error has another port tried", () => {
 const reason = existsSync("/dev/vsock") && process.getuid?.() === 0 ? null : "it takes root and a kernel with AF_VSOCK";
 if (reason !== null) console.log(`the agent's source ports by the kernel: left out, because ${reason}`);
 
-test.skipIf(reason !== null)("a socket has the port, or the kernel says that it is taken", () => {
+test.skipIf(reason !== null)("a socket gets the port, or the kernel reports it as taken", () => {
   const LOCAL_CID = 1;
   const held = new OwnPorts().use((port) => ({ fd: listenVsock(port), port }));
   try {

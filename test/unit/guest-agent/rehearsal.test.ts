@@ -36,7 +36,7 @@ afterEach(() => {
 const type = () => writeSync(terminal.master, "go\n");
 const signalled = (times: number) => until(`signal ${times} has come`, () => signals >= times);
 
-test("a line begins one, once", async () => {
+test("a line starts one, once", async () => {
   type();
   await until("it rehearses", () => rehearsed === 1);
   process.kill(process.pid, "SIGIO");
@@ -44,7 +44,7 @@ test("a line begins one, once", async () => {
   expect(rehearsed).toBe(1);
 });
 
-test("a signal without a line begins none", async () => {
+test("a signal without a line starts none", async () => {
   process.kill(process.pid, "SIGIO");
   await signalled(1);
   expect(rehearsed).toBe(0);
@@ -52,7 +52,7 @@ test("a signal without a line begins none", async () => {
   await until("it rehearses", () => rehearsed === 1);
 });
 
-test("once it is called off a line begins none either", async () => {
+test("once it is cancelled a line starts none either", async () => {
   rehearsal.end();
   type();
   process.kill(process.pid, "SIGIO");

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log("skipped: the guest's resolver needs a network namespace, and that needs root");
 
-test.skipIf(!isRoot)("records come by UDP, and by TCP where they are long", () => {
+test.skipIf(!isRoot)("records are returned by UDP, and by TCP if they are long", () => {
   const runner = fileURLToPath(new URL("resolver-runner.ts", import.meta.url));
   const script = 'ip link set lo up && ip address add 192.0.0.2/32 dev lo && exec "$@"';
   const argv = ["--net", "sh", "-c", script, "sh", process.execPath, runner];

@@ -43,7 +43,7 @@ test.each([
   IN_A_FRAME + 1,
   3 * IN_A_FRAME + MAX_WRITE_BYTES,
   libc.MOST_FRAMES * IN_A_FRAME,
-])("%i bytes go in packets of which each is full but a frame's last, in their order", (size) => {
+])("%i bytes are sent in packets that are all full except a frame's last, in their order", (size) => {
   const frames = Math.ceil(size / IN_A_FRAME);
   const headers = randomBytes(frames * DATA_HEADER_BYTES);
   const bytes = randomBytes(size);
@@ -68,7 +68,7 @@ test.each([
   expect(sent).toBe(packets.reduce((sum, packet) => sum + packet.byteLength, 0));
 });
 
-test("nothing is sent where there is no room, or nobody", () => {
+test("no frame is sent without space, or without a peer", () => {
   const header = new Uint8Array(DATA_HEADER_BYTES);
   const bytes = new Uint8Array(IN_A_FRAME);
   const send = () => libc.sendFrames(ends[0], header, DATA_HEADER_BYTES, bytes, MAX_WRITE_BYTES);

@@ -29,9 +29,9 @@ async function linked(): Promise<Pair> {
 }
 
 test.each([
-  ["at once", 0],
+  ["immediately", 0],
   ["late", 2],
-])("every size comes out as it went in, taken %s", async (_, pauseMs) => {
+])("every size is received unchanged, read %s", async (_, pauseMs) => {
   const { guest, host, sent, taken } = await linked();
   // Around the sizes that are small, fill a packet, a frame, one call, and exceed its window.
   const sizes = [
@@ -73,7 +73,7 @@ test.each([
   host.close("done");
 });
 
-test("what did not fit is kept, and goes before what is said afterwards", async () => {
+test("unsent bytes are buffered, and precede later messages", async () => {
   const { guest, host, sent, taken } = await linked();
   const written = randomBytes(200 * KIB);
   const count = sent.push(CHANNEL, written);
@@ -91,7 +91,7 @@ test("what did not fit is kept, and goes before what is said afterwards", async 
   host.close("done");
 });
 
-test("nothing is sent over a link that has closed", async () => {
+test("no data is sent over a closed link", async () => {
   const { guest, host, sent } = await linked();
   guest.close("over");
   expect(sent.push(CHANNEL, new Uint8Array(64 * KIB))).toBe(0);

@@ -28,20 +28,20 @@ const failureOf = async (start: Start): Promise<StartFailed> => {
   return failure;
 };
 
-test("nothing is run where nothing is wanted", async () => {
+test("without a start program no command runs", async () => {
   const start = make({ ready: "touch $PWD/asked; exit 1" });
   expect(start.isWanted).toBe(false);
   await start.bringUp();
 });
 
-test("it is begun once, however often it is asked for", async () => {
+test("it is started once, for any number of calls", async () => {
   const start = make({ start: `echo begun >>${place}/begun` });
   await Promise.all([start.bringUp(), start.bringUp()]);
   await start.bringUp();
   expect(readFileSync(join(place, "begun"), "utf8")).toBe("begun\n");
 });
 
-test("it is up once ready ends with 0, and what goes on in the background is not waited for", async () => {
+test("it is up once ready exits with 0, and background processes are not awaited", async () => {
   const start = make({
     start: `(sleep 1.5; touch ${place}/is-up; sleep 60) & echo $! >${place}/pid`,
     ready: `echo asked >>${place}/asked; test -e ${place}/is-up`,
@@ -53,14 +53,14 @@ test("it is up once ready ends with 0, and what goes on in the background is not
   process.kill(Number(readFileSync(join(place, "pid"), "utf8")));
 });
 
-test("a start that fails is told by its code, with what it said last", async () => {
+test("a failed start is reported by its code, with its last output", async () => {
   const failure = await failureOf(make({ start: "for n in $(seq 50); do echo line $n; done; echo no >&2; exit 7" }));
   expect(failure.message).toBe("start ended with 7");
   expect(failure.lastLines.at(-1)).toBe("no");
   expect(failure.lastLines).toHaveLength(20);
 });
 
-test("a start that does not end is ended, and one that is never ready is given up", async () => {
+test("a start that does not exit is ended, and one that is never ready times out", async () => {
   const hangs = await failureOf(make({ start: "echo hangs; exec sleep 600", seconds: 1 }));
   expect([hangs.message, hangs.lastLines]).toEqual(["start did not end in time", ["hangs"]]);
   const never = await failureOf(make({ start: "true", ready: "echo not yet; exit 1", seconds: 1 }));
@@ -68,7 +68,7 @@ test("a start that does not end is ended, and one that is never ready is given u
   expect(never.lastLines.at(-1)).toBe("not yet");
 });
 
-test("one whose time is up is ended with what it waits for", async () => {
+test("a start at its time limit is ended with its children", async () => {
   const failure = await failureOf(make({ start: `sh -c 'echo $$ >${place}/pid; exec sleep 600'; true`, seconds: 1 }));
   expect(failure.message).toBe("start did not end in time");
   const pid = readFileSync(join(place, "pid"), "utf8").trim();
@@ -76,7 +76,7 @@ test("one whose time is up is ended with what it waits for", async () => {
   await until("it has ended", isGone);
 });
 
-test("one that has failed is tried again when it is asked for again", async () => {
+test("a failed start is retried at the next call", async () => {
   const start = make({ start: `echo tried >>${place}/tried; test -e ${place}/can` });
   expect((await failureOf(start)).message).toBe("start ended with 1");
   writeFileSync(join(place, "can"), "");
@@ -85,12 +85,12 @@ test("one that has failed is tried again when it is asked for again", async () =
   expect(readFileSync(join(place, "tried"), "utf8")).toBe("tried\ntried\n");
 });
 
-test("lines that are told are bounded", async () => {
+test("reported lines are limited in length", async () => {
   const { lastLines } = await failureOf(make({ start: "head -c 100000 /dev/zero | tr '\\\\0' x; exit 1" }));
   expect(Math.max(...lastLines.map((line) => line.length))).toBe(200);
 });
 
-test("what was up when it was saved is told that it goes on elsewhere, and what is begun is not", async () => {
+test("a running program is notified of its restore elsewhere, and one that is starting is not", async () => {
   const says = (word: string) => `echo ${word} >>${place}/said`;
   const scripts = { start: says("begun"), before_save: says("saved"), restored: says("restored") };
   const clone = make(scripts);
@@ -112,14 +112,14 @@ const makeImage = (start: string[], ready?: string): Start => {
   return new Start(reaper, { place, log: join(place, "log"), image: { start } });
 };
 
-test("an image's entry point goes on running, and is up once ready says so", async () => {
+test("an image's entry point keeps running, and is up once ready succeeds", async () => {
   const script = `echo $$ >${place}/pid; sleep 2.5; touch ${place}/is-up; exec sleep 60`;
   await makeImage(["sh", "-c", script], `test -e ${place}/is-up`).bringUp();
   process.kill(Number(readFileSync(join(place, "pid"), "utf8")));
   expect(existsSync(join(place, "is-up"))).toBe(true);
 });
 
-test("an image's entry point that is not there or ends at once is told, with what it said", async () => {
+test("an image's entry point that is missing or exits immediately is reported, with its output", async () => {
   expect((await failureOf(makeImage(["no-such-program"]))).message).toBe("the image's no-such-program: not found");
   const failure = await failureOf(makeImage(["sh", "-c", "echo no port; exit 4"]));
   expect([failure.message, failure.lastLines]).toEqual(["the image's sh ended with 4", ["no port"]]);

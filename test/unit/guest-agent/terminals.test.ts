@@ -14,7 +14,7 @@ const stateOf = (pid: number) => readFileSync(`/proc/${pid}/stat`, "utf8").split
 const openFiles = () => readdirSync("/proc/self/fd").length;
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-test("a command has a terminal of its own, of the right size, and its exit code comes after all its bytes", async () => {
+test("a command has its own terminal, of the right size, and its exit code comes after all its bytes", async () => {
   const id = await agent.open(link, "tty; stty size; echo $TERM; ps -o tty= -p $$; exit 7", { rows: 33, cols: 101 });
   const screen = await watch(link, id);
   expect(await screen.terminal.ended).toMatchObject({ exit_code: 7, signal: null });
@@ -24,14 +24,14 @@ test("a command has a terminal of its own, of the right size, and its exit code 
   expect(tty).toBe(`/dev/${of?.trim()}`);
 });
 
-test("a login shell is the user's, and ctrl-c reaches what it runs", async () => {
+test("a login shell is the user's, and ctrl-c reaches its foreground command", async () => {
   // None of this host's own profile: it may take long, and be interrupted here halfway.
   const home = mkdtempSync(join(tmpdir(), "roomd-home-"));
   const id = await agent.open(link, null, { env: { PS1: "> ", HISTFILE: "", HOME: home } });
   const screen = await watch(link, id);
   // Printed by the foreground process: the shell itself would print it before that process is there to be interrupted.
   await screen.type(`shopt -q login_shell && sh -c 'echo is-"login"; exec sleep 1000'\r`);
-  await until("what it runs has begun", () => screen.text.includes("is-login\r\n"));
+  await until("the foreground command has started", () => screen.text.includes("is-login\r\n"));
   await screen.type("\x03echo code-$?\r");
   await until("sleep was interrupted", () => screen.text.includes("code-130\r\n"));
   await screen.type("exit 3\r");
@@ -47,13 +47,13 @@ test("a resize reaches the command as SIGWINCH, and a signal its foreground grou
   const screen = await watch(link, id);
   await until("it runs", () => screen.text.includes("up"));
   screen.terminal.resize(50, 132);
-  await until("it knows its size", () => screen.text.includes("50 132"));
+  await until("it has its new size", () => screen.text.includes("50 132"));
   screen.terminal.signal("SIGUSR1");
   expect(await screen.terminal.ended).toMatchObject({ exit_code: 5 });
   expect(screen.text).toContain("told");
 });
 
-test("every byte goes through as it is, both ways", async () => {
+test("every byte passes unchanged, both ways", async () => {
   const all = Uint8Array.from({ length: 256 * 64 }, (_, index) => index % 256);
   const id = await agent.open(link, `stty raw -echo; echo ready; exec head -c ${all.byteLength}`);
   const screen = await watch(link, id);
@@ -63,7 +63,7 @@ test("every byte goes through as it is, both ways", async () => {
   expect(sha256(screen.bytes.subarray(-all.byteLength))).toBe(sha256(all));
 });
 
-test("all that a command wrote is shown, also when it has long ended", async () => {
+test("all output of a command is shown, even if it has long ended", async () => {
   const id = await agent.open(link, "stty -opost; seq 1 8000");
   await until("it has ended", async () => (await listTerminals(link)).find((each) => each.terminal_id === id)?.end);
   const screen = await watch(link, id);
@@ -71,7 +71,7 @@ test("all that a command wrote is shown, also when it has long ended", async () 
   expect(screen.text).toBe(Array.from({ length: 8000 }, (_, index) => `${index + 1}\n`).join(""));
 });
 
-test("a command waits for who is attached and does not read", async () => {
+test("a command waits for an attached client that does not read", async () => {
   const id = await agent.open(link, "echo pid-$$; exec yes");
   const { terminal_id } = (await listTerminals(link)).find((each) => each.terminal_id === id) ?? { terminal_id: "" };
   const slow = await attachTerminal(link, { terminal_id, since: 0, takeover: false });
@@ -99,7 +99,7 @@ test("a command waits for who is attached and does not read", async () => {
   await closeTerminal(link, id, true);
 });
 
-test("who comes back by offset sees what one that never left has seen", async () => {
+test("a client that resumes by offset sees the same as one that never left", async () => {
   const line = "stty -opost; for i in $(seq 1 3000); do echo line-$i; done; read -r; seq 1 2000";
   const whole = await agent.open(link, line);
   const cut = await agent.open(link, line);
@@ -129,7 +129,7 @@ test("who comes back by offset sees what one that never left has seen", async ()
   expect(sha256(Buffer.concat([...pieces, last.bytes]))).toBe(sha256(steady.bytes));
 });
 
-test("a detached command goes on, and an offset that is gone begins at the oldest byte kept", async () => {
+test("a detached command continues, and an offset already dropped starts at the oldest retained byte", async () => {
   const id = await agent.open(link, "stty -opost; seq 1 400000; read -r");
   const all = Array.from({ length: 400_000 }, (_, index) => `${index + 1}\n`).join("");
   await until(
@@ -143,7 +143,7 @@ test("a detached command goes on, and an offset that is gone begins at the oldes
   await closeTerminal(link, id, true);
 });
 
-test("a second one is refused, or takes over", async () => {
+test("a second client is refused, or takes over", async () => {
   const id = await agent.open(link, "read -r; echo got-$REPLY");
   const first = await watch(link, id);
   await expect(watch(link, id)).rejects.toMatchObject({ code: "terminal_in_use" });
@@ -155,7 +155,7 @@ test("a second one is refused, or takes over", async () => {
   expect(second.text).toContain("got-x\r\n");
 });
 
-test("closing ends the whole session, also who shrugs off a hang-up", async () => {
+test("closing ends the whole session, including processes that ignore a hang-up", async () => {
   const id = await agent.open(link, "trap '' HUP TERM; (trap '' HUP; sleep 1000) & echo at-$!; wait; sleep 1000");
   const screen = await watch(link, id);
   await until("it runs", () => /at-\d+/.test(screen.text));
@@ -165,7 +165,7 @@ test("closing ends the whole session, also who shrugs off a hang-up", async () =
   await expect(closeTerminal(link, id, true)).rejects.toMatchObject({ code: "terminal_not_found" });
 });
 
-test("a hang-up ends the shell, though it shrugs that off; what was told to go on goes on", async () => {
+test("a hang-up ends a shell that ignores it, while a background process that ignores it continues", async () => {
   const line = "trap '' HUP TERM; (trap '' HUP; exec sleep 1000) & echo at-$!; wait; sleep 1000";
   const id = await agent.open(link, line);
   const screen = await watch(link, id);
@@ -176,7 +176,7 @@ test("a hang-up ends the shell, though it shrugs that off; what was told to go o
   process.kill(child, "SIGKILL");
 });
 
-test("a shell's end is the terminal's, whoever holds that still; all that was written is shown", async () => {
+test("a shell's end is the terminal's, even if another process holds it; all output is shown", async () => {
   const before = openFiles();
   const alone = 'until [ "$(cut -d" " -f6 /proc/$!/stat)" = $! ]; do :; done';
   const line = `stty -opost; setsid sleep 1000 & ${alone}; seq 1 100000; echo at-$!; exit 4`;
@@ -194,7 +194,7 @@ test("a shell's end is the terminal's, whoever holds that still; all that was wr
   await until("every descriptor is closed", () => openFiles() <= before);
 });
 
-test("one that nobody is attached to is hung up after its life, which begins anew each time", async () => {
+test("a terminal without clients is hung up after its detached life, which restarts each time", async () => {
   const id = await agent.open(link, "sleep 1000", { detached_life_ms: 700 });
   const first = await watch(link, id);
   await Bun.sleep(1000);
@@ -206,13 +206,13 @@ test("one that nobody is attached to is hung up after its life, which begins ane
   expect(end).toMatchObject({ exit_code: null, signal: "SIGHUP", reason: "detached" });
   expect(end.ended_at_ms - detachedAt).toBeGreaterThanOrEqual(690);
   const never = await agent.open(link, "sleep 1000", { detached_life_ms: 300 });
-  await until("also who never was", async () => {
+  await until("also one that never had a client", async () => {
     const states = await listTerminals(link);
     return states.find(({ terminal_id }) => terminal_id === never)?.end?.reason === "detached";
   });
 });
 
-test("what cannot be opened says why", async () => {
+test("a terminal that cannot be opened has a reason", async () => {
   const missing = await agent.open(link, null, { argv: ["no-such-program"] });
   const screen = await watch(link, missing);
   expect(await screen.terminal.ended).toMatchObject({ exit_code: 127 });
@@ -235,7 +235,7 @@ test("what cannot be opened says why", async () => {
   await expect(watch(link, missing, 10_000)).rejects.toMatchObject({ code: "invalid_request" });
 });
 
-test("sixteen live at most, and nothing is left open of those that ended", async () => {
+test("sixteen live at most, and ended ones leave nothing open", async () => {
   const { link } = new TerminalFixture().connect();
   const before = openFiles();
   const ids = await Promise.all(Array.from({ length: 16 }, () => agent.open(link, "read -r")));

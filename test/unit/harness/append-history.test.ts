@@ -14,7 +14,7 @@ const wrong = (appends: Append[], reads: Read[], last: string) =>
 describe("a history of a list", () => {
   const appends = [append("a", 0, 1), append("b", 2, 5), append("c", 3, 4), append("d", 6, Infinity, "unknown")];
 
-  test("is good in every order and with every read that real time allows", () => {
+  test("is valid in every order and with every read that real time allows", () => {
     expect(wrong(appends, [read("", 0, 1), read("a", 2, 3), read("abc", 5, 6), read("abcd", 8, 9)], "abcd")).toEqual(
       [],
     );
@@ -43,7 +43,7 @@ describe("a history of a list", () => {
       /has d at 3, the final order nothing/,
     ],
     ["a stale read", appends, [read("a", 6, 7)], "abc", /lacks b, which was acknowledged before/],
-    ["a read of what is appended later", appends, [read("abc", 0, 1)], "abc", /has b, which was appended later/],
+    ["a read of a later append", appends, [read("abc", 0, 1)], "abc", /has b, which was appended later/],
     [
       "a read that goes back",
       appends,
@@ -51,7 +51,7 @@ describe("a history of a list", () => {
       "abcd",
       /has 3 values, an earlier one at host-2 4/,
     ],
-  ])("with %s is bad", (_, given, reads, last, is) => {
+  ])("with %s is invalid", (_, given, reads, last, is) => {
     expect(wrong(given, reads, last)).toEqual(expect.arrayContaining([expect.stringMatching(is)]));
   });
 
@@ -82,12 +82,12 @@ describe("a revoked key", () => {
   const check = (uses: Use[], cuts: { host?: string; from: number; until: number }[] = []) =>
     wrongUses(uses, [{ key: "k", at: 1_000 }], cuts, 500);
 
-  test("is taken for a second at most", () => {
+  test("is accepted for a second at most", () => {
     expect(check([use(500, true), use(1_900, true), use(2_100, false)])).toEqual({ checked: 1, wrong: [] });
     expect(check([use(2_100, true)]).wrong).toEqual(["k at host-1, 1100 ms after its revocation: taken"]);
   });
 
-  test("is taken for longer by a host that cannot follow, until it does", () => {
+  test("is accepted for longer by a host that cannot follow, until it does", () => {
     const cuts = [{ host: "host-2", from: 900, until: 5_000 }];
     expect(check([use(6_000, true, "host-2")], cuts).wrong).toEqual([]);
     expect(check([use(6_600, true, "host-2")], cuts).wrong).toHaveLength(1);
@@ -96,7 +96,7 @@ describe("a revoked key", () => {
     expect(check([use(6_600, true)], [{ from: 3_000, until: 6_500 }]).wrong).toHaveLength(1);
   });
 
-  test("is never taken by a host that refused it", () => {
+  test("is never accepted by a host that has refused it", () => {
     expect(check([use(1_100, false), use(1_200, true)]).wrong).toEqual([
       "k at host-1, 200 ms after its revocation: taken, and refused before",
     ]);

@@ -66,7 +66,7 @@ function expectTheRest(): void {
   for (const room of ["a", "b"]) expect(readFileSync(join(to, "rooms", room, "drive/file"), "utf8")).toBe(room);
 }
 
-test("paths that nobody could make again are not written, and everything else is", async () => {
+test("paths that cannot be recreated are not written, and all others are", async () => {
   nest(40, 200);
   expect(await write()).toEqual({ changed: false, missed: { count: 0, first: [] } });
   const listed = spawnSync("tar", ["-tf", archive], { encoding: "utf8" }).stdout.split("\n");
@@ -76,7 +76,7 @@ test("paths that nobody could make again are not written, and everything else is
   expectTheRest();
 });
 
-test("paths that cannot be made again are told, and everything else is made", async () => {
+test("paths that cannot be recreated are reported, and all others are unpacked", async () => {
   nest(40, 200);
   spawnSync("tar", ["-cf", archive, "--format=posix", "-C", from, "./roomd.db", "./rooms"]);
   const { count, first } = await unpack();
@@ -91,7 +91,7 @@ test("paths that cannot be made again are told, and everything else is made", as
   await expect(unpack([])).rejects.toThrow(/^tar ended with 2: tar: \.\/rooms\/a\/drive\/n+….*File name too long$/);
 });
 
-test("names are bytes, in whatever language", async () => {
+test("names are bytes, in any encoding", async () => {
   const names = ["plain", "zweit\u00fc", "\u65e5\u672c"];
   for (const name of names) writeFileSync(join(from, "rooms/a/drive", name), name);
   const bytes = Buffer.concat([Buffer.from(join(from, "rooms/b/drive/")), Buffer.from([0xff, 0xfe])]);
@@ -103,7 +103,7 @@ test("names are bytes, in whatever language", async () => {
   expect(existsSync(Buffer.concat([Buffer.from(join(to, "rooms/b/drive/")), Buffer.from([0xff, 0xfe])]))).toBe(true);
 });
 
-test("what is written after an archive is unpacked with it; one that is cut off is a failure, or has no end", async () => {
+test("data appended to an archive is unpacked with it; a truncated one fails, or has no end", async () => {
   writeFileSync(join(from, "end"), "the end");
   const opened = openSync(archive, "w");
   await writeArchive([{ directory: from, names: ["roomd.db", "rooms"] }], opened, THEIRS);
@@ -129,7 +129,7 @@ const judged = (lines: readonly string[], ended: { code: number; signal: string 
   return { ...complaints.judge(ended), ...complaints.missed };
 };
 
-test("a file that a guest swaps under tar's hands is told, and no failure", () => {
+test("a file swapped by a guest during tar is reported, and is no failure", () => {
   const swapped = "./rooms/rom_1/drive/x: Cannot open: Too many levels of symbolic links";
   const gone = "tar: ./rooms/rom_1/drive/y: File removed before we read it";
   const ended = { code: 2, signal: null };
@@ -137,7 +137,7 @@ test("a file that a guest swaps under tar's hands is told, and no failure", () =
   expect(judged([gone], { code: 1, signal: null })).toEqual({ changed: true, count: 0, first: [] });
 });
 
-test("what is no guest's making is a failure, and is what is shown", () => {
+test("an error not caused by a guest is a failure, and is shown", () => {
   const swapped = "tar: ./rooms/rom_1/drive/x: Cannot open: No such device or address";
   for (const [line, code] of [
     ["tar: ./rooms/rom_1/drive/x: Cannot write: No space left on device", 2],

@@ -13,7 +13,7 @@ test("a right is one bit of the effective set, and no other set counts", () => {
   expect(hasCapability(CAP_NET_BIND_SERVICE, "Name:\troomd\n")).toBe(false);
 });
 
-test("this process is asked when no other is given", () => {
+test("defaults to the status of this process", () => {
   expect(hasCapability(CAP_NET_BIND_SERVICE)).toBe(
     hasCapability(CAP_NET_BIND_SERVICE, readFileSync("/proc/self/status", "utf8")),
   );

@@ -22,7 +22,7 @@ test.each([
   ["", false],
 ])("%j is a crash: %s", (said, expected) => expect(isCrash(said)).toBe(expected));
 
-test("it is told once", () => {
+test("it is reported once", () => {
   const file = join(mkdtempSync("/tmp/roomd-u-"), "last-end");
   expect(takeCrash(file)).toBe(null);
   leaveEnd(file, "exception");

@@ -28,12 +28,12 @@ echo 'qemu-system-x86_64: -accel kvm: failed to initialize kvm: Permission denie
 exit 1`;
 const SLEEPS = "exec sleep 60";
 
-test("a kernel that panics for want of a root disk has booted, which is remembered", async () => {
+test("a kernel that panics without a root disk has booted, and the result is cached", async () => {
   expect(await probe(PANICS)).toEqual({ acceleration: "kvm", reason: "A probe guest booted under KVM." });
   expect((await probe(DENIED)).acceleration).toBe("kvm");
 });
 
-test("one that says nothing new is given up after that, which is remembered", async () => {
+test("a silent kernel times out, and the result is cached", async () => {
   const found = await probe(`echo 'Linux version'; ${SLEEPS}`, { silentMs: 100 });
   expect(found).toMatchObject({
     acceleration: "tcg",
@@ -42,26 +42,26 @@ test("one that says nothing new is given up after that, which is remembered", as
   expect(await probe(PANICS)).toEqual(found);
 });
 
-test("one that is slow and goes on is waited for until it has booted", async () => {
+test("a slow kernel is awaited until it has booted", async () => {
   const slow = `for n in 1 2 3 4 5 6; do echo "[ $n ]"; sleep 0.2; done; ${PANICS}`;
   expect(await probe(slow, { silentMs: 800 })).toMatchObject({ acceleration: "kvm" });
 });
 
-test("one that is at work is waited for although it says nothing", async () => {
+test("a busy kernel is awaited although it is silent", async () => {
   const busy = `n=0; while [ $n -lt 400000 ]; do n=$((n+1)); done; ${PANICS}`;
   expect(await probe(busy, { silentMs: 100 })).toMatchObject({ acceleration: "kvm" });
 });
 
-test("one that is at work and never says anything is given up in the end", async () => {
+test("a busy kernel that stays silent times out in the end", async () => {
   expect(await probe("while :; do :; done", { silentMs: 100, stalledMs: 500 })).toMatchObject({ acceleration: "tcg" });
 });
 
-test("one that talks without end is given up too", async () => {
+test("a kernel with endless output times out too", async () => {
   const talks = "while :; do echo again; sleep 0.05; done";
   expect(await probe(talks, { deadlineMs: 500 })).toMatchObject({ acceleration: "tcg" });
 });
 
-test("one that ends by itself is tried again, twice at most", async () => {
+test("a QEMU that exits early is retried, twice at most", async () => {
   const tries = join(scratch, "tries");
   const third = `echo x >>${tries}; [ "$(wc -l <${tries})" -lt 3 ] || ${PANICS}`;
   expect(await probe(third)).toMatchObject({ acceleration: "kvm" });
@@ -76,7 +76,7 @@ test("one that ends by itself is tried again, twice at most", async () => {
   expect(remembered()).toBe(true);
 });
 
-test("a device that cannot be opened is said to be, with what to do, and is looked at again", async () => {
+test("a device that cannot be opened is reported with a remedy, and checked again", async () => {
   expect(await probe(DENIED)).toEqual({
     acceleration: "tcg",
     reason: `${KVM_CLOSED.reason} (Permission denied).`,
@@ -86,7 +86,7 @@ test("a device that cannot be opened is said to be, with what to do, and is look
   expect((await probe(PANICS)).acceleration).toBe("kvm");
 });
 
-test("without a device or a kernel nothing is booted or remembered", async () => {
+test("without a device or a kernel nothing is booted or cached", async () => {
   expect(await probe(PANICS, { device: join(scratch, "none") })).toMatchObject({ acceleration: "tcg" });
   expect(await probe(PANICS, { kernel: null })).toMatchObject({ acceleration: "tcg", pending: true });
   expect(remembered()).toBe(false);

@@ -13,7 +13,7 @@ async function orphan() {
   return { pid, start_ticks: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "" };
 }
 
-test("the end of somebody else's child is heard of, and not before it comes", async () => {
+test("the exit of another process' child is reported, and not before it occurs", async () => {
   const [first, second] = [await orphan(), await orphan()];
   const ended: string[] = [];
   const ends = [endOf(first).then(() => ended.push("first")), endOf(second).then(() => ended.push("second"))];
@@ -27,7 +27,7 @@ test("the end of somebody else's child is heard of, and not before it comes", as
   expect(ended).toEqual(["second", "first"]);
 });
 
-test("one that has ended before, or whose number is another's by now, has ended", async () => {
+test("a process that exited before, or whose pid has been reused, has ended", async () => {
   const gone = await orphan();
   process.kill(gone.pid, "SIGKILL");
   await endOf(gone);
@@ -42,7 +42,7 @@ threading.Thread(target=lambda: time.sleep(60)).start()
 print("ready", flush=True)
 ctypes.CDLL(None).pthread_exit(None)`;
 
-test("one whose first thread has ended goes on as long as another does", async ({ skip }) => {
+test("a process whose main thread has exited is alive as long as another thread is", async ({ skip }) => {
   skip(!Bun.which("python3"), "there is no python3");
   const child = Bun.spawn(["python3", "-c", HALF_ENDED], { stdout: "pipe" });
   const half = processOf(child.pid);

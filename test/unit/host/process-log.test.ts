@@ -7,18 +7,18 @@ import { until } from "../../harness/guests.ts";
 
 const MIB = 1024 * 1024;
 
-test("a log that is too large is emptied, and its process goes on at the new end", async () => {
+test("a log above its limit is truncated, and its process continues at the new end", async () => {
   const directory = mkdtempSync("/tmp/roomd-u-");
   const log = join(directory, "vmm.log");
   const go = join(directory, "go");
   const script = `head -c ${5 * MIB} /dev/zero; until test -e ${go}; do sleep 0.02; done; echo after; exec sleep 600`;
   const process = startProcess("writer", ["sh", "-c", script], log);
   try {
-    await until("it has said much", () => statSync(log).size === 5 * MIB);
+    await until("it has written much", () => statSync(log).size === 5 * MIB);
     expect(boundLog(log)).toBe(true);
     expect(statSync(log).size).toBe(0);
     writeFileSync(go, "");
-    await until("it has said more", () => statSync(log).size > 0);
+    await until("it has written more", () => statSync(log).size > 0);
     expect(readFileSync(log, "utf8")).toBe("after\n");
     truncateSync(log, 4 * MIB);
     expect(boundLog(log)).toBe(false);

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(scratch, { recursive: true }));
 
-test("a process begins when it is where it has to be, with its device, and keeps its pid", async () => {
+test("a process starts once it is in its group, with its device, and keeps its pid", async () => {
   const said = join(scratch, "said");
   const device = join(scratch, "device");
   await Bun.write(device, "opened\n");
@@ -30,14 +30,14 @@ test("a process begins when it is where it has to be, with its device, and keeps
   expect(readFileSync(join(scratch, "log"), "utf8")).toBe("");
 });
 
-test("one that need not be anywhere begins at once", async () => {
+test("a process without a group starts immediately", async () => {
   const said = join(scratch, "said");
   const process = await startEntering("probe", ["sh", "-c", 'echo "$$" >"$0"', said], join(scratch, "log"), null);
   await process.exited;
   expect(readFileSync(said, "utf8")).toBe(`${process.pid}\n`);
 });
 
-test("one that does not get where it has to be never begins, and is gone", async () => {
+test("a process that cannot enter its group never starts, and is gone", async () => {
   const said = join(scratch, "said");
   const seen: ProcessRecord[] = [];
   const enter = async (process: ProcessRecord) => {
@@ -50,7 +50,7 @@ test("one that does not get where it has to be never begins, and is gone", async
   expect(existsSync(said)).toBe(false);
 });
 
-test("one that waits ends with whoever has started it", async () => {
+test("a waiting process ends with its parent", async () => {
   const module = join(import.meta.dirname, "../../../daemon/host/process.ts");
   const script = `
     const { startEntering } = await import(${JSON.stringify(module)});

@@ -14,7 +14,7 @@ import { type Probed, probeRuntime } from "../../../daemon/host/runtime-probes.t
 const place = mkdtempSync(join(tmpdir(), "roomd-probes-"));
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
-test("all of it works here, and leaves nothing", async () => {
+test("all of it works on this host, and no probe file remains", async () => {
   const begun = performance.now();
   expect(await probeRuntime(place)).toEqual([]);
   console.log(`probed in ${(performance.now() - begun).toFixed(1)} ms`);
@@ -24,11 +24,11 @@ test("all of it works here, and leaves nothing", async () => {
 const never = () => new Promise<never>(() => {});
 test.each<[string, Partial<Probed>, RegExp]>([
   [
-    "a process is said to have ended that runs",
+    "a running process is reported as ended",
     { endOf: async () => {} },
     /^What roomd needs for the ends of processes .*has ended is true/,
   ],
-  ["a process' end is never heard of", { endOf: never }, /the ends of processes .*took over 2000 ms/],
+  ["a process' end is never reported", { endOf: never }, /the ends of processes .*took over 2000 ms/],
   ["a limit is not set", { limitFileSize: () => {} }, /limits of processes .*unlimited/],
   [
     "a fact is read elsewhere",
@@ -56,18 +56,18 @@ test.each<[string, Partial<Probed>, RegExp]>([
     /names in a directory .*rest of a directory is 24/,
   ],
   ["a listener is another one", { adoptedPeer: async () => "other" }, /connections that are adopted .*is other/],
-  ["vsock tells another's address", { loopbackPeer: async () => 3 }, /vsock connections .*is 3 where 1/],
-])("where %s, that is told and nothing else", async (_, changed, said) => {
+  ["vsock reports another address", { loopbackPeer: async () => 3 }, /vsock connections .*is 3 where 1/],
+])("if %s, exactly that is reported", async (_, changed, said) => {
   const problems = await probeRuntime(place, changed, 2_000);
   expect(problems).toEqual([expect.stringMatching(said)]);
   expect(readdirSync(place)).toEqual([]);
 });
 
-test("a host without a loopback of vsock is probed without it", async () => {
+test("a host without a vsock loopback is probed without it", async () => {
   expect(await probeRuntime(place, { loopbackPeer: async () => null })).toEqual([]);
 });
 
-test("where one fails no guest is started, with the reason", async () => {
+test("if a probe fails no guest is started, with the reason", async () => {
   const log = { info: () => {}, warn: () => {} } as unknown as Log;
   const config: Config = {
     ...loadConfig({ file: undefined, env: {} }).config,

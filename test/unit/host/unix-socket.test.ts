@@ -37,14 +37,14 @@ function said(path: string): Promise<string> {
   });
 }
 
-test("a socket of the directory's owner is connected to, as soon as it is there", async () => {
+test("a socket of the directory's owner is connected to, as soon as it exists", async () => {
   const path = join(own, "a.sock");
   const heard = said(path);
   await listen(path);
   expect(await heard).toBe("hello");
 });
 
-test("a link, a file, and another user's socket are refused", async () => {
+test("a link, a file, and another user's socket are rejected", async () => {
   const other = await listen(join(others, "b.sock"));
   symlinkSync(other, join(own, "link.sock"));
   writeFileSync(join(own, "file.sock"), "");

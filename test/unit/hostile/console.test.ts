@@ -32,7 +32,7 @@ test.each([
   ["lines that nearly begin as the agent's", `${AGENT.slice(0, -1)}\n`],
   ["the agent's own lines", `${AGENT}\n`],
   ["no line at all", "roomd-agent: x"],
-])("%s are searched for the agent's in short turns", async (_, text) => {
+])("%s are searched for the agent's lines in short turns", async (_, text) => {
   fill(text);
   await readConsole(directory, 0, { limit: 1000, prefix: AGENT, pieces: pieces() });
   const longest = await longestTurn(() =>
@@ -43,7 +43,7 @@ test.each([
   expect(longest).toBeLessThan(boundOf(MOST_MS));
 });
 
-test("lines of a MiB are cut, also where each character takes six in JSON", async () => {
+test("lines of a MiB are cut, even if each character takes six in JSON", async () => {
   fill(`${"\u0001".repeat(SEGMENT_BYTES - 1)}\n`);
   let answer = "";
   const longest = await longestTurn(async () => {

@@ -29,7 +29,7 @@ async function fullInbox(messages: number): Promise<Rooms> {
 const nothing = { agent_id: "a", after: 1_000_000, source: "nobody" };
 
 describe("an inbox with 300 messages of 60 kB", () => {
-  test("is searched with a filter that lets nothing through, by 16 calls at a time", async () => {
+  test("is searched with a filter that matches nothing, by 16 concurrent calls", async () => {
     const rooms = await fullInbox(300);
     for (let n = 0; n < WARM_UP; n++) await rooms.call("r", "a", "agent_wait", nothing);
     const longest = await longestTurn(async () => {

@@ -9,7 +9,7 @@ import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
 
 const MOST_MS = 60;
 
-test("512 KiB of the smallest frames in one read are heard in turns of a few milliseconds, before the end that follows them", async () => {
+test("512 KiB of the smallest frames in one read take turns of a few milliseconds, before the end event", async () => {
   const socket = { reading: true, write: (bytes: Uint8Array) => bytes.byteLength, end: () => {} };
   const paused = {
     ...socket,

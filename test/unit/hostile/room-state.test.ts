@@ -27,7 +27,7 @@ test.each([
   ["empty lists", `{"rows":0,"some":[[${"[],".repeat(LINE_BYTES / 3)}0]]}\n`],
   ["numbers", `{"rows":0,"some":[[${"1,".repeat(LINE_BYTES / 2)}0]]}\n`],
   ["lists in lists", `${"[".repeat(LINE_BYTES)}\n`],
-])("a line of %s is refused before it is parsed", async (_, line) => {
+])("a line of %s is rejected before it is parsed", async (_, line) => {
   const file = join(directory, "state");
   writeFileSync(file, line);
   // Compiled before it is measured.
@@ -61,7 +61,7 @@ describe("a room of 20,000 messages", () => {
       return rooms.fabric.branch.take(queries, uidOf("r"));
     });
 
-  test("is taken in short turns, as it was when that began", async () => {
+  test("is saved in short turns, in its state at the start", async () => {
     // Compiled before it is measured.
     const { fabric } = await rooms.take("r");
     await takeIt();
@@ -79,7 +79,7 @@ describe("a room of 20,000 messages", () => {
     expect(longest).toBeLessThan(boundOf(MOST_MS));
   });
 
-  test("is put into another in many commits", async () => {
+  test("is restored into another room in many commits", async () => {
     const state = await rooms.take("r");
     // Compiled before it is measured.
     await rooms.put("before", state);

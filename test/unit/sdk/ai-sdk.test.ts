@@ -13,7 +13,7 @@ test("its session has the type of the AI SDK's", () => {
   expect(asSession).toBeTypeOf("function");
 });
 
-test("a model calls its tools, and is told which field is wrong", async () => {
+test("a model calls its tools, and receives the name of an invalid field", async () => {
   const output = { type: "stdout", seq: 1, data_b64: btoa("x".repeat(50_000)) };
   const service = await ScriptedService.start(({ path }) =>
     path.includes("/stream")

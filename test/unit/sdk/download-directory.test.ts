@@ -43,7 +43,7 @@ function download(...listed: Partial<SandboxFileEntry>[]): Promise<void> {
   return downloadDirectory(files, "/work", join(top, "back"), {});
 }
 
-test("a directory comes with its links", async () => {
+test("a directory is downloaded with its links", async () => {
   await download(
     { path: "/work/d", type: "directory" },
     { path: "/work/d/f", type: "file" },
@@ -52,12 +52,12 @@ test("a directory comes with its links", async () => {
   expect([readFileSync(join(top, "back/d/f"), "utf8"), readlinkSync(join(top, "back/l"))]).toEqual(["new", "d/f"]);
 });
 
-test("a name that leads out is refused", async () => {
+test("a name that leads out is rejected", async () => {
   await expect(download({ path: "/work/../../evil", type: "directory" })).rejects.toThrow("leads out");
   expect(readdirSync(top).sort()).toEqual(["back", "outside", "secret"]);
 });
 
-test("nothing is written through a link that an earlier copy has made", async () => {
+test("writes nothing through a link created by an earlier copy", async () => {
   symlinkSync("../outside", join(top, "back/d"));
   symlinkSync("../secret", join(top, "back/f"));
   await download({ path: "/work/f", type: "file" });

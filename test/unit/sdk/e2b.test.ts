@@ -43,14 +43,14 @@ describe("kill", () => {
     expect(calls().at(-1)).toBe("DELETE /v1/rooms/a?drive=delete");
   });
 
-  test("is false for one that its object has killed before", async () => {
+  test("is false for a sandbox already killed by its object", async () => {
     const sandbox = await Sandbox.create(options());
     expect(await sandbox.kill()).toBe(true);
     answer = gone;
     expect(await sandbox.kill()).toBe(false);
   });
 
-  test("is false for one that does not exist", async () => {
+  test("is false for a missing sandbox", async () => {
     answer = gone;
     expect(await Sandbox.kill("sbx_1", options())).toBe(false);
   });
@@ -72,8 +72,8 @@ test("pause takes an id too", async () => {
   expect(await Sandbox.pause("sbx_1", options())).toBe(true);
 });
 
-describe("the bounds of a call", () => {
-  test("requestTimeoutMs ends the waiting", async () => {
+describe("the limits of a call", () => {
+  test("requestTimeoutMs ends the wait", async () => {
     const sandbox = await Sandbox.create(options());
     answer = () => null;
     const bound = { requestTimeoutMs: 20 };
@@ -93,7 +93,7 @@ describe("the bounds of a call", () => {
   });
 });
 
-test("a sandbox that cannot be given its home directory is not left behind", async () => {
+test("a sandbox whose home directory cannot be created is destroyed", async () => {
   answer = ({ path }) => (path.includes("/files/") ? problem(507, "disk_full", false) : ok(record()));
   await expect(Sandbox.create(options())).rejects.toMatchObject({ name: "NotEnoughSpaceError" });
   expect(calls().at(-1)).toBe("DELETE /v1/rooms/a?drive=delete");

@@ -29,7 +29,7 @@ describe("the exit code of a command", () => {
     ["that a signal has ended", { exit_code: null, signal: "SIGKILL", timed_out: false }, 137],
     ["that was out of time", { exit_code: null, signal: "SIGKILL", timed_out: true }, 124],
     ["that has ended by itself", { exit_code: 3, signal: null, timed_out: false }, 3],
-  ])("%s is what a shell would say", async (_, ended, exitCode) => {
+  ])("%s is that of a shell", async (_, ended, exitCode) => {
     end = ended;
     expect((await session().run({ command: "x" })).exitCode).toBe(exitCode);
     const spawned = await session().spawn({ command: "x" });
@@ -38,14 +38,14 @@ describe("the exit code of a command", () => {
   });
 });
 
-describe("what runs in the background has no time limit", () => {
+describe("a background command has no time limit", () => {
   test("of the AI SDK", async () => {
     end = { exit_code: 0 };
     await (await session().spawn({ command: "x" })).wait();
     expect(service.bodies()[0]).toMatchObject({ timeout_ms: 0 });
   });
 
-  test("of computesdk, unless it says otherwise", async () => {
+  test("of computesdk, unless one is given", async () => {
     const sandbox = await begun();
     await sandbox.runCommand("x", { background: true });
     await sandbox.runCommand("x", { background: true, timeout: 1000 });
@@ -53,7 +53,7 @@ describe("what runs in the background has no time limit", () => {
   });
 });
 
-test("computesdk deletes a snapshot in the room that has it, and misses none that is gone", async () => {
+test("computesdk deletes a snapshot in its room, and ignores a missing one", async () => {
   await service.stop();
   service = await ScriptedService.start(({ path }) =>
     path === "/v1/locate/snap_2" ? problem(404, "id_not_found", false) : ok({ room_id: "a" }),
@@ -68,7 +68,7 @@ test("computesdk deletes a snapshot in the room that has it, and misses none tha
   ]);
 });
 
-describe("what the AI SDK spawns writes", () => {
+describe("output of an AI SDK process is read", () => {
   const PART = Buffer.alloc(64 * 1024, "x");
   const MANY = 512;
 
@@ -98,7 +98,7 @@ describe("what the AI SDK spawns writes", () => {
     return told.given;
   };
 
-  test("no faster than it is read", async () => {
+  test("no faster than its consumer reads", async () => {
     const { told, stdout, stderr, wait } = await writing();
     const reader = stdout.getReader();
     await reader.read();
@@ -110,7 +110,7 @@ describe("what the AI SDK spawns writes", () => {
     await expect(new Response(stderr).bytes()).rejects.toThrow("More than 16 MiB were written");
   });
 
-  test("to its end where nobody reads, and is killed or cancelled", async () => {
+  test("to its end without a consumer, and on kill or cancel", async () => {
     const unread = await writing();
     expect(await unread.wait()).toEqual({ exitCode: 0 });
     const killed = await writing();
@@ -125,7 +125,7 @@ describe("what the AI SDK spawns writes", () => {
     expect(await cancelled.wait()).toEqual({ exitCode: 0 });
   });
 
-  test("until its signal ends it, also while it waits to be read", async () => {
+  test("until its signal ends it, also while it waits for its consumer", async () => {
     const ended = new AbortController();
     const { told, stdout, wait } = await writing(ended.signal);
     const reader = stdout.getReader();

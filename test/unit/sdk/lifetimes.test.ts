@@ -53,7 +53,7 @@ describe("a sandbox with a room to itself", () => {
     [{ ttlSeconds: 60, idleTimeoutSeconds: 5 }, { ttl_seconds: 60 }, { idle_timeout_seconds: 5 }],
     [{ ttlSeconds: null, lifecycle: {} }, {}, { lifecycle: {} }],
     [{ maxDurationSeconds: 100_000 }, { ttl_seconds: 103_600 }, { max_duration_seconds: 100_000 }],
-  ])("with %j is made as that says", async (options, room, sandbox) => {
+  ])("with %j is created accordingly", async (options, room, sandbox) => {
     await create(options);
     const { ttl_seconds } = body(0);
     expect(ttl_seconds === undefined ? {} : { ttl_seconds }).toEqual(room);
@@ -113,7 +113,7 @@ describe("a sandbox that exists", () => {
     expect(await open().isRunning()).toBe(runs);
   });
 
-  test("of which nothing is known says how to know it", () => {
+  test("without loaded data throws an error with the remedy", () => {
     expect(() => open().sandboxId).toThrow("call get() first");
   });
 
@@ -134,7 +134,7 @@ describe("a server in a sandbox", () => {
   const CONNECTED = "   1: 0100007F:0BB8 0100007F:9C40 01 00000000:00000000\n";
   const LISTENS = "   0: 00000000000000000000000000000000:0BB8 00000000000000000000000000000000:0000 0A 00000000\n";
 
-  test("is waited for by the kernel's tables alone, whichever of the two it is in", async () => {
+  test("is awaited through the kernel's tables alone, in either of the two", async () => {
     let read = 0;
     answer = ({ path }) => {
       if (path.endsWith("/proc/net/tcp")) return text(HEAD + CONNECTED);
@@ -145,7 +145,7 @@ describe("a server in a sandbox", () => {
     expect(calls()).toEqual([`${files}/tcp`, `${files}/tcp6`, `${files}/tcp`, `${files}/tcp6`]);
   });
 
-  test("that does not come is a TimeoutError that names the port", async () => {
+  test("that does not start is a TimeoutError that names the port", async () => {
     answer = () => text(HEAD + CONNECTED);
     const late = { name: "TimeoutError", message: "No server listens on port 3000 after 50 ms." };
     await expect(open().waitForPort(3000, { waitMs: 50 })).rejects.toMatchObject(late);
@@ -178,7 +178,7 @@ describe("a fork", () => {
     ]);
   });
 
-  test("of which one is not made throws, with those that are", async () => {
+  test("with a failed sandbox throws, with the created ones", async () => {
     answer = () => ok({ snapshot_id: "snap_1", items: [item("b"), item("c", true)] });
     const error = await open()
       .fork(["b", "c"])
@@ -191,7 +191,7 @@ describe("a fork", () => {
   });
 });
 
-test("a template that is not built throws, with the last lines of its output", async () => {
+test("a template that fails to build throws, with the last lines of its output", async () => {
   const line = (text: string) => ({ seq: 1, type: "stdout", data_b64: Buffer.from(text).toString("base64") });
   const build = { template_id: "t", build_id: "bld_1", state: "failed", failure: { detail: "A step failed." } };
   const lot = Array.from({ length: 100 }, (_, index) => `line ${index}\n`).join("");

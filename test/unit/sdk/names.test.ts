@@ -47,18 +47,18 @@ async function askedByTwo(work: Work, options: { idempotencyKey?: string }) {
   return [one, other];
 }
 
-describe("what is made", () => {
-  test.each(WORKS)("by the same key is asked for to the letter, also by another program: %s", async (_, work) => {
+describe("a created object", () => {
+  test.each(WORKS)("with the same key sends the same request, also from another program: %s", async (_, work) => {
     const [one, other] = await askedByTwo(work, { idempotencyKey: "build-1" });
     expect(other).toEqual(one);
   });
 
-  test.each(WORKS)("without a key is one of its own: %s", async (_, work) => {
+  test.each(WORKS)("without a key has its own name: %s", async (_, work) => {
     const [one, other] = await askedByTwo(work, {});
     expect(other?.key).not.toBe(one?.key);
   });
 
-  test("by a key has the names that the SDK for Python gives it", async () => {
+  test("with a key has the names that the SDK for Python gives it", async () => {
     const digest = "e844adc60c72d254b27e713b88e72a83";
     const roomd = new Roomd({ url: service.url });
     for (const [, work] of WORKS) await work(roomd, { idempotencyKey: "build-1" });

@@ -69,13 +69,13 @@ const create = (options = {}) => client.call("room_create", ROOM, options);
 const keys = () => asked.map(({ headers }) => String(headers["idempotency-key"]));
 
 describe("a call", () => {
-  test("says who it is, below whatever path the service is", async () => {
+  test("sends its key, below any path of the service", async () => {
     replies = [ok(ROOM)];
     await create();
     expect(asked[0]).toMatchObject({ path: "/below/v1/rooms", headers: { authorization: "Bearer key-1" } });
   });
 
-  test("continues the trace that it is made within, else its client's", async () => {
+  test("continues the caller's trace, else its client's", async () => {
     const [one, other] = ["1", "2"].map((digit) => `00-${digit.repeat(32)}-${digit.repeat(16)}-01`) as [string, string];
     replies = [ok(ROOM), ok(ROOM), ok(ROOM)];
     const { url } = client;
@@ -95,19 +95,19 @@ describe("a call", () => {
     expect([asked.length, new Set(keys()).size]).toEqual([5, 1]);
   });
 
-  test("that was refused for now is tried again as a call of its own", async () => {
+  test("refused temporarily is retried as a new call", async () => {
     replies = [problem(429, "inbox_full", true), ok(ROOM)];
     await create();
     expect(new Set(keys()).size).toBe(2);
   });
 
-  test("that is still carried out keeps its key, and is waited for", async () => {
+  test("still in progress keeps its key, and is awaited", async () => {
     replies = [BROKEN, ...Array.from({ length: 10 }, () => problem(409, "idempotency_in_progress", true)), ok(ROOM)];
     await create();
     expect([asked.length, new Set(keys()).size]).toEqual([12, 1]);
   });
 
-  test("that may have been carried out keeps its key also when it comes too fast", async () => {
+  test("that may have been carried out keeps its key even after a rate limit", async () => {
     const fast = () => problem(429, "rate_limited", true);
     replies = [BROKEN, fast(), problem(429, "inbox_full", true), fast(), ok(ROOM)];
     await create();
@@ -116,35 +116,35 @@ describe("a call", () => {
     expect(new Set([three, four, five]).size).toBe(3);
   });
 
-  test("with a key of its caller keeps that", async () => {
+  test("with a caller's key keeps it", async () => {
     replies = [problem(429, "rate_limited", true), ok(ROOM)];
     await create({ idempotencyKey: "mine" });
     expect(keys()).toEqual(["mine", "mine"]);
   });
 
   test.each([
-    ["what is not retryable", problem(500, "internal", false)],
-    ["the outcome of a wait", problem(504, "reply_timeout", true)],
-    ["what would come too late", problem(429, "rate_limited", true, "60")],
-  ])("is told %s at once", async (_, reply) => {
+    ["for an error that is not retryable", problem(500, "internal", false)],
+    ["for the outcome of a wait", problem(504, "reply_timeout", true)],
+    ["for a retry past its deadline", problem(429, "rate_limited", true, "60")],
+  ])("throws immediately %s", async (_, reply) => {
     replies = [reply];
     const kind = reply.status === 429 ? LimitError : UnavailableError;
     await expect(create({ timeoutMs: 2000 })).rejects.toBeInstanceOf(kind);
     expect(asked).toHaveLength(1);
   });
 
-  test("is tried six times", async () => {
+  test("has six attempts", async () => {
     replies = Array.from({ length: 7 }, () => problem(503, "not_ready", true));
     await expect(create()).rejects.toBeInstanceOf(UnavailableError);
     expect(asked).toHaveLength(6);
   });
 
-  test("to what is not roomd says so", async () => {
+  test("to a service other than roomd reports that", async () => {
     replies = [{ status: 404, headers: { "Content-Type": "text/html" }, text: "nothing" }];
     await expect(create()).rejects.toThrow("404, but it is not roomd");
   });
 
-  test("for health is answered as fully when it is not well", async () => {
+  test("for health returns the full response even if it is not healthy", async () => {
     replies = [{ status: 503, headers: JSON_TYPE, text: '{"status":"unavailable"}' }];
     expect(await client.call("health", {})).toEqual({ status: "unavailable" });
   });
@@ -160,41 +160,41 @@ describe("a DELETE", () => {
   const remove = () => new Roomd({ url: client.url }).rooms.open("a").drive.delete("/x");
   const notFound = () => problem(404, "path_not_found", false);
 
-  test("whose answer was lost is done where nothing is found any more", async () => {
+  test("whose response was lost succeeds if the object is gone", async () => {
     replies = [BROKEN, notFound()];
     await remove();
     expect(asked).toHaveLength(2);
   });
 
-  test("that a proxy gave up may have been done", async () => {
+  test("aborted by a proxy may have succeeded", async () => {
     replies = [{ status: 504, headers: { "retry-after": "0" }, text: "" }, notFound()];
     await remove();
     expect(asked).toHaveLength(2);
   });
 
-  test("that was refused before is not done where nothing is found", async () => {
+  test("refused before does not succeed if the object is missing", async () => {
     replies = [problem(503, "not_ready", true), notFound()];
     await expect(remove()).rejects.toMatchObject({ code: "path_not_found" });
   });
 });
 
-describe("a call that is tried again only where it was interrupted", () => {
+describe("a call that is retried only if it was interrupted", () => {
   const retry: Retry = { after: "interrupted" };
   const busy = () => problem(503, "not_ready", true);
   const destroy = () => client.call("room_destroy", ROOM, { retry });
 
   test.each([
-    ["where the service refuses for now", busy(), { code: "not_ready" }],
-    ["where what answers is not roomd", { ...busy(), headers: {} }, { fault: "foreign", status: 503 }],
-    ["where what it says cannot be read", { status: 200, headers: JSON_TYPE, text: "hello" }, { fault: "foreign" }],
-    ["where a refusal cannot be read", { ...busy(), text: "hello" }, { fault: "foreign", status: 503 }],
-  ])("fails at once %s", async (_, reply, error) => {
+    ["if the service refuses temporarily", busy(), { code: "not_ready" }],
+    ["if the responder is not roomd", { ...busy(), headers: {} }, { fault: "foreign", status: 503 }],
+    ["if its response cannot be parsed", { status: 200, headers: JSON_TYPE, text: "hello" }, { fault: "foreign" }],
+    ["if a refusal cannot be parsed", { ...busy(), text: "hello" }, { fault: "foreign", status: 503 }],
+  ])("fails immediately %s", async (_, reply, error) => {
     replies = [reply];
     await expect(create({ retry })).rejects.toMatchObject(error);
     expect(asked).toHaveLength(1);
   });
 
-  test("fails at once where nobody answers, and says where that is", async () => {
+  test("fails immediately if the connection is refused, with the URL", async () => {
     const port = await freePort();
     const nobody = new Client({ url: `http://127.0.0.1:${port}`, retry });
     const startedAt = performance.now();
@@ -203,23 +203,23 @@ describe("a call that is tried again only where it was interrupted", () => {
     expect(performance.now() - startedAt).toBeLessThan(200);
   });
 
-  test("goes on with its key from then on, whatever may pass", async () => {
+  test("then keeps retrying with its key, for any error", async () => {
     replies = [BROKEN, busy(), ok(ROOM)];
     expect(await create({ retry })).toEqual(ROOM);
     expect([asked.length, new Set(keys()).size]).toEqual([3, 1]);
   });
 
-  test("has no second try where nothing tells it from the first", async () => {
+  test("is not retried if a retry cannot be recognized", async () => {
     replies = [BROKEN, ok(ROOM)];
     await expect(destroy()).rejects.toMatchObject({ fault: "broken" });
     expect(asked).toHaveLength(1);
   });
 });
 
-describe("a call that is tried again for a time", () => {
+describe("a call that is retried for a time", () => {
   const retry: Retry = { after: "any", forMs: 400 };
 
-  test("is tried as often as that takes", async () => {
+  test("is retried as often as needed", async () => {
     replies = [...Array.from({ length: 8 }, () => problem(503, "not_ready", true)), ok(ROOM)];
     expect(await create({ retry })).toEqual(ROOM);
     expect(asked).toHaveLength(9);
@@ -275,7 +275,7 @@ describe("a client that has never had a response", () => {
     expect(asked).toHaveLength(6);
   });
 
-  test("obeys a time for retries that was given", async () => {
+  test("obeys a given retry time", async () => {
     const lone = new Client({ url: `http://127.0.0.1:${await freePort()}`, retry: { after: "any", forMs: 1500 } });
     const startedAt = performance.now();
     await expect(lone.call("room_get", ROOM)).rejects.toMatchObject({ fault: "unreachable" });
@@ -283,7 +283,7 @@ describe("a client that has never had a response", () => {
   });
 });
 
-test("a client whose service has answered before makes six attempts at a refused connection", async () => {
+test("a client with an earlier response makes six attempts at a refused connection", async () => {
   replies = [{ ...ok(ROOM), headers: { ...JSON_TYPE, Connection: "close" } }];
   await create();
   service.stop();
@@ -295,8 +295,8 @@ test("a client whose service has answered before makes six attempts at a refused
   expect(performance.now() - startedAt).toBeGreaterThan(2000);
 });
 
-describe("a program of its own", () => {
-  test("names itself, and is asked for its key before every try", async () => {
+describe("a separate program", () => {
+  test("sends its own name, and provides its key before every attempt", async () => {
     const tokens = ["one", "two", null];
     const own = new Client({ url: client.url, userAgent: "mine/1", apiKey: async () => tokens.shift() ?? null });
     replies = [problem(503, "not_ready", true), ok(ROOM), ok(ROOM)];
@@ -306,13 +306,13 @@ describe("a program of its own", () => {
     expect(asked[0]?.headers["user-agent"]).toBe("mine/1");
   });
 
-  test("that cannot tell its key says why itself", async () => {
+  test("that cannot provide its key throws its own error", async () => {
     const own = new Client({ url: client.url, apiKey: () => Promise.reject(new Error("signed out")) });
     await expect(own.call("room_get", ROOM)).rejects.toThrow("signed out");
     expect(asked).toEqual([]);
   });
 
-  test("has an answer as it came, also that of a file", async () => {
+  test("receives a response unchanged, also that of a file", async () => {
     const text = '{ "room_id":\n"a" }';
     replies = [{ status: 201, headers: JSON_TYPE, text }, ok({ path: "/x" })];
     expect(await client.reply("room_create", ROOM)).toEqual({ value: ROOM, text, status: 201 });
@@ -321,13 +321,13 @@ describe("a program of its own", () => {
     expect(asked[1]?.headers).toMatchObject({ "content-type": "application/octet-stream", "content-length": "5" });
   });
 
-  test("opens WebSockets where the operation is", () => {
+  test("builds WebSocket URLs from the operation", () => {
     const input = { room_id: "a b", sandbox: "w", terminal_id: "t", takeover: true, since: undefined };
     const place = "/v1/rooms/a%20b/sandboxes/w/terminals/t/ws?takeover=true";
     expect(client.socketUrl("terminal_attach", input)).toBe(client.url.replace("http", "ws") + place);
   });
 
-  test("reaches the service by the proxy that its environment names", async () => {
+  test("reaches the service through the proxy in its environment", async () => {
     const proxyEnv = { http_proxy: client.url, HTTP_PROXY: client.url };
     const behind = new Client({ url: "http://rooms.example.test", proxyEnv });
     replies = [ok(ROOM), ok({ path: "/x" })];
@@ -340,15 +340,15 @@ describe("a program of its own", () => {
   });
 });
 
-describe("what is not sent", () => {
-  test.each(["../../other/files/x", "a/./b", "..", "/a/.."])("is a path that leads elsewhere: %s", async (path) => {
+describe("a call that is not sent", () => {
+  test.each(["../../other/files/x", "a/./b", "..", "/a/.."])("has a path that leads elsewhere: %s", async (path) => {
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
     await expect(drive.readText(path)).rejects.toThrow("A path may not have");
     await expect(new Roomd({ url: client.url }).rooms.open("..").get()).rejects.toThrow("A path may not have ..");
     expect(asked).toEqual([]);
   });
 
-  test("is a key that is none; space around one is no part of it", async () => {
+  test("has an invalid key; surrounding space is trimmed", async () => {
     expect(() => new Client({ apiKey: "key\n1" })).toThrow("characters that no key has");
     replies = [ok(ROOM)];
     const trimmed = new Client({ url: client.url, apiKey: "key-1\n" });
@@ -357,7 +357,7 @@ describe("what is not sent", () => {
   });
 });
 
-describe("what does not come", () => {
+describe("data that never arrives", () => {
   /** The head, and then nothing. */
   const stalled = (status: number, headers: Record<string, string>): Reply => ({
     status,
@@ -369,12 +369,12 @@ describe("what does not come", () => {
     ["a file", stalled(200, {}), () => new Roomd({ url: client.url }).rooms.open("a").drive.read("/x", SOON)],
     ["a refusal", stalled(409, { "Content-Type": "application/problem+json" }), () => create(SOON)],
     ["an answer", stalled(200, JSON_TYPE), () => create(SOON)],
-  ])("is waited for as long as the caller says: %s", async (_, reply, ask) => {
+  ])("is awaited as long as the caller allows: %s", async (_, reply, ask) => {
     replies = [reply];
     await expect(ask()).rejects.toMatchObject({ name: "TimeoutError" });
   });
 
-  test("of a file that has begun is waited for as long as the signal says", async () => {
+  test("of a started file is awaited until the signal aborts", async () => {
     replies = [stalled(200, {})];
     const ended = AbortSignal.timeout(SOON.timeoutMs);
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
@@ -382,17 +382,17 @@ describe("what does not come", () => {
     await expect(Array.fromAsync(stream)).rejects.toMatchObject({ name: "TimeoutError" });
   });
 
-  test("of a file that has begun is waited for as long as the caller says", async () => {
+  test("of a started file is awaited as long as the caller allows", async () => {
     replies = [stalled(200, {})];
     const { stream } = await client.download("file_get", { ...ROOM, path: "x" }, { silentMs: 100 });
     await expect(Array.fromAsync(stream)).rejects.toMatchObject({ name: "ConnectionError", fault: "broken" });
   });
 
   test.each<[string, (file: Download, left: AbortController) => unknown]>([
-    ["is closed", (file) => file.close()],
-    ["is left with its block", (file) => file[Symbol.asyncDispose]()],
-    ["is not wanted any more, as the signal says", (_, left) => left.abort()],
-  ])("of a file that nobody reads holds no connection once it %s", async (_, end) => {
+    ["it is closed", (file) => file.close()],
+    ["its block ends", (file) => file[Symbol.asyncDispose]()],
+    ["its signal aborts", (_, left) => left.abort()],
+  ])("of an unread file holds no connection once %s", async (_, end) => {
     replies = [stalled(200, {})];
     const left = new AbortController();
     const file = await client.download("file_get", { ...ROOM, path: "x" }, { signal: left.signal });
@@ -402,7 +402,7 @@ describe("what does not come", () => {
     await expect(file.bytes()).rejects.toThrow();
   });
 
-  test("of a file that cannot be written here holds no connection", async () => {
+  test("of a file that cannot be written locally holds no connection", async () => {
     replies = [stalled(200, {})];
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
     await expect(drive.download("/x", "/none/x")).rejects.toMatchObject({ code: "ENOENT" });
@@ -436,13 +436,13 @@ describe("what does not come", () => {
     }
   });
 
-  test("of a file that was cut is asked for again", async () => {
+  test("of an interrupted file is requested again", async () => {
     const cut = { ...BROKEN, headers: { "Content-Length": "99" } };
     replies = [cut, { status: 200, headers: {}, text: "whole" }];
     expect(await new Roomd({ url: client.url }).rooms.open("a").drive.readText("/x")).toBe("whole");
   });
 
-  test("where another service is says where that leads, and sends nothing there", async () => {
+  test("from another service gives an error with its address, and no request is sent there", async () => {
     replies = [{ status: 308, headers: { Location: "https://elsewhere.example.com/" }, text: "" }];
     await expect(create()).rejects.toThrow("leads to https://elsewhere.example.com/");
     replies = [{ status: 200, headers: { "Content-Type": "text/html" }, text: "<h1>hello</h1>" }];
@@ -450,14 +450,14 @@ describe("what does not come", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("as its signal has ended before is told so, also of a file that was to be sent", async () => {
+  test("fails with the reason of a signal already aborted, also for a file to send", async () => {
     const { drive } = new Roomd({ url: client.url }).rooms.open("a");
     const signal = AbortSignal.abort(new Error("gone"));
     await expect(drive.write("/x", once("hello"), { signal })).rejects.toThrow(/^gone$/);
     expect(asked).toEqual([]);
   });
 
-  test("from what was to be sent is told as it is", async () => {
+  test("passes on an error of its source unchanged", async () => {
     async function* source(): AsyncGenerator<Uint8Array> {
       yield new Uint8Array(3);
       throw new Error("the disk is gone");
@@ -472,14 +472,14 @@ describe("an inbox", () => {
   const inbox = (next_after: number, ...items: object[]) => ok({ items, next_cursor: null, next_after });
   const places = () => asked.map(({ path }) => new URLSearchParams(path.split("?")[1]).get("after"));
 
-  test("is gone on with from where the service says, also after a message that came again", async () => {
+  test("resumes at the service's position, also after a repeated message", async () => {
     const agent = new Roomd({ url: client.url }).rooms.open("a").agent("w");
     replies = [inbox(9, message(9)), inbox(9, message(2)), inbox(10, message(10))];
     for (const seq of [9, 2, 10]) expect((await agent.wait())?.seq).toBe(seq);
     expect(places()).toEqual([null, "9", "9"]);
   });
 
-  test("has a place for each filter, which every handle of the agent knows", async () => {
+  test("has a position per filter, shared by every handle of the agent", async () => {
     const room = new Roomd({ url: client.url }).rooms.open("a");
     replies = [inbox(10, message(10)), inbox(5, message(5)), inbox(11, message(11))];
     await room.agent("w").wait({ topic: "b" });
@@ -488,7 +488,7 @@ describe("an inbox", () => {
     expect(places()).toEqual([null, null, "10"]);
   });
 
-  test("gives no message to two who wait", async () => {
+  test("delivers no message to two waiters", async () => {
     const agent = new Roomd({ url: client.url }).rooms.open("a").agent("w");
     replies = [inbox(1, message(1)), inbox(2, message(2))];
     const got = await Promise.all([agent.wait(), agent.wait()]);
@@ -498,7 +498,7 @@ describe("an inbox", () => {
 });
 
 describe("a file", () => {
-  test("is read to the letter, also its byte order mark", async () => {
+  test("is read unchanged, including its byte order mark", async () => {
     const text = "\ufeffhello";
     replies = [
       { status: 200, headers: {}, text },
@@ -509,7 +509,7 @@ describe("a file", () => {
     expect(await room.sandbox("b").files.readText("/x")).toBe(text);
   });
 
-  test("is never left out of a list, whose pages are asked for one after another", async () => {
+  test("is never missing in a list, whose pages are requested one after another", async () => {
     const page = (name: string, next_cursor: string | null) => ok({ path: "/x", items: [{ name }], next_cursor });
     replies = [page("one", "c"), page("two", null)];
     const { files } = new Roomd({ url: client.url }).rooms.open("a").sandbox("b");
@@ -519,7 +519,7 @@ describe("a file", () => {
     expect(asked[1]?.path).toContain("cursor=c");
   });
 
-  test("that is not there is NotFoundError, of the drive and of a sandbox alike, and does not exist", async () => {
+  test("that is missing is NotFoundError, on the drive and in a sandbox alike, and does not exist", async () => {
     const room = new Roomd({ url: client.url }).rooms.open("a");
     const { files } = room.sandbox("b");
     const missing = () => problem(404, "path_not_found", false);
@@ -532,8 +532,8 @@ describe("a file", () => {
   });
 });
 
-describe("output that nobody read in time", () => {
-  test("is left out, and the result says so", async () => {
+describe("output already overwritten", () => {
+  test("is omitted, and the result reports that", async () => {
     const sandbox = new Roomd({ url: client.url }).rooms.open("a").sandbox("b");
     const exit = { type: "exit", seq: 9, exit_code: 0, signal: null, timed_out: false, duration_ms: 1 };
     const late = { type: "stdout", seq: 8, data_b64: btoa("late") };
@@ -543,7 +543,7 @@ describe("output that nobody read in time", () => {
     expect(asked[2]?.path).toContain("after=7");
   });
 
-  test("is told of where it would have stood", async () => {
+  test("is reported in its position", async () => {
     const late = { type: "stdout", seq: 8, data_b64: btoa("late") };
     replies = [lines(out(3)), problem(410, "history_gone", false), ok({ oldest_seq: 8 }), lines(late)];
     replies.push(lines({ type: "exit", seq: 9, exit_code: 0 }));
@@ -556,7 +556,7 @@ describe("output that nobody read in time", () => {
 });
 
 describe("output so far", () => {
-  test("ends where it is, whether the command has ended or not", async () => {
+  test("ends at the current position, whether the command has ended or not", async () => {
     replies = [lines(out(1), out(2)), lines(out(3), { type: "exit", seq: 4, exit_code: 7 })];
     const execution = new Execution(client, EXECUTION, "c");
     const running = execution.outputSoFar();
@@ -572,20 +572,20 @@ describe("a stream", () => {
   const follow = async () =>
     (await Array.fromAsync(client.events("execution_stream", EXECUTION))).map((event) => "seq" in event && event.seq);
 
-  test("without its end is gone on with", async () => {
+  test("without its end is resumed", async () => {
     const end = { type: "exit", seq: 4 };
     replies = [lines(out(1), out(2)), lines(), lines({ type: "ping" }, out(3)), lines(end, out(5))];
     expect(await follow()).toEqual([1, 2, 3, 4]);
     expect(asked.map(({ path }) => path.split("?")[1])).toEqual([undefined, "after=2", "after=2", "after=3"]);
   });
 
-  test("that was cut in an event asks for that again", async () => {
+  test("interrupted within an event requests that event again", async () => {
     const { status, headers, text } = lines(out(1), out(2));
     replies = [{ status, headers, text: text.slice(0, -5) }, lines(out(2), { type: "exit", seq: 3 })];
     expect(await follow()).toEqual([1, 2, 3]);
   });
 
-  test("tells that it was cut, once each time", async () => {
+  test("reports each interruption once", async () => {
     replies = [lines(out(1)), lines(), lines(), lines(out(2)), lines({ type: "exit", seq: 3 })];
     const told: unknown[] = [];
     const onCut = () => void told.push("cut");
@@ -594,10 +594,10 @@ describe("a stream", () => {
   });
 
   test.each([
-    ["that is refused for now", {}, [problem(502, "guest_unreachable", true)]],
-    ["that is cut before an event tells its place", {}, [lines({ type: "ping" })]],
-    ["that is refused for now, wherever it begins", { after: 7 }, [problem(503, "not_ready", true)]],
-  ])("%s fails at once where that is wanted", async (_, place, first) => {
+    ["that is refused temporarily", {}, [problem(502, "guest_unreachable", true)]],
+    ["that is interrupted before an event with its position", {}, [lines({ type: "ping" })]],
+    ["that is refused temporarily, at any position", { after: 7 }, [problem(503, "not_ready", true)]],
+  ])("%s fails immediately if configured", async (_, place, first) => {
     replies = [...first, lines({ type: "exit", seq: 9 })];
     const events = client.events("execution_stream", { ...EXECUTION, ...place }, { retry: { after: "interrupted" } });
     await expect(Array.fromAsync(events)).rejects.toThrow();
@@ -607,13 +607,13 @@ describe("a stream", () => {
   test.each([
     ["an event", {}, out(1)],
     ["its caller and anything at all", { after: 1 }, { type: "ping" }],
-  ])("whose place is told by %s is gone on with all the same", async (_, place, event) => {
+  ])("with a position from %s is resumed anyway", async (_, place, event) => {
     replies = [lines(event), problem(503, "not_ready", true), lines({ type: "exit", seq: 9 })];
     const events = client.events("execution_stream", { ...EXECUTION, ...place }, { retry: { after: "interrupted" } });
     expect((await Array.fromAsync(events)).at(-1)).toMatchObject({ type: "exit" });
   });
 
-  test("is asked for again also where a try to go on hangs", async () => {
+  test("is requested again even if a resume hangs", async () => {
     const answered = (...events: object[]) =>
       ({
         status: 200,
@@ -644,7 +644,7 @@ describe("a stream", () => {
     expect(times).toEqual([undefined, 45_000, 45_000]);
   });
 
-  test("that cannot go on says why", async () => {
+  test("that cannot be resumed throws the reason", async () => {
     replies = [lines(out(1), { type: "error", code: "sandbox_not_found", detail: "It has gone.", retryable: false })];
     await expect(follow()).rejects.toMatchObject({
       name: "StreamError",
@@ -653,7 +653,7 @@ describe("a stream", () => {
     });
   });
 
-  test("of an audit goes on while the code says so, and ends with its room", async () => {
+  test("of an audit is resumed if the code allows it, and ends with its room", async () => {
     const end = { event: "room.destroyed", outcome: "success", seq: 9 };
     replies = [lines({ type: "error", code: "shutting_down" }), lines(), lines(end)];
     expect(await Array.fromAsync(client.events("room_events", ROOM))).toEqual([end]);
@@ -661,7 +661,7 @@ describe("a stream", () => {
     await expect(Array.fromAsync(client.events("room_events", ROOM))).rejects.toBeInstanceOf(StreamError);
   });
 
-  test("of a room goes on from where it was asked for, also when it was cut before its first event", async () => {
+  test("of a room resumes at its start position, also if it was interrupted before its first event", async () => {
     const event = { event: "drive.written", outcome: "success", seq: 8 };
     const end = { event: "room.destroyed", outcome: "success", seq: 9 };
     replies = [ok({ items: [{ seq: 7 }], next_cursor: null }), lines(), lines(event, end)];
@@ -670,7 +670,7 @@ describe("a stream", () => {
     expect(asked.slice(1).map(({ path }) => path.split("?")[1])).toEqual(["after=7", "after=7"]);
   });
 
-  test("of a terminal is gone on with behind its last byte", async () => {
+  test("of a terminal is resumed after its last byte", async () => {
     replies = [lines({ type: "output", offset: 10, data_b64: "YWJj" }), lines({ type: "exit" })];
     const events = client.events("terminal_watch", { room_id: "a", sandbox: "b", terminal_id: "c" });
     expect((await Array.fromAsync(events)).map(({ type }) => type)).toEqual(["output", "exit"]);

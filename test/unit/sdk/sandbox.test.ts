@@ -32,26 +32,26 @@ const create = (options = {}) => roomd.rooms.open("a").createSandbox("w", { memo
 const CREATE = "POST /v1/rooms/a/sandboxes/from-template";
 const GET = "GET /v1/rooms/a/sandboxes/sbx_1";
 
-describe("a sandbox that is created", () => {
-  test("is waited for until it runs commands", async () => {
+describe("a new sandbox", () => {
+  test("is awaited until it runs commands", async () => {
     answers = { [CREATE]: [sandbox("creating")], [GET]: [sandbox("starting"), sandbox("running")] };
     await create();
     expect(service.asked.map(({ method }) => method)).toEqual(["POST", "GET", "GET"]);
     expect(service.asked[1]?.path).toContain("?wait_ms=50000");
   });
 
-  test("is asked for no more once it runs", async () => {
+  test("is not polled once it runs", async () => {
     answers = { [CREATE]: [sandbox("running")] };
     await create();
     expect(service.asked).toHaveLength(1);
   });
 
-  test("is waited for as long as the caller says", async () => {
+  test("is awaited as long as the caller allows", async () => {
     answers = { [CREATE]: [sandbox("starting")], [GET]: [sandbox("starting")] };
     await expect(create({ timeoutMs: 300 })).rejects.toMatchObject({ name: "TimeoutError" });
   });
 
-  test("and has failed, or is gone, is told", async () => {
+  test("that has failed or is gone throws", async () => {
     answers = { [CREATE]: [sandbox("starting")], [GET]: [sandbox("failed")] };
     await expect(create()).rejects.toThrow(new RoomdError("The sandbox is failed: No guest."));
     answers = { [CREATE]: [sandbox("starting")] };
@@ -65,7 +65,7 @@ describe("a sandbox with a room to itself", () => {
   /** Its room has a name that is made here. */
   const alone = (options = {}) => Sandbox.create({ url: service.url, memoryMib: 512, ...options });
 
-  test("leaves no room where nobody waits any more for it to be made", async () => {
+  test("leaves no room if its caller aborts", async () => {
     answers = { [ROOMS]: [null] };
     const left = new AbortController();
     const made = alone({ signal: left.signal });
@@ -75,19 +75,19 @@ describe("a sandbox with a room to itself", () => {
     expect(ended().map(({ path }) => path)).toEqual([`/v1/rooms/${service.bodies()[0]?.room_id}?drive=delete`]);
   });
 
-  test("has none to end where that was refused", async () => {
+  test("has no room to end if its creation was refused", async () => {
     answers = { [ROOMS]: [problem(403, "forbidden", false)] };
     await expect(alone()).rejects.toMatchObject({ code: "forbidden" });
     expect(ended()).toEqual([]);
   });
 
-  test("ends it where no sandbox comes of it", async () => {
+  test("ends its room if the sandbox cannot be created", async () => {
     answers = { [ROOMS]: [ok({ room_id: "a" })] };
     await expect(alone()).rejects.toMatchObject({ code: "sandbox_not_found" });
     expect(ended()).toHaveLength(1);
   });
 
-  test("leaves it to an earlier call with the same idempotency key and other options", async () => {
+  test("leaves the room to an earlier call with the same idempotency key and other options", async () => {
     answers = { [ROOMS]: [ok({ room_id: "a" })] };
     await roomd.rooms.create({ idempotencyKey: "k" });
     const name = String(service.bodies()[0]?.room_id);
@@ -96,7 +96,7 @@ describe("a sandbox with a room to itself", () => {
     expect(ended()).toEqual([]);
   });
 
-  test("is called as its client's options say, and ended as the call's say", async () => {
+  test("uses its client's options for calls, and the call's for the end", async () => {
     const place = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
     answers = { [ROOMS]: [ok({ room_id: "a" })] };
     // By which its name is known before.
@@ -111,21 +111,21 @@ describe("a sandbox with a room to itself", () => {
     expect(ended()).toEqual([]);
   });
 
-  test("of an agents' client is called as its options say", async () => {
+  test("of an agents' client uses its options", async () => {
     answers = { [ROOMS]: [problem(403, "forbidden", false)] };
     await expect(new RoomdSandboxClient({ url: service.url, userAgent: "mine/1" }).create()).rejects.toThrow();
     expect(service.asked[0]?.headers["user-agent"]).toBe("mine/1");
   });
 });
 
-test("a message is tried again as its caller says", async () => {
+test("a message is retried according to its caller's options", async () => {
   answers = { "POST /v1/rooms/a/messages": [problem(503, "not_ready", true)] };
   const sent = roomd.rooms.open("a").send("w", 1, { retry: { after: "interrupted" } });
   await expect(sent).rejects.toMatchObject({ code: "not_ready" });
   expect(service.asked).toHaveLength(1);
 });
 
-test("a room that is forked off ends with its block", async () => {
+test("a forked room ends with its block", async () => {
   answers = { "POST /v1/rooms/a/fork": [ok({})] };
   {
     await using fork = await roomd.rooms.open("a").fork("b");

@@ -35,7 +35,7 @@ const CASES = [
 ] as const;
 const RIGHT = 'sandbox.exec("ls", { env: { A: "b" }, timeoutMs: 5, waitMs: 5 })';
 
-test("each name that has another one here is an error that says it", { timeout: 120_000 }, () => {
+test("each name with another spelling is a compile error that names it", { timeout: 120_000 }, () => {
   using directory = scratch();
   const head = [`import { Sandbox } from ${JSON.stringify(INDEX)}`, "declare const sandbox: Sandbox"];
   const source = [...head, RIGHT, ...CASES.map(([line]) => line)].map((line) => `${line};`).join("\n");
@@ -108,7 +108,7 @@ test.each<[string, () => unknown, string]>([
     () => new Roomd().rooms.open("a").createSandbox("b", { memory: 1 } as object),
     "createSandbox has no option memory.",
   ],
-])("%s is refused before anything is sent", async (_, call, message) => {
+])("%s is rejected before any request is sent", async (_, call, message) => {
   const error = await (async () => await call())().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(UsageError);
   expect((error as Error).message).toContain(message);

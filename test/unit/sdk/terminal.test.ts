@@ -55,17 +55,17 @@ async function shown(options: { url: string; ca?: string }): Promise<string> {
   return "";
 }
 
-test("a terminal is attached to below the path that the service has", async () => {
+test("a terminal is attached below the service's path", async () => {
   expect(await shown({ url: serve() })).toBe("hi");
   expect(asked.at(-1)).toBe(`/below${WS_PATH}`);
 });
 
-test("a terminal of a service with a certificate of its own is attached to", async () => {
+test("a terminal of a service with its own certificate is attached", async () => {
   const { key, cert, authority } = await issue(["localhost"]);
   expect(await shown({ url: serve({ tls: { key, cert } }), ca: authority })).toBe("hi");
 });
 
-test("who does not wait any more for a terminal is told so", async () => {
+test("an aborted attach rejects", async () => {
   const url = serve({ lets: false });
   const left = new AbortController();
   const attached = terminalOf({ url }).attach({ signal: left.signal });
@@ -76,9 +76,9 @@ test("who does not wait any more for a terminal is told so", async () => {
 });
 
 test.each([
-  ["that has ended is so", "end", null],
-  ["that somebody has taken over says so", "take", "The terminal was left: taken_over: somebody attached."],
-  ["whose connection broke is not taken for one that has ended", "break", "The connection broke."],
+  ["that has ended is reported as ended", "end", null],
+  ["that is taken over has that reason", "take", "The terminal was left: taken_over: somebody attached."],
+  ["whose connection broke is not reported as ended", "break", "The connection broke."],
 ])("a terminal %s, and nothing more is written to it", async (_, said, wrong) => {
   const attached = await terminalOf({ url: serve() }).attach();
   const output = attached.output[Symbol.asyncIterator]();
@@ -92,7 +92,7 @@ test.each([
   expect(() => attached.write("x")).toThrow("The connection was closed.");
 });
 
-test("a terminal that is not read is sent no more, until it is", async () => {
+test("a terminal that is not read receives no more, until it is", async () => {
   const attached = await terminalOf({ url: serve() }).attach();
   attached.write("flood");
   await vi.waitFor(() => expect(told).toEqual(["flood", '{"type":"flow","paused":true}']));

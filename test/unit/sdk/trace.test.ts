@@ -5,7 +5,7 @@ import { traceparentOf } from "../../../sdk/typescript/src/trace.ts";
 
 const [ONE, OTHER] = ["1", "2"].map((digit) => `00-${digit.repeat(32)}-${digit.repeat(16)}-01`) as [string, string];
 
-test("that of the place within which a call is made, also after something was waited for", async () => {
+test("that of the calling context, also after an await", async () => {
   const message = { headers: { traceparent: ONE, other: "fact" } };
   await continuing(message, async () => {
     await Promise.resolve();
@@ -16,7 +16,7 @@ test("that of the place within which a call is made, also after something was wa
   expect(traceparentOf(undefined)).toBe(undefined);
 });
 
-test("two that are handled at once do not touch each other", async () => {
+test("two concurrent contexts do not affect each other", async () => {
   const handled = [ONE, OTHER].map((place) =>
     continuing(place, async () => {
       await new Promise((resolve) => setImmediate(resolve));
@@ -26,7 +26,7 @@ test("two that are handled at once do not touch each other", async () => {
   expect(await Promise.all(handled)).toEqual([ONE, OTHER]);
 });
 
-test("else what is usual; what is no traceparent is as none", async () => {
+test("otherwise the default; an invalid traceparent counts as none", async () => {
   expect(traceparentOf(() => ONE)).toBe(ONE);
   expect(continuing({ headers: {} }, () => traceparentOf(ONE))).toBe(ONE);
   for (const odd of ["", "00", `${ONE}\r\nX-Of-Mine: 1`, ONE.toUpperCase().replace("1", "A")]) {

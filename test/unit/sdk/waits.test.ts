@@ -22,7 +22,7 @@ describe("an agent", () => {
     ["a message", (agent: Agent) => agent.wait({ timeoutMs: 1000 })],
     ["a reply", (agent: Agent) => agent.request("v", 1, { timeoutMs: 1000 })],
     ["the others", (agent: Agent) => agent.barrier("b", { timeoutMs: 1000 })],
-  ])("waits no longer for an answer about %s than it waits for that, and its way", async (_, wait) => {
+  ])("waits for a response about %s no longer than its own limit plus latency", async (_, wait) => {
     const asked: CallOptions[] = [];
     const agent = agentOf(async (_name, _input, options) => {
       asked.push(options);
@@ -34,7 +34,7 @@ describe("an agent", () => {
     expect(asked[0]?.timeoutMs).toBeLessThanOrEqual(11_000);
   });
 
-  test("that comes after others has its own time and signal, and those who come later still wait", async () => {
+  test("that comes after others has its own time and signal, and later ones still wait", async () => {
     let answer = (_: unknown) => {};
     const calls: unknown[] = [];
     const agent = agentOf((_, { after }) => {
@@ -58,7 +58,7 @@ describe("an agent", () => {
     expect(await last).toBe("two");
   });
 
-  test("asks for a reply in several calls, all within its time and each with whole milliseconds", async () => {
+  test("requests a reply in several calls, all within its time and each with whole milliseconds", async () => {
     let clock = 0;
     vi.spyOn(performance, "now").mockImplementation(() => clock);
     const asked: unknown[] = [];
@@ -77,7 +77,7 @@ describe("an agent", () => {
   });
 });
 
-describe("what never ends", () => {
+describe("an endless operation", () => {
   const STREAM: Reply = {
     status: 200,
     headers: { "Content-Type": "application/x-ndjson", "Content-Length": "99", "X-Stalls": "1" },
@@ -97,7 +97,7 @@ describe("what never ends", () => {
     ["a file that is written", (roomd) => sandboxOf(roomd).files.write("/x", "x", SOON)],
     ["a template that is built", (roomd) => roomd.templates.build({ template_id: "t" } as never, SOON)],
     ["a stream of events", ({ client }) => Array.fromAsync(client.events("org_events", { org_id: "self" }, SOON))],
-  ])("is waited for as long as the caller says: %s", async (_, work) => {
+  ])("is awaited as long as the caller allows: %s", async (_, work) => {
     const service = await ScriptedService.start(stalls);
     const roomd = new Roomd({ url: service.url });
     await expect(work(roomd)).rejects.toMatchObject({ name: "TimeoutError" });
@@ -105,7 +105,7 @@ describe("what never ends", () => {
     service.stop();
   });
 
-  test("ends no command where only the time for it is over", async () => {
+  test("does not end its command if only its time limit has passed", async () => {
     const service = await ScriptedService.start(stalls);
     const roomd = new Roomd({ url: service.url });
     const done = sandboxOf(roomd).exec("true", { waitMs: SOON.timeoutMs, killOnAbort: true });
@@ -115,7 +115,7 @@ describe("what never ends", () => {
     expect(service.asked.map(({ method }) => method)).not.toContain("DELETE");
   });
 
-  test("is left at once, also where a source has nothing to write", async () => {
+  test("is left immediately, even if a source produces no data", async () => {
     const asked: unknown[] = [];
     const client = {
       call: async (name: string, _: unknown, { timeoutMs }: CallOptions) => asked.push([name, timeoutMs]),

@@ -17,12 +17,12 @@ function sent(secret: string, at = new Date()): Record<string, string> {
 }
 
 describe("an event", () => {
-  test("that is signed is given, by whatever kind of headers", () => {
+  test("that is signed is returned, with any kind of headers", () => {
     expect(verifyWebhook(BODY, sent(SECRET), SECRET).type).toBe("room.created");
     expect(verifyWebhook(Buffer.from(BODY), new Headers(sent(SECRET)), SECRET).type).toBe("room.created");
   });
 
-  test("has headers whose names are written in any way", () => {
+  test("may have header names in any case", () => {
     const headers = Object.fromEntries(
       Object.entries(sent(SECRET)).map(([name, value]) => [name.replace("webhook", "Webhook"), value]),
     );
@@ -35,7 +35,7 @@ describe("an event", () => {
     ["no base64", "whsec_!!!"],
     ["base64 and more", `${SECRET}!`],
     ["too short", `whsec_${Buffer.alloc(15).toString("base64")}`],
-  ])("is never good by what is no secret: %s", (_, secret) => {
+  ])("is never valid with an invalid secret: %s", (_, secret) => {
     const headers = sent(SECRET);
     const key = Buffer.from(secret.replace("whsec_", ""), "base64");
     const text = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${BODY}`;
@@ -43,7 +43,7 @@ describe("an event", () => {
     expect(() => verifyWebhook(BODY, headers, secret)).toThrow(UsageError);
   });
 
-  test("that is signed twice, while the secret is rotated, is good by either", () => {
+  test("that is signed twice, while the secret is rotated, is valid with either", () => {
     const headers = sent(SECRET);
     headers["webhook-signature"] = `${sent(OTHER)["webhook-signature"]} ${headers["webhook-signature"]} v2,x`;
     expect(verifyWebhook(BODY, headers, SECRET).type).toBe("room.created");
@@ -58,7 +58,7 @@ describe("an event", () => {
     ["of no time", BODY, { ...sent(SECRET), "webhook-timestamp": "soon" }],
     ["without a signature", BODY, { ...sent(SECRET), "webhook-signature": "" }],
     ["with half a signature", BODY, { ...sent(SECRET), "webhook-signature": "v1,AAAA" }],
-  ])("that is %s is refused", (_, body, headers) => {
+  ])("that is %s is rejected", (_, body, headers) => {
     expect(() => verifyWebhook(body, headers, SECRET)).toThrow(WebhookError);
   });
 });

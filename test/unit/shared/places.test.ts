@@ -22,7 +22,7 @@ test.each<[Placed["type"], string, string]>([
   expect(pathOf({ type, id, ...WHERE })).toBe(path);
 });
 
-test("of every kind stays a path of the web, whatever it is called", () => {
+test("of every kind stays a path of the web, for any name", () => {
   const odd = "../..//evil.example/?x=1&y#z\r\n";
   for (const type of PLACE_TYPES) {
     const { origin, pathname, hash, search } = new URL(
@@ -41,7 +41,7 @@ test("of every kind stays a path of the web, whatever it is called", () => {
   }
 });
 
-test("is told by the id alone where that says enough, and for nothing else", () => {
+test("is derived from the id alone if that suffices, and otherwise not", () => {
   expect(["evt_1", "req_1", "kid_1", "org_1"].map(pathOfSure)).toEqual([
     ...["/audit?audit_id=evt_1", "/audit?request_id=req_1", "/account/keys", "/account"],
   ]);

@@ -50,7 +50,7 @@ test("every event of a room is shown or left out", () => {
   expect(placed.filter((event) => !KNOWN.has(event) && !MADE_UP.includes(event))).toEqual([]);
 });
 
-test("what only reads is left out, and nothing else that has an operation", () => {
+test("read-only events are left out, and no other event with an operation", () => {
   const reads = new Map(Object.values<Operation>(operations).map(({ audit, method }) => [audit, method === "GET"]));
   const leftOut = LEFT_OUT.filter((event) => reads.has(event));
   expect(leftOut.filter((event) => !reads.get(event))).toEqual([]);
@@ -199,7 +199,7 @@ describe("an item", () => {
     });
   });
 
-  test("of what was refused is a refusal, where it was", () => {
+  test("of a refused call is a refusal, in its lane", () => {
     const denied = { outcome: "denied" } as const;
     const refused = { details: { host: "example.org", ip: null, port: 443, reason: "not_listed", count: 3 } };
     expect(toItem(recordOf("egress.denied", {}, { ...denied, ...refused, status: null }))).toMatchObject({
@@ -222,29 +222,29 @@ describe("an item", () => {
   });
 
   const shown = new Set<string>();
-  test("is tried of every event", () => {
+  test("exists for every event", () => {
     expect(Object.keys(EVENTS).filter((event) => !shown.has(event))).toEqual([]);
   });
 
-  test("is none of what only reads, nor of what a person did on a page, nor of what is not known", () => {
+  test("does not exist for reads, for a person's actions on a page, nor for unknown events", () => {
     for (const event of [...LEFT_OUT, "message.read", "no.event", "toString", "__proto__"]) {
       expect(toItem(recordOf(event))).toBeNull();
     }
     expect(toItem(recordOf("barrier.cancelled", {}, { source: "web" }))).toBeNull();
   });
 
-  test("begins with its call, or has ended when its record was written that no call made", () => {
+  test("starts with its call, or has ended when a record without a call was written", () => {
     const finished = (status: number | null) => toItem(recordOf("exec.finished", { exec_id: "b" }, { status }));
     expect(finished(200)).toMatchObject({ at: AT, until: "2026-01-31T12:05:01.500Z" });
     expect(finished(null)).toMatchObject({ at: "2026-01-31T12:04:58.500Z", until: AT });
   });
 
-  test("of calls that were counted together is the last of them, with their number", () => {
+  test("of calls counted together is the last of them, with their number", () => {
     const details = { count: 12, first_at: AT, last_at: AT, last: { kind: "event", destination: "w" } };
     expect(toItem(recordOf("message.sent", details))).toMatchObject({ title: "event to w, 12 times", to: ["w"] });
   });
 
-  test("has a title of one line, however long and hostile its words are", () => {
+  test("has a title of one line, for any long or hostile text", () => {
     const title = (command: string) => toItem(recordOf("exec.finished", { command }))?.title ?? "";
     expect(title("a\u001b[31m\r\n\tb\u2028c\u0000")).toBe("a [31m b c");
     expect(title("x".repeat(5000))).toBe(`${"x".repeat(199)}…`);
@@ -266,7 +266,7 @@ describe("a query", () => {
   afterAll(() => database.close());
   const scope = { org_id: "org_1", room_uid: "rom_1", order: "asc", limit: 100_000 } as const;
 
-  test("asks for just those records that become items of its types", async () => {
+  test("requests exactly the records that become items of its types", async () => {
     const details = [
       {},
       { wait_ms: 5 },
@@ -307,7 +307,7 @@ describe("a query", () => {
   });
 });
 
-test("a page of a room is looked for among the room's own records, in either order", () => {
+test("a page of a room is read from the room's own records, in either order", () => {
   const connection = openConnection(":memory:");
   migrate(connection);
   using watched = watchStatements(/^select.* from "audit"/i);
@@ -342,7 +342,7 @@ describe("standbys", () => {
       until === null ? null : Date.parse(until) - Date.parse(AT),
     ]);
 
-  test("are spans from standby to what ended them, in either order, and open without", () => {
+  test("are spans from standby to their end, in either order, and open without one", () => {
     const items = [
       mark("sandbox.resume", "z", 0),
       mark("sandbox.standby", "a", 1),
@@ -364,7 +364,7 @@ describe("standbys", () => {
     expect(shape(pair(items.toReversed()))).toEqual(expected.toReversed());
   });
 
-  test("end with the room; one that goes on is told once", () => {
+  test("end with the room; an open one is shown once", () => {
     const begun = mark("sandbox.standby", "a", 1);
     const open = { ...begun, seq: null, kind: "span" as const };
     expect(pair([begun, open])).toEqual([{ ...begun, kind: "span" }]);

@@ -29,18 +29,18 @@ function logOf(lines: readonly string[], dropped = 0) {
 const many = (count: number) => Array.from({ length: count }, (_, n) => `[${n}] ${"x".repeat(n % 60)}`);
 
 describe("a short log", () => {
-  test("is there at once", async () => {
+  test("is available immediately", async () => {
     const { ask, kept, asked } = logOf(many(10));
     expect(await readEnd(ask)).toMatchObject({ lines: kept, isFirst: true });
     expect(asked()).toBe(1);
   });
-  test("is empty where nothing was printed", async () => {
+  test("is empty if there was no output", async () => {
     expect(await readEnd(logOf([]).ask)).toMatchObject({ lines: [], isFirst: true });
   });
 });
 
 describe.each([0, 7000])("a long log, of which %i lines were dropped", (dropped) => {
-  test("is read from its end to its beginning without a hole, in few answers", async () => {
+  test("is read from its end to its beginning without a gap, in few responses", async () => {
     const { ask, kept, asked } = logOf(many(40_000), dropped);
     let part = await readEnd(ask);
     expect(part.lines.at(-1)).toEqual(kept.at(-1));
@@ -54,7 +54,7 @@ describe.each([0, 7000])("a long log, of which %i lines were dropped", (dropped)
     expect(lines).toEqual(kept);
   });
 
-  test("goes on where it ended", async () => {
+  test("continues at its end", async () => {
     const before = logOf(many(40_000), dropped);
     const end = await readEnd(before.ask);
     const now = logOf(many(40_005), dropped);

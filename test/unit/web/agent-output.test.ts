@@ -24,13 +24,12 @@ describe("text", () => {
   test("characters of several bytes are whole across pieces", () =>
     expectLines("gr\u00fc\u00df\u{1f600}\n", ["gr\u00fc\u00df\u{1f600}"]));
   test("both kinds of line ends", () => expectLines("one\r\ntwo\r\n", ["one", "two"]));
-  test("what would be written over is a line of its own", () =>
-    expectLines("10%\r20%\rdone\n", ["10%", "20%", "done"]));
-  test("colours, titles and the clipboard are left out", () =>
+  test("overwritten text is a line of its own", () => expectLines("10%\r20%\rdone\n", ["10%", "20%", "done"]));
+  test("colours, titles and the clipboard are filtered out", () =>
     expectLines("\x1b[1;31mred\x1b[0m \x1b]0;title\x07a\x1b]52;c;aGk=\x1b\\b\x1b(Bc\n", ["red abc"]));
-  test("a sequence that nobody ends hides no line after it", () =>
+  test("an unterminated sequence hides no line after it", () =>
     expectLines("a\x1b]0;never\nb\x1b[12\nc\n", ["a", "b", "c"]));
-  test("bytes that are no text", () => {
+  test("bytes that are not UTF-8", () => {
     const output = new Output();
     output.push("stdout", new Uint8Array([0x61, 0xff, 0x62, 0x0a, 0xe2, 0x82]));
     output.end();
@@ -51,8 +50,8 @@ test("the two streams have their own lines, in the order in which those began", 
   ]);
 });
 
-describe("bounds", () => {
-  test("the newest lines are kept, and how many are not is told", () => {
+describe("limits", () => {
+  test("the newest lines are kept, and the number of dropped ones is reported", () => {
     const output = new Output();
     const count = MOST_LINES + 12_345;
     for (let at = 0; at < count; at += 5000) {

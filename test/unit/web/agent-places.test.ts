@@ -34,7 +34,7 @@ test("the line has the whole list, quoted, and the revision that it was made for
   );
 });
 
-test("words of a shell are the words they were", () => {
+test("shell arguments are parsed back unchanged", () => {
   for (const word of ["plain", "two words", "it's", '$HOME `x` "y" \\', "*", ""]) {
     const { stdout } = Bun.spawnSync(["/bin/sh", "-c", `printf %s ${shellWord(word)}`]);
     expect(stdout.toString()).toBe(word);
@@ -42,12 +42,12 @@ test("words of a shell are the words they were", () => {
   expect(shellLine(["a\nb"])).toBeNull();
 });
 
-test("a command is shown as it was typed", () => {
+test("a command is shown as typed", () => {
   expect(commandText(["/bin/sh", "-c", "make | tee log"])).toBe("make | tee log");
   expect(commandText(["git", "commit", "-m", "two words"])).toBe("git commit -m 'two words'");
 });
 
-test("stages of a start, the longest first, with what is a part of another named so", () => {
+test("stages of a start, the longest first, with parts named after their stage", () => {
   expect(stagesOf({ devices_ms: 28, agent_ms: 626, agent_hello_ms: 32, share_open_ms: 1 })).toEqual([
     { name: "agent", ms: 626 },
     { name: "agent: hello", ms: 32 },

@@ -36,7 +36,7 @@ const kept = (exec_id: string, started_at: string, more: Partial<ExecutionRecord
   }) as ExecutionRecord;
 
 describe("mergeRuns", () => {
-  test("a command is one row, whoever tells of it, and the sandbox knows best", () => {
+  test("a command is one row from all sources, and the sandbox's data has precedence", () => {
     const runs = mergeRuns(
       [kept("b", later(10))],
       [
@@ -56,7 +56,7 @@ describe("mergeRuns", () => {
     ]);
   });
 
-  test("a call's record has its beginning; a record that no call made has the command's end", () => {
+  test("a call's record has its start; a record without a call has the command's end", () => {
     const end = { exec_id: "x", argv: ["ls", "-l"], exit_code: 0 };
     const [byCall] = mergeRuns([], [told("exec.finished", later(10), end)]);
     const [byNobody] = mergeRuns([], [told("exec.finished", later(10), end, { status: null })]);
@@ -64,7 +64,7 @@ describe("mergeRuns", () => {
     expect(byNobody?.command).toBe("ls -l");
   });
 
-  test("the end of a command that was left running is the same row as its beginning", () => {
+  test("the end of a background command is the same row as its start", () => {
     const runs = mergeRuns(
       [],
       [
@@ -90,7 +90,7 @@ describe("mergeRuns", () => {
     ]);
   });
 
-  test("what never ran, and what never was told to end", () => {
+  test("commands that never ran, and commands without a reported end", () => {
     const runs = mergeRuns(
       [],
       [
@@ -110,7 +110,7 @@ describe("mergeRuns", () => {
   });
 });
 
-test("where one of the two lists has more, what is older than its last is not shown", () => {
+test("if one of the two lists has more, rows older than its last are not shown", () => {
   const items = [told("exec.started", later(9), {}), told("exec.started", later(3), {})];
   expect(horizonOf([{ items, next_cursor: null }])).toBe(Number.NEGATIVE_INFINITY);
   expect(
@@ -133,7 +133,7 @@ describe("withRunning", () => {
     expect(runs[0]).toMatchObject({ command: "sleep 8", startedAt: later(9) });
   });
 
-  test("a command that is known already keeps what is known of it", () => {
+  test("a command already listed keeps its data", () => {
     const runs = withRunning(mergeRuns([], [told("exec.started", AT, { exec_id: "now-1", command: "make" })]), [
       command,
     ]);

@@ -11,7 +11,7 @@ const streamOf = (texts: string[], fails = false) =>
     },
   });
 
-test("what comes in parts is one file, and how much is there is told", async () => {
+test("an export in parts is one file, and its size so far is reported", async () => {
   const told: number[] = [];
   const got = await collect(streamOf(['{"seq":1}\n{"s', 'eq":2}\n']), 100, (bytes) => told.push(bytes));
   if (got.is !== "whole") throw new Error(got.is);
@@ -19,12 +19,12 @@ test("what comes in parts is one file, and how much is there is told", async () 
   expect([got.bytes, told]).toEqual([20, [13, 20]]);
 });
 
-test("nothing that fits is an empty file", async () => {
+test("an empty export is an empty file", async () => {
   expect(await collect(streamOf([]), 100, () => {})).toEqual({ is: "whole", parts: [], bytes: 0 });
   expect(await collect(null, 100, () => {})).toMatchObject({ is: "whole" });
 });
 
-test("what is longer than a page holds is let go of, and asked for no further", async () => {
+test("an export larger than the page's limit is discarded, and not read further", async () => {
   let isCancelled = false;
   const endless = new ReadableStream<Uint8Array<ArrayBuffer>>({
     pull: (controller) => controller.enqueue(new Uint8Array(40)),
@@ -39,8 +39,8 @@ test("what is longer than a page holds is let go of, and asked for no further", 
 
 test.each([
   ["its connection does", [] as string[], true],
-  ["the service says so", ['{"seq":1}\n', '{"type":"er', 'ror","code":"internal"}\n'], false],
+  ["the service reports an error", ['{"seq":1}\n', '{"type":"er', 'ror","code":"internal"}\n'], false],
   ["a line has no end", ['{"seq":1}\n{"seq"'], false],
-])("one that broke off is none: %s", async (_, texts, fails) => {
+])("an interrupted export is discarded: %s", async (_, texts, fails) => {
   expect(await collect(streamOf(texts, fails), 1000, () => {})).toEqual({ is: "broken" });
 });

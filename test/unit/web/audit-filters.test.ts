@@ -20,7 +20,7 @@ const RECORD = {
   actor: { type: "key", id: "kid_1", name: "first" },
 } as unknown as AuditRecord;
 
-test("what an address has, and the service knows, is asked for by the service's own names", () => {
+test("filters of an address that the service supports are sent under the service's names", () => {
   const query = "room=r&agent=a&event=exec.&outcome=error&source=web&actor_id=k&since=2026-01-01T00:00:00Z&until=9";
   const asked = apiQuery(of(`${query}&reads=shown`));
   expect(asked).toEqual({
@@ -38,12 +38,12 @@ test("what an address has, and the service knows, is asked for by the service's 
   expect(known).toEqual(expect.arrayContaining(Object.keys(apiQuery(of("request_id=q&trace_id=t&audit_id=v")))));
 });
 
-test("what is no filter is none", () => {
+test("invalid filters are ignored", () => {
   expect(of("outcome=maybe&source=door&since=yesterday&until=&room=%20&other=1").by).toEqual({});
   expect(of(`agent=${"a".repeat(500)}`).by.agent).toHaveLength(128);
 });
 
-test("calls that only read are left out, unless they are asked for, or one record, request or trace is", () => {
+test("read-only calls are left out, unless requested, or a record, request or trace is given", () => {
   expect(apiQuery(of(""))).toEqual({ reads: false });
   for (const query of ["reads=shown", "audit_id=evt_1", "request_id=req_1", "trace_id=4bf9"]) {
     expect(apiQuery(of(query))).not.toHaveProperty("reads");
@@ -65,11 +65,11 @@ test.each([
   ["event=finished", false],
   ["agent=planner", false],
   ["outcome=error", false],
-])("a record that is heard is held against %s", (query, isOne) => {
+])("a received record is matched against %s", (query, isOne) => {
   expect(fits(of(query), RECORD)).toBe(isOne);
 });
 
-test("a record of nothing but looking is heard where such are shown", () => {
+test("a read-only record is received if such records are shown", () => {
   const read = { ...RECORD, event: "room.read" };
   expect([fits(of(""), read), fits(of("reads=shown"), read)]).toEqual([false, true]);
   expect(fits(of(""), { ...read, outcome: "denied" })).toBe(true);
@@ -81,7 +81,7 @@ const lineOf = (verb: "audit" | "audit export", filters: ReturnType<typeof of>) 
   return verb === "audit" ? `${line} --json` : `${line} > audit.jsonl`;
 };
 
-test("the line for a shell has the same filters, and nothing of it is run by the shell", () => {
+test("the line for a shell has the same filters, and the shell executes no part of it", () => {
   expect(lineOf("audit", of("room=build-42&event=exec.&since=2026-11-24T10:00:00Z"))).toBe(
     "roomd audit --org --room build-42 --event exec. --since 2026-11-24T10:00:00Z --no-reads --json",
   );

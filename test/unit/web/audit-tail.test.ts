@@ -9,13 +9,13 @@ const down = (from: number, count: number) => Array.from({ length: count }, (_, 
 const seqs = ({ shown, fresh }: Kept) => [shown.map(({ seq }) => seq), fresh.map(({ seq }) => seq)];
 const kept = (from: number, count: number): Kept => ({ ...NONE, shown: down(from, count) });
 
-test("at the top what is heard is shown at once, and once", () => {
+test("at the top a received record is shown immediately, and once", () => {
   const after = withHeard(kept(3, 3), [record(3), record(4), record(5)], true);
   expect(seqs(after)).toEqual([[5, 4, 3, 2, 1], []]);
   expect(seqs(withHeard(after, [record(4), record(5)], true))).toEqual([[5, 4, 3, 2, 1], []]);
 });
 
-test("elsewhere it waits, and comes when one is at the top again", () => {
+test("elsewhere it waits, and is shown when the user is at the top again", () => {
   const first = withHeard(kept(3, 3), [record(4)], false);
   const second = withHeard(first, [record(4), record(5)], false);
   expect(seqs(second)).toEqual([
@@ -26,17 +26,17 @@ test("elsewhere it waits, and comes when one is at the top again", () => {
   expect(seqs(withHeard(second, [], true))).toEqual([[5, 4, 3, 2, 1], []]);
 });
 
-test("older pages follow, without what is there", () => {
+test("older pages follow, without records already shown", () => {
   expect(seqs(withOlder(kept(9, 3), down(8, 4)))).toEqual([[9, 8, 7, 6, 5], []]);
   expect(seqs(withOlder(NONE, down(2, 2)))).toEqual([[2, 1], []]);
 });
 
-test("what was missed joins where it reaches, and else is asked for anew", () => {
+test("missed records are joined if they are contiguous, and otherwise reloaded", () => {
   expect(withMissed(kept(3, 3), down(6, 4), false)).toEqual({ ...kept(3, 3), fresh: down(6, 3) });
   expect(withMissed(kept(3, 3), down(600, 500), false)).toBeNull();
 });
 
-test("more than can be held are let go of from their end, and it is said", () => {
+test("records above the limit are dropped from their end, and that is shown", () => {
   const full = withHeard(kept(MOST_RECORDS, MOST_RECORDS), [record(MOST_RECORDS + 1)], true);
   expect([full.shown.length, full.isCut, full.shown[0]?.seq]).toEqual([MOST_RECORDS, true, MOST_RECORDS + 1]);
   expect(withOlder(kept(10, 3), []).isCut).toBe(false);

@@ -4,13 +4,13 @@ import { kindOf } from "../../../daemon/web/room/drive/kind.ts";
 
 const bytes = (text: string) => new Uint8Array(Buffer.from(text, "latin1"));
 
-test("pictures are told by their bytes, whatever they are called", () => {
+test("pictures are recognized by their bytes, under any name", () => {
   expect(kindOf(bytes("\x89PNG\r\n\x1a\n...."), null)).toEqual({ is: "picture", type: "image/png" });
   expect(kindOf(bytes("GIF89a"), "GIF89a")).toEqual({ is: "picture", type: "image/gif" });
   expect(kindOf(bytes("RIFF\x00\x00\x00\x00WEBP"), null)).toEqual({ is: "picture", type: "image/webp" });
 });
 
-test("what could run is text, and what is no text is bytes", () => {
+test("executable formats are text, and data that is not UTF-8 is bytes", () => {
   for (const text of ["<svg onload=alert(1)>", "<!doctype html><script>", "%PDF-1.7", ""]) {
     expect(kindOf(bytes(text), text)).toEqual({ is: "text" });
   }

@@ -21,7 +21,7 @@ const shown = (records: AuditRecord[], most = 8) =>
     ...[event, agent_id, details.host ?? null, times],
   ]);
 
-test("equal failures are one, told as often as they were", () => {
+test("equal failures are one, with their count", () => {
   const records = [refused("pypi.example.net"), refused("other.example"), refused("pypi.example.net")];
   expect(shown(records)).toEqual([
     ["egress.denied", "worker", "pypi.example.net", 4],
@@ -55,7 +55,7 @@ test("other agents, rooms, failures and targets are other groups", () => {
 });
 
 test.each<[string, Partial<AuditRecord>, boolean]>([
-  ["a probe for what is not there", { status: 404, error_code: "room_not_found", outcome: "denied" }, false],
+  ["a probe for a missing object", { status: 404, error_code: "room_not_found", outcome: "denied" }, false],
   ["a wait that was as long as it was to be", { status: 504, error_code: "reply_timeout" }, false],
   ["a barrier that was not complete in the time given", { status: 409, error_code: "barrier_timeout" }, false],
   ["a success", { outcome: "success", error_code: null, status: 200 }, false],

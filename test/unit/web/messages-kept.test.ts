@@ -25,7 +25,7 @@ function room(kept: readonly number[], gone = 0): Kept {
   return new Kept("/v1/rooms/r");
 }
 
-test("the newest are asked for, then older ones without a gap", async () => {
+test("the newest are loaded, then older ones without a gap", async () => {
   const kept = room(upTo(1500));
   await kept.newer(signal);
   expect([seqs(kept), kept.hasOlder.value]).toEqual([upTo(1500).slice(1300), true]);
@@ -33,14 +33,14 @@ test("the newest are asked for, then older ones without a gap", async () => {
   expect(seqs(kept)).toEqual(upTo(1500).slice(1100));
 });
 
-test("one that is asked for is reached with all that came after it", async () => {
+test("a requested message is loaded with all later ones", async () => {
   const kept = room(upTo(5000));
   await kept.newer(signal);
   await kept.reach(2500, signal);
   expect(seqs(kept)).toEqual(upTo(5000).slice(1800));
 });
 
-test("where messages have gone, what is left of them is there, and nothing older is promised", async () => {
+test("after a removal the remaining messages are present, and no older ones are announced", async () => {
   const kept = room([7, ...upTo(1500).slice(1400)], 1400);
   await kept.newer(signal);
   expect([seqs(kept), kept.hasOlder.value]).toEqual([[7, ...upTo(1500).slice(1400)], false]);

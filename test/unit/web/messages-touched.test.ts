@@ -18,7 +18,7 @@ test("an ack, a reply and an agent's read touch a message", () => {
   }
 });
 
-test("what is said of others, and who looks at the room, touch no message", () => {
+test("records of others, and reads of the room, touch no message", () => {
   for (const each of [
     record("message.sent", { message_id: "m2", seq: 2 }),
     record("message.replied", { message_id: "m3", reply_to: "m2" }),

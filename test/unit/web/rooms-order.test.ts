@@ -6,7 +6,7 @@ import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 const room = (room_id: string, more: Partial<RoomGlance> = {}) =>
   ({ room_id, in_circle: false, blocked: 0, running: 0, messages_last_minute: 0, ...more }) as RoomGlance;
 
-test("a deadlock comes first, then blocked agents, running sandboxes and messages; equals stay the newest first", () => {
+test("order: deadlocks, blocked agents, running sandboxes, messages; equals stay newest first", () => {
   const rooms = [
     room("newest"),
     room("older"),

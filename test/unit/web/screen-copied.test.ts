@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { copiedOf, MOST_COPIED } from "../../../daemon/web/agent/screen/copied.ts";
 
-test("text is what it was, with lines of one kind", () => {
+test("text is unchanged, with uniform line ends", () => {
   expect(copiedOf("gr\u00fc\u00df\u{1f600}\r\n\ttwo\n<b>")).toEqual({
     text: "gr\u00fc\u00df\u{1f600}\n\ttwo\n<b>",
     left: 0,
@@ -10,12 +10,12 @@ test("text is what it was, with lines of one kind", () => {
   expect(copiedOf("")).toEqual({ text: "", left: 0 });
 });
 
-test("what would act where it is pasted, or would not be seen, is a sign", () => {
+test("control and invisible characters are shown as signs", () => {
   expect(copiedOf("a\x1b[201~b\x00\x7f\rc").text).toBe("a\u241b[201~b\u2400\u2421\u240dc");
   expect(copiedOf("safe\u202etxt.exe").text).toBe("safe\u27e8U+202E\u27e9txt.exe");
 });
 
-test("what is longer than anybody reads is cut, at a character", () => {
+test("text above the limit is cut, at a character", () => {
   expect(copiedOf("x".repeat(MOST_COPIED))).toMatchObject({ left: 0 });
   const { text, left } = copiedOf("x".repeat(MOST_COPIED + 5));
   expect([text.length, left]).toEqual([MOST_COPIED, 5]);

@@ -5,7 +5,7 @@ import { seenRows } from "../../../daemon/web/parts/seen-rows.ts";
 
 const NOTHING = { from: 0, to: 0 };
 
-test("all that is seen is there, whatever was there before, and not much more", () => {
+test("all visible rows are present, for any earlier state, and not many more", () => {
   const whole = (max: number) => fc.integer({ min: 0, max });
   fc.assert(
     fc.property(
@@ -28,7 +28,7 @@ test("all that is seen is there, whatever was there before, and not much more", 
   );
 });
 
-test("a leap makes what is seen alone; what is around it comes with the next look", () => {
+test("a jump renders only visible rows; the surrounding ones come with the next update", () => {
   const at = { topPx: 32_000, heightPx: 640, rowPx: 32, count: 10_000 };
   const leapt = seenRows(at, NOTHING);
   const then = seenRows(at, leapt);

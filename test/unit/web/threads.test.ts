@@ -25,7 +25,7 @@ const message = (seq: number, more: Partial<MessageRecord> = {}) =>
     ...more,
   }) as MessageRecord;
 
-test("replies are under what they reply to, the thread with the newest first", () => {
+test("replies are below their parent, and the thread with the newest message comes first", () => {
   const threads = threadsOf([
     message(1, { kind: "request" }),
     message(2, { kind: "request" }),
@@ -40,7 +40,7 @@ test("replies are under what they reply to, the thread with the newest first", (
   ]);
 });
 
-test("each message is in one thread, also where ids lead round in circles", () => {
+test("each message is in one thread, even if ids form circles", () => {
   const any = fc
     .array(fc.option(fc.integer({ min: 0, max: 30 })), { maxLength: 30 })
     .map((replies) => replies.map((to, n) => message(n, { reply_to: to === null ? null : `m${to}` })));
@@ -53,7 +53,7 @@ test("each message is in one thread, also where ids lead round in circles", () =
   );
 });
 
-test("a message is told in words, and its bytes as bytes", () => {
+test("a message is shown as text, and its bytes as bytes", () => {
   expect(whomOf(message(1, { destination: "*" }))).toBe("everyone");
   expect(whomOf(message(1, { topic: "build.done" }))).toBe("topic build.done");
   expect(lineOf(message(1, { payload: { a: [1] } }))).toBe('{"a":[1]}');

@@ -29,7 +29,7 @@ const itemOf = (seq: number | null, ms: number): TimelineItem => ({
   trace_id: null,
 });
 
-test("are in the order of time, each once, however they come", () => {
+test("are in the order of time, each once, for any order of arrival", () => {
   const piece = fc.array(fc.tuple(fc.nat(60), fc.nat(1000)), { maxLength: 20 });
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
@@ -50,7 +50,7 @@ test("are in the order of time, each once, however they come", () => {
   );
 });
 
-test("what goes on is replaced by what is on record", () => {
+test("open items are replaced by recorded ones", () => {
   const items = new Items();
   items.add([itemOf(1, 1), itemOf(null, 5), itemOf(2, 9)]);
   expect(items.open.map(({ at }) => Date.parse(at))).toEqual([5]);
@@ -58,7 +58,7 @@ test("what goes on is replaced by what is on record", () => {
   expect(items.all.map(({ seq }) => seq)).toEqual([1, 2]);
 });
 
-test("what goes on is changed only where it differs", () => {
+test("open items are changed only if they differ", () => {
   const items = new Items();
   const wait = (agent_id: string, ms: number): TimelineItem => ({
     ...itemOf(null, ms),
@@ -76,7 +76,7 @@ test("what goes on is changed only where it differs", () => {
   expect(items.all).toEqual([itemOf(1, 1)]);
 });
 
-test("goes on until it is on record itself, also where it has no name", () => {
+test("an open item stays until it is recorded itself, even without a name", () => {
   const wait = (agent_id: string, ref: TimelineItem["ref"] = null): TimelineItem => ({
     ...itemOf(null, 5),
     ...{ kind: "span", type: "wait", agent_id, ref },
@@ -90,7 +90,7 @@ test("goes on until it is on record itself, also where it has no name", () => {
   expect(goesOn([command], [{ ...command, seq: 3, kind: "mark" }])).toEqual([command]);
 });
 
-test("beyond the most the oldest go, and can come again", () => {
+test("above the limit the oldest are dropped, and can be loaded again", () => {
   const items = new Items();
   const many = Array.from({ length: MOST_ITEMS + 10 }, (_, n) => itemOf(n + 1, n));
   items.add(many.slice(0, MOST_ITEMS));
@@ -100,7 +100,7 @@ test("beyond the most the oldest go, and can come again", () => {
   expect(items.all.length).toBe(MOST_ITEMS);
 });
 
-test("are laid once, and as what they are now: a standby that went on, and is over", () => {
+test("are laid out once, and in their current state: a standby that was open, and has ended", () => {
   const items = new Items();
   const standby: TimelineItem = { ...itemOf(1, 1000), type: "standby", title: "standby", agent_id: "agent-0" };
   items.add([standby, itemOf(2, 2000)]);
@@ -115,7 +115,7 @@ test("are laid once, and as what they are now: a standby that went on, and is ov
   expect(items.laid[1]).toBe(mark);
 });
 
-test("of one agent and one type are chosen, and all are where nothing is chosen", () => {
+test("of one agent and one type are selected, and all without a selection", () => {
   const items = new Items();
   items.add([itemOf(1, 1), itemOf(2, 2), { ...itemOf(3, 4), type: "command" }]);
   expect(chosenOf(items, { agent: "", type: "" }).lanes).toBe(items.lanes);
@@ -124,7 +124,7 @@ test("of one agent and one type are chosen, and all are where nothing is chosen"
   expect([...items.agents].sort()).toEqual(["agent-1", "agent-2"]);
 });
 
-test("what failed says so, what runs or waits says that, and success says nothing", () => {
+test("a failed item has its failure, an open one its state, and a success none", () => {
   const span = { ...itemOf(1, 0), kind: "span", type: "command", until: new Date(9).toISOString() } as const;
   expect(stateOf(span)).toBeNull();
   expect(stateOf({ ...span, exit_code: 0 })).toBeNull();

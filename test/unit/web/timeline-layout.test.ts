@@ -17,7 +17,7 @@ const lane = fc
   .map((items) => items.sort((one, other) => one.from - other.from || one.to - other.to));
 
 describe("a lane", () => {
-  test("counts each item that is in the window once, and lays no two spans of a row on each other", () => {
+  test("counts each item in the window once, and places no two spans of a row over each other", () => {
     fc.assert(
       fc.property(lane, fc.integer({ min: 100, max: 2000 }), (items, width) => {
         const placed = layLane(items, STRAIGHT, { from: 0, to: NOW, width });
@@ -33,14 +33,14 @@ describe("a lane", () => {
     );
   });
 
-  test("has what is at the very end of the window, whatever its width", () => {
+  test("includes an item at the very end of the window, for any width", () => {
     for (let width = 100; width < 2000; width++) {
       const placed = layLane([{ from: NOW, to: NOW, look: "bad" }], STRAIGHT, { from: 0, to: NOW, width });
       expect([width, placed.length]).toEqual([width, 1]);
     }
   });
 
-  test("has no more marks and hardly seen spans than can be told apart, however many there are", () => {
+  test("has no more marks and tiny spans than can be distinguished, for any number", () => {
     const many = Array.from({ length: 40_000 }, (_, n): Lying => {
       const from = n * 250;
       return { from, to: n % 2 ? from : from + 100, look: n % 2 ? "mark" : "command" };
@@ -50,7 +50,7 @@ describe("a lane", () => {
     expect(placed.reduce((sum, { count }) => sum + count, 0)).toBe(many.length);
   });
 
-  test("leaves out what is not in the window", () => {
+  test("omits items outside of the window", () => {
     const items = [
       { from: 0, to: 10, look: "a" },
       { from: 5000, to: 6000, look: "a" },
@@ -89,7 +89,7 @@ describe("the axis, folded", () => {
     );
   });
 
-  test("folds only gaps in which nothing goes on", () => {
+  test("folds only gaps without activity", () => {
     fc.assert(
       fc.property(times, (busy) => {
         for (const { from, to } of foldedScale(busy, NOW).folds) {
@@ -101,7 +101,7 @@ describe("the axis, folded", () => {
   });
 });
 
-test("what reaches into a window is found by halving", () => {
+test("items that reach into a window are found by binary search", () => {
   fc.assert(
     fc.property(lane, fc.integer({ min: 0, max: NOW }), (items, moment) => {
       let end = Number.NEGATIVE_INFINITY;
@@ -115,7 +115,7 @@ test("what reaches into a window is found by halving", () => {
   );
 });
 
-test("the strip and the axis have as many parts as they are asked for, and no more", () => {
+test("the strip and the axis have at most the requested number of parts", () => {
   const items = [
     { from: 0, to: 1000, look: "a" },
     ...Array.from({ length: 9 }, () => ({ from: 5000, to: 5000, look: "a" })),

@@ -20,12 +20,12 @@ const CREDITS: Credits = {
   isAll: true,
 };
 
-test("what was left at a day's end follows from what came after it", () => {
+test("the balance at a day's end follows from the later entries", () => {
   const left = leftAt(CREDITS, ["2026-11-17", "2026-11-19", "2026-11-20", "2026-11-23", "2026-11-24"], NOW);
   expect(left).toEqual([100, 80, 170, 140, 135]);
 });
 
-test("what is spent, but in no entry yet, is today's", () => {
+test("spending in no entry yet counts for today", () => {
   const known = { ...CREDITS, used: 75 };
   expect(leftAt(known, ["2026-11-23", "2026-11-24"], NOW)).toEqual([140, 125]);
   expect(paceOf(known, NOW)).toBeCloseTo(75 / 6.5);
@@ -33,12 +33,12 @@ test("what is spent, but in no entry yet, is today's", () => {
   expect(paceOf({ ...known, isAll: false }, NOW)).toBeCloseTo(10);
 });
 
-test("the pace is that of the last seven days, without what was spent before them or granted", () => {
+test("the rate is that of the last seven days, without earlier spending or grants", () => {
   expect(paceOf(CREDITS, NOW)).toBeCloseTo(10);
   expect(paceOf({ ...CREDITS, used: 1065, entries: [...CREDITS.entries, entry(17, -1000)] }, NOW)).toBeCloseTo(10);
 });
 
-test("it is said when they run out, or that they do not", () => {
+test("the text has the date on which they run out, or that they do not", () => {
   expect(endInWords(CREDITS, NOW)).toBe(
     "At the pace of the last 7 days, 10 credits a day, they run out on 8 Dec, in 13 days.",
   );
@@ -50,7 +50,7 @@ test("it is said when they run out, or that they do not", () => {
   expect(endInWords({ granted: 10, used: 0, entries: [], isAll: true }, NOW)).toContain("do not run out");
 });
 
-test("the line ahead begins at what is left now, and ends at nothing", () => {
+test("the forecast line starts at the current balance, and ends at zero", () => {
   const days = ["2026-11-23", "2026-11-24", "2026-11-25", "2026-12-30"];
   const line = ahead(135, 10, NOW, days);
   expect(line.slice(0, 2)).toEqual([null, 135]);

@@ -65,7 +65,7 @@ test("the days are those of the month in UTC up to now", () => {
   expect(daysOf(PERIOD, "2026-10-31T23:59:59.999Z")).toEqual([]);
 });
 
-test("a day that nothing is told of has nothing, and words say which had the most", () => {
+test("a day without data has zero, and the text names the highest day", () => {
   const days = ["2026-11-01", "2026-11-02", "2026-11-03"];
   const groups = [{ id: "2026-11-02", name: null, totals: { ...ZERO, messages: 7 } }];
   const messages = MEASURES.find(({ key }) => key === "messages");
@@ -76,12 +76,12 @@ test("a day that nothing is told of has nothing, and words say which had the mos
   expect(inWords(days, [0, 0, 0], "messages")).toBe("No messages");
 });
 
-test("months go on over the year's end", () => {
+test("months continue over the year's end", () => {
   expect([monthBy("2026-01", -1), monthBy("2026-12", 1)]).toEqual(["2025-12", "2027-01"]);
   expect(["2026-11", "2026-13", "11", "", null].map(isMonth)).toEqual([true, false, false, false, false]);
 });
 
-test("caps are told with what is used of them, also where nothing is allowed", () => {
+test("caps are shown with their usage, also for a cap of zero", () => {
   const caps = capsOf({
     rooms: { active: 6, soft_cap: 5, hard_cap: 10 },
     sandboxes: { active: 0, soft_cap: 0, hard_cap: 0 },

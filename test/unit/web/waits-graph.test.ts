@@ -15,7 +15,7 @@ const wait = (agent_id: string, ...on: string[]): Wait => ({
 });
 const ring = (...agents: string[]): Cycle => ({ agents, text: "" });
 
-test("who waits stands to the left of whom is waited for", () => {
+test("a waiting agent is left of the awaited one", () => {
   const picture = pictureOf([wait("a", "b"), wait("b", "c"), wait("d", "c")], []);
   const x = Object.fromEntries((picture?.nodes ?? []).map((node) => [node.name, node.x]));
   expect(x.a).toBeLessThan(x.b as number);
@@ -23,7 +23,7 @@ test("who waits stands to the left of whom is waited for", () => {
   expect(x.d).toBe(x.b);
 });
 
-test("a ring is drawn as one, and only its own arrows are of it", () => {
+test("a ring is drawn as one, and includes only its own arrows", () => {
   const picture = pictureOf([wait("a", "b"), wait("b", "a"), wait("c", "a")], [ring("a", "b")]);
   expect(picture?.nodes.filter(({ isInCycle }) => isInCycle).map(({ name }) => name)).toEqual(["a", "b"]);
   expect(picture?.arrows.map(({ from, to, isInCycle }) => `${from.name}${to.name}${isInCycle}`)).toEqual([
@@ -33,7 +33,7 @@ test("a ring is drawn as one, and only its own arrows are of it", () => {
   ]);
 });
 
-test("nobody is on anybody, whoever waits for whom, also in rings that were not told", () => {
+test("no agents overlap, for any waits, also in rings that were not reported", () => {
   const name = fc.integer({ min: 0, max: 12 }).map((n) => `agent-${n}`);
   const waits = fc.array(fc.tuple(name, fc.array(name, { minLength: 1, maxLength: 4 })), { maxLength: 25 });
   fc.assert(
@@ -55,7 +55,7 @@ test("nobody is on anybody, whoever waits for whom, also in rings that were not 
   );
 });
 
-test("too many to be seen are not drawn, nor is nobody", () => {
+test("too many agents to be visible are not drawn, nor is an empty graph", () => {
   expect(pictureOf([], [])).toBeNull();
   expect(
     pictureOf(

@@ -102,7 +102,7 @@ const MOST = KEPT_MEMORY_BYTES / KEPT_EXECUTION_BYTES;
 /** As quick as a command can be: there is none. */
 const NONE = ["/no/such/program"];
 
-test("who begins a command and waits for its end is told whether an earlier request had begun it", async () => {
+test("a caller that starts a command and waits for it learns whether an earlier request had started it", async () => {
   const { start } = requestOf({ room_id: "r", sandbox: "s", exec_id: "mine", argv: ["true"], cwd: "/" }, {});
   for (const existing of [false, true]) {
     const following = await startFollowed(agent.link, start);
@@ -110,7 +110,7 @@ test("who begins a command and waits for its end is told whether an earlier requ
   }
 });
 
-test("a command's output is there after 600 others, and its name is not run again", async () => {
+test("a command's output is available after 600 others, and its name is not run again", async () => {
   const ran = join(directory, "ran");
   const build = ["/bin/sh", "-c", `echo ran >>${ran}; echo built`];
   await run("build", build);
@@ -120,7 +120,7 @@ test("a command's output is there after 600 others, and its name is not run agai
   expect(readFileSync(ran, "utf8")).toBe("ran\n");
 });
 
-test("beyond what is kept in memory those go whose answer was given, then the oldest; chosen names are not run again", async () => {
+test("above the memory limit acknowledged ones are evicted, then the oldest; chosen names never run again", async () => {
   await run("build", ["echo", "built"]);
   const first = await call(NONE);
   let last = first;
@@ -139,7 +139,7 @@ test("beyond what is kept in memory those go whose answer was given, then the ol
   expect(codeOf(() => executions.get("never"))).toBe("execution_not_found");
 }, 60_000);
 
-test("beyond what is kept on the disk as well, and their files are closed", async () => {
+test("above the disk limit too, and their files are closed", async () => {
   const full = ["head", "-c", String(KEPT_OUTPUT_BYTES), "/dev/zero"];
   const most = KEPT_DISK_BYTES / KEPT_OUTPUT_BYTES;
   await run("build", ["seq", "100000"]);
@@ -150,7 +150,7 @@ test("beyond what is kept on the disk as well, and their files are closed", asyn
   expect(files).toBeGreaterThan(most / 2);
 }, 60_000);
 
-test("who is still being answered is not let go", async () => {
+test("an execution that is still being read is not evicted", async () => {
   const reader = await executions.get(await call(["echo", "first"])).journal.reader(0);
   for (let count = 0; count < MOST; count++) await call(NONE);
   expect((await reader.next(65_536, true))?.byteLength).toBeGreaterThan(0);
@@ -164,7 +164,7 @@ test("a name is chosen by an exec_id or by an Idempotency-Key", () => {
   expect(generated.map(({ start }) => start.generated)).toEqual([true, false, false]);
 });
 
-test("a command without a time limit outlives any timeout_ms, and its state says the longest", async () => {
+test("a command without a time limit outlives any timeout_ms, and its state has the maximum", async () => {
   const request = {
     method: "exec",
     argv: ["sleep", "0.2"],

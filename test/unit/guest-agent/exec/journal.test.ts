@@ -79,7 +79,7 @@ async function isHeld(work: Promise<unknown>): Promise<boolean> {
   return !settled;
 }
 
-test("what is taken at once is cut into pieces, and as much as there is", async () => {
+test("available bytes are read in one call and cut into pieces", async () => {
   const all = Buffer.alloc(300 * KIB).map((_, at) => (at * 7) % 251);
   let given = 0;
   const read = (places: readonly Uint8Array[]) => {
@@ -114,7 +114,7 @@ test("what is taken at once is cut into pieces, and as much as there is", async 
   expect(end.subarray(-400 * KIB, -200 * KIB).equals(all.subarray(0, 200 * KIB))).toBe(true);
 });
 
-test.each(["memory", "the file"])("of what is passed on from %s only what was taken counts", async (from) => {
+test.each(["memory", "the file"])("of pieces passed on from %s only the accepted ones count", async (from) => {
   await write(60);
   journal.close();
   const after = from === "memory" ? 50 : 0;
@@ -137,7 +137,7 @@ test.each(["memory", "the file"])("of what is passed on from %s only what was ta
   expect(seqs).toEqual(range(after + 1, 60));
 });
 
-test("a reader gets every piece from the one after it asks for, however small its bites", async () => {
+test("a reader gets every piece after the given one, for reads of any size", async () => {
   await write(40);
   journal.close();
   for (const after of [0, 1, 7, 8, 39]) {
@@ -149,29 +149,29 @@ test("a reader gets every piece from the one after it asks for, however small it
   expect(file.written).toBeGreaterThan(16 * KIB * 30);
 });
 
-test("what is written while it is read arrives as well, and the end is the end", async () => {
+test("pieces written during a read arrive as well, and the end is reported", async () => {
   const all = readAll(await journal.reader(0), 0);
   await write(200);
   journal.close();
   expect(await all).toEqual(range(1, 200));
 });
 
-test("little output costs no file", async () => {
+test("little output needs no file", async () => {
   await journal.append(1, new Uint8Array(2 * KIB));
   journal.close();
   expect(await isHeld(Promise.resolve())).toBe(false);
   expect(file.written).toBe(0);
 });
 
-describe("who reads aside", () => {
-  test("gets all of it while they are quick enough", async () => {
+describe("a passive reader", () => {
+  test("gets all of it while it is quick enough", async () => {
     const all = readAll(await journal.reader(0, true), 0);
     await write(40);
     journal.close();
     expect(await all).toEqual(range(1, 40));
   });
 
-  test("holds nobody, is overtaken, and told", async () => {
+  test("blocks no command, is overtaken, and gets an error", async () => {
     const slow = await journal.reader(0, true);
     await write(200);
     await expect(slow.next(64 * KIB, true)).rejects.toThrow(HistoryGone);
@@ -191,7 +191,7 @@ describe("who reads aside", () => {
     await writing;
   });
 
-  test("is not waited for on a full disk", async () => {
+  test("is not awaited on a full disk", async () => {
     file.full = true;
     await journal.reader(0, true);
     await write(100);
@@ -200,7 +200,7 @@ describe("who reads aside", () => {
 });
 
 describe("without a reader", () => {
-  test("the oldest is overwritten and told of as gone", async () => {
+  test("the oldest pieces are overwritten, and reading them is an error", async () => {
     await write(200);
     journal.close();
     expect(journal.oldestSeq).toBeGreaterThan(100);
@@ -215,7 +215,7 @@ describe("without a reader", () => {
 });
 
 describe("with readers", () => {
-  test("the command is held before its only reader is overtaken, and goes on when that reads or leaves", async () => {
+  test("the command is held before its only reader is overtaken, and resumes when that reads or leaves", async () => {
     const reader = await journal.reader(0);
     const writing = write(300);
     expect(await isHeld(writing)).toBe(true);
@@ -230,7 +230,7 @@ describe("with readers", () => {
     expect(await reader.next(1, true)).toBeNull();
   });
 
-  test("who has seen all there was keeps the command close, and reads from memory alone", async () => {
+  test("an up-to-date reader holds the command close, and reads from memory alone", async () => {
     const reader = await journal.reader(0);
     const first = reader.next(64 * KIB, true);
     const writing = write(100);
@@ -248,7 +248,7 @@ describe("with readers", () => {
     await writing;
   });
 
-  test("a fast one does not wait for a slow one, which is told that it was overtaken", async () => {
+  test("a fast one does not wait for a slow one, which is notified that it was overtaken", async () => {
     const slow = await journal.reader(0);
     const fast = readAll(await journal.reader(0), 0);
     await write(300);
@@ -257,7 +257,7 @@ describe("with readers", () => {
     await expect(slow.next(64 * KIB, true)).rejects.toThrow(HistoryGone);
   });
 
-  test("what is left in the pipes at the command's end is not held, and not lost to a reader that is far behind", async () => {
+  test("bytes left in the pipes at the command's end are not held, and not lost to a slow reader", async () => {
     const reader = await journal.reader(0);
     const writing = write(300);
     expect(await isHeld(writing)).toBe(true);
@@ -280,7 +280,7 @@ describe("with readers", () => {
     reader.close();
   });
 
-  test("whoever waits hears that it is forgotten", async () => {
+  test("a waiting reader gets an error when the journal is forgotten", async () => {
     const reader = await journal.reader(0);
     const waiting = reader.next(1, true);
     expect(await isHeld(waiting)).toBe(true);
@@ -291,7 +291,7 @@ describe("with readers", () => {
 });
 
 describe("on a full disk", () => {
-  test("a reader gets everything, and only the past is not kept", async () => {
+  test("a reader gets everything, and only earlier pieces are not stored", async () => {
     file.full = true;
     const all = readAll(await journal.reader(0), 0);
     await write(100);
@@ -300,7 +300,7 @@ describe("on a full disk", () => {
     await expect(journal.reader(0)).rejects.toThrow(HistoryGone);
   });
 
-  test("without a reader the command goes on, and what is written once there is space is kept", async () => {
+  test("without a reader the command continues, and output is stored again once there is space", async () => {
     file.full = true;
     await write(100);
     file.full = false;

@@ -23,8 +23,8 @@ function begin() {
 describe.each([
   ["followed", true],
   ["not followed", false],
-])("one that is %s", (_, isFollowed) => {
-  test("has all that was written by the command's end, in order", async () => {
+])("an output that is %s", (_, isFollowed) => {
+  test("has all bytes written by the command's end, in order", async () => {
     const { output, writer, sent } = begin();
     if (isFollowed) output.follow();
     const written = Buffer.alloc(MIB, "0123456789");
@@ -34,7 +34,7 @@ describe.each([
     expect(sent().equals(written)).toBe(true);
   });
 
-  test("is complete though another still holds it, who may go on writing and is not heard", async () => {
+  test("is complete though another process still holds it, whose further writes are ignored", async () => {
     const { output, writer, sent } = begin();
     if (isFollowed) output.follow();
     writeSync(writer, "the command's");
@@ -48,7 +48,7 @@ describe.each([
     expect(sent().toString()).toBe("the command's");
   });
 
-  test("ends without a word when nothing was written", async () => {
+  test("ends without data if there was no output", async () => {
     const { output, writer, sent } = begin();
     if (isFollowed) output.follow();
     closeSync(writer);
@@ -57,7 +57,7 @@ describe.each([
   });
 });
 
-test("one that is written without end is complete all the same", async () => {
+test("an output with an endless writer is complete at the command's end", async () => {
   const { output, writer } = begin();
   const flood = Bun.spawn(["cat", "/dev/zero"], { stdio: ["ignore", writer, "ignore"] });
   closeSync(writer);

@@ -19,7 +19,7 @@ async function isOver(over: Promise<void>): Promise<boolean> {
   return settled;
 }
 
-test("a wait is over with the first byte, which is still there", async () => {
+test("a wait ends with the first byte, which stays unread", async () => {
   const { over } = waitUntilReadable(pipe.read);
   expect(await isOver(over)).toBe(false);
   writeSync(pipe.write, "x");
@@ -28,7 +28,7 @@ test("a wait is over with the first byte, which is still there", async () => {
   closeSync(pipe.write);
 });
 
-test("what came before, and an end, are no reason to wait", async () => {
+test("earlier bytes, and an end, need no wait", async () => {
   writeSync(pipe.write, "x");
   await waitUntilReadable(pipe.read).over;
   const place = Buffer.alloc(4);
@@ -45,7 +45,7 @@ test("the end of a pipe ends its wait", async () => {
   expect(libc.pipeState(pipe.read)).toBe("ended");
 });
 
-test("of many that are waited for only those are over that have something, again and again", async () => {
+test("of many waits only those with data end, repeatedly", async () => {
   const pipes = Array.from({ length: 20 }, () => libc.pipe());
   for (let round = 0; round < 3; round++) {
     const waits = pipes.map(({ read }) => waitUntilReadable(read));
@@ -61,7 +61,7 @@ test("of many that are waited for only those are over that have something, again
   closeSync(pipe.write);
 });
 
-test("what is read goes to several places, one after another", () => {
+test("read bytes go to several buffers, one after another", () => {
   libc.setNonBlocking(pipe.read);
   writeSync(pipe.write, "abcdefg");
   const places = [Buffer.alloc(3), Buffer.alloc(2), Buffer.alloc(4, "-")];

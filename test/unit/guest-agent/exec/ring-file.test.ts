@@ -20,7 +20,7 @@ async function bytesOf(file: RingFile, offset: number, length: number): Promise<
   return bytes;
 }
 
-test("holds the last bytes up to its size, wherever the seam falls", async () => {
+test("holds the last bytes up to its size, for any position of the seam", async () => {
   const file = new RingFile(1000, directory);
   for (let offset = 0; offset < 10_000; offset += 300) {
     file.write(numbered(offset, 300), offset);
@@ -31,7 +31,7 @@ test("holds the last bytes up to its size, wherever the seam falls", async () =>
   file.close();
 });
 
-test("is closed once nobody uses it any more", async () => {
+test("is closed once its last reader has finished", async () => {
   const file = new RingFile(1000, directory);
   file.write(numbered(0, 500), 0);
   const reading = bytesOf(file, 0, 500);

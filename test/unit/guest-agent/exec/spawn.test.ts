@@ -41,7 +41,7 @@ function nextDescriptors(): libc.Pipe {
   return ends;
 }
 
-test("a command has the words, the environment and the directory that it was given", async () => {
+test("a command has the given arguments, environment and directory", async () => {
   const words = ["one two", "", "täglich 🙂", "-"];
   const script = `for word; do printf '<%s>' "$word"; done; pwd; printf '%s|' "$FIRST" "$LAST"`;
   const env = { ...ENV, FIRST: "ü = 1", LAST: "" };
@@ -51,12 +51,12 @@ test("a command has the words, the environment and the directory that it was giv
   });
 });
 
-test("more words than are usual all arrive", async () => {
+test("an unusual number of arguments all arrive", async () => {
   const words = Array.from({ length: 3000 }, (_, index) => `word ${index} ${"ä".repeat(20)}`);
   expect(await run(["printf", "%s\\n", ...words])).toMatchObject({ exit_code: 0, stdout: `${words.join("\n")}\n` });
 });
 
-test("its end is told by exit code or by the name of a signal", async () => {
+test("its end is reported by exit code or by the name of a signal", async () => {
   expect(await run(["sh", "-c", "echo bad >&2; exit 7"])).toMatchObject({
     exit_code: 7,
     signal: null,
@@ -66,7 +66,7 @@ test("its end is told by exit code or by the name of a signal", async () => {
   expect(await run(["sh", "-c", "kill -40 $$"])).toMatchObject({ exit_code: null, signal: "SIG40" });
 });
 
-test("it leads a session of its own, with three descriptors, the usual signals and nothing to read", async () => {
+test("it leads a session of its own, with three descriptors, default signals and empty input", async () => {
   const { stdout } = (await run(["sh", "-c", "cut -d' ' -f1,6 /proc/$$/stat; exec ls -m /proc/self/fd"])) as {
     stdout: string;
   };
@@ -76,7 +76,7 @@ test("it leads a session of its own, with three descriptors, the usual signals a
   expect(await run(["cat"])).toMatchObject({ exit_code: 0, stdout: "" });
 });
 
-test("what cannot be run is refused as a shell refuses it, and no descriptor of it stays open", async () => {
+test("a command that cannot run is refused as by a shell, and leaves no descriptor open", async () => {
   writeFileSync(join(directory, "no-format"), "\u0001", { mode: 0o755 });
   writeFileSync(join(directory, "no-interpreter"), "#!/no/such\n", { mode: 0o755 });
   const before = nextDescriptors();

@@ -20,14 +20,14 @@ test("users are found by name, then by number", () => {
   expect(findUser("bob", file)).toBeNull();
 });
 
-test("without the file there is root, and nobody else", () => {
+test("without the file there is only root", () => {
   for (const missing of [join(directory, "none"), directory]) {
     expect(findUser("ann", missing)).toBeNull();
     for (const root of [null, "root", "0"]) expect(findUser(root, missing)?.uid).toBe(0);
   }
 });
 
-test("an image says its user by names or by numbers, which need be in no file", () => {
+test("an image's user is given by names or by numbers, which need be in no file", () => {
   const group = join(directory, "group");
   writeFileSync(group, "root:x:0:\nstaff:x:50:ann\n7:x:70:\n");
   const files = { passwd: file, group };
@@ -42,7 +42,7 @@ test("an image says its user by names or by numbers, which need be in no file", 
     expect(findImageUser(none, files), none).toBeNull();
 });
 
-test("who is alone takes no group along, and who is listed its own", () => {
+test("a lone user gets no supplementary groups, and a listed one its own", () => {
   const user = { name: "x", uid: 5, gid: 6, home: "/", shell: "/bin/sh" };
   expect(commandAs(user, ["id"])).toEqual(expect.arrayContaining(["--reuid=5", "--regid=6", "--init-groups", "id"]));
   expect(commandAs({ ...user, lone: true }, ["id"])).toContain("--clear-groups");

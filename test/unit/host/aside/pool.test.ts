@@ -48,7 +48,7 @@ const times = (count: number) => {
 const befall = (is: Misfortune, count = 1) => pool.run(misfortuneOfTask, { is, times: times(count) }, BY);
 const placeOf = (bytes: number) => pool.run(placeOfTask, { bytes }, BY);
 
-test("a short input is computed on the event loop, a longer one in the thread, and one beyond the bound nowhere", async () => {
+test("a short input is computed on the event loop, a longer one in the thread, and one too long nowhere", async () => {
   await opened();
   expect(await Promise.all([SMALL_BYTES, SMALL_BYTES + 1, MOST_BYTES].map(placeOf))).toEqual([
     "loop",
@@ -87,7 +87,7 @@ test("owners take turns: a task of one waits for a task of the other, not for al
   await Promise.all(many);
 });
 
-test("a task that is no longer wanted is not computed", async () => {
+test("a cancelled task is not computed", async () => {
   await opened();
   const left = new AbortController();
   const long = pool.run(longOfTask, { ms: 100 }, BY);

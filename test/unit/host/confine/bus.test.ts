@@ -88,7 +88,7 @@ function serve(answer: (socket: Socket<{ received: Buffer }>, serial: number, me
   return served;
 }
 
-test("a call has the bytes that busctl sends, but for its flag to ask a person", () => {
+test("a call has the bytes that busctl sends, except the flag for interactive authorization", () => {
   const limits = { memory_bytes: 2 ** 30, cpus: 3, tasks: 258, cpu_weight: 100 };
   const bytes = encodeCall(2, startCall("sbx_1", 11, limits));
   expect(bytes.length).toBe(656);
@@ -99,14 +99,14 @@ test("a call has the bytes that busctl sends, but for its flag to ask a person",
   expect(lengthOf(bytes.subarray(0, 15))).toBeNull();
 });
 
-test("what is no message of D-Bus, or a huge one, is not waited for", () => {
+test("an invalid or huge D-Bus message is rejected immediately", () => {
   expect(() => lengthOf(Buffer.from("HTTP/1.1 400 Bad Request"))).toThrow("no message");
   const huge = Buffer.from(answerTo(1));
   huge.writeUInt32LE(2 ** 30, 4);
   expect(() => lengthOf(huge)).toThrow(/has \d{10} bytes/);
 });
 
-test("an answer says to which call it is, and an error what it is", () => {
+test("a reply has the serial of its call, and an error its name", () => {
   expect(readAnswer(answerTo(7))).toEqual({ serial: 7, error: null });
   expect(readAnswer(answerTo(8, 3, "org.example.No", "It is not so."))).toEqual({
     serial: 8,
@@ -116,7 +116,7 @@ test("an answer says to which call it is, and an error what it is", () => {
   expect(readAnswer(encodeCall(1, CALL))).toBeNull();
 });
 
-test("calls share a connection, and each gets its own answer, in whatever order and pieces they come", async () => {
+test("calls share a connection, and each gets its own reply, in any order and pieces", async () => {
   const asked: number[] = [];
   const served = serve((socket, serial, message) => {
     expect(message.includes("roomd-sbx_1.scope")).toBe(true);
@@ -141,7 +141,7 @@ test("calls share a connection, and each gets its own answer, in whatever order 
   expect(served.connections).toBe(1);
 });
 
-test("who waits hears that the connection has closed, and the next call has another", async () => {
+test("a waiting call fails if the connection closes, and the next call opens another", async () => {
   let closes = true;
   const served = serve((socket, serial) => {
     if (closes) socket.end();
@@ -155,14 +155,14 @@ test("who waits hears that the connection has closed, and the next call has anot
   expect(served.connections).toBe(2);
 });
 
-test("where there is no bus, a call says so, and the next one looks again", async () => {
+test("without a bus a call fails, and the next one connects again", async () => {
   const bus = new Bus(path);
   await expect(bus.call(CALL)).rejects.toThrow();
   serve((socket, serial) => socket.write(answerTo(serial)));
   await bus.call(CALL);
 });
 
-test("a bus that refuses us, or says what it may not, is left", async () => {
+test("a bus that rejects the client or violates the protocol is disconnected", async () => {
   let says = "REJECTED EXTERNAL\r\n";
   listeners.push(Bun.listen({ unix: path, socket: { data: (socket) => void socket.write(says) } }));
   const bus = new Bus(path);

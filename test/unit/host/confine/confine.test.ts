@@ -22,11 +22,11 @@ afterEach(() => rmSync(mount, { recursive: true }));
 const offer = (controllers: string) => writeFileSync(join(mount, "cgroup.controllers"), `${controllers}\n`);
 const read = (...path: string[]) => readFileSync(join(mount, "roomd", ...path), "utf8");
 
-test("limits are the guest's own, and what serves it", () => {
+test("limits cover the guest and its sidecar processes", () => {
   expect(LIMITS).toEqual({ memory_bytes: (512 + 128 + 384) * MIB, cpus: 3, tasks: 258, cpu_weight: 100 });
 });
 
-test("a machine that waits has next to nothing of processors that sandboxes want", () => {
+test("a waiting machine has almost no processor share against sandboxes", () => {
   expect(limitsOf(GUEST, "waiting")).toEqual({ ...LIMITS, cpu_weight: 10 });
 });
 
@@ -38,7 +38,7 @@ const LIMITED = [
   ["CPUWeight", { type: "t", value: 100 }],
 ];
 
-test("systemd is asked in one call for a scope with its first process in it", () => {
+test("a scope is started with its first process in one call to systemd", () => {
   expect(startCall("sbx_1", 11, LIMITS)).toEqual({
     destination: "org.freedesktop.systemd1",
     path: "/org/freedesktop/systemd1",
@@ -68,17 +68,17 @@ test("systemd is asked in one call for a scope with its first process in it", ()
   });
 });
 
-test("what becomes a sandbox gets that one's limits, for as long as it is there", () => {
+test("a machine that becomes a sandbox gets the sandbox's limits, permanently", () => {
   const told = { member: "SetUnitProperties", signature: "sba(sv)", body: ["roomd-sbx_1.scope", true, LIMITED] };
   expect(limitCall("sbx_1", LIMITS)).toMatchObject(told);
 });
 
-test("all sandboxes together have less of the disk than the daemon", () => {
+test("all sandboxes together have a lower disk weight than the daemon", () => {
   const weight = ["IOWeight", { type: "t", value: 20 }];
   expect(weighCall().body).toEqual(["roomd.slice", true, [weight]]);
 });
 
-test("a process is said to be in its scope when it is, also where the scope of one before it still ends", async () => {
+test("a process is reported as in its scope once it is, also while a previous scope still ends", async () => {
   const said: string[] = [];
   const groups = ["0::/system.slice/roomd.service\n", "0::/roomd.slice/roomd-sbx_1.scope\n"];
   const call = async ({ member }: MethodCall) => {
@@ -93,7 +93,7 @@ test("a process is said to be in its scope when it is, also where the scope of o
   expect(groups).toEqual([]);
 });
 
-test("a process whose sandbox has a scope of an earlier version, which takes no more, has one beside it", async () => {
+test("a process gets a separate scope if its sandbox's scope of an earlier version accepts no more", async () => {
   const said: string[] = [];
   const refused = { name: "org.freedesktop.DBus.Error.InvalidArgs", message: "not available on non-delegated units" };
   const call = async ({ member, body }: MethodCall) => {
@@ -104,7 +104,7 @@ test("a process whose sandbox has a scope of an earlier version, which takes no 
   expect(said).toEqual(["AttachProcessesToUnit roomd-sbx_1.scope", "StartTransientUnit roomd-sbx_1-14.scope"]);
 });
 
-test("a process that ends before it is in its scope, or that systemd refuses, is an error at once", async () => {
+test("a process that exits before it is in its scope, or that systemd refuses, is an immediate error", async () => {
   const refuse = async () => {
     throw new BusError("StartTransientUnit", { name: "org.freedesktop.DBus.Error.AccessDenied", message: "" });
   };
@@ -113,7 +113,7 @@ test("a process that ends before it is in its scope, or that systemd refuses, is
   await expect(makeScopes({ call: async () => {} }).confine("sbx_1", gone, LIMITS)).rejects.toThrow("ended before");
 });
 
-test("cgroup v2: the disk is shared where its scheduler knows weights, and else only the rest", () => {
+test("cgroup v2: the disk is weighted if its scheduler supports it, and otherwise only the rest", () => {
   offer("cpuset cpu memory pids");
   expect(makeCgroups(mount)?.kind).toBe("cgroup");
   expect(read("cgroup.subtree_control")).toBe("+memory +pids +cpu");
@@ -125,7 +125,7 @@ test("cgroup v2: the disk is shared where its scheduler knows weights, and else 
 });
 
 test.for(["", "cpuset cpu io", "memory pids", "cpuset io memory pids misc"])(
-  "cgroup v2 that offers %o is not taken",
+  "cgroup v2 that offers %o is not used",
   (controllers) => {
     if (controllers !== "") offer(controllers);
     expect(makeCgroups(mount)).toBeNull();
@@ -133,13 +133,13 @@ test.for(["", "cpuset cpu io", "memory pids", "cpuset io memory pids misc"])(
   },
 );
 
-test("cgroup v2 that may not be handed down is not taken", () => {
+test("cgroup v2 that cannot be delegated is not used", () => {
   offer("cpuset cpu io memory pids");
   mkdirSync(join(mount, "cgroup.subtree_control"));
   expect(makeCgroups(mount)).toBeNull();
 });
 
-test("cgroup v2: controllers are handed down, limits come before the processes, and the group goes", async () => {
+test("cgroup v2: controllers are delegated, limits precede the processes, and the group is removed", async () => {
   offer("cpuset cpu io memory pids");
   mkdirSync(join(mount, "roomd", "sbx_old"), { recursive: true });
   const groups = makeCgroups(mount);
@@ -171,7 +171,7 @@ test("cgroup v2: controllers are handed down, limits come before the processes, 
   expect(existsSync(join(mount, "roomd", "sbx_1"))).toBe(false);
 });
 
-test("an end for want of memory is told from none", () => {
+test("an out-of-memory kill is detected", () => {
   expect(killedForMemory(() => "oom 3\noom_kill 0\n")).toBe(false);
   expect(killedForMemory(() => "oom_kill 12\n")).toBe(true);
   expect(killedForMemory(() => "oom_group_kill 1\n")).toBe(false);

@@ -55,7 +55,7 @@ function errno(work: () => Disposable | AsyncDisposable): string | null {
 }
 
 describe("Beneath", () => {
-  it("opens files and directories, through links that stay", async () => {
+  it("opens files and directories, through links within", async () => {
     mkdirSync(join(directory, "d/e"), { recursive: true });
     writeFileSync(join(directory, "d/f"), "content");
     symlinkSync("../f", join(directory, "d/e/up"));
@@ -67,7 +67,7 @@ describe("Beneath", () => {
     expect(errno(() => root.directory(HERE))).toBe("done");
   });
 
-  it("fails with the errno of what is wrong", () => {
+  it("fails with the matching errno", () => {
     mkdirSync(join(directory, "d"));
     writeFileSync(join(directory, "f"), "");
     symlinkSync(join(directory, "f"), join(directory, "absolute"));
@@ -95,7 +95,7 @@ describe("Beneath", () => {
     expect(errno(() => root.newFile(toRaw("out")))).toBe("EEXIST");
   });
 
-  it("takes names of any bytes", async () => {
+  it("accepts names of any bytes", async () => {
     const name = fromBytes(Buffer.from([0x61, 0xff, 0x0a, 0xc3]));
     await using file = root.newFile(name);
     await file.write(Buffer.from("x"));
@@ -116,7 +116,7 @@ describe("Beneath", () => {
     expect(readFileSync(join(directory, "b"), "utf8")).toBe("a");
   });
 
-  it("sets modes whatever the directory's own group and the umask say", async () => {
+  it("sets modes regardless of the directory's group and the umask", async () => {
     chmodSync(directory, 0o2777);
     const before = process.umask(0o077);
     try {
@@ -130,7 +130,7 @@ describe("Beneath", () => {
     expect(statSync(join(directory, "f")).mode & 0o7777).toBe(0o664);
   });
 
-  it("keeps a descriptor that is in use until the call is done, and none after", async () => {
+  it("keeps a descriptor in use until the call is done, and none afterwards", async () => {
     writeFileSync(join(directory, "f"), Buffer.alloc(8_000_000, "x"));
     const before = openFiles();
     const file = root.file(toRaw("f"), "read");

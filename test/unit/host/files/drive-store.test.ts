@@ -65,7 +65,7 @@ async function throughStore(between: () => void = () => {}): Promise<string> {
 
 const own = (path: string, uid: number) => isRoot && chownSync(path, FROM + uid, FROM + uid);
 
-test("files, directories and links come back as they were, owned by the same users of other guests", async () => {
+test("files, directories and links are restored unchanged, with the same users in another id range", async () => {
   mkdirSync(join(drive, "a/b"), { recursive: true });
   writeFileSync(join(drive, "a/b/file"), "content");
   own(join(drive, "a/b/file"), 1000);
@@ -95,7 +95,7 @@ test("files, directories and links come back as they were, owned by the same use
   expect(statSync(made).mode & 0o7777).toBe(0o1777);
 });
 
-test("what changes between the passes is as it is at the second", async () => {
+test("files that change between the passes have the state of the second", async () => {
   for (const name of ["same", "changed", "gone", "longer", "replaced"]) writeFileSync(join(drive, name), `${name} 1`);
   utimesSync(join(drive, "changed"), 5, 5);
   const made = await throughStore(() => {
@@ -118,7 +118,7 @@ test("what changes between the passes is as it is at the second", async () => {
   expect(contents).toHaveLength(4);
 });
 
-test("what is not copied again is what has not changed for a while", async () => {
+test("only files unchanged for a while are not copied again", async () => {
   for (let n = 0; n < 20; n++) writeFileSync(join(drive, `f${n}`), String(n));
   await Bun.sleep(2100);
   writeFileSync(join(drive, "late"), "late");
@@ -127,7 +127,7 @@ test("what is not copied again is what has not changed for a while", async () =>
   expect(await copier.complete()).toMatchObject({ copied: 1, entries: 21 });
 });
 
-test("holes stay holes, and what is no file, directory or link is left out", async () => {
+test("holes stay holes, and special files are left out", async () => {
   writeFileSync(join(drive, "sparse"), "begin");
   truncateSync(join(drive, "sparse"), 8 * 1024 ** 4);
   execFileSync("mkfifo", [join(drive, "fifo")]);
@@ -139,7 +139,7 @@ test("holes stay holes, and what is no file, directory or link is left out", asy
   expect([copy.size, copy.blocks * 512 < 1024 ** 2]).toEqual([8 * 1024 ** 4, true]);
 });
 
-test("names that are no text, and a tree of any depth", async () => {
+test("names that are not UTF-8, and a tree of any depth", async () => {
   const odd = Buffer.from([0x66, 0xff, 0x0a, 0x22]);
   writeFileSync(Buffer.concat([Buffer.from(`${drive}/`), odd]), "odd");
   (await makeNest(drive, 300, { files: 1 }))[Symbol.dispose]();
@@ -166,7 +166,7 @@ test("a file with as many names as the file system allows has all of them", asyn
   expect(readFileSync(join(made, `n${names - 1}`), "utf8")).toBe("content");
 }, 60_000);
 
-test("a list that is cut off at the end of a line makes no drive", async () => {
+test("a list truncated at the end of a line gives no drive", async () => {
   writeFileSync(join(drive, "one"), "1");
   await throughStore();
   const entries = join(store, "entries.ndjson");
@@ -178,7 +178,7 @@ test("a list that is cut off at the end of a line makes no drive", async () => {
   await expect(copier.restore(restoring)).rejects.toThrow("not whole");
 });
 
-test("there is a bound to bytes and entries, and it can be given up", async () => {
+test("bytes and entries are limited, and a copy can be aborted", async () => {
   for (let n = 0; n < 30; n++) writeFileSync(join(drive, `f${n}`), "x".repeat(100_000));
   await using few = new DriveCopier();
   await expect(few.copy(drive, store, { ...BOUNDS, entries: 10 })).rejects.toMatchObject({ code: "EDQUOT" });

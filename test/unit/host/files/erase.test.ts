@@ -33,7 +33,7 @@ afterEach(() => {
 const openFiles = () => readdirSync("/proc/self/fd").length;
 
 describe("erase", () => {
-  it("removes wide and mixed trees, never what links point to", async () => {
+  it("removes wide and mixed trees, never link targets", async () => {
     mkdirSync(join(directory, "tree/a/b/c"), { recursive: true });
     writeFileSync(join(directory, "kept"), "kept");
     symlinkSync("../kept", join(directory, "tree/link"));
@@ -63,7 +63,7 @@ describe("erase", () => {
     expect(most).toBeLessThan(150);
   }, 60_000);
 
-  it("tells what it has freed: each file once, what another name still has not at all", async () => {
+  it("returns the freed space: each file once, and none with another link", async () => {
     mkdirSync(join(directory, "tree/a/b"), { recursive: true });
     for (const name of ["one", "two"]) writeFileSync(join(directory, "tree/a/b", name), Buffer.alloc(64 * 1024));
     writeFileSync(join(directory, "tree/linked"), Buffer.alloc(64 * 1024));
@@ -80,7 +80,7 @@ describe("erase", () => {
     expect(whole).toEqual({ used_bytes, file_count: 2, entry_count: 6 });
   });
 
-  it("removes a directory by its path; one that is gone is nothing", async () => {
+  it("removes a directory by its path; a missing one is no error", async () => {
     const room = join(directory, "rom_1");
     mkdirSync(join(room, "drive"), { recursive: true });
     (await makeNest(join(room, "drive"), 1000))[Symbol.dispose]();
@@ -90,7 +90,7 @@ describe("erase", () => {
     expect(readdirSync(directory)).toEqual([]);
   }, 60_000);
 
-  it("gives up in time where something never goes away, and leaves it hidden", async ({ skip }) => {
+  it("times out if an entry cannot be removed, and leaves it hidden", async ({ skip }) => {
     const stays = join(directory, "tree/stays");
     mkdirSync(stays, { recursive: true });
     try {
@@ -110,7 +110,7 @@ describe("erase", () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it("hides the tree at once, and removes what is added meanwhile", async () => {
+  it("hides the tree immediately, and removes entries added during the erasure", async () => {
     for (let index = 0; index < 2000; index++) mkdirSync(join(directory, "tree", `d${index}`), { recursive: true });
     const held = root.directory(toRaw("tree"));
     let added = 0;

@@ -38,7 +38,7 @@ test.each([
   expect(await hashed(bytes, piece)).toBe(sha256(bytes));
 });
 
-test("many at once, of which some are given up, are each what they are alone", async () => {
+test("concurrent hashes, some of them aborted, give the same as alone", async () => {
   const lengths = [3 * BLOCK_BYTES, 3 * BLOCK_BYTES + 1, 1000, 4 * BLOCK_BYTES - 1];
   const givenUp = async () => {
     using hash = new Hash();

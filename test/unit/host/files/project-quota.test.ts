@@ -43,7 +43,7 @@ describe("the layout of the calls", () => {
     expect([DQBLK_BYTES, STATV_BYTES]).toEqual([72, 160]);
   });
 
-  test("struct fsxattr: flags at 0, project at 12, and nothing else is touched", () => {
+  test("struct fsxattr: flags at 0, project at 12, all else unchanged", () => {
     const before = Buffer.alloc(FSXATTR_BYTES, 0);
     before.writeUInt32LE(0x8000_0010, 0);
     before.writeUInt32LE(7, 4);
@@ -55,7 +55,7 @@ describe("the layout of the calls", () => {
     expect(projectIn(after)).toBe(0);
   });
 
-  test("struct if_dqblk: hard limits at 0 (in KiB) and 24, what of it counts at 64, use at 16 and 40", () => {
+  test("struct if_dqblk: hard limits at 0 (in KiB) and 24, valid fields at 64, use at 16 and 40", () => {
     const block = limitsBlock({ bytes: 5 * 1024 ** 3 + 1, inodes: 1_000_001 });
     const words = Array.from({ length: 8 }, (_, n) => Number(block.readBigUInt64LE(n * 8)));
     expect(words).toEqual([5 * MIB + 1, 0, 0, 1_000_001, 0, 0, 0, 0]);
@@ -70,7 +70,7 @@ describe("the layout of the calls", () => {
   });
 });
 
-test("a file system without project quotas says so: nothing is left of the trial, and drives are measured", () => {
+test("a file system without project quotas is detected: no trial file remains, and drives are measured", () => {
   const { kind, reason } = inspectProjectQuota(base);
   if (kind === "project_quota") return console.log(`left out: ${base} does have project quotas`);
   expect(reason).toMatch(/^The file system of data_dir .*(E[A-Z]+|no limit).*drives are measured\.$/);
@@ -82,7 +82,7 @@ test("a file system without project quotas says so: nothing is left of the trial
 });
 
 describe("with a kernel that keeps them", () => {
-  test("a directory gets a project of its own with limits, which go before it does", () => {
+  test("a directory gets its own project with limits, which are removed before it", () => {
     const kernel = playKernel();
     const quota = new ProjectQuota({ kind: "project_quota" }, QUIET, kernel.calls);
     const [one, two] = [makeDirectory("one"), makeDirectory("two")];
@@ -103,7 +103,7 @@ describe("with a kernel that keeps them", () => {
     expect(kernel.limitsOf(projects[1])).toEqual({ bytes: 20 * MIB, inodes: 201 });
   });
 
-  test("a project that has a limit or takes anything is somebody's, and another is taken", () => {
+  test("a project with a limit or usage is taken, and another one is chosen", () => {
     const kernel = playKernel();
     const daemons = [0, 1].map(() => new ProjectQuota({ kind: "project_quota" }, QUIET, kernel.calls));
     const directories = ["a", "b", "c"].map(makeDirectory);
@@ -118,7 +118,7 @@ describe("with a kernel that keeps them", () => {
     expect(new Set(directories.map((directory) => kernel.calls.projectOf(directory))).size).toBe(3);
   });
 
-  test("one from before, or one that could get none, is measured", () => {
+  test("an existing drive, or one without a project, is measured", () => {
     const kernel = playKernel();
     const quota = new ProjectQuota({ kind: "project_quota" }, QUIET, kernel.calls);
     expect(quota.use(makeDirectory("old"))).toBeNull();
@@ -135,7 +135,7 @@ describe("with a kernel that keeps them", () => {
     quota.end(join(base, "gone"));
   });
 
-  test("is believed only when the trial counts: one that enforces nothing, or counts nothing, is not", () => {
+  test("is used only if the trial succeeds: one that enforces nothing, or counts nothing, is not", () => {
     const kernel = playKernel();
     const trial = (calls: Partial<QuotaCalls>) => inspectProjectQuota(base, { ...kernel.calls, ...calls }).kind;
     expect(trial({})).toBe("measured");

@@ -16,7 +16,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const onDisk = () => statSync(file).blocks * 512;
 
-test("holds as many blocks as it says, gives all of them up in many pieces, and takes them again", () => {
+test("holds the given number of blocks, releases all in pieces, and allocates them again", () => {
   const reserve = new Reserve(file, SIZE + 1);
   expect(reserve.held_bytes).toBe(0);
   reserve.fill();
@@ -31,7 +31,7 @@ test("holds as many blocks as it says, gives all of them up in many pieces, and 
   reserve.close();
 });
 
-test("is there as it was left, and follows another size", () => {
+test("is found as it was left, and follows a changed size", () => {
   const first = new Reserve(file, SIZE);
   first.fill();
   first.giveUp();

@@ -30,7 +30,7 @@ function watched(sync: (own: () => Promise<void>) => Promise<void>): Temporary {
   return new Temporary(root, temporaryName());
 }
 
-it("has the disk take a large file while it comes, and all of it at its end", async () => {
+it("flushes a large file while it arrives, and all of it at its end", async () => {
   let asked = 0;
   await using temporary = watched((own) => {
     asked++;
@@ -44,7 +44,7 @@ it("has the disk take a large file while it comes, and all of it at its end", as
   expect(readFileSync(join(base, "large")).equals(Buffer.concat(Array(9).fill(PIECE)))).toBe(true);
 });
 
-it("is not finished where the disk did not take what came before", async () => {
+it("fails to finish if an earlier flush failed", async () => {
   let asked = 0;
   await using temporary = watched((own) => (asked++ === 0 ? Promise.reject(new Error("EIO")) : own()));
   for (let n = 0; n < 5; n++) await temporary.write(PIECE);

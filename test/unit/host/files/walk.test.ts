@@ -38,7 +38,7 @@ test("visits every entry once, at any depth, with a bounded number of descriptor
   expect(openFiles()).toBe(before);
 }, 120_000);
 
-test("goes on in wide directories where it left them, far above", async () => {
+test("continues wide directories at their position, far above", async () => {
   const names = Array.from({ length: 3000 }, (_, n) => `entry-${n}`);
   for (const name of names) writeFileSync(inATree(name), "");
   const deep = Array.from({ length: LEVELS_HELD + 10 }, () => "d");
@@ -54,7 +54,7 @@ test("goes on in wide directories where it left them, far above", async () => {
   expect(seen.get("d")).toBe(3 * deep.length);
 });
 
-test("says so where a directory above is no longer where it was, and leaves what is there now alone", async () => {
+test("reports a moved ancestor directory, and does not touch its replacement", async () => {
   const levels = Array.from({ length: LEVELS_HELD + 10 }, (_, n) => `d${n}`);
   mkdirSync(inATree(...levels), { recursive: true });
   mkdirSync(inATree("elsewhere"));
@@ -69,7 +69,7 @@ test("says so where a directory above is no longer where it was, and leaves what
   expect(await walk(root, () => {})).toBe("complete");
 });
 
-test("goes on where a directory vanishes under it", async () => {
+test("continues if a directory is deleted during the walk", async () => {
   for (const name of ["a", "b", "c"]) mkdirSync(inATree(name, "x"), { recursive: true });
   const seen: string[] = [];
   await walk(root, (_, { name }) => {
@@ -79,7 +79,7 @@ test("goes on where a directory vanishes under it", async () => {
   expect(seen.sort()).toEqual(["a", "b", "c"]);
 });
 
-test("ends after so many entries, and when its turn is refused, with nothing left open", async () => {
+test("ends after a number of entries, and when its turn is refused, with no descriptor open", async () => {
   for (let n = 0; n < 5000; n++) writeFileSync(inATree(`f${n}`), "");
   const before = openFiles();
   let visits = 0;

@@ -17,14 +17,14 @@ const KERNEL = { wanted: "kernel", program: "vhost-device-vsock", device: "/dev/
 /** High ports in place of the ports that only root may use. */
 const openKernel = (firstPort: number) => makeKernelTransport(PORT + (firstPort - HOST_PORT));
 
-test("what new guests lack keeps none that is there from its own", async () => {
+test("a transport missing for new guests does not affect existing guests", async () => {
   const transports = new Transports({ wanted: "vhost-user", program: "/nonexistent/vhost-device-vsock", openKernel });
   await transports.choose();
   expect(() => transports.chosen).toThrow(expect.objectContaining({ code: "not_ready" }));
   expect(transports.of("vhost-user", HOST_PORT).kind).toBe("vhost-user");
 });
 
-test.skipIf(reason !== null)("who only looks takes no port, beside whoever has one", async () => {
+test.skipIf(reason !== null)("a read-only inspection takes no port, and works alongside the owner", async () => {
   const another = makeKernelTransport(PORT);
   const transports = new Transports({ ...KERNEL, openKernel });
   try {
@@ -41,7 +41,7 @@ test.skipIf(reason !== null)("who only looks takes no port, beside whoever has o
   }
 });
 
-test.skipIf(reason !== null)("ports of the kernel's that others have are not there now, and are later", async () => {
+test.skipIf(reason !== null)("kernel ports in use elsewhere are unavailable now, and available later", async () => {
   const others = Array.from({ length: HOST_PORTS }, () => makeKernelTransport(PORT));
   const transports = new Transports({ ...KERNEL, openKernel });
   const taken = expect.objectContaining({ code: "not_ready", message: expect.stringContaining("are taken") });
@@ -57,14 +57,14 @@ test.skipIf(reason !== null)("ports of the kernel's that others have are not the
   transports.close();
 });
 
-test("a device that does not open is none, and why is said", async () => {
+test("a device that cannot be opened is unavailable, with a reason", async () => {
   const transports = new Transports({ ...KERNEL, device: "/nowhere/vhost-vsock" });
   await transports.choose();
   expect(transports.found).toEqual({ kind: null, reason: expect.stringContaining("ENOENT") });
   expect(() => transports.chosen).toThrow(expect.objectContaining({ code: "not_ready" }));
 });
 
-test.skipIf(reason !== null)("a guest of the kernel's keeps it where new ones get a process", async () => {
+test.skipIf(reason !== null)("a guest on the kernel's transport keeps it when new ones get a process", async () => {
   // A program that prints its version counts as present.
   const transports = new Transports({ wanted: "vhost-user", program: process.execPath, openKernel });
   await transports.choose();
@@ -73,7 +73,7 @@ test.skipIf(reason !== null)("a guest of the kernel's keeps it where new ones ge
 });
 
 test.skipIf(reason !== null)(
-  "an older agent's ports are taken for it alone, and whoever holds them keeps nobody else",
+  "an older agent's ports are taken for it alone, and another owner of them blocks no other guest",
   async () => {
     const squatters = Array.from({ length: HOST_PORTS }, () => openKernel(OPEN_HOST_PORT));
     const transports = new Transports({ ...KERNEL, openKernel });
@@ -91,7 +91,7 @@ test.skipIf(reason !== null)(
   },
 );
 
-test("a daemon that may not listen on root's ports does not use the kernel's vsock, and says why", async () => {
+test("a daemon without permission for root's ports does not use the kernel's vsock, with a reason", async () => {
   const mayListen = () => false;
   const reason = expect.stringContaining("CAP_NET_BIND_SERVICE is missing");
   const kernel = new Transports({ ...KERNEL, openKernel, mayListen });
@@ -102,7 +102,7 @@ test("a daemon that may not listen on root's ports does not use the kernel's vso
   expect(auto.found).toEqual({ kind: "vhost-user", reason });
 });
 
-test("agents dial root's ports since they have their host prove itself", () => {
+test("agents that authenticate their host dial root's ports", () => {
   expect([PROOF_GENERATION - 1, PROOF_GENERATION, PROOF_GENERATION + 1].map(firstPortOf)).toEqual([
     OPEN_HOST_PORT,
     HOST_PORT,

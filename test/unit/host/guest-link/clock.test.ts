@@ -27,20 +27,20 @@ function guest(offMs: number, trips: readonly RoundTrip[]) {
   return { state, link: { open } as unknown as GuestLink };
 }
 
-test("is set right by one correction if answers are fast", async () => {
+test("is set correctly by one correction if replies are fast", async () => {
   const { state, link } = guest(-40, [[1, 1]]);
   await correctClock(link);
   expect(Math.abs(state.offMs)).toBeLessThan(1);
   expect(state.asked).toBe(2);
 });
 
-test("is read only once if it is right and the answer is fast", async () => {
+test("is read only once if it is right and the reply is fast", async () => {
   const { state, link } = guest(0.5, [[1, 1]]);
   await correctClock(link);
   expect(state).toEqual({ offMs: 0.5, asked: 1 });
 });
 
-test("is as exact as the fastest answer, whichever that is", async () => {
+test("is as exact as the fastest reply, whichever that is", async () => {
   const slow: RoundTrip = [10, 790];
   for (const fastest of [0, 1, 2]) {
     const trips = [slow, slow, slow, slow].map((trip, index) => (index === fastest ? ([2, 4] as const) : trip));
@@ -50,7 +50,7 @@ test("is as exact as the fastest answer, whichever that is", async () => {
   }
 });
 
-test("is read again if a slow answer seems right by chance", async () => {
+test("is read again if a slow reply seems right by chance", async () => {
   const { state, link } = guest(-390, [
     [790, 10],
     [1, 1],

@@ -27,7 +27,7 @@ async function deadlineOf(nonce: string | null, startMs?: number): Promise<numbe
   return await told.promise;
 }
 
-test("it is that much longer the first time, and not for one that was set up", async () => {
+test("it is longer by that time at the first set-up, and not afterwards", async () => {
   const usual = await deadlineOf(null);
   expect(await deadlineOf(null, 300_000)).toBe(usual + 300_000);
   expect(await deadlineOf("n", 300_000)).toBe(usual);

@@ -14,7 +14,7 @@ import {
 
 const ALL = Object.keys(DEVICE_QUIRKS) as DeviceQuirk[];
 
-test.each(ALL)("%s: what works around it names it, and its test shows it", (quirk) => {
+test.each(ALL)("%s: its workarounds name it, and its test demonstrates it", (quirk) => {
   const { around, test: shown } = DEVICE_QUIRKS[quirk];
   for (const file of [...around, shown])
     expect([file, readFileSync(file, "utf8").includes(quirk)]).toEqual([file, true]);
@@ -26,13 +26,13 @@ test("the kernel's device has none, one of an unknown version all", () => {
   expect(ALL.filter(quirksOf("0.3.0"))).toEqual(ALL);
 });
 
-test("from the version on that mends one, and in no earlier one, nothing is worked around", () => {
+test("from the version that fixes one, and in no earlier one, there is no workaround", () => {
   const mended = (version: string | null) => quirksOf(version, { end_untold: { mended: "0.10.0" } })("end_untold");
   expect(["0.3.0", "0.9.9", "0.10", "unreadable", null].map(mended)).toEqual([true, true, false, true, true]);
   expect(["0.10.0", "0.10.1", "0.11.0", "1.0.0"].map(mended)).toEqual([false, false, false, false]);
 });
 
-test("split_packets_lost: an agent writes no more at once than fits into one descriptor, whole and in order", async () => {
+test("split_packets_lost: an agent writes no more per call than one descriptor holds, whole and in order", async () => {
   const writes: number[] = [];
   const received: Uint8Array[] = [];
   let room = Number.POSITIVE_INFINITY;
@@ -60,12 +60,12 @@ test("split_packets_lost: an agent writes no more at once than fits into one des
   expect(Buffer.concat(received).equals(Buffer.concat(sent))).toBe(true);
 });
 
-test("wedged_by_early_dial: a host only listens for its guests, and has no way to dial one", () => {
+test("wedged_by_early_dial: a host only listens for its guests, and never dials one", () => {
   const transport = makeVhostUserTransport("vhost-device-vsock", null, 1016);
   expect(Object.keys(transport).sort()).toEqual(["adopt", "device_file", "firstFree", "kind", "open"]);
 });
 
-test("small_buffer, siblings_meet: each device has room for what a guest says, and a group of its own", () => {
+test("small_buffer, siblings_meet: each device has enough buffer for a guest's messages, and its own group", () => {
   const address = {
     sandbox_id: "sbx_1",
     guest_cid: 9100,

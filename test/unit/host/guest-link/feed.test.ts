@@ -11,7 +11,7 @@ function slowAgent() {
   return { agent, asked: asked.promise };
 }
 
-test("the close of it succeeds though its client has left: the command is ending", async () => {
+test("its close succeeds after its client has disconnected: the command is ending", async () => {
   const { agent, asked } = slowAgent();
   const left = new AbortController();
   const closed = feedInGuest(agent.link, { exec_id: "e", offset: 0, eof: true }, Buffer.alloc(0), left.signal);
@@ -22,7 +22,7 @@ test("the close of it succeeds though its client has left: the command is ending
   agent.link.close("over");
 });
 
-test("bytes are given up with the reason of who left, which is no fault of the guest", async () => {
+test("bytes are aborted with the reason of the disconnect, which is not attributed to the guest", async () => {
   const { agent, asked } = slowAgent();
   const left = new AbortController();
   const fed = feedInGuest(agent.link, { exec_id: "e", offset: 0, eof: false }, Buffer.from("x"), left.signal);

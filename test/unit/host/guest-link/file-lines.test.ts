@@ -19,7 +19,7 @@ test("entries are the same in pieces of any length", async () => {
   for (const length of [1, 2, 13, 1000, bytes.byteLength]) expect(await parsed(bytes, length)).toEqual(entries);
 });
 
-test("a line that is too long is refused before its end, also in pieces of one byte", async () => {
+test("a line that is too long is rejected before its end, also in pieces of one byte", async () => {
   const long = Buffer.alloc(MAX_FILE_LINE_BYTES + 1, 0x20);
   for (const length of [1, 4096, long.byteLength]) await expect(parsed(long, length)).rejects.toThrow("too long");
 });

@@ -28,7 +28,7 @@ function deviceWith(
   return device;
 }
 
-test("the first that nobody has is told, and nobody has it when it is told", () => {
+test("the first free CID is returned, and is still free afterwards", () => {
   const device = deviceWith([9100, 9101, 9103]);
   expect(firstFreeCid([9100, 9101, 9102, 9103, 9104], device)).toBe(9102);
   expect(device.tried.slice(0, 3)).toEqual([9100, 9101, 9102]);
@@ -38,14 +38,14 @@ test("the first that nobody has is told, and nobody has it when it is told", () 
   expect(device.open_count).toBe(0);
 });
 
-test("where others have all, or none is asked for, there is none", () => {
+test("if all are taken, or none is given, the result is null", () => {
   const device = deviceWith([9100, 9101]);
   expect(firstFreeCid([9100, 9101], device)).toBeNull();
   expect(firstFreeCid([], device)).toBeNull();
   expect(device.open_count).toBe(0);
 });
 
-test("the device is closed where it cannot be asked, and is no obstacle where it does not open", () => {
+test("the device is closed after a failed call, and is ignored if it cannot be opened", () => {
   const device = deviceWith([]);
   const broken = {
     ...device,

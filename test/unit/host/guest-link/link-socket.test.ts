@@ -50,7 +50,7 @@ const holds = async (work: Promise<unknown>): Promise<boolean> => {
   return (await Promise.race([work, Promise.resolve(open)])) === open;
 };
 
-test("a guest that asks more than it can be answered is not read from until it has earned it back", async () => {
+test("a guest that requests more than its allowance is not read from until it has regained it", async () => {
   // It earns nothing back before the clock moves.
   const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now());
   // Work that exceeds a turn of the event loop waits for the next.
@@ -70,7 +70,7 @@ test("a guest that asks more than it can be answered is not read from until it h
 });
 
 describe("holding a link", () => {
-  test("waits for the guest's answer, and then lets nothing through either way", async () => {
+  test("waits for the guest's reply, and then blocks both directions", async () => {
     const { link, socket, heard, pong } = connected();
     const held = link.hold(1000);
     expect(heard).toEqual([FrameType.ping]);
@@ -82,7 +82,7 @@ describe("holding a link", () => {
     expect([heard.length, socket.reading]).toEqual([1, false]);
   });
 
-  test("sends what was written before it, however slowly the socket takes it", async () => {
+  test("sends earlier writes first, for any speed of the socket", async () => {
     const { link, socket, drain, heard, pong } = connected();
     socket.room = 3;
     link.open({ method: "clock" });
@@ -97,7 +97,7 @@ describe("holding a link", () => {
     await held;
   });
 
-  test("gives the answer to an earlier ping to that ping", async () => {
+  test("assigns the reply to an earlier ping to that ping", async () => {
     const { link, socket, pong } = connected();
     const earlier = link.ping(1000);
     const held = link.hold(1000);
@@ -109,7 +109,7 @@ describe("holding a link", () => {
     expect(socket.reading).toBe(false);
   });
 
-  test("is over when the guest does not answer, with nothing lost", async () => {
+  test("is aborted if the guest does not reply, with nothing lost", async () => {
     const { link, socket, heard } = connected();
     const held = link.hold(20);
     link.open({ method: "clock" });
@@ -118,7 +118,7 @@ describe("holding a link", () => {
     await link.standstill.over;
   });
 
-  test("makes writers wait, and releasing it sends all of theirs in order", async () => {
+  test("blocks writers, and releasing it sends all of theirs in order", async () => {
     const { link, heard, pong, socket } = connected();
     const stream = link.open({ method: "exec" });
     const held = link.hold(1000);
@@ -135,7 +135,7 @@ describe("holding a link", () => {
     link.release();
   });
 
-  test("ends with the link: nobody waits for ever", async () => {
+  test("ends with the link: no writer waits forever", async () => {
     const { link, socket, pong } = connected();
     const stream = link.open({ method: "exec" });
     const held = link.hold(1000);
@@ -149,7 +149,7 @@ describe("holding a link", () => {
     expect(socket.ended).toBe(true);
   });
 
-  test("over a device that is not lost by what arrives meanwhile only waits for the answer, and counts the time", async () => {
+  test("over a device that loses no data only waits for the reply, and counts the time", async () => {
     const { link, socket, heard, pong } = connected(NO_QUIRKS);
     const held = link.hold(1000);
     expect(await holds(held)).toBe(true);
@@ -161,7 +161,7 @@ describe("holding a link", () => {
     await link.standstill.over;
   });
 
-  test("cannot be done to a link that has ended", async () => {
+  test("fails for a link that has ended", async () => {
     const { link } = connected();
     link.close("gone");
     await expect(link.hold(1000)).rejects.toThrow("gone");

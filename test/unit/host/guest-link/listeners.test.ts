@@ -26,7 +26,7 @@ function socket(cid: number, port: number): Buffer {
 
 const done = message(3, Buffer.alloc(4));
 
-test("the kernel's answer is read in its pieces, to its end", () => {
+test("the kernel's reply is read in its pieces, to its end", () => {
   const first = Buffer.concat([socket(ANY, 22), socket(2, 5000)]);
   expect(readAnswer(first)).toEqual({
     listeners: [
@@ -40,13 +40,13 @@ test("the kernel's answer is read in its pieces, to its end", () => {
   expect(readAnswer(Buffer.alloc(16))).toEqual({ listeners: [], over: false });
 });
 
-test("a kernel that cannot tell says so", () => {
+test("a kernel without vsock_diag is reported", () => {
   const refused = Buffer.alloc(20);
   refused.writeInt32LE(-2, 0);
   expect(() => readAnswer(message(2, refused))).toThrow(/no vsock_diag/);
 });
 
-test("guests reach what listens at the host's address or at any, and roomd's own ports are not foreign", () => {
+test("guests reach listeners at the host's address or at any, and roomd's own ports are not foreign", () => {
   const listeners = [
     ...[
       { cid: ANY, port: 5000 },
@@ -71,7 +71,7 @@ test("guests reach what listens at the host's address or at any, and roomd's own
 const reason = existsSync("/dev/vsock") ? null : "this kernel has no AF_VSOCK";
 if (reason !== null) console.log(`who listens on vsock: left out, because ${reason}`);
 test.skipIf(reason !== null)(
-  "this kernel is asked, and names a port once somebody listens there, or says that it cannot",
+  "this kernel is queried, and lists a port once a process listens there, or reports that it cannot",
   () => {
     const PORT = 0x726f6f10;
     const before = foreignListeners([]);

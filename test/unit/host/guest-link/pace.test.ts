@@ -4,7 +4,7 @@ import { Allowance, PRICE_PER_SECOND, priceOf } from "../../../../daemon/host/gu
 import { FrameType } from "../../../../shared/agent-protocol/frame.ts";
 import { MovedClock } from "../../../harness/moved-clock.ts";
 
-test("what is spent is earned back, and no more than there was", () => {
+test("a spent allowance is regained, up to the limit", () => {
   using clock = new MovedClock();
   const allowance = new Allowance(100, 20);
   const takenAt = (ms: number) => {
@@ -24,13 +24,13 @@ test("what is spent is earned back, and no more than there was", () => {
   expect(taken).toHaveLength(20);
 });
 
-test("while no time passes nothing is earned", () => {
+test("without elapsed time nothing is regained", () => {
   using _ = new MovedClock();
   const allowance = new Allowance(100, 1);
   expect([allowance.take(), allowance.take()]).toEqual([true, false]);
 });
 
-test("text costs what it takes to parse it, data what it takes to copy it", () => {
+test("text is charged for its parsing, data for its copying", () => {
   expect(priceOf(FrameType.ping, 0)).toBe(1);
   expect(Math.floor(PRICE_PER_SECOND / priceOf(FrameType.open, 500))).toBe(516);
   expect(priceOf(FrameType.data, 65_537)).toBe(5);

@@ -19,7 +19,7 @@ function watched(ms: number) {
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 describe("a deadline in the guest's time", () => {
-  test("is the host's as long as the guest never stands still", async () => {
+  test("equals the host's if the guest is never paused", async () => {
     const { due } = watched(1000);
     await pass(999);
     expect(due).toEqual([]);
@@ -27,7 +27,7 @@ describe("a deadline in the guest's time", () => {
     expect(due).toEqual([1000]);
   });
 
-  test("is put off by every standstill, however many there are", async () => {
+  test("is postponed by every pause, for any number of them", async () => {
     const { standstill, due } = watched(1000);
     for (let round = 0; round < 3; round++) {
       await pass(200);
@@ -42,7 +42,7 @@ describe("a deadline in the guest's time", () => {
     expect(due).toEqual([31_000]);
   });
 
-  test("never comes while the guest stands still, and comes after", async () => {
+  test("never comes while the guest is paused, and comes afterwards", async () => {
     const { standstill, due } = watched(1000);
     await pass(900);
     standstill.begin();
@@ -55,7 +55,7 @@ describe("a deadline in the guest's time", () => {
     expect(due).toHaveLength(1);
   });
 
-  test("does not count what was before it", async () => {
+  test("does not count pauses before it", async () => {
     const standstill = new Standstill();
     standstill.begin();
     await pass(5000);
@@ -70,7 +70,7 @@ describe("a deadline in the guest's time", () => {
     expect(due).toBe(true);
   });
 
-  test("given up, also during a standstill, is never due", async () => {
+  test("is never due once cancelled, also during a pause", async () => {
     for (const still of [false, true]) {
       const { standstill, due, giveUp } = watched(1000);
       if (still) {
@@ -86,7 +86,7 @@ describe("a deadline in the guest's time", () => {
   });
 });
 
-test("a standstill begins once and ends once", async () => {
+test("a pause starts once and ends once", async () => {
   const standstill = new Standstill();
   standstill.end();
   standstill.begin();

@@ -10,7 +10,7 @@ const PORT = 0x726f6f6d;
 const reason = existsSync("/dev/vsock") ? null : "this kernel has no AF_VSOCK";
 if (reason !== null) console.log(`vsock sockets: left out, because ${reason}`);
 
-test.skipIf(reason !== null)("a port is listened on by one only, and is free again afterwards", () => {
+test.skipIf(reason !== null)("a port has one listener at most, and is free again afterwards", () => {
   const first = listenVsock(PORT) ?? -1;
   try {
     expect(listenVsock(PORT)).toBeNull();
@@ -48,7 +48,7 @@ function asUser(uid: number, port: number): string {
 
 const notRoot = reason ?? (process.getuid?.() === 0 ? null : "only root becomes another user");
 test.skipIf(notRoot !== null)(
-  "any user of the host may listen where older agents dial, and only root where newer ones do",
+  "any user of the host may listen on the ports of older agents, and only root on those of newer ones",
   () => {
     const ports = Array.from({ length: HOST_PORTS }, (_, index) => HOST_PORT + index);
     expect(ports.map((port) => asUser(65534, port))).toEqual(ports.map(() => "EACCES"));

@@ -38,7 +38,7 @@ async function adopted(record: object | null, hostNow?: () => GuestHost) {
   }
 }
 
-test("its vsock is the one that it was started with: a process of its own, or the kernel's", async () => {
+test("its vsock is the one it was started with: its own process, or the kernel's", async () => {
   const notNow = expect.objectContaining({ code: "not_ready" });
   expect(await adopted({ vsock: own })).toEqual({ why: notNow, asked: ["vhost-user 1024"] });
   // It need not run any more: then it gets another one.
@@ -46,14 +46,14 @@ test("its vsock is the one that it was started with: a process of its own, or th
   expect(await adopted({ vsock: null })).toEqual({ why: notNow, asked: ["kernel 1024"] });
 });
 
-test("its ports are root's where the host has something to prove itself by, and else those that an older agent dials", async () => {
+test("its ports are root's if the host has a secret, and otherwise those that an older agent dials", async () => {
   const secret = "5".repeat(64);
   expect((await adopted({ vsock: null, secret })).asked).toEqual(["kernel 1016"]);
   expect((await adopted({ vsock: own, secret })).asked).toEqual(["vhost-user 1016"]);
   expect((await adopted({ vsock: null, secret: null })).asked).toEqual(["kernel 1024"]);
 });
 
-test("a QEMU that has ended is its end, also where the host lacks something", async () => {
+test("a QEMU that has exited ends the guest, even if the host lacks a requirement", async () => {
   const lacking = () => {
     throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
   };

@@ -46,7 +46,7 @@ test("it is raised once", async () => {
   expect([asked, parts.limits, parts.rank]).toEqual([[100], limitsOf(GUEST, "serving"), "serving"]);
 });
 
-test("one whose group is not there yet is raised later", async () => {
+test("a machine whose group is missing is raised later", async () => {
   const { parts, asked, failing } = waitingParts({ pid: 1 });
   failing.times = 1;
   await bringForward(parts);
@@ -55,13 +55,13 @@ test("one whose group is not there yet is raised later", async () => {
   expect(asked).toEqual([100]);
 });
 
-test("one that has not started starts as it is meant to be", async () => {
+test("a machine that has not started starts with its intended rank", async () => {
   const { parts, asked } = waitingParts(null);
   await bringForward(parts);
   expect([asked, parts.rank]).toEqual([[], "serving"]);
 });
 
-test("a session that could not be ranked is ranked as soon as that can be done, and its start goes on", async () => {
+test("a session that could not be ranked is ranked as soon as possible, and its start continues", async () => {
   ranks.push(false, false, true);
   const { parts } = waitingParts(processOf(process.pid), "none");
   await bringForward(parts);
@@ -70,7 +70,7 @@ test("a session that could not be ranked is ranked as soon as that can be done, 
   expect(tried).toEqual(Array(3).fill([process.pid, "serving"]));
 });
 
-test("nobody tries for one whose QEMU has ended", async () => {
+test("ranking is not retried for a machine whose QEMU has exited", async () => {
   [ranks.length, tried.length] = [0, 0];
   ranks.push(false);
   const { parts } = waitingParts({ pid: process.pid, start_ticks: "another" }, "none");

@@ -115,7 +115,7 @@ async function filled(count: number): Promise<void> {
   expect(pool.figures().ready).toBe(count);
 }
 
-test("none is launched while somebody waits for a sandbox", async () => {
+test("none is launched while a caller waits for a sandbox", async () => {
   starts = Promise.withResolvers<void>();
   pool.refill();
   await Bun.sleep(20);
@@ -124,7 +124,7 @@ test("none is launched while somebody waits for a sandbox", async () => {
   await filled(3);
 });
 
-test("those of other templates are launched only where there is memory, one's own always", async () => {
+test("those of other templates are launched only if there is memory, the host's own always", async () => {
   freeMib = 0;
   await filled(1);
   expect(launched).toEqual(["default"]);
@@ -133,7 +133,7 @@ test("those of other templates are launched only where there is memory, one's ow
   expect(launched).toEqual(["default", "docker"]);
 });
 
-test("those on their way count: two that would fit alone are not launched side by side", async () => {
+test("pending ones count: two that would fit alone are not launched together", async () => {
   slow = ["docker"];
   freeMib = 1100;
   pool.refill();
@@ -143,7 +143,7 @@ test("those on their way count: two that would fit alone are not launched side b
   expect(await pool.makeRoom(1)).toBe(true);
 });
 
-test("they give their memory to who needs it, the least likely first, and those of the first template stay", async () => {
+test("they release memory to a caller, the least likely first, and those of the first template stay", async () => {
   await filled(3);
   expect(await pool.makeRoom(2000)).toBe(false);
   expect(ended).toEqual([]);
@@ -157,7 +157,7 @@ test("they give their memory to who needs it, the least likely first, and those 
   expect(pool.take(IMAGES.default, 256)).not.toBeNull();
 });
 
-test("one on its way is not waited for, and two who need memory wait for the same", async () => {
+test("a pending one is not awaited, and two callers in need of memory wait for the same", async () => {
   slow = ["browser"];
   await until("it is on its way", () => {
     pool.refill();
@@ -169,7 +169,7 @@ test("one on its way is not waited for, and two who need memory wait for the sam
   expect(ended).toContain("browser");
 });
 
-test("as many more wait as were wanted together, while there is memory, and no longer than they may be wanted", async () => {
+test("more of them wait after concurrent demand, while there is memory and as long as demand is likely", async () => {
   burst = 3;
   freeMib = 0;
   await filled(1);
@@ -187,7 +187,7 @@ test("as many more wait as were wanted together, while there is memory, and no l
   expect(ended).toEqual(["default", "default"]);
 });
 
-test("each is given the memory that its sandbox is likely to have, and is no sandbox's that has less", async () => {
+test("each has the memory its sandbox is likely to need, and is not used for a sandbox with less", async () => {
   [freeMib, memory_mib] = [0, 1024];
   await filled(1);
   expect(given).toEqual([1024]);
@@ -205,7 +205,7 @@ test("each is given the memory that its sandbox is likely to have, and is no san
   expect(pool.take(IMAGES.default, 1024)).toMatchObject({ memory_mib: 512 });
 });
 
-test("of those that wait the one that lacks least is taken", async () => {
+test("of the waiting machines the one that lacks least is taken", async () => {
   [freeMib, memory_mib, burst] = [10_000, 512, 2];
   await filled(4);
   memory_mib = 1024;
@@ -216,7 +216,7 @@ test("of those that wait the one that lacks least is taken", async () => {
   expect(pool.take(IMAGES.default, 256)).toBeNull();
 });
 
-test("nobody waits for one until it is taken, or is late", async () => {
+test("a launch is not urgent until its machine is taken, or is late", async () => {
   freeMib = 0;
   await filled(1);
   expect(signals.map(({ aborted }) => aborted)).toEqual([false]);

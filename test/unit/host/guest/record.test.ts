@@ -194,7 +194,7 @@ test.each(moments)("killed at %s, written: %s", async (kind, written) => {
   expect([...running].filter(([, process]) => isAlive(process))).toEqual([]);
 });
 
-test("nothing is plugged before it is recorded: it would not compile", async () => {
+test("code that plugs a device before it is recorded does not compile", async () => {
   const plugged: unknown[] = [];
   const machine = {
     plugVsock: async (device: unknown) => void plugged.push(device),

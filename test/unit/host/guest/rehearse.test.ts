@@ -96,12 +96,12 @@ async function partsIn(world: World): Promise<Launched["parts"]> {
 const WITH_DEVICES = ["resumed", "given 512", "opened", "plugged", "refused", "unplugged", "closed", "paused"];
 
 test.each<[string, Partial<World>, string[]]>([
-  ["an emulated one has devices, and meets who dials once", {}, WITH_DEVICES],
+  ["an emulated machine has devices, and meets its dialling agent once", {}, WITH_DEVICES],
   ["under KVM nothing is translated", { acceleration: "kvm" }, ["resumed", "given 512", "paused"]],
   ["the kernel's vsock can be plugged once", { kind: "kernel" }, ["resumed", "given 512", "paused"]],
-  ["an agent of before asks for none", { says: REHEARSED_LINE }, ["resumed", "given 512", "paused"]],
+  ["an older agent requests none", { says: REHEARSED_LINE }, ["resumed", "given 512", "paused"]],
   [
-    "one whose devices do not come does without",
+    "a machine that does not get its devices rehearses without them",
     { fails: "open" },
     ["resumed", "given 512", "a machine rehearses without devices", "paused"],
   ],
@@ -111,14 +111,14 @@ test.each<[string, Partial<World>, string[]]>([
   expect(readRecord(paths.processes) ?? {}).toMatchObject(expected.length > 3 ? { virtiofsd: null, vsock: null } : {});
 });
 
-test("one that does not let go of its devices is of no use, and they end", async () => {
+test("a machine that does not release its devices is unusable, and they are ended", async () => {
   await expect(rehearse(await partsIn({ ...USUAL, fails: "unplug" }), new AbortController().signal)).rejects.toThrow(
     "it stays",
   );
   expect(did.at(-1)).toBe("closed");
 });
 
-test("who takes it waits neither for its word nor for its dial", async () => {
+test("a caller that takes it waits neither for its message nor for its dial", async () => {
   const taken = new AbortController();
   const waiting = rehearse(await partsIn({ ...USUAL, dials: false }), taken.signal);
   setTimeout(() => taken.abort(), 20);

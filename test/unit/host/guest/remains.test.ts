@@ -36,7 +36,7 @@ test.each([
   expect(servedBy(argv, "/run/roomd/g")).toBe(expected);
 });
 
-test("a comma in a directory's name is doubled for QEMU, and read back", () => {
+test("a comma in a directory's name is doubled for QEMU, and parsed back", () => {
   const argv = ["qemu", "-chardev", `socket,id=qmp,path=/run/a,,b/g/${ID}/qmp.sock,server=on`];
   expect(servedBy(argv, "/run/a,b/g")).toBe(ID);
 });
@@ -79,7 +79,7 @@ function begun(uid: number | null, ...argv: string[]): number {
 
 const alive = (pid: number) => processOf(pid) !== null;
 
-test("of other users' processes nothing is believed, whatever their arguments say", async () => {
+test("other users' processes are ignored, for any arguments", async () => {
   const base = 1_900_019_712;
   setUidBase(base);
   try {
@@ -113,7 +113,7 @@ test("processes are found by their sockets, stopped or not, and ended; others ar
   await endProcesses(paths);
 });
 
-test("a process that starts while others are looked at is found; others have their turns, and who asks meanwhile shares the next look", async () => {
+test("a process started during the scan is found; others have turns, and callers share the next scan", async () => {
   const guests = join(home, "run", "g");
   let turns = 0;
   let isOver = false;
@@ -144,7 +144,7 @@ test("a process that starts while others are looked at is found; others have the
   expect(turns).toBeGreaterThanOrEqual(Math.floor(there / 40));
 });
 
-test("a recorded process is ended by pid and start, and not another that has its pid now", async () => {
+test("a recorded process is ended by pid and start, and not another process with its pid", async () => {
   const recorded = await started("without", "a", "socket");
   const reused = await started("is", "somebody", "else");
   const process = processOf(recorded);
@@ -158,7 +158,7 @@ test("a recorded process is ended by pid and start, and not another that has its
   expect([recorded, reused].map(alive)).toEqual([false, true]);
 });
 
-test("a process of another boot is never signalled, whoever has its number and its start by now", async () => {
+test("a process of another boot is never signalled, even if another process has its pid and start", async () => {
   const innocent = await started("has", "the", "same", "numbers");
   const process = processOf(innocent);
   const record = { sandbox_id: "", guest_cid: 9100, mode: "snapshot", nonce: null, virtiofsd: process, vsock: process };
@@ -174,7 +174,7 @@ test("a process of another boot is never signalled, whoever has its number and i
   expect(alive(innocent)).toBe(false);
 });
 
-test("what is freed leaves the logs and nothing else, and again is nothing", async () => {
+test("freeing removes all except the logs, and a second call does nothing", async () => {
   for (const file of [paths.overlay, paths.processes, paths.vmm_log]) writeFileSync(file, "");
   expect(hasRemains(paths)).toBe(true);
   await freeRemains(paths);

@@ -36,7 +36,7 @@ test("a device is lost though other processes dial over it, until one proves tha
   connection.close("over");
 });
 
-test("a device whose connection is lost is, unless the agent has dialled over it and has yet to be set up", () => {
+test("a device with a lost connection is lost, unless the agent has dialled and is still to be set up", () => {
   const known = { generation: OLDEST_GENERATION, secret: null, nonce: "known" };
   const connection = new GuestConnection(9100, identity, known, { warn: () => {} } as unknown as Log);
   const endpoint = { process: processOf(process.pid), has: quirksOf(null) };

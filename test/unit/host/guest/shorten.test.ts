@@ -73,14 +73,14 @@ function guestWith(top: string) {
   return { shortener: new Shortener(parts, machine), qemu, said, end };
 }
 
-test("few are left alone", async () => {
+test("a few layers are left alone", async () => {
   const { shortener, said } = guestWith(layAll(16));
   shortener.begin();
   await shortener.end();
   expect([said, readdirSync(directory).length]).toEqual([[], 16]);
 });
 
-test("very many are merged at once, and those that nothing lies over any more are removed", async () => {
+test("very many layers are merged together, and unused ones are removed", async () => {
   const top = layAll(70);
   const { shortener, qemu, said, end } = guestWith(top);
   shortener.begin();
@@ -92,7 +92,7 @@ test("very many are merged at once, and those that nothing lies over any more ar
   expect([readdirSync(directory), said]).toEqual([[top], ["block-stream"]]);
 });
 
-test("who wants the guest has what a daemon before this one began cancelled, and nothing removed", async () => {
+test("a merge of a previous daemon is cancelled for exclusive access, and no layer is removed", async () => {
   const { shortener, qemu, said } = guestWith(layAll(20));
   qemu.streams = true;
   shortener.begin();
@@ -100,7 +100,7 @@ test("who wants the guest has what a daemon before this one began cancelled, and
   expect([qemu.streams, said, readdirSync(directory).length]).toEqual([false, ["job-cancel"], 20]);
 });
 
-test("what was merged and not removed by a daemon before this one is removed", async () => {
+test("layers merged but not removed by a previous daemon are removed", async () => {
   const top = layAll(20);
   layDisk(top, "base/disk.qcow2");
   const { shortener, said } = guestWith(top);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { baseIn, linkBase } from "../../../../daemon/host/images/base.ts";
 
-test("its directory is crossed by others also where the service lets nobody in, as its unit says", async () => {
+test("its directory is accessible to others even if the service's umask denies it, as its unit does", async () => {
   const home = mkdtempSync(join(tmpdir(), "roomd-base-"));
   const before = process.umask(0o077);
   try {

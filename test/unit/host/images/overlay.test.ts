@@ -38,7 +38,7 @@ const textOf = (name: string) => {
   return readFileSync(at(`${name}.raw`), "utf8").replace(/\0+$/, "");
 };
 
-test("a disk is over what it began with, whatever it says itself", async () => {
+test("a disk's base is the recorded one, for any header", async () => {
   raw("base.raw", "of the base");
   qemuImg("convert", "-O", "qcow2", "base.raw", "base");
   raw("secret", "of the host");
@@ -49,7 +49,7 @@ test("a disk is over what it began with, whatever it says itself", async () => {
   expect(textOf("alone")).toBe("");
 });
 
-test("one that has its data elsewhere is refused, and that is left as it is", async () => {
+test("a disk with an external data file is rejected, and that file is unchanged", async () => {
   raw("data", "of the host");
   create("-o", "data_file=data,data_file_raw=on", "outside", String(BYTES));
   raw("data", "of the host");
@@ -58,7 +58,7 @@ test("one that has its data elsewhere is refused, and that is left as it is", as
   expect(readFileSync(at("data"), "utf8")).toMatch(/^of the host/);
 });
 
-test("one of another virtual size is refused before anything is made of it", async () => {
+test("a disk of another virtual size is rejected before any conversion", async () => {
   create("large", String(2 * BYTES));
   await expect(convertRoot("qemu-img", guestRoot("large"), at("none"))).rejects.toThrow(
     /131072 bytes instead of 65536/,
@@ -86,7 +86,7 @@ describe.skipIf(!isRoot)("with a user", () => {
     chmodSync(at("first"), 0o640);
   });
 
-  test("qemu-img reads it as that user, without rights or a network, and what it makes is root's", async () => {
+  test("qemu-img reads it as that user, without rights or a network, and its output is root's", async () => {
     create("-b", "first", "-F", "qcow2", "of-guest");
     writeFileSync(at("seen"), "");
     chownSync(at("seen"), USER.uid, USER.uid);
@@ -129,7 +129,7 @@ describe.skipIf(!isRoot)("with a user", () => {
     ],
     ["another size", 'qemu-img create -q -f qcow2 "$out" 131072', /131072 bytes instead of/],
     ["too many bytes", 'head -c 33554432 /dev/zero >"$out"', /ended with/],
-  ] as const)("a result with %s is refused", async ([, script, why]) => {
+  ] as const)("a result with %s is rejected", async ([, script, why]) => {
     create("plain", String(BYTES));
     const made = convertRoot(inPlace("hostile", script), guestRoot("plain", { user: USER }), at("refused"));
     await expect(made).rejects.toThrow(why);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { crossedDirectory } from "../../../../daemon/host/isolation/directories.ts";
 
-test("whatever has to be made on the way is crossed as well; what was there stays as it is", () => {
+test("created parent directories are accessible as well; existing ones are unchanged", () => {
   const there = mkdtempSync(join(tmpdir(), "crossed-"));
   chmodSync(there, 0o750);
   try {

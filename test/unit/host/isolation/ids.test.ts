@@ -16,7 +16,7 @@ import { newId } from "../../../../shared/ids.ts";
 const BASE = 1_900_019_712;
 const COUNT = 2000;
 
-test("sandboxes' users are of our range, the same each time, and not those of drives or of each other", () => {
+test("sandboxes' users are in our range, stable, and differ from those of drives and of each other", () => {
   const seen = new Set<number>();
   for (let n = 0; n < COUNT; n++) {
     const sandboxId = newId("sbx");
@@ -32,7 +32,7 @@ test("sandboxes' users are of our range, the same each time, and not those of dr
   expect(seen.size).toBeGreaterThan(2 * COUNT - 10);
 });
 
-test("a room's drive has a whole range of its own", () => {
+test("a room's drive has its own whole range", () => {
   for (let n = 0; n < COUNT; n++) {
     const root = driveRoot(BASE, newId("rom"));
     expect((root - BASE) % DRIVE_RANGE).toBe(0);
@@ -41,7 +41,7 @@ test("a room's drive has a whole range of its own", () => {
   }
 });
 
-test("without a base everything is root's, and without namespaces drives are", () => {
+test("without a base everything belongs to root, and without namespaces drives do", () => {
   const off = makeIsolation({ base: 0, namespaces: true, mounts: true, kvmGroups: [] });
   expect([off.usersOf("sbx_1"), off.newDriveRoot("rom_1")]).toEqual([null, 0]);
   const halved = makeIsolation({ base: BASE, namespaces: false, mounts: false, kvmGroups: [106] });
@@ -52,7 +52,7 @@ test("without a base everything is root's, and without namespaces drives are", (
   });
 });
 
-test("a guest's QEMU is in the groups of KVM, of the host's templates and of its organization's alone, none of which is a user's", () => {
+test("a guest's QEMU is only in groups for KVM, the host's and its organization's templates, none a user's", () => {
   const kvm = 106;
   const isolation = makeIsolation({ base: BASE, namespaces: true, mounts: true, kvmGroups: [kvm] });
   const host = isolation.templateGroup ?? 0;
@@ -78,7 +78,7 @@ test.for([
   ["the last", `mary:x:${BASE + ID_SPAN - 1}:5::/:`, ["/etc/passwd assigns user ids of roomd's guests to mary."]],
   ["past the last", `mary:x:${BASE + ID_SPAN}:5::/:`, []],
   ["no number", "mary:x:::::\n::\n\n+::::::", []],
-] as const)("a user among ours is found: %s", ([, passwd, taken]) => {
+] as const)("a user in our range is found: %s", ([, passwd, taken]) => {
   expect(takenIds(BASE, (file) => (file === "passwd" ? passwd : ""))).toEqual(taken);
 });
 
@@ -88,18 +88,18 @@ test.for([
   ["over the first", `mary:${BASE - 65_536}:65537`, 1],
   ["within", `mary:${BASE + 70_000}:10\nbob:${BASE + 80_000}:10`, 2],
   ["around", "root:1:4294967294", 1],
-] as const)("subordinate ids among ours are found: %s", ([, subuid, count]) => {
+] as const)("subordinate ids in our range are found: %s", ([, subuid, count]) => {
   expect(takenIds(BASE, (file) => (file === "subuid" ? subuid : ""))).toHaveLength(count);
 });
 
-test("ids that a container does not have are missed", () => {
+test("ids missing in a container are reported", () => {
   expect(missingIds(BASE, "         0          0 4294967295\n")).toEqual([]);
   expect(missingIds(BASE, `0 100000 65536\n${BASE} 500000 ${ID_SPAN}\n`)).toEqual([]);
   expect(missingIds(BASE, "0 100000 65536\n")).toHaveLength(1);
   expect(missingIds(BASE, `${BASE} 500000 ${ID_SPAN - 1}\n`)).toHaveLength(1);
 });
 
-test("a command line gives everything up before the program begins", () => {
+test("a command line drops all rights before the program starts", () => {
   expect(asUser({ uid: 7, groups: [] }, ["qemu", "-S"])).toEqual([
     "unshare",
     "--net",

@@ -40,7 +40,7 @@ test.each([
   expect(outermost(directories)).toEqual(expected);
 });
 
-test("links bring the directories that they lead to; what is missing brings none", async () => {
+test("links add their target directories; missing files add none", async () => {
   symlinkSync(join(home, "other", "file"), join(home, "own", "link"));
   const files = [join(home, "own", "link"), join(home, "shown", "file"), join(home, "none", "file")];
   expect(await directoriesOf(files)).toEqual([join(home, "own"), join(home, "other"), join(home, "shown")]);
@@ -49,7 +49,7 @@ test("links bring the directories that they lead to; what is missing brings none
 const isRoot = process.geteuid?.() === 0;
 if (!isRoot) console.warn("only root makes mount namespaces: those tests are left out");
 
-describe.skipIf(!isRoot)("a process with a root of its own", () => {
+describe.skipIf(!isRoot)("a process with its own root", () => {
   const run = (script: string) => {
     const [program = "", ...argv] = asUserWithin(root(), USER, ["sh", "-c", script]);
     const { status, stdout, stderr } = spawnSync(program, argv, { encoding: "utf8", cwd: "/" });
@@ -85,7 +85,7 @@ describe.skipIf(!isRoot)("a process with a root of its own", () => {
     expect(readFileSync(join(home, "own", "made"), "utf8")).toBe("");
   });
 
-  test("sees what comes into its directories later; nothing is mounted on the host, and all can be removed", async () => {
+  test("sees later additions to its directories; nothing is mounted on the host, and all can be removed", async () => {
     await make();
     const [program = "", ...argv] = asUserWithin(root(), USER, ["sh", "-c", `read -r _; cat "${home}/own/later/file"`]);
     const child = Bun.spawn([program, ...argv], { stdin: "pipe", stdout: "pipe", cwd: "/" });
@@ -100,13 +100,13 @@ describe.skipIf(!isRoot)("a process with a root of its own", () => {
     expect(readdirSync(join(home, "own")).sort()).toEqual(["file", "later"]);
   });
 
-  test("cannot be had where a mount fails: it does not start", async () => {
+  test("does not start if a mount fails", async () => {
     await make();
     writeFileSync(root().table, `/none ${join(home, "root", "old").replace(/[\s\\]/g, "?")} none bind 0 0\n`);
     expect(run("echo started").stdout).toBe("");
   });
 
-  test("is found out to be possible here, and nothing of that is left", async () => {
+  test("is detected as possible on this host, and no trial file remains", async () => {
     const found = await inspectIsolation({ base: 1_900_019_712, places: [], scratch: home });
     expect([found.problems, found.mounts]).toEqual([[], true]);
     expect(readdirSync(home).filter((name) => name.startsWith("mount-probe"))).toEqual([]);

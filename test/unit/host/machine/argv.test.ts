@@ -40,7 +40,7 @@ const fieldsOf = (option: string) =>
     .split(",")
     .map((field) => field.replaceAll("\0", ","));
 
-test("a path in QEMU's command line is one value of one option, or a word of its own", () => {
+test("a path in QEMU's command line is one value of one option, or an argument of its own", () => {
   const plain = qemuArgv("qemu", specOf("/plain"));
   const odd = qemuArgv("qemu", specOf(NASTY));
   expect(odd).toHaveLength(plain.length);
@@ -63,7 +63,7 @@ test("QEMU has no default devices, no way to new rights or processes, and memory
   ).toEqual([]);
 });
 
-test("virtiofsd and the vsock device take each value as a word of its own", () => {
+test("virtiofsd and the vsock device take each value as an argument of its own", () => {
   const share = shareArgv({
     virtiofsd: "virtiofsd",
     directory: NASTY,
@@ -100,7 +100,7 @@ test("virtiofsd and the vsock device take each value as a word of its own", () =
   ]);
 });
 
-test("memory that is freed is given back where the machine was saved with the device for it, and never asked for", () => {
+test("freed memory is returned if the machine was saved with the balloon device, and never requested", () => {
   const spec = specOf("/plain");
   const balloons = (returns_memory: boolean) =>
     qemuArgv("qemu", { ...spec, hardware: { ...spec.hardware, returns_memory } }).filter((word) =>

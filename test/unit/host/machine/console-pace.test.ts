@@ -33,7 +33,7 @@ function guest() {
   return { told, socket, handlers, flood };
 }
 
-test("a boot is read as it comes, and a flood 500 times a second", () => {
+test("a boot is read as it arrives, and a flood 500 times a second", () => {
   const { told, flood } = guest();
   const boot = flood();
   expect(boot).toBeGreaterThanOrEqual(20_000);
@@ -48,7 +48,7 @@ test("a boot is read as it comes, and a flood 500 times a second", () => {
   expect(told).toEqual({ logged: boot + reads, heard: boot + reads, closed: 0 });
 });
 
-test("one that is quiet again is read as before", () => {
+test("a console that is quiet again is read as before", () => {
   const { flood } = guest();
   flood();
   vi.advanceTimersByTime(60_000);

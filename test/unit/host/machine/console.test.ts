@@ -16,7 +16,7 @@ function written(text: string) {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
 }
 
-test("lines come with their places, and the next reading goes on after them", async () => {
+test("lines have their offsets, and the next read continues after them", async () => {
   using log = written("one\r\ntwo\nthr");
   const first = await readConsole(log.path, 0, { limit: 1, pieces: pieces() });
   expect(first).toEqual({ lines: [{ offset: 0, line: "one" }], next: 5 });
@@ -27,7 +27,7 @@ test("lines come with their places, and the next reading goes on after them", as
   expect(await readConsole(log.path, 9, { limit: 9, pieces: pieces() })).toEqual({ lines: [], next: 9 });
 });
 
-test("the limit counts what is wanted, however much lies between", async () => {
+test("the limit counts matching lines, for any number of others between them", async () => {
   const noise = "kernel: noise\n".repeat(5000);
   using log = written(`${noise}agent: a\n${noise}agent: b\n${noise}agent: c\n`);
   const { lines, next } = await readConsole(log.path, 0, { limit: 2, prefix: "agent: ", pieces: pieces() });
@@ -40,7 +40,7 @@ test("the limit counts what is wanted, however much lies between", async () => {
   });
 });
 
-test("an answer ends after 256 KiB, and a long line is cut", async () => {
+test("a response ends after 256 KiB, and a long line is cut", async () => {
   const long = "x".repeat(700 * 1024);
   using log = written(`${long}\nshort\n${`${"y".repeat(8000)}\n`.repeat(60)}end\n`);
   const first = await readConsole(log.path, 0, { limit: 1000, pieces: pieces() });
@@ -80,7 +80,7 @@ function onSmallDisk(kib: number) {
   return { path, log, fill, linesFrom, [Symbol.dispose]: dispose };
 }
 
-test("a full disk costs what is printed meanwhile, and no more", async ({ skip }) => {
+test("a full disk loses only the lines printed while it is full", async ({ skip }) => {
   using disk = onSmallDisk(64);
   if (!disk) return skip("no tmpfs");
   const { log, path, fill } = disk;

@@ -29,7 +29,7 @@ async function headOf(kernel: Buffer): Promise<{ head: Buffer; mode: number }> {
 
 test.each([
   ["as most have it", 39, 40 * 512 + 4096],
-  ["that says nothing", 0, 5 * 512 + 4096],
+  ["without a declared size", 0, 5 * 512 + 4096],
   ["with the most", 255, 256 * 512 + 4096],
 ])("of a kernel %s", async (_what, sectors, length) => {
   const kernel = kernelOf(1024 * 1024, sectors);

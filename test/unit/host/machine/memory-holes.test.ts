@@ -35,7 +35,7 @@ function firstByteOf(file: number, page: number): number {
   return byte[0] ?? -1;
 }
 
-test("what was there stays, and what was not there is not there again", async () => {
+test("existing pages stay, and missing pages are missing again", async () => {
   const [base, plugged, other] = [memory(512), memory(2048), memory(16, "other")];
   for (const page of [0, 3, 4, 300, 511]) writePage(base, page);
   writePage(plugged, 1000);
@@ -47,7 +47,7 @@ test("what was there stays, and what was not there is not there again", async ()
   expect([0, 1, 3, 4, 5, 300, 511].map((page) => firstByteOf(base, page))).toEqual([1, 0, 4, 5, 0, 45, 0]);
 });
 
-test("memory without holes keeps all, and what is lost meanwhile is no error", async () => {
+test("memory without holes stays whole, and pages lost in the meantime are no error", async () => {
   const full = memory(64);
   for (let page = 0; page < 64; page++) writePage(full, page);
   using holes = new MemoryHoles(ourselves(), null);
@@ -57,7 +57,7 @@ test("memory without holes keeps all, and what is lost meanwhile is no error", a
   expect(pagesOf(full)).toBe(63);
 });
 
-test("memory that lies scattered is given back up to a bound", async () => {
+test("scattered memory is returned up to a limit", async () => {
   const pages = 2 * 70_000;
   const scattered = memory(pages);
   for (let page = 0; page < pages; page += 2) writeSync(scattered, Buffer.of(1), 0, 1, page * PAGE);
@@ -68,6 +68,6 @@ test("memory that lies scattered is given back up to a bound", async () => {
   expect(pagesOf(scattered)).toBe(pages - 65_536);
 });
 
-test("a machine that has ended has none", () => {
+test("a machine that has exited has none", () => {
   expect(() => new MemoryHoles({ ...ourselves(), start_ticks: "1" }, null)).toThrow("has ended");
 });

@@ -20,12 +20,12 @@ const NONSENSE: Record<string, { text: string; times?: number; why: RegExp }> = 
   "a number": { text: "1e999\n", why: /no object/ },
   "JSON that is deep": { text: `${DEEP}\n`, why: /no JSON|no object/ },
   "an event without a name": { text: '{"event": {}}\n', why: /no.*|event is not one/ },
-  "an event whose data are none": { text: '{"event": "STOP", "data": 7}\n', why: /event is not one/ },
-  "an event whose data are null": { text: '{"event": "SHUTDOWN", "data": null}\n', why: /event is not one/ },
-  "an answer to nobody": { text: '{"return": {}, "id": 4096}\n', why: /nobody has asked/ },
+  "an event with invalid data": { text: '{"event": "STOP", "data": 7}\n', why: /event is not one/ },
+  "an event with null data": { text: '{"event": "SHUTDOWN", "data": null}\n', why: /event is not one/ },
+  "a reply to no call": { text: '{"return": {}, "id": 4096}\n', why: /nobody has asked/ },
   "an answer to a huge number": { text: '{"return": {}, "id": 1e308}\n', why: /names no command/ },
   "an answer without a number": { text: '{"return": {}}\n', why: /names no command/ },
-  "a refusal that says nothing": { text: '{"error": null, "id": 2}\n', why: /answer is not one/ },
+  "an empty refusal": { text: '{"error": null, "id": 2}\n', why: /answer is not one/ },
   "an object of nothing": { text: "{}\n", why: /names no command/ },
   "a line without an end": { text: "y".repeat(65_536), times: 64, why: /more than \d+ bytes|too much/ },
   "a line in small pieces": {
@@ -53,7 +53,7 @@ function startMoody(says: object) {
   return { process, at: { sockets, console_log: join(home, "console") } };
 }
 
-test.each(Object.entries(NONSENSE))("%s ends the QEMU that says it", async (_what, { why, ...says }) => {
+test.each(Object.entries(NONSENSE))("%s ends the QEMU that sends it", async (_what, { why, ...says }) => {
   const { process, at } = startMoody({ after: "query-status", ...says });
   try {
     const machine = await connectMachine(process, at);
@@ -70,7 +70,7 @@ test.each(Object.entries(NONSENSE))("%s ends the QEMU that says it", async (_wha
   }
 });
 
-test.each([true, false])("one that does not greet as QEMU does is none; own child: %s", async (own) => {
+test.each([true, false])("a process without QEMU's greeting is rejected; own child: %s", async (own) => {
   const { process, at } = startMoody({ after: "greeting", text: "220 mail ready\n" });
   try {
     const known = own ? process : { name: "qemu", pid: process.pid, start_ticks: process.start_ticks };
@@ -83,7 +83,7 @@ test.each([true, false])("one that does not greet as QEMU does is none; own chil
   }
 });
 
-test("one that was taken over from an earlier daemon is ended as well", async () => {
+test("a QEMU adopted from an earlier daemon is ended as well", async () => {
   const { process, at } = startMoody({ after: "query-status", text: "x\n" });
   try {
     const machine = await connectMachine({ name: "qemu", pid: process.pid, start_ticks: process.start_ticks }, at);
@@ -95,7 +95,7 @@ test("one that was taken over from an earlier daemon is ended as well", async ()
   }
 });
 
-test("any bytes are messages or nonsense, however they are cut", () => {
+test("any bytes are messages or nonsense, for any chunks", () => {
   const chance = new Chance();
   const scraps = [
     '{"return":',
@@ -133,7 +133,7 @@ test("any bytes are messages or nonsense, however they are cut", () => {
   }
 });
 
-test("what QEMU says is understood", () => {
+test("QEMU's messages are parsed", () => {
   expect(readMessage('{"QMP": {"version": {}}}')).toEqual({ kind: "greeting" });
   expect(readMessage('{"event": "STOP", "timestamp": {}}')).toEqual({ kind: "event", event: "STOP", data: {} });
   expect(readMessage('{"return": [1], "id": 3}')).toEqual({ kind: "return", id: 3, value: [1] });

@@ -41,7 +41,7 @@ async function monitor(directory: string) {
   };
 }
 
-test("it stands still when QEMU has stopped it, whatever was said before and is said afterwards", async () => {
+test("it is stalled exactly while QEMU has stopped it, for any earlier or later events", async () => {
   const directory = mkdtempSync(join(tmpdir(), "roomd-stall-"));
   using qemu = await monitor(directory);
   const { said, sockets, event } = qemu;

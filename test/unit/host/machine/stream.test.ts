@@ -76,13 +76,13 @@ class PretendedQemu {
 const NEVER = new AbortController().signal;
 const base = { file: "/s/base/disk.qcow2", backing: "base/disk.qcow2" };
 
-test("the base is known by its file, and what was the disk once by its name", () => {
+test("the base is identified by its file, and a former disk by its name", () => {
   expect([nodeOf(NODES, base.file), nodeOf(NODES, "/s/base/root.qcow2")]).toEqual(["#block2", null]);
   expect(spareNodes(NODES, D2)).toEqual([D1, "disk", `${D1}-file`, "disk-file"]);
   expect(spareNodes(NODES.slice(4), "disk")).toEqual([]);
 });
 
-test("it runs to its end, and what is of no use any more is closed from above", async () => {
+test("it runs to its end, and unused layers are closed from the top", async () => {
   const qemu = new PretendedQemu();
   expect(await hasStream(qemu)).toBe(false);
   await beginStream(qemu, { top: D2, base, bytes_per_second: 5 });
@@ -95,7 +95,7 @@ test("it runs to its end, and what is of no use any more is closed from above", 
   expect(qemu.nodes).toEqual([D2, `${D2}-file`, "#block2", "#block1"]);
 });
 
-test("its failure is told; of one whose end nobody has seen there is none to tell", async () => {
+test("its failure is reported; an end before the wait reports none", async () => {
   const qemu = new PretendedQemu();
   await beginStream(qemu, { top: D2, base, bytes_per_second: 5 });
   const ended = streamEnded(qemu, NEVER);
@@ -105,7 +105,7 @@ test("its failure is told; of one whose end nobody has seen there is none to tel
   expect(await streamEnded(qemu, NEVER)).toBe(null);
 });
 
-test("it is cancelled where there is one", async () => {
+test("it is cancelled if it is running", async () => {
   const qemu = new PretendedQemu();
   expect(await cancelStream(qemu)).toBe(false);
   await beginStream(qemu, { top: D2, base, bytes_per_second: 5 });
@@ -114,14 +114,14 @@ test("it is cancelled where there is one", async () => {
   expect(qemu.asked).toEqual(["block-stream", "job-cancel"]);
 });
 
-test("whoever waits for it can give that up; it goes on", async () => {
+test("a wait for it can be aborted; the job continues", async () => {
   const qemu = new PretendedQemu();
   await beginStream(qemu, { top: D2, base, bytes_per_second: 5 });
   await expect(streamEnded(qemu, AbortSignal.timeout(5))).rejects.toThrow("given up");
   expect(await hasStream(qemu)).toBe(true);
 });
 
-test("layers that are still in use stay open, and nothing is tried for ever", async () => {
+test("layers that are still in use stay open, and retries are limited", async () => {
   const qemu = new PretendedQemu();
   qemu.nodes.push(`${D1}-over`);
   await closeLayers(qemu, D2);

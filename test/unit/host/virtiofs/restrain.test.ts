@@ -40,7 +40,7 @@ async function untilReady({ pid } = share): Promise<void> {
   while (!readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("sleep")) await Bun.sleep(1);
 }
 
-test("a held share answers while QEMU asks it, writes nothing meanwhile, and is held again", async () => {
+test("a held share responds during a call of QEMU, writes nothing, and is held again afterwards", async () => {
   await untilReady();
   const restraints = new Restraints();
   restraints.set(share, "held", LARGEST);
@@ -60,7 +60,7 @@ test("a held share answers while QEMU asks it, writes nothing meanwhile, and is 
   expect(mayWrite()).toBe(true);
 });
 
-test("an open share makes files up to a size, or any where there is none", async () => {
+test("an open share creates files up to a size limit, or of any size without one", async () => {
   await untilReady();
   const restraints = new Restraints();
   const largest = () => /^Max file size\s+(\S+)/m.exec(readFileSync(`/proc/${share.pid}/limits`, "utf8"))?.[1];
@@ -73,7 +73,7 @@ test("an open share makes files up to a size, or any where there is none", async
   expect(largest()).toBe(atFirst);
 });
 
-test("what it becomes while it answers is what it is afterwards", async () => {
+test("a mode set during a response applies afterwards", async () => {
   await untilReady();
   const restraints = new Restraints();
   await restraints.answering(share, async () => {
@@ -87,7 +87,7 @@ test("what it becomes while it answers is what it is afterwards", async () => {
   expect(mayWrite()).toBe(true);
 });
 
-test("one that an earlier daemon held is woken, and still writes nothing", async () => {
+test("a share held by an earlier daemon is woken, and still writes nothing", async () => {
   await untilReady();
   new Restraints().set(share, "held", LARGEST);
   await untilStands(true);
@@ -97,7 +97,7 @@ test("one that an earlier daemon held is woken, and still writes nothing", async
   wake({ ...share, start_ticks: "1" });
 });
 
-test("the mode that an earlier daemon left is found", async () => {
+test("the mode set by an earlier daemon is detected", async () => {
   await untilReady();
   const restraints = new Restraints();
   expect(modeFound(share)).toBe("open");
@@ -113,7 +113,7 @@ test("the mode that an earlier daemon left is found", async () => {
   expect(modeFound(share)).toBe("open");
 });
 
-test("a share stands still until the work is done; who asks it or sets it meanwhile waits, and it is as it was set", async () => {
+test("a share is paused until the work is done; concurrent calls wait, and it keeps the mode that they set", async () => {
   await untilReady();
   const restraints = new Restraints();
   restraints.set(share, "open", LARGEST);
@@ -141,7 +141,7 @@ test("a share stands still until the work is done; who asks it or sets it meanwh
   await untilStands(false);
 });
 
-test("a share that is held stays so after it stood still, and one that came meanwhile is told of", async () => {
+test("a held share stays so after a pause, and a share added in the meantime is reported", async () => {
   await untilReady();
   const restraints = new Restraints();
   restraints.set(share, "held", LARGEST);
@@ -155,7 +155,7 @@ test("a share that is held stays so after it stood still, and one that came mean
   await expect(restraints.still(() => [...shares], work)).rejects.toThrow("started meanwhile");
 });
 
-test("where one cannot be what it was set to, the others go on, and so does who waits for it", async () => {
+test("if a share cannot get its mode, the others continue, and so does the waiting call", async () => {
   await untilReady();
   const restraints = new Restraints();
   const other = Bun.spawn(["/usr/bin/env", "--ignore-signal=XFSZ", "sleep", "300"]);
