@@ -136,7 +136,7 @@ test("names the URL and the command that starts a service if the connection is r
   expect(told).toEqual({ code: "unreachable", detail, errors: [], hint });
 });
 
-test("does not call a broken connection an absent service", async () => {
+test("does not report a broken connection as a missing service", async () => {
   const listener = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
@@ -217,7 +217,7 @@ test("trusts a self-signed service by its file only", async () => {
   expect(missing).toMatchObject({ status: 2, stderr: expect.stringContaining("/nowhere") });
 });
 
-test("leaves guest_cid and memory to the service when none is given", async () => {
+test("leaves guest_cid and memory to the service if they are not given", async () => {
   const made = {
     agent_id: "w",
     guest_cid: 9103,
@@ -264,7 +264,7 @@ test("sends every option of a sandbox, and distinguishes none from absent", asyn
   expect(service.seen[1]).toMatchObject({ method: "PATCH", body: { idle_timeout_seconds: null } });
 });
 
-test("names from a guest do not reach the terminal as commands", async () => {
+test("names from a guest cannot control the terminal", async () => {
   const name = "/evil\u001b]52;c;aGk=\u0007\nfake\u202etxt";
   const item = { path: name, name, type: "file", size_bytes: 1, mode: "0644", modified_at: "t" };
   await using service = await standIn(() => Response.json({ path: "/", items: [item], next_cursor: null }));
@@ -329,7 +329,7 @@ test("audit of a room and of the organization, and its verification", async () =
   ]);
 });
 
-test("the audit summed up, exported and followed", async () => {
+test("audit summary, export and follow", async () => {
   const record = { seq: 8, at: "2026-01-01T00:00:00.000Z", event: "room.read", outcome: "success", room_id: "a" };
   const full = { ...record, agent_id: null, actor: { type: "key", id: "kid_1", name: "me" }, error_code: null };
   const lines = (...values: unknown[]) => new Response(values.map((value) => `${JSON.stringify(value)}\n`).join(""));
@@ -358,7 +358,7 @@ test("the audit summed up, exported and followed", async () => {
   expect(service.seen[1]?.headers.get("accept")).toBe("application/x-ndjson");
 });
 
-test("the configuration in force, its errors, and the daemon that refuses foreign code", async () => {
+test("the effective configuration, its errors, and the daemon's refusal of foreign code", async () => {
   using directory = scratch();
   const file = join(directory.path, "config.toml");
   writeFileSync(file, 'http.listen = "127.0.0.1:9080"\n');

@@ -26,7 +26,7 @@ function serving(rooms = ["build-42", "bench"]) {
   });
 }
 
-test("each argument is completed by names of its own kind", async () => {
+test("each argument is completed with names of its own kind", async () => {
   await using service = await serving();
   const lines: Record<string, string[]> = {
     "exec b": ["build-42", "bench"],

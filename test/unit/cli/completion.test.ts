@@ -73,7 +73,7 @@ test("bash offers the values of options, and nothing after an option with a free
   ]);
 });
 
-test.for(SHELLS)("%s finds no fault with its script", async (shell, context) => {
+test.for(SHELLS)("%s reports no error in its script", async (shell, context) => {
   if (Bun.which(shell) === null) return context.skip(`${shell} is not on this host`);
   using dir = scratch();
   const file = join(dir.path, "script");

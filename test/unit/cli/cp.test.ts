@@ -132,7 +132,7 @@ test("a copy between sandbox and drive is streamed", async () => {
   ]);
 });
 
-test("standard input and output", async () => {
+test("copies from standard input and to standard output", async () => {
   await using service = await serving({ "/a": file("text"), "/d": DIRECTORY });
   expect(await run(["cp", "r/w:/a", "-"], service)).toEqual({ status: 0, stdout: "text", stderr: "" });
   expect((await run(["cp", "-", "r/w:/b"], { ...service, stdin: "piped" })).stdout).toBe("copied 5 B to r/w:/b\n");

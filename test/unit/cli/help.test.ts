@@ -118,7 +118,7 @@ test("prints its version", async () => {
   expect(await run(["--version"])).toMatchObject({ status: 0, stdout: expect.stringMatching(/^roomd \S+ \(\w+\)\n$/) });
 });
 
-test("a line without words prints the help, which is no error", async () => {
+test("a command line without arguments prints the help and succeeds", async () => {
   const { stdout } = await run(["--help"]);
   expect(await run([])).toEqual({ status: 0, stdout, stderr: "" });
 });

@@ -50,7 +50,7 @@ test("every suggested command and option exists", () => {
   expect(commands.length + spans.length).toBeGreaterThan(40);
 });
 
-describe("a room and an agent in one word are two", () => {
+describe("a room and an agent in one word are split", () => {
   const program = makeProgram(() => {});
   test.each([
     ["exec r/a ls -la", "exec r a -- ls -la"],
@@ -89,7 +89,7 @@ test("sizes are MiB, or have a unit", () => {
     expect(() => size(wrong)).toThrow("such as 512 or 2g");
 });
 
-test("places are a room, an agent, a path on the drive or on an agent's disk", () => {
+test("places are parsed as a room, an agent, a path on the drive or on an agent's disk", () => {
   expect(target("r")).toEqual({ room_id: "r", agent: null, path: null });
   expect(target("r/a")).toEqual({ room_id: "r", agent: "a", path: null });
   expect(target("r:/x:y")).toEqual({ room_id: "r", agent: null, path: "/x:y" });
@@ -107,7 +107,7 @@ test("times are relative, in their largest unit", () => {
   expect([ago(null, now), ago("2026-01-31T12:00:00Z", now), ago("-", now)]).toEqual([null, "now", "-"]);
 });
 
-test("wide, combining and coloured characters have the width that terminals give them", () => {
+test("wide, combining and coloured characters have their terminal width", () => {
   const texts = ["plain", "测试", "é", "e\u0301", "\u001b[32mgreen\u001b[39m", "한", "👍"];
   expect(texts.map(textWidth)).toEqual(texts.map((text) => Bun.stringWidth(text)));
 });

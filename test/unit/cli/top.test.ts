@@ -163,7 +163,7 @@ describe("the screen", () => {
 describe("a key", () => {
   const size = { rows: 24, cols: 80 };
 
-  test("sorts, scrolls within the rows, and filters as it is typed", () => {
+  test("sorts, scrolls within the rows, and filters during typing", () => {
     const view = viewOf();
     expect(pressed(view, "m", size)).toBe(true);
     expect(view.sort).toBe("memory");

@@ -25,7 +25,7 @@ const chance = () => seeded.next();
 console.log(`placement: seed ${seed}`);
 
 describe("a new room is placed", () => {
-  test("on the one of two hosts that has promised less of its memory", () => {
+  test("on the host of two with less of its memory promised", () => {
     expect(chosen([candidate("a", 50), candidate("b", 10), candidate("c", null)])).toBe("b");
     expect(chosen([candidate("c", null)])).toBe("c");
     const three = [candidate("a", 10), candidate("b", 20), candidate("c", 30)];

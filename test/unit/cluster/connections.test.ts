@@ -214,7 +214,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
   });
 
   describe("an unknown outcome is reported as ambiguous", () => {
-    test("when the server does not answer a COMMIT", async () => {
+    test("if the server does not answer a COMMIT", async () => {
       const work = async (run: Run) => {
         await insert(1)(run);
         server.freeze();
@@ -226,7 +226,7 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       }
     });
 
-    test("when the server is lost in a COMMIT that waits for a standby", async () => {
+    test("if the server is lost in a COMMIT that waits for a standby", async () => {
       await server.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
       await server.sql("SELECT pg_reload_conf()");
       try {

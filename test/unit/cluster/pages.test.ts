@@ -74,7 +74,7 @@ test("a host joins a directory of many rows", async () => {
   expect(pointOf(host.queries).seq).toBe(CHANGES);
 }, 600_000);
 
-test("a host comes back after three days page by page, and no change waits for all of them", async () => {
+test("a host that returns after three days catches up in pages, and no change waits for all of them", async () => {
   await server.sql(THREE_DAYS);
   // Another process on the same copy brings some pages until then.
   const impatient = host.impatient(LONG ? 5_000 : 100);
@@ -99,7 +99,7 @@ test("a copy is compared with the whole directory if the directory no longer has
   expect(count("1")).toBe(await inDirectory("true"));
 }, 600_000);
 
-test("old changes and deleted rows are forgotten in pieces", async () => {
+test("old changes and deleted rows are purged in pieces", async () => {
   await server.sql("UPDATE roomd.changes SET at = now() - interval '8 days' WHERE seq < 1500");
   const kept = await server.sql(`SELECT count(*) FROM roomd.rows WHERE "row" IS NOT NULL OR seq >= 1500`);
   const pieces: number[] = [];

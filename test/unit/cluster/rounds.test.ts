@@ -271,7 +271,7 @@ describe("a removed host has no rooms and uses nothing,", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("after a directory has lost that it became a room's owner, before its removal", async () => {
+  test("after a directory has lost its ownership of a room, before its removal", async () => {
     const [a, b] = [await peer("a"), await peer("b")];
     await a.rounds.change((queries) => {
       addHosts(queries);

@@ -173,7 +173,7 @@ const expire = (row: KeyRow) => {
 };
 
 describe("every kind is in the tests", () => {
-  test("as it is on the list", () => {
+  test("exactly the listed ones", () => {
     expect(MADE.map(({ name }) => name).sort()).toEqual([...MADE_NAMES].sort());
     expect([...Object.keys(MAKES), "applications"].sort()).toEqual([...MADE_NAMES].sort());
   });
@@ -230,7 +230,7 @@ test("a refused end ends nothing", async () => {
 });
 
 describe("a line of keys is one maker", () => {
-  test("things stay while one of its keys is valid, in whichever order they end", async () => {
+  test("things stay while one of its keys is valid, in any order of their ends", async () => {
     const second = await rotated(key, bob.user_id, 3600);
     const third = await rotated(second, bob.user_id, 3600);
     await makeAll("third", ORG, third.first_key_id as KeyId);
@@ -241,7 +241,7 @@ describe("a line of keys is one maker", () => {
     expect(ended()).toEqual([...KEYS, ...KEYS.map((name) => name.replace("bob's key", "third"))].sort());
   });
 
-  test("a key that another person has rotated keeps ports and webhooks; SSH keys are their person's", async () => {
+  test("a key rotated by another person keeps ports and webhooks; SSH keys belong to their person", async () => {
     const taken = await rotated(key, ann.user_id);
     await remove();
     const kept = KEYS.filter((name) => !name.startsWith("ssh key"));

@@ -57,7 +57,7 @@ describe.each([1, -1])("a step of the wall clock by %i h", (hours) => {
     expect(fired).toBe(3);
   });
 
-  test("moves the wall clock alone, the fine one too", () => {
+  test("moves only the wall clock, including the fine one", () => {
     const before = { wall: wallMs(), fine: fineWallMs(), monotonic: monotonicMs() };
     step();
     expect(wallMs() - before.wall).toBe(hours * HOUR_MS);

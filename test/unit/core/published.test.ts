@@ -49,7 +49,7 @@ describe("a waiter", () => {
     published.set(1);
   });
 
-  test("may set the value itself when it is answered", async () => {
+  test("may set the value in its own continuation", async () => {
     const published = new Published(0);
     const seen: number[] = [];
     const follow = async (n: number): Promise<void> => {
@@ -67,7 +67,7 @@ describe("a waiter", () => {
   });
 });
 
-test("the generation counts every set, also of an equal value", () => {
+test("the generation counts every set, including an equal value", () => {
   const published = new Published("same");
   expect(published.generation).toBe(0);
   published.set("same");

@@ -19,7 +19,7 @@ async function waits(wait: Promise<unknown>): Promise<boolean> {
   return await Promise.race([isOver, new Promise<true>((resolve) => setImmediate(() => resolve(true)))]);
 }
 
-test("a change of the room wakes its clients, that of another does not", async () => {
+test("a change of the room wakes its clients, one of another room does not", async () => {
   const changes = new RoomChanges(new Bells());
   changes.enter(ROOM);
   changes.enter(OTHER);

@@ -60,7 +60,7 @@ describe.each(NAMES)("when %s fails", (failAt) => {
     ]);
   });
 
-  test("undoing all of it again changes nothing", async () => {
+  test("a second undo of everything changes nothing", async () => {
     const on = shelf({ failAt });
     await runSteps(steps, on, noneFailed).catch(() => {});
     await undoSteps(steps, on, noneFailed);

@@ -122,7 +122,7 @@ describe("concurrent waits", () => {
     }
   };
 
-  test("of an agent are 128, and as many for messages", () => {
+  test("of an agent are limited to 128, plus as many for messages", () => {
     const graph = new WaitGraph();
     const inbox = (): AgentWait => ({ ...waitOf("a"), about: () => null, shown: { type: "inbox", id: null } });
     const inboxes = Array.from({ length: 128 }, inbox);

@@ -49,7 +49,7 @@ test("an additional connection finalizes its statements on close: open ones woul
   expect(() => prepared.all()).toThrow("finalized");
 });
 
-test("a copy that SQLite finds damaged is refused", () => {
+test("a damaged copy is rejected by SQLite's check", () => {
   writer.execute("CREATE TABLE damaged (n INTEGER          )");
   writer.execute("INSERT INTO damaged VALUES (NULL)");
   writer.close();

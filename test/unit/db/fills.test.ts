@@ -61,7 +61,9 @@ function expectFilled(agents: number, table = "agents_next"): void {
   });
 }
 
-test("200,000 rows are rewritten while others commit, without a long turn", { timeout: 120_000 }, async () => {
+test("200,000 rows are rewritten while others commit, without blocking the loop for long", {
+  timeout: 120_000,
+}, async () => {
   const agents = 200_000;
   madeOld(agents);
   expand();

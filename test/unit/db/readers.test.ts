@@ -115,7 +115,7 @@ test("a whole response of many parts is sent as one", async () => {
   expect(partsSent).toBe(1);
 });
 
-test("64 clients see each write that was acknowledged to them", async () => {
+test("64 clients each see their acknowledged writes", async () => {
   await opened();
   let last = ROWS;
   let highest = ROWS;
@@ -189,13 +189,13 @@ describe("a thread that ends", () => {
     expect(warned).toEqual(["a reader thread has ended"]);
   });
 
-  test("alone: its read waits for the thread that replaces it", async () => {
+  test("alone: its read waits for the replacement thread", async () => {
     await opened({ count: 1 });
     expect(parsed(await pool.read(countOfT, { misfortune: misfortune("exit") }, by()))).toEqual({ count: ROWS });
     expect(started).toBe(2);
   });
 
-  test("twice by the same read: that is not ready, and no third thread runs it", async () => {
+  test("twice in the same read: the read fails with not_ready, and no third thread runs it", async () => {
     await opened();
     const twice = misfortune("exit", 3);
     await expect(numbers({ misfortune: twice })).rejects.toMatchObject({ code: "not_ready" });
@@ -204,7 +204,7 @@ describe("a thread that ends", () => {
     expect(await countNow()).toBe(ROWS);
   });
 
-  test("three times in a minute: reads run on the event loop, and it is degraded", async () => {
+  test("three times in a minute: reads run on the event loop, and the pool is degraded", async () => {
     await opened({ count: 1 });
     await expect(numbers({ misfortune: misfortune("exit", 2) })).rejects.toMatchObject({ code: "not_ready" });
     await pool.started();
@@ -217,7 +217,7 @@ describe("a thread that ends", () => {
   });
 });
 
-test("a read under way ends when the pool is closed", async () => {
+test("a running read ends when the pool is closed", async () => {
   await opened({ count: 1 });
   const long = expect(pool.read(longOfT, { steps: 100_000 }, by())).rejects.toMatchObject({ code: "not_ready" });
   await countNow();

@@ -69,7 +69,7 @@ describe("a snapshot", () => {
 });
 
 describe("writes of one turn", () => {
-  test("share one commit, and each gets its own value", async () => {
+  test("share one commit, and each returns its own value", async () => {
     // The time of its writes is not over, however long they take here.
     const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now());
     const values = await Promise.all(Array.from({ length: 10 }, (_, n) => database.commit(insert(n))));
@@ -92,7 +92,7 @@ describe("writes of one turn", () => {
     expect(numbers()).toHaveLength(50);
   });
 
-  test("of over 4 ms have several commits, in which owners take turns and keep their order", async () => {
+  test("of over 4 ms are split into several commits, in which owners take turns and keep their order", async () => {
     const order: string[] = [];
     const slow = (owner: OwnerName, n: number) => {
       loopTime.goesOn(owner, "test");

@@ -86,7 +86,7 @@ describe("a transactional map", () => {
   });
 });
 
-test("the order of a room's messages has no gap", async () => {
+test("the sequence of a room's messages has no gap", async () => {
   const order = new Order(database);
   const seqs: number[] = [];
   await inEveryWay((queries) => void seqs.push(order.next(queries, ROOM)));

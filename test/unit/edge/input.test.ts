@@ -38,7 +38,7 @@ describe("valid input", () => {
     for (const b of ["", "yes", "TRUE", "2"]) expect(check.check({}, { b }, {}).bad).toHaveLength(1);
   });
 
-  test("x_json is read as x", () => {
+  test("in x_json is parsed as x", () => {
     const { input, bad } = checkBody({ ...GOOD, env_json: '{"A":"b"}', egress_allowlist_json: '["example.org"]' });
     expect(bad).toEqual([]);
     expect(input).toMatchObject({ env: { A: "b" }, egress_allowlist: ["example.org"] });

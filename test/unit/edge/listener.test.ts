@@ -41,7 +41,7 @@ if (!hasLoopback6) console.warn("without localhost: this host has no loopback of
 const answer = ({ hostname, port }: ServeOptions) => Bun.serve({ hostname, port, fetch: () => new Response("here") });
 
 test.runIf(hasLoopback6)(
-  "reached as localhost, it has both loopback addresses, so that no other user of the host answers at one of them",
+  "reached as localhost, it holds both loopback addresses, so that no other user can listen on one",
   async () => {
     const listener = openListener({ hostname: "127.0.0.1", port: 0, byLocalhost: true }, null, answer);
     const { port } = listener.url;

@@ -28,7 +28,7 @@ test("an address has a number of attempts a minute, and regains them over time",
   expect(times(7, limit, "192.0.2.1").filter((each) => each === "what was wrong")).toHaveLength(6);
 });
 
-test("a network of IPv6 is one address, however it is written, and so is IPv4 within IPv6", () => {
+test("an IPv6 network is one address in any notation, and so is IPv4 within IPv6", () => {
   vi.spyOn(performance, "now").mockReturnValue(0);
   const limit = new LoginLimit(1);
   expect(said(limit, "2001:db8::1")).toBe("what was wrong");

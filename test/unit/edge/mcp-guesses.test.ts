@@ -306,7 +306,7 @@ test("a drive file with a path of a guest is reported as the drive's", async () 
   expect(structuredContent.notes).toEqual(["this is a file of the drive: in sandboxes it is /mnt/drive/root/a"]);
 });
 
-test("a tool of the drive that is called with a sandbox names the tool for a sandbox's files", async () => {
+test("a drive tool called with a sandbox names the tool for a sandbox's files", async () => {
   for (const [name, field] of [
     ["fs_read", "sandbox"],
     ["fs_write", "agent_id"],
@@ -318,7 +318,7 @@ test("a tool of the drive that is called with a sandbox names the tool for a san
   }
 });
 
-test("the small set makes its own room and sandbox, with the SDKs' lifetimes", async () => {
+test("the small set creates its own room and sandbox, with the SDKs' lifetimes", async () => {
   const world = new World();
   const answer = await callIn(world, "small", "run", { command: "echo 42" });
   expect(answer.content[0].text).toMatch(/^exit 0\n42\n$/);
@@ -338,7 +338,7 @@ test("the first change's preflight is small, and refusals have none", async () =
   expect(Buffer.byteLength(JSON.stringify(made.structuredContent.preflight))).toBeLessThanOrEqual(600);
 });
 
-test("more messages than one call accepts are rejected without a check of each", async () => {
+test("more messages than one call accepts are rejected without checking each", async () => {
   const messages = Array.from({ length: 1001 }, () => ({ to: "w", message: "hi" }));
   const { structuredContent } = await callIn(await worldOf(), "all", "message_send_many", { room_id: "r", messages });
   expect(structuredContent).toMatchObject({ ok: false, status: 422 });

@@ -42,7 +42,7 @@ describe("sessions", () => {
   });
 });
 
-test("a name follows from the idempotency key and its place", () => {
+test("a name is derived from the idempotency key and its position", () => {
   expect(nameOf("exe", "again", ["room", "a"])).toBe(nameOf("exe", "again", ["room", "a"]));
   expect(nameOf("exe", "again", ["room", "b"])).not.toBe(nameOf("exe", "again", ["room", "a"]));
   expect(nameOf("exe", undefined, [])).not.toBe(nameOf("exe", undefined, []));

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { staticNodes } from "../../../guest-agent/device-nodes.ts";
 
-test("are those of its lines, with kind and numbers", () => {
+test("are parsed from its lines, with kind and numbers", () => {
   const text = [
     "# Device nodes to trigger on-demand module loading.",
     "fuse fuse c10:229",
@@ -25,7 +25,7 @@ test("are below /dev", () => {
   }
 });
 
-test("need a kind and both numbers", () => {
+test("require a kind and both numbers", () => {
   for (const line of [
     "tun net/tun",
     "tun net/tun p10:200",

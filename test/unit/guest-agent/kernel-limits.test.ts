@@ -20,7 +20,7 @@ test("4096 MiB have the limits of a kernel that boots with them", () => {
   });
 });
 
-test.each([256, 384, 512, 1024, 3072, 65_536])("%i MiB have a floor, and grow with the memory", (mib) => {
+test.each([256, 384, 512, 1024, 3072, 65_536])("%i MiB have a minimum, and grow with the memory", (mib) => {
   const { sysctls, processes, tmpfs } = limitsFor(mib);
   const smaller = limitsFor(mib / 2);
   expect(Number(sysctls["kernel/threads-max"])).toBeGreaterThanOrEqual(4096);

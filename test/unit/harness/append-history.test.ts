@@ -55,7 +55,7 @@ describe("a history of a list", () => {
     expect(wrong(given, reads, last)).toEqual(expect.arrayContaining([expect.stringMatching(is)]));
   });
 
-  test("of two lists is two", () => {
+  test("with two lists is checked per list", () => {
     const other = { ...append("b", 0, 1), list: "m" };
     expect(
       wrongLists(

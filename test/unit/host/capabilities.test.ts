@@ -6,7 +6,7 @@ import { CAP_NET_BIND_SERVICE, hasCapability } from "../../../daemon/host/capabi
 const told = (effective: string) =>
   `Name:\troomd\nCapInh:\t0000000000000400\nCapEff:\t${effective}\nCapBnd:\t000001ffffffffff\n`;
 
-test("a right is one bit of the effective set, and no other set counts", () => {
+test("a capability is one bit of the effective set, and no other set counts", () => {
   expect(hasCapability(CAP_NET_BIND_SERVICE, told("0000000000000400"))).toBe(true);
   expect(hasCapability(CAP_NET_BIND_SERVICE, told("000001fffffffbff"))).toBe(false);
   expect(hasCapability(40, told("000001ffffffffff"))).toBe(true);

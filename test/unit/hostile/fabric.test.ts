@@ -45,7 +45,7 @@ describe("an inbox with 300 messages of 60 kB", () => {
     expect(longest).toBeLessThan(boundOf(MOST_MS));
   });
 
-  test("has 128 waits with that filter, and gets a message", async () => {
+  test("has 128 waits with that filter, and receives a message", async () => {
     const rooms = await fullInbox(300);
     await warmUp(rooms);
     for (let n = 0; n < WARM_UP; n++) await rooms.call("r", "a", "agent_wait", nothing);
@@ -74,7 +74,7 @@ const IS_LONG = process.env.ROOMD_TEST_LONG === "1";
 if (!IS_LONG)
   console.log("5,000 waits: left out, since the garbage of their start takes as long; ROOMD_TEST_LONG=1 runs it");
 
-test.skipIf(!IS_LONG)("5,000 waits for all messages of a room are woken by one", async () => {
+test.skipIf(!IS_LONG)("5,000 waits for all messages of a room are woken by one message", async () => {
   const rooms = new Rooms();
   await warmUp(rooms);
   const waits = Promise.all(

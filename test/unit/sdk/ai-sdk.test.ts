@@ -9,7 +9,7 @@ import { lines, ok, ScriptedService } from "./scripted-service.ts";
 /** The compiler checks that a session is one of the AI SDK's. */
 const asSession = (session: SandboxSession): Experimental_SandboxSession => session;
 
-test("its session has the type of the AI SDK's", () => {
+test("its session has the AI SDK's type", () => {
   expect(asSession).toBeTypeOf("function");
 });
 

@@ -56,7 +56,7 @@ describe("kill", () => {
   });
 });
 
-test("connect of an object resumes it, and sets its end", async () => {
+test("connect of an object resumes it, and sets its timeout", async () => {
   const sandbox = await Sandbox.create(options());
   answer = (asked) => ok(record(isGet(asked) ? { state: "hibernated" } : {}));
   expect(await sandbox.connect({ timeoutMs: 60_000 })).toBe(sandbox);
@@ -67,7 +67,7 @@ test("connect of an object resumes it, and sets its end", async () => {
   ]);
 });
 
-test("pause takes an id too", async () => {
+test("pause accepts an id too", async () => {
   answer = ({ path }) => ok(record(path.endsWith("/hibernate") ? { state: "hibernated" } : {}));
   expect(await Sandbox.pause("sbx_1", options())).toBe(true);
 });

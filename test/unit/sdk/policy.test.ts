@@ -87,7 +87,7 @@ describe("a call", () => {
     expect(asked.map(({ headers }) => headers.traceparent)).toEqual([other, one, undefined]);
   });
 
-  test("keeps its key over faults", async () => {
+  test("keeps its key across faults", async () => {
     const gateway = { status: 502, headers: { "Content-Type": "text/html", "Retry-After": "0" }, text: "<h1>502</h1>" };
     const json = { status: 502, headers: { ...JSON_TYPE, "Retry-After": "0" }, text: "{}" };
     replies = [problem(503, "not_ready", true), gateway, json, BROKEN, ok(ROOM)];
@@ -149,7 +149,7 @@ describe("a call", () => {
     expect(await client.call("health", {})).toEqual({ status: "unavailable" });
   });
 
-  test("for a list reads it to its last page", async () => {
+  test("for a list reads all pages", async () => {
     replies = [ok({ items: [1, 2], next_cursor: "more" }), ok({ items: [3], next_cursor: null })];
     expect(await Array.fromAsync(client.items("room_list", {}))).toEqual([1, 2, 3]);
     expect(asked[1]?.path).toBe("/below/v1/rooms?cursor=more");

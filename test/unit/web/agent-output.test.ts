@@ -21,7 +21,7 @@ function expectLines(text: string, lines: string[]): void {
 
 describe("text", () => {
   test("lines, the last without an end", () => expectLines("one\n\ntwo\nrest", ["one", "", "two", "rest"]));
-  test("characters of several bytes are whole across pieces", () =>
+  test("characters of several bytes are joined across pieces", () =>
     expectLines("gr\u00fc\u00df\u{1f600}\n", ["gr\u00fc\u00df\u{1f600}"]));
   test("both kinds of line ends", () => expectLines("one\r\ntwo\r\n", ["one", "two"]));
   test("overwritten text is a line of its own", () => expectLines("10%\r20%\rdone\n", ["10%", "20%", "done"]));
@@ -37,7 +37,7 @@ describe("text", () => {
   });
 });
 
-test("the two streams have their own lines, in the order in which those began", () => {
+test("the two streams have separate lines, in the order of their starts", () => {
   const output = new Output();
   const push = (stream: Stream, text: string) => output.push(stream, bytes(text));
   push("stdout", "half");
@@ -62,7 +62,7 @@ describe("limits", () => {
     expect([output.at(0)?.text, output.at(MOST_LINES - 1)?.text]).toEqual(["12345", String(count - 1)]);
   });
 
-  test("a line without an end is cut into lines, and takes no more than all may", () => {
+  test("a line without an end is cut into lines, within the limit of all lines", () => {
     const output = new Output();
     for (let n = 0; n < 80; n++) output.push("stdout", bytes("x".repeat(100_000)));
     expect(output.length).toBeLessThanOrEqual(MOST_CHARACTERS / LONGEST_LINE);

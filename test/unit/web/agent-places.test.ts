@@ -27,7 +27,7 @@ describe("entryFor", () => {
   });
 });
 
-test("the line has the whole list, quoted, and the revision that it was made for", () => {
+test("the line has the whole list, quoted, and the revision that it is based on", () => {
   const given = { room: "build-42", agent: "worker", list: ["*.example.org", "example.org"], revision: 3 };
   expect(shellLine(["roomd", ...allowWords(given, "pypi.example.net:443")])).toBe(
     "roomd egress set build-42 worker '*.example.org' example.org pypi.example.net:443 --if-revision 3",

@@ -124,7 +124,7 @@ test("if one of the two lists has more, rows older than its last are not shown",
 describe("withRunning", () => {
   const command = { agent_id: "worker", exec_id: "now-1", command: "sleep 8", since: later(9) };
 
-  test("a command that runs without a record or a place in the list comes first", () => {
+  test("a running command without a record or a place in the list comes first", () => {
     const runs = withRunning(mergeRuns([kept("old", AT)], []), [command]);
     expect(runs.map(({ id, state }) => [id, state])).toEqual([
       ["now-1", "running"],

@@ -46,7 +46,7 @@ test("agents and quotas come before keys and people, then the newest first", () 
   expect(shown(records, 2)).toHaveLength(2);
 });
 
-test("other agents, rooms, failures and targets are other groups", () => {
+test("other agents, rooms, failures and targets form separate groups", () => {
   const records = [
     ...[record({}), record({ room_uid: "rom_2" }), record({ error_code: "conflict" }), record({ agent_id: "a" })],
     record({ actor: { type: "key", id: "kid_2", name: "ci" } }),

@@ -71,7 +71,7 @@ describe("the axis, folded", () => {
       all.map(([from, lasts]) => ({ from, to: Math.min(NOW, from + lasts) })).sort((a, b) => a.from - b.from),
     );
 
-  test("keeps the order of moments, and finds each again", () => {
+  test("preserves the order of moments, and is reversible", () => {
     fc.assert(
       fc.property(
         times,

@@ -25,7 +25,7 @@ const ZERO: UsageTotals = {
 };
 const PERIOD = { start_at: "2026-11-01T00:00:00.000Z", end_at: "2026-12-01T00:00:00.000Z" };
 
-test("each is in its unit", () => {
+test("each value has its unit", () => {
   const totals: UsageTotals = {
     sandbox_seconds: 5400,
     vcpu_seconds: 7200,

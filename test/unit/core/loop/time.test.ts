@@ -59,7 +59,7 @@ const usedBy = (simulation: Simulation, owner: string) => simulation.time.used.g
 const SEEDS = process.env.ROOMD_TEST_LONG === "1" ? 1_000 : 200;
 
 describe(`properties, ${SEEDS} seeds`, () => {
-  test("the loop is never idle while work waits, greedy owners have equal shares, and each key keeps its order", async () => {
+  test("the loop is never idle while work waits, greedy owners get equal shares, and keys keep their order", async () => {
     for (let seed = 0; seed < SEEDS; seed++) {
       const chance = new Chance(seed);
       const random = () => chance.next();
@@ -179,7 +179,7 @@ test("work without a queue starts immediately for about 3 ms of a turn, the rest
   expect(later).toBe(100 - started);
 });
 
-test("a callback of a piece's continuation is its owner's, and one of work between pieces the service's", async () => {
+test("a callback of a piece's continuation belongs to its owner, one of work between pieces to the service", async () => {
   const simulation = new Simulation();
   const { time } = simulation;
   simulation.at(1, () => {

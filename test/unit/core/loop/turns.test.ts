@@ -55,7 +55,7 @@ test("a piece is recorded with its label, owner and processor time", async () =>
   expect(cpu_ms).toBeGreaterThanOrEqual(BUSY_MS);
 });
 
-test("a piece that waits for the kernel has its time, and hardly any of the processor", async () => {
+test("a piece that waits for the kernel has elapsed time, and almost no processor time", async () => {
   time.goesOn("host", "db.commit");
   Bun.sleepSync(BUSY_MS);
   const { ms, cpu_ms } = await recorded("db.commit");
@@ -70,7 +70,7 @@ test("work without an owner is recorded as unnamed", async () => {
   expect(cpu_ms).toBeGreaterThanOrEqual(BUSY_MS / 2);
 });
 
-test("the pieces of a turn are no work without an owner", async () => {
+test("the pieces of a turn are not counted as work without an owner", async () => {
   for (let n = 0; n < 20; n++) {
     time.goesOn("org:org_1", "room_get");
     compute(4);
@@ -82,7 +82,7 @@ test("the pieces of a turn are no work without an owner", async () => {
   expect(readFileSync(join(home, "turns"), "utf8")).not.toContain("unnamed");
 });
 
-test("nothing is recorded without the variable", () => {
+test("without the variable nothing is recorded", () => {
   recordTurns(time, threadTime, {})();
   time.goesOn("host", "other");
   expect(readFileSync(join(home, "turns"), "utf8")).toBe("");

@@ -28,7 +28,7 @@ const add = (n: number) => database.commit((queries) => appendAudit(queries, ent
 const changes = () => connection.queries.all<{ rows: number }>(sql`SELECT total_changes() AS rows`)[0]?.rows ?? 0;
 const verdict = () => verifyAudit(connection.queries, chainKey(ORG));
 
-test("is read and written once for all records of a commit", async () => {
+test("is read and written once for all records in a commit", async () => {
   using reads = watchStatements(/from audit_heads/i);
   const before = changes();
   // All of it is within the time of one commit.

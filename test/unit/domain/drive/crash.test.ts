@@ -38,7 +38,7 @@ async function writeAndKill(first: number, afterMs: number): Promise<Map<string,
 const isTemporary = (path: string) => /\.roomd-/.test(path);
 const temporaries = () => readdirSync(room.directory, { recursive: true }).map(String).filter(isTemporary);
 
-describe("kill -9 in the middle of writes", () => {
+describe("kill -9 during writes", () => {
   it(`loses no acknowledged write and leaves no partial file (${ROUNDS} times)`, async () => {
     let leftBehind = 0;
     let next = 0;

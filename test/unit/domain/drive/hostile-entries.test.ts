@@ -61,7 +61,7 @@ describe("links that leave the drive", () => {
     },
   );
 
-  it("in the last place are refused for reading, and replaced or deleted as links", async () => {
+  it("in the last component are refused for reading, and replaced or deleted as links", async () => {
     symlinkSync("../outside/secret", room.path("last"));
     const codes = await everyCall("last");
     expect(codes).toMatchObject({
@@ -79,7 +79,7 @@ describe("links that leave the drive", () => {
     expect(readFileSync(join(room.outside, "secret"), "utf8")).toBe("secret");
   });
 
-  it("inside a listed tree are shown and not followed", async () => {
+  it("inside a listed tree are listed as links and not followed", async () => {
     const { items } = (await room.call("fs_list", {})).body;
     expect(items).toHaveLength(7);
     expect(new Set(items.map(({ type }) => type))).toEqual(new Set(["symlink"]));

@@ -59,7 +59,7 @@ describe("fs_list", () => {
     expect(await allPages({ path: "/", recursive: false })).toEqual(["/d", "/link"]);
   });
 
-  it("refuses a file, a missing path and a path that leads out", async () => {
+  it("rejects a file, a missing path and a path that leads out", async () => {
     writeFileSync(room.path("f"), "");
     symlinkSync("../outside", room.path("out"));
     expect(await room.codeOf("fs_list", { path: "f" })).toBe("invalid_path");
@@ -94,7 +94,7 @@ describe("fs_list", () => {
     expect(rest.next_cursor).toBeNull();
   });
 
-  it("refuses a cursor that was edited or belongs to another list", async () => {
+  it("rejects an edited cursor and one of another list", async () => {
     for (const name of ["a", "b", "c"]) mkdirSync(room.path(name, "x"), { recursive: true });
     const { next_cursor } = (await room.call("fs_list", { limit: 1 })).body;
     const good = next_cursor ?? "";

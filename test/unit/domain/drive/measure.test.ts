@@ -174,7 +174,7 @@ test("concurrent measures of many drives yield to the event loop, and organizati
   expect(ended[0]).toBe("small");
 }, 120_000);
 
-describe("adding to a long file", () => {
+describe("appending to a long file", () => {
   const add = (path: string, signal?: AbortSignal) =>
     room.call("fs_write", { path, content: "x", append: true }, {}, signal);
 

@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => room[Symbol.dispose]());
 
 describe("fs_read", () => {
-  it("answers with text, base64, digest and size", async () => {
+  it("returns text, base64, digest and size", async () => {
     writeFileSync(room.path("f"), "\ufeffhé\n");
     const { body, call } = await room.call("fs_read", { path: "/mnt/drive/f" });
     expect(body).toMatchObject({
@@ -145,7 +145,7 @@ describe("file_get", () => {
     await changed.bytes?.stream.cancel();
   });
 
-  it("answers a range, and refuses one outside with the size", async () => {
+  it("returns a range, and rejects one outside the file with its size", async () => {
     writeFileSync(room.path("f"), "0123456789");
     const got = await room.call("file_get", { path: "f" }, { range: "bytes=2-4" });
     expect(got.bytes).toMatchObject({ offset: 2, length: 3, size_bytes: 10, partial: true });

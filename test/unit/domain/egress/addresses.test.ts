@@ -106,7 +106,7 @@ test.each([
   "a/8",
 ])("%s is not a range", (text) => expect(readRange(text)).toBeNull());
 
-test("a range within another, and not", () => {
+test("a range contains another one, or not", () => {
   const isWithin = (inner: string, outer: string) => {
     const [one, other] = [readRange(inner), readRange(outer)];
     return one && other && within(one, other);

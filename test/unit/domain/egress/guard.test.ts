@@ -233,7 +233,7 @@ test("connections are limited, including pending ones, and a changed list applie
 describe("other records than addresses", () => {
   const none = { answer: "found", records: [] };
 
-  test("are those of allowed names, and lead to allowed names only", async () => {
+  test("are returned for allowed names, with allowed targets only", async () => {
     const { recordsOf } = guarded(LIST);
     expect(await recordsOf("_MongoDB._tcp.allowed.example.", "SRV")).toEqual({
       answer: "found",

@@ -91,7 +91,7 @@ describe("passes unchanged, with all following bytes", () => {
   });
 });
 
-describe("is refused when its first line ends", () => {
+describe("is refused at the end of its first line", () => {
   test.each(REFUSED)("%s", (_, text) => {
     for (const pieces of [[text], [...text]]) expect(say(...pieces)).toMatchObject({ out: "", refused: "bad_request" });
   });

@@ -100,7 +100,7 @@ test.skipIf(!isRoot)("names without an answer delay only their own organization"
   expect(told.again.ms).toBeLessThan(250);
 });
 
-describe("a file of the operator's", () => {
+describe("the operator's hosts file", () => {
   test("is read like /etc/hosts, and again after a change", async () => {
     const path = fileOf(
       "hosts",

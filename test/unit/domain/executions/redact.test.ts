@@ -24,7 +24,7 @@ describe("text that looks like a secret is hidden", () => {
     expect(redact([word])).toEqual([shown]);
   });
 
-  test("also as the word after its option", () => {
+  test("and so is the argument after such an option", () => {
     expect(redact(["x", "--api-key", "abc", "-token", "d", "token", "e"])).toEqual([
       "x",
       "--api-key",
@@ -37,7 +37,7 @@ describe("text that looks like a secret is hidden", () => {
   });
 });
 
-test("also of a user and a password in one word", () => {
+test("the password of a user and password in one argument is hidden too", () => {
   expect(redact(["curl", "-u", "me:abc:d", "--user", "me", "-u"])).toEqual([
     "curl",
     "-u",

@@ -405,7 +405,7 @@ describe("a state", () => {
     expect(columnOf(rooms.rowsOf("second"), "deliveries", "awaited")).toEqual([0]);
   });
 
-  test("of a later roomd is refused, and changes nothing", async () => {
+  test("of a later roomd is rejected, and changes nothing", async () => {
     const rooms = makeRooms();
     await rooms.call("first", "a", "agent_send", { topic: "t" });
     const before = rooms.rowsOf("first");

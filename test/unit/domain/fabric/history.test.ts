@@ -132,7 +132,7 @@ describe("no caller waits for space", () => {
   // A disk that does not answer.
   const stuck = () => ({ ...database, commit: () => new Promise<never>(() => {}) });
 
-  test("longer than a second or so", async () => {
+  test("for more than about a second", async () => {
     const { history } = await full([{}, {}], stuck());
     const startedAt = performance.now();
     await history.makeSpace(HOLDER.org_id, () => patient);

@@ -153,7 +153,7 @@ test.each([
   ['"*"', '"cache", "storage"'],
   ['"cookies"', null],
   ['"cache"', '"cache"'],
-])("Clear-Site-Data: %s is for a port of its own host %s", (said, expected) => {
+])("Clear-Site-Data: %s becomes for a port with a separate host %s", (said, expected) => {
   expect(headersForClient([["clear-site-data", said]], HOST, 8000).get("clear-site-data")).toBe(expected);
 });
 

@@ -111,7 +111,7 @@ test("after a create with several processors, machines with as many are worth pr
   expect(used).toEqual(["docker 2"]);
 });
 
-test("if memory is lacking, waiting machines are asked to release it, as long as they do", async () => {
+test("if memory is lacking, waiting machines have to release it, as long as they do", async () => {
   gives = 2;
   await expect(create({ memory_mib: MUCH_MIB })).rejects.toMatchObject({ code: "insufficient_capacity" });
   expect(lacks).toHaveLength(3);
@@ -122,7 +122,7 @@ test("if memory is lacking, waiting machines are asked to release it, as long as
 describe("without guest_cid and memory_mib", () => {
   const asked = { guest_cid: undefined, memory_mib: undefined };
 
-  test("concurrent creates get a CID each, never that of another program, and the template's memory", async () => {
+  test("concurrent creates get distinct CIDs, none of another program, and the template's memory", async () => {
     overcommit_percent = 10_000;
     await Promise.all(Array.from({ length: 60 }, (_, at) => create({ ...asked, agent_id: `a-${at}` })));
     const rows = undestroyed(database.queries);
@@ -149,7 +149,7 @@ describe("without guest_cid and memory_mib", () => {
     expect(undestroyed(database.queries)).toHaveLength(4);
   });
 
-  test("is refused if all are in use", async () => {
+  test("is refused if all CIDs are in use", async () => {
     cids.next = () => new FreeCids().next(database.queries, { firstFree: () => null });
     await expect(create(asked)).rejects.toMatchObject({ code: "insufficient_capacity" });
   });

@@ -216,7 +216,7 @@ describe("a command whose call has lost its key", () => {
   const finished = (fixture: ExecutionsFixture, outcome: string) =>
     fixture.records.filter((record) => record.event === "exec.finished" && record.outcome === outcome);
 
-  test("while it ran is recorded and metered at its end, once", async () => {
+  test("during its run is recorded and metered at its end, once", async () => {
     using fixture = new ExecutionsFixture();
     fixture.ends.watch("sbx_1");
     const streams = leaveOpen(fixture);
@@ -274,7 +274,7 @@ describe("a command whose call has lost its key", () => {
     expect([finished(fixture, "success").length, fixture.metered]).toEqual([0, 0]);
   });
 
-  test("as it ended, while its record was being written, is recorded and metered once", async () => {
+  test("at its end, while its record was being written, is recorded and metered once", async () => {
     using fixture = new ExecutionsFixture();
     fixture.ends.watch("sbx_1");
     const streams = leaveOpen(fixture);

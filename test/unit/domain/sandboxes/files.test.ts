@@ -83,7 +83,7 @@ test("a file is written, described and recorded with its digest, and read whole 
   await until("the sandbox is not in use any more", () => used === 0);
 });
 
-test("a sandbox is in use for as long as a file of it is read", async () => {
+test("a sandbox is in use while a file of it is read", async () => {
   await put("large", "x".repeat(1_000_000));
   const { bytes } = await run("get", { path: raw("large") });
   expect(used).toBe(1);
@@ -91,7 +91,7 @@ test("a sandbox is in use for as long as a file of it is read", async () => {
   await until("the reader has gone", () => used === 0);
 });
 
-test("errors have the codes of the drive", async () => {
+test("errors have the codes of the drive's calls", async () => {
   writeFileSync(join(dir, "file"), "");
   mkdirSync(join(dir, "full/in"), { recursive: true });
   symlinkSync("nowhere", join(dir, "dangling"));

@@ -49,7 +49,7 @@ test("a sandbox that ran and was destroyed counts as one start, also after stand
   });
 });
 
-test("a failed sandbox counts as ended by the failure, whoever destroys it later", () => {
+test("a failed sandbox counts as ended by the failure, and not by a later destroy", () => {
   const crashed = { state: "failed", exit_cause: "vmm_crash" } as const;
   expect(countsOf([STARTING, READY, crashed, DESTROYED], [STARTING, READY, crashed])).toEqual({
     pool: 2,

@@ -16,7 +16,7 @@ const NAMES = Object.keys(VERBS) as VerbName[];
 const nextOf = (from: SandboxState) => SANDBOX_STATES.filter((to) => NAMES.some((verb) => mayTake(verb, from, to)));
 const canBecome = (from: SandboxState, to: SandboxState) => nextOf(from).includes(to);
 
-test("every state is reached from the first", () => {
+test("every state is reachable from the first", () => {
   const reached = new Set<SandboxState>(["creating"]);
   for (const state of reached) for (const next of nextOf(state)) reached.add(next);
   expect([...reached].sort()).toEqual([...SANDBOX_STATES].sort());

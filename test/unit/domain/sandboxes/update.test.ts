@@ -10,7 +10,7 @@ const ask = async (verb: Bound, input: object, target: object) =>
 const fieldsOf = async (verb: Bound, input: object) =>
   (await verb.rules(input, {}, [])).map(({ field, code }) => [field, code]);
 
-test("expires_in_seconds counts from now, and copies of the sandbox inherit the whole duration", async () => {
+test("expires_in_seconds counts from now, and copies of the sandbox inherit the full duration", async () => {
   using made = await restingSandbox({ created_at: new Date(Date.now() - 100_000).toISOString() });
   const update = makeUpdate(made.deps, made.supervisors);
   const before = Date.now();
@@ -42,7 +42,7 @@ test("a sandbox in standby hibernates: it is resumed and saved", async () => {
   expect(made.pretended.told).toContain("save");
 });
 
-test("if it cannot be saved, it is in standby as before", async () => {
+test("if the save fails, it is in standby as before", async () => {
   using made = await restingSandbox({ idle_timeout_seconds: null });
   Object.assign(made.supervisor.guest ?? {}, { save: () => Promise.reject(new Error("it is too large")) });
   await made.supervisor.standby();

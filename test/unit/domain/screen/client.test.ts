@@ -78,7 +78,7 @@ test("repeats its request after an update without pixels has consumed it", async
   expect(shadeOf(client)).toBe(10);
 });
 
-test("a new size is drawn before it is shown", async () => {
+test("a new size is fully drawn before it is shown", async () => {
   const server = new RfbServer(64, 40);
   const client = await RfbClient.open(server.wire);
   await client.current();

@@ -118,7 +118,7 @@ describe("updates", () => {
     expect(held).toEqual([]);
   });
 
-  test("that come after the end hold no memory", async () => {
+  test("that arrive after the end hold no memory", async () => {
     let held = 0;
     const hold = (bytes: number) => {
       held += bytes;

@@ -23,7 +23,7 @@ describe("characters", () => {
     expect(chordsOfText("a\x1b[2J")).toEqual({ bad: "U+001B" });
   });
 
-  test("of a text are one key each, a line's end too", () => {
+  test("of a text are one key each, including the end of a line", () => {
     expect(chordsOfText("a😀\r\nB")).toEqual({ chords: [[0x61], [0x0101f600], [0xff0d], [0xffe1, 0x42]] });
   });
 });

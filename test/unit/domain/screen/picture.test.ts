@@ -71,7 +71,7 @@ describe("scaling", () => {
     }
   });
 
-  test("takes a part only", async () => {
+  test("can be limited to a region", async () => {
     const frame = frameOf(10, 10, (x, y) => [x, y, 0]);
     const { rgb } = await scaled(frame, { x: 3, y: 7, width: 2, height: 1 }, { width: 2, height: 1 }, pieces);
     expect([...rgb]).toEqual([3, 7, 0, 4, 7, 0]);

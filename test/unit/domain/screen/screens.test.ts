@@ -188,7 +188,7 @@ test("an action started by a former call is not done twice", async () => {
   expect(server.keys).toHaveLength(2);
 });
 
-test("one action at a time", async () => {
+test("actions run one at a time", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   await Promise.all([
@@ -198,7 +198,7 @@ test("one action at a time", async () => {
   expect(server.keys.map(([key]) => key)).toEqual([0x61, 0x61, 0x62, 0x62]);
 });
 
-test("zoom shows a part as the screen has it; cursor_position shows nothing", async () => {
+test("zoom shows a region at the screen's resolution; cursor_position returns no picture", async () => {
   const guest = guestOf(new RfbServer(64, 40));
   const zoomed = await guest.use({ action: "zoom", region: [0, 0, 8, 4], width: 32 });
   expect(sizeOf(Buffer.from(zoomed.screenshot_b64 ?? "", "base64"))).toEqual([16, 8]);
@@ -225,7 +225,7 @@ test.each<[object, string]>([
   [{ action: "type", text: "\u0007" }, "U+0007"],
   [{ action: "zoom", region: [5, 5, 5, 9] }, "ends before it begins"],
   [{ action: "hold_key", text: "a" }, "hold_key needs duration_ms"],
-])("%j breaks a rule", async (input, why) => {
+])("%j violates a rule", async (input, why) => {
   await expect(guestOf(new RfbServer()).use(input)).rejects.toThrow(why);
 });
 
@@ -261,13 +261,13 @@ test.each<[string, string, RegExp]>([
   [StreamErrorCode.unknown_method, "invalid_state", /has no screen/],
   [StreamErrorCode.too_many_streams, "insufficient_capacity", /limit/],
   [StreamErrorCode.internal, "guest_unreachable", /lost/],
-])("of a guest that answers %s it is %s", async (said, code, detail) => {
+])("a guest that responds with %s causes %s", async (said, code, detail) => {
   const guest = new ScreenGuest((stream) => stream.fail(said as StreamErrorCode, "no"));
   guests.push(guest);
   await expect(guest.picture()).rejects.toMatchObject({ code, message: expect.stringMatching(detail) });
 });
 
-test("of a guest that ends the connection before it begins it is guest_unreachable", async () => {
+test("a guest that closes the connection before it starts causes guest_unreachable", async () => {
   const guest = new ScreenGuest((stream) => stream.finish({}));
   guests.push(guest);
   await expect(guest.picture()).rejects.toMatchObject({ code: "guest_unreachable" });
@@ -319,7 +319,7 @@ test.each(["screen", "caller"])("a picture whose %s is gone at its turn is not t
   expect(places).toBe(0);
 });
 
-test("a picture that waits for its turn ends with the screen", async () => {
+test("a picture waiting for its turn ends with the screen", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   const waits = Promise.withResolvers<AbortSignal | undefined>();

@@ -44,7 +44,7 @@ function sit() {
   };
 }
 
-test("frames without bytes, and of one byte, cost no more than their bytes", async () => {
+test("frames of zero or one byte cost no more than their bytes", async () => {
   const { session, closed } = sit();
   const frames = 200_000;
   Bun.gc(true);

@@ -290,7 +290,7 @@ describe("an event requested again during an attempt", () => {
   });
 });
 
-describe("a world of failures and crashes", () => {
+describe("random failures and crashes", () => {
   test.each([1, 2, 3, 4, 5, 6])("loses no event, seed %s", { timeout: 30_000 }, async (seed) => {
     const chance = new Chance(seed);
     const random = () => chance.next();

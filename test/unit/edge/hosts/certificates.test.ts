@@ -45,7 +45,7 @@ function answeredTo(
   });
 }
 
-test("a host's certificate is made once, for ten years, and for both sides", async () => {
+test("a host's certificate is created once, for ten years, and for both client and server", async () => {
   using directory = scratch();
   const at = `${directory.path}/cluster`;
   const [one, two] = await Promise.all([loadHostCertificate(at), loadHostCertificate(at)]);

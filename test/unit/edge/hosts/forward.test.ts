@@ -149,7 +149,7 @@ test("method, path, query, headers and body arrive unchanged, with the entry's c
   expect(seen.headers).not.toHaveProperty("transfer-encoding");
 });
 
-test("without body, with an empty one and with HEAD the lengths are right", async () => {
+test("lengths are correct without a body, with an empty one and for HEAD", async () => {
   const seen: unknown[] = [];
   await using hosts = await pair(async (request) => {
     seen.push([request.method, request.headers.get("content-length"), await request.text()]);

@@ -58,19 +58,19 @@ test("a short input is computed on the event loop, a longer one in the thread, a
   await expect(placeOf(MOST_BYTES + 1)).rejects.toThrow("test.place of 1001 bytes");
 });
 
-test("without a thread all is computed on the event loop", async () => {
+test("without a thread all tasks are computed on the event loop", async () => {
   pool = new AsidePool(null);
   expect(await placeOf(MOST_BYTES)).toBe("loop");
 });
 
-test("buffers change threads both ways without a copy", async () => {
+test("buffers are transferred both ways without a copy", async () => {
   await opened();
   const { buffer } = new Uint8Array([1, 2, 3]);
   const made = await pool.run(doubledOfTask, { buffer }, BY);
   expect([[...new Uint8Array(made.buffer)], buffer.byteLength]).toEqual([[2, 4, 6], 0]);
 });
 
-test("an error of a task is its own, with a ServiceError's parts, and leaves the thread running", async () => {
+test("an error of a task rejects it alone, with a ServiceError's fields, and leaves the thread running", async () => {
   await opened();
   await expect(befall("fail")).rejects.toThrow("as a test asked for");
   const refusal = await befall("refuse").catch((error: unknown) => error);
@@ -79,7 +79,7 @@ test("an error of a task is its own, with a ServiceError's parts, and leaves the
   expect([starts.length, warned]).toEqual([1, []]);
 });
 
-test("owners take turns: a task of one waits for a task of the other, not for all of them", async () => {
+test("owners take turns: a task waits for one task of another owner, not for all of them", async () => {
   await opened();
   const many = Array.from({ length: 20 }, () => pool.run(longOfTask, { ms: 5 }, BY));
   const before = await pool.run(longOfTask, { ms: 5 }, { owner: "org:org_2" });
@@ -99,7 +99,7 @@ test("a cancelled task is not computed", async () => {
 
 describe("a thread that ends", () => {
   test.each(["endless", "exit"] as const)(
-    "by a task (%s): that is internal, others run in its replacement",
+    "by a task (%s): the error is internal, and others run in its replacement",
     async (is) => {
       await opened();
       const ending = expect(befall(is, 2)).rejects.toMatchObject({ code: "internal" });
@@ -112,7 +112,7 @@ describe("a thread that ends", () => {
     },
   );
 
-  test("is replaced immediately once, and then after a rest", async () => {
+  test("is replaced immediately the first time, and then after a delay", async () => {
     await opened();
     await expect(befall("exit")).rejects.toMatchObject({ code: "internal" });
     expect(await placeOf(100)).toBe("thread");

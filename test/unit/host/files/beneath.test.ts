@@ -108,7 +108,7 @@ describe("Beneath", () => {
     expect(joinRaw(HERE, toRaw("a"))).toBe("a");
   });
 
-  it("renames onto a name only when it may", async () => {
+  it("renames onto an existing name only if allowed", async () => {
     writeFileSync(join(directory, "a"), "a");
     writeFileSync(join(directory, "b"), "b");
     await expect(root.rename(toRaw("a"), root, toRaw("b"), "refuse")).rejects.toMatchObject({ code: "EEXIST" });

@@ -151,7 +151,7 @@ test("names that are not UTF-8, and a tree of any depth", async () => {
   expect(shape(made)).toBe(shape(drive));
 }, 120_000);
 
-test("a file with as many names as the file system allows has all of them", async () => {
+test("a file with the maximum number of names keeps all of them", async () => {
   const most = 65_000;
   writeFileSync(join(drive, "n0"), "content");
   let names = 1;

@@ -60,7 +60,7 @@ test("is read again if a slow reply seems right by chance", async () => {
   expect(await clockSkewMs(link)).toBe(0);
 });
 
-test.each([1, -1])("follows a wall clock of the host that is set by %i h", async (hours) => {
+test.each([1, -1])("follows a change of the host's wall clock by %i h", async (hours) => {
   const { state, link } = guest(0, [[1, 1]]);
   await correctClock(link);
   clock.step(hours * 3_600_000);

@@ -61,7 +61,7 @@ describe.skipIf(!isRoot)("a process with its own root", () => {
       readOnly: [join(home, "shown"), join(home, "missing")],
     });
 
-  test("sees its directories and the host's programs, and no process, home or other directory", async () => {
+  test("sees its directories and the host's programs, but no process, home or other directory", async () => {
     await make();
     const { status, stdout, stderr } = run(
       `cd "${home}" && ls && cat own/file shown/file && ls -A /proc /old && ls /etc /dev && ls -d /home /root /tmp/* 2>&1`,
@@ -76,7 +76,7 @@ describe.skipIf(!isRoot)("a process with its own root", () => {
     expect(lines.filter((line) => line.startsWith("/tmp/"))).toEqual([home]);
   });
 
-  test("writes its own directories alone", async () => {
+  test("can write only its own directories", async () => {
     await make();
     const { stdout } = run(
       `cd "${home}"; for at in own shown . / /etc /old /usr; do (: >"$at/made") 2>/dev/null && echo "$at"; done`,

@@ -51,7 +51,7 @@ test("a path in QEMU's command line is one value of one option, or an argument o
   }
 });
 
-test("QEMU has no default devices, no way to new rights or processes, and memory that its back ends share", () => {
+test("QEMU has no default devices, cannot gain rights or processes, and shares memory with its back ends", () => {
   const argv = qemuArgv("qemu", specOf("/plain"));
   const after = (flag: string) => argv.flatMap((word, index) => (word === flag ? [argv[index + 1]] : []));
   expect(after("-sandbox")).toEqual(["on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"]);

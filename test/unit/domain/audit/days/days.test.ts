@@ -145,7 +145,7 @@ test("the open day keeps late records, and pages continue across the cut", async
   }
 });
 
-test("a clock that was set back closes a day twice", async () => {
+test("after the clock is set back, a day is closed twice", async () => {
   await using days = new Days();
   await days.add(0, 20);
   await days.close();
@@ -225,7 +225,7 @@ describe("a purge of closed days", () => {
     }
   });
 
-  test("stops at the first day that has a record to keep", async () => {
+  test("stops at the first day with a record to keep", async () => {
     await using days = new Days();
     for (const day of [0, 1]) await days.add(day);
     await days.close();

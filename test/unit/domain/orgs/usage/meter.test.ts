@@ -19,7 +19,7 @@ test("time is split at the end of a day", () => {
   expect([...daysOf(end, 0)]).toEqual([]);
 });
 
-test("a month is the calendar's, in UTC", () => {
+test("a month is a calendar month in UTC", () => {
   expect(monthOf("2028-02-29")).toEqual({
     start_at: "2028-02-01T00:00:00.000Z",
     end_at: "2028-03-01T00:00:00.000Z",

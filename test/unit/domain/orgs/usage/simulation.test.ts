@@ -177,7 +177,7 @@ class World {
   }
 }
 
-describe.each([false, true])("usage equals the truth, with a clock that is set: %s", (setsClock) => {
+describe.each([false, true])("usage equals the true values, with clock changes: %s", (setsClock) => {
   test.each(Array.from({ length: WORLDS }, (_, at) => at + 1))("in world %i", { timeout: 600_000 }, async () => {
     const world = new World(setsClock);
     using _ = world.host;

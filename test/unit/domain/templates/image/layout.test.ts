@@ -27,7 +27,7 @@ const config = async (said: ImageConfig) => {
   await writeImage(directory, [LAYER], said);
 };
 
-test("defaults of commands come from the configuration", async () => {
+test("command defaults are those of the image's configuration", async () => {
   await config({
     ...{ Env: ["A=1", "B=x=y", "C"], WorkingDir: "/srv", User: "app:staff" },
     ...{ Entrypoint: ["/app"], Cmd: ["--serve"] },
