@@ -58,7 +58,7 @@ describe("a record", () => {
     return await bare(daemon, method, path, { ...headers, ...bearer(key), "x-request-id": requestId }, body);
   };
 
-  test("is left by every operation, exactly one, that says what came of it", async () => {
+  test("is left by every operation: exactly one, with its outcome", async () => {
     const { key_id, org_id } = await daemon.ok("GET", "/v1/me");
     const { room_uid } = await daemon.ok("GET", "/v1/rooms/r");
     const answers = new Map<string, Json>();
@@ -100,7 +100,7 @@ describe("a record", () => {
     }
   });
 
-  test("is left by every operation that is denied for want of a scope", async () => {
+  test("is left by every operation that is refused for a missing scope", async () => {
     const { key_id, key } = await makeKey(daemon, { scopes: ["usage:read"] });
     const scoped = audited.filter(({ access }) => access !== "key" && access !== "usage:read");
     for (const operation of scoped) await call(operation, `scope-${operation.name}`, key);
@@ -116,7 +116,7 @@ describe("a record", () => {
     }
   });
 
-  test("of a failed authentication is kept with the host's own, not with any organization's", async () => {
+  test("of a failed authentication is stored with the host's records, not with any organization's", async () => {
     const before = (await org("limit=1")).items[0]?.seq;
     const { key_id, key } = await makeKey(daemon);
     await run(daemon, "key", "revoke", key_id);
@@ -160,7 +160,7 @@ describe("a record", () => {
     expect(since.map(({ event }) => event)).toEqual(expect.arrayContaining(["key.created", "key.revoked"]));
   });
 
-  test("of failed authentications without end is a few, and counts", async () => {
+  test("of a flood of failed authentications: few records, with counts", async () => {
     const count = 300;
     const wrong = bearer(`key-${"f".repeat(43)}`);
     const kept = () =>
@@ -179,7 +179,7 @@ describe("a record", () => {
     expect(counts.length).toBeLessThan(count / 2);
   });
 
-  test("of a replayed answer says that nothing was done", async () => {
+  test("of a replayed answer reports that nothing was done", async () => {
     const headers = { "idempotency-key": "audited" };
     for (const id of ["replay-1", "replay-2"]) {
       await daemon.api("POST", "/v1/rooms", { room_id: "replayed" }, { ...headers, "x-request-id": id });
@@ -189,7 +189,7 @@ describe("a record", () => {
     expect(second).toMatchObject({ event: "room.created", status: 201, details: { replayed: true } });
   });
 
-  test("of a write has its path, size and digest, and never the bytes", async () => {
+  test("of a write contains path, size and digest, but never the content", async () => {
     const content = "content that is nobody's business";
     await daemon.api(
       "POST",
@@ -210,7 +210,7 @@ describe("the list", () => {
     for (let n = 0; n < 12; n++) await daemon.api("GET", `/v1/rooms/${n % 3 ? "listed" : "not-there"}`);
   });
 
-  test("goes either way and in pages, each record once", async () => {
+  test("pages in either order and returns each record once", async () => {
     const all = (await daemon.ok("GET", "/v1/rooms/listed/audit?order=asc&limit=1000")).items as AuditRecord[];
     const upTo = `until=${all.at(-1)?.at}`;
     for (const order of ["asc", "desc"]) {
@@ -237,13 +237,13 @@ describe("the list", () => {
     );
   });
 
-  test("has the newest first and 200 of them when nothing is asked", async () => {
+  test("returns the newest 200 records by default, newest first", async () => {
     const seqs = (await org()).items.map(({ seq }) => seq);
     expect(seqs).toEqual(seqs.toSorted((a, b) => b - a));
     expect(seqs.length).toBeLessThanOrEqual(200);
   });
 
-  test("of a room has that room's records only", async () => {
+  test("of a room contains only that room's records", async () => {
     const { items } = await daemon.ok("GET", "/v1/rooms/listed/audit?limit=1000");
     expect(new Set(items.map(({ room_id }: AuditRecord) => room_id))).toEqual(new Set(["listed"]));
   });
@@ -262,7 +262,7 @@ describe("the list", () => {
     expect(problem.errors.map(({ field }) => field).sort()).toEqual(["limit", "order", "outcome"]);
   });
 
-  test("is filtered by door, actor, request and record, and each of them by itself", async () => {
+  test("is filtered by door, actor, request and record, each separately", async () => {
     const { key_id, key } = await makeKey(daemon);
     const asked = { ...bearer(key), "x-request-id": "filter-mine" };
     await daemon.api("GET", "/v1/rooms/listed", undefined, asked);
@@ -291,7 +291,7 @@ describe("the list", () => {
     expect(problem.errors.map(({ field }) => field).sort()).toEqual(["actor_id", "source"]);
   });
 
-  test("leaves out what is of nothing but looking, unless it was refused, where that is asked for", async () => {
+  test("leaves out records of successful reads on request", async () => {
     const upTo = `order=asc&limit=1000&until=${(await org("limit=1")).items[0]?.at}`;
     const all = (await org(upTo)).items;
     const without = (await org(`${upTo}&reads=false`)).items;
@@ -306,7 +306,7 @@ describe("the list", () => {
     expect(summary.total).toBe(without.length);
   });
 
-  test("takes moments as RFC 3339 and as unix seconds, and none that there are not", async () => {
+  test("accepts RFC 3339 and Unix seconds, and rejects invalid times", async () => {
     const all = (await org("order=asc&limit=1000")).items;
     const middle = all[Math.floor(all.length / 2)];
     if (!middle) throw new Error("no records");
@@ -342,7 +342,7 @@ describe("the list", () => {
     }
   });
 
-  test("is empty past its end, and not there for a room that is not", async () => {
+  test("is empty past its end, and 404 for an unknown room", async () => {
     expect(await daemon.problem("GET", "/v1/rooms/nowhere/audit")).toMatchObject({ code: "room_not_found" });
     expect(await daemon.problem("GET", "/v1/orgs/org_01ARZ3NDEKTSV4RRFFQ69G5FAV/audit")).toMatchObject({
       status: 404,
@@ -362,7 +362,7 @@ describe("the export", () => {
       .map((line) => JSON.parse(line));
   };
 
-  test("has every record that matches, a line each, whatever a page holds", async () => {
+  test("contains every matching record, one per line, regardless of the page size", async () => {
     const { items } = await org("order=asc&limit=1000");
     const all = await lines("/v1/orgs/self/audit", "order=asc");
     expect(all.slice(0, items.length)).toEqual(items);
@@ -372,7 +372,7 @@ describe("the export", () => {
     expect(await lines("/v1/orgs/self/audit", "event=none.")).toEqual([]);
   });
 
-  test("is as long as was asked for, and goes on at a cursor", async () => {
+  test("returns at most the requested number of records, and continues at a cursor", async () => {
     const { items, next_cursor } = await org("order=asc&limit=5");
     expect((await lines("/v1/orgs/self/audit", "order=asc&limit=5")).map(({ seq }) => seq)).toEqual(
       items.map(({ seq }) => seq),
@@ -386,7 +386,7 @@ describe("the export", () => {
 });
 
 describe("the summary", () => {
-  test("counts what the list has, and says it in one paragraph", async () => {
+  test("counts the same records as the list, and summarizes them in one paragraph", async () => {
     const items: AuditRecord[] = (await daemon.ok("GET", "/v1/rooms/listed/audit?limit=1000")).items;
     const summary = await daemon.ok("GET", `/v1/rooms/listed/audit/summary?until=${items[0]?.at}`);
     const counted = items.filter(({ at }) => at <= (items[0]?.at ?? ""));
@@ -401,7 +401,7 @@ describe("the summary", () => {
     expect(summary.text).not.toContain("\n");
   });
 
-  test("of the organization takes the filters, and says why calls failed", async () => {
+  test("of the organization accepts the filters, and gives the reasons of failed calls", async () => {
     const summary = await daemon.ok("GET", "/v1/orgs/self/audit/summary?outcome=error");
     expect(summary.outcomes).toMatchObject({ success: 0, denied: 0, error: summary.total });
     expect(summary.errors.map(({ code }: Json) => code)).toContain("room_not_found");
@@ -417,8 +417,8 @@ describe("the summary", () => {
   });
 });
 
-describe("a room that is gone", () => {
-  test("is still in the organization's audit, under its name", async () => {
+describe("a destroyed room", () => {
+  test("keeps its records in the organization's audit, under its name", async () => {
     await daemon.room("gone");
     await daemon.ok("POST", "/v1/rooms/gone/drive/write", { path: "/f", content: "x" });
     await daemon.ok("DELETE", "/v1/rooms/gone");
@@ -429,8 +429,8 @@ describe("a room that is gone", () => {
   });
 });
 
-describe("nothing that could be used", () => {
-  test("is in the database, in its log or in the daemon's: no key, not even in part", async () => {
+describe("no usable secret", () => {
+  test("is in the database, its log or the daemon's log: no key, not even in part", async () => {
     const { key } = await makeKey(daemon);
     const { key: revoked, key_id } = await makeKey(daemon);
     await run(daemon, "key", "revoke", key_id);
@@ -454,7 +454,7 @@ describe("nothing that could be used", () => {
 });
 
 describe("the chain", () => {
-  test("is whole, as the service and the host say", async () => {
+  test("is intact according to service and host", async () => {
     const verdict = await daemon.ok("GET", "/v1/orgs/self/audit/verify");
     expect(verdict).toMatchObject({ ok: true, from_seq: 1, broken_at: null });
     const { items } = await org("limit=1");
@@ -465,7 +465,7 @@ describe("the chain", () => {
     expect(await daemon.ok("GET", "/v1/rooms/r/audit/verify")).toMatchObject({ ok: true, from_seq: 1 });
   });
 
-  test("is told to a key that is bound to a room as far as the room's own records reach", async () => {
+  test("is verified for a room-bound key as far as the room's own records reach", async () => {
     await daemon.room("walled");
     await daemon.room("beyond");
     const { key } = await makeKey(daemon, { rooms: ["walled"] });
@@ -482,7 +482,7 @@ describe("the chain", () => {
     expect(shown).toBeLessThanOrEqual(whole.to_seq);
   });
 
-  test("whose tail was cut off with its head is found out by a file of heads that was kept elsewhere", async () => {
+  test("truncated together with its head is detected with a file of heads that is stored elsewhere", async () => {
     // The daemon writes the heads when it ends, if not before.
     await daemon.restart("SIGTERM");
     const heads = join(daemon.home, "heads.ndjson");
@@ -513,7 +513,7 @@ describe("the chain", () => {
     expect(stdout).toContain(`${daemon.orgId}: the chain is broken at record ${seq - 1}`);
   });
 
-  test("refuses every statement that would change it, on the live database", async () => {
+  test("rejects every statement that would change it in the live database", async () => {
     for (const statement of [
       "UPDATE audit SET status = 200",
       "UPDATE audit SET details = '{}' WHERE seq = 1",
@@ -570,7 +570,7 @@ describe("the chain", () => {
           for (const statement of statements) connection.execute(statement.replaceAll("$ORG", `'${daemon.orgId}'`));
         }, file);
 
-    test("that nobody touched is whole", async () => {
+    test("is intact if untouched", async () => {
       expect(await verdictAfter(bySql())).toEqual({ status: 0, broken: [] });
     });
 
@@ -588,7 +588,7 @@ describe("the chain", () => {
       expect(broken).toMatchObject([{ org_id: daemon.orgId, ok: false, broken_at: seq }]);
     });
 
-    test("with two records that changed places is broken at the first of them", async () => {
+    test("with two swapped records is broken at the first of them", async () => {
       const { broken } = await verdictAfter(
         bySql(
           "UPDATE audit SET seq = -1 WHERE org_key = $ORG AND seq = 14",
@@ -599,20 +599,20 @@ describe("the chain", () => {
       expect(broken).toMatchObject([{ org_id: daemon.orgId, broken_at: 14 }]);
     });
 
-    test("without its last records is broken where they began", async () => {
+    test("without its last records is broken at the first missing one", async () => {
       const cut = last - 4;
       const { broken } = await verdictAfter(bySql(`DELETE FROM audit WHERE org_key = $ORG AND seq >= ${cut}`));
       expect(broken).toMatchObject([{ org_id: daemon.orgId, broken_at: cut }]);
     });
 
-    test("without any record, or without its head, is broken", async () => {
+    test("without records or without its head is broken", async () => {
       const none = await verdictAfter(bySql("DELETE FROM audit WHERE org_key = $ORG"));
       expect(none.broken).toMatchObject([{ org_id: daemon.orgId, broken_at: 1 }]);
       const headless = await verdictAfter(bySql("DELETE FROM audit_heads WHERE org_key = $ORG"));
       expect(headless.broken).toMatchObject([{ org_id: daemon.orgId, broken_at: last + 1 }]);
     });
 
-    test("with one letter changed in the file itself is broken at that record", async () => {
+    test("with one byte changed in the database file is broken at that record", async () => {
       const { seq } = (await org("limit=1000")).items.find(({ request_id }) => request_id === "write-1") ?? {};
       const { broken } = await verdictAfter((file) => {
         const bytes = readFileSync(file);
@@ -626,7 +626,7 @@ describe("the chain", () => {
   });
 });
 
-test("records go when their time is over, and the chain is whole without them", async () => {
+test("stays intact when expired records are deleted", async () => {
   await using short = await TestDaemon.start({ env: { ROOMD_AUDIT_RETENTION: "1s" } });
   await short.room("r");
   const [first = ""] = (await short.api("GET", "/v1/orgs/self/events?after=0&follow=false")).body.split("\n");

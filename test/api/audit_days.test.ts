@@ -78,7 +78,7 @@ async function listed(daemon: TestDaemon, before: string) {
   return Object.fromEntries(ids) as Record<string, string[]>;
 }
 
-test("every record of a closed day is found by every call, and is in a backup", { timeout: 120_000 }, async () => {
+test("every record of a closed day is returned by every call, and is in a backup", { timeout: 120_000 }, async () => {
   await using daemon = await agedDaemon();
   await daemon.end("SIGTERM");
   const before = new Date().toISOString();
@@ -114,7 +114,7 @@ test("every record of a closed day is found by every call, and is in a backup", 
   }
 });
 
-test("a day is sent to an object store once, and restored from there", { timeout: 120_000 }, async () => {
+test("a day is uploaded once to an object store, and restored from it", { timeout: 120_000 }, async () => {
   await using daemon = await agedDaemon();
   const server = new ObjectStoreServer();
   const home = mkdtempSync("/tmp/roomd-d-");
@@ -155,7 +155,7 @@ test("a day is sent to an object store once, and restored from there", { timeout
   }
 });
 
-test("a sync of a day that fails ends the service with status 74, and the next start closes it", {
+test("a failed sync of a day ends the service with status 74, and the next start closes the day", {
   timeout: 120_000,
 }, async () => {
   await using daemon = await agedDaemon(RECORDED_PROGRAM);
@@ -177,7 +177,7 @@ test("a sync of a day that fails ends the service with status 74, and the next s
   expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).ok).toBe(true);
 });
 
-test("a day for which there is no space waits, and the service continues", { timeout: 120_000 }, async () => {
+test("without space for a day, it waits and the service continues", { timeout: 120_000 }, async () => {
   await using daemon = await agedDaemon(RECORDED_PROGRAM);
   await daemon.end("SIGTERM");
   ageAudit(daemon, 2 * DAY_MS);

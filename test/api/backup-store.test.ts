@@ -58,7 +58,7 @@ function serve(env: Record<string, string>): Bun.Subprocess {
   return daemon;
 }
 
-test("the daemon makes one unasked; what a kill cuts off leaves nothing; it is restored whole or not at all", async () => {
+test("the daemon makes backups automatically; a kill leaves no partial backup; a restore is all or nothing", async () => {
   const [port, other] = [await freePort(), await freePort()];
   const env = environment("first", port);
   const state = join(root, "first", "backup-s3.json");
@@ -107,10 +107,10 @@ test("the daemon makes one unasked; what a kill cuts off leaves nothing; it is r
 }, 120_000);
 
 const sharing = whyNoSharing("/tmp") === null;
-if (sharing) console.log("backup-store: a log beyond its bound is left out, because /tmp shares blocks");
+if (sharing) console.log("backup-store: the test with a log above its limit is left out, because /tmp shares blocks");
 
 test.skipIf(sharing)(
-  "while a database is copied whose log grows beyond its bound, the backup fails, and tells it as every failure",
+  "a database copy whose log exceeds its limit fails the backup, and is reported like any failure",
   async () => {
     const port = await freePort();
     const env = { ...environment("bound", port), ROOMD_BACKUP_LOG_MIB: "0" };

@@ -157,7 +157,7 @@ const canMount = spawnSync("unshare", ["--mount", "mount", "-t", "tmpfs", "none"
 if (!canMount) console.log("backup: a restore over a mount point is left out, because nothing can be mounted here");
 
 test.skipIf(!isRoot)(
-  "upgrade, backup, restore and removal are as docs/operations.md says",
+  "upgrade, backup, restore and removal work as documented in docs/operations.md",
   { timeout: 180_000 },
   async () => {
     const first = new Host(await freePort());
@@ -325,7 +325,7 @@ test.skipIf(!isRoot)(
 );
 
 test.skipIf(!isRoot)(
-  "the first drive that is ever kept is in the backup during which its room ended",
+  "the first retained drive is in a backup that was running when its room was destroyed",
   { timeout: 60_000 },
   async () => {
     const host = new Host(await freePort());
@@ -343,7 +343,7 @@ test.skipIf(!isRoot)(
   },
 );
 
-test.skipIf(!isRoot)("what is no backup, or one of a newer roomd, changes nothing", { timeout: 60_000 }, async () => {
+test.skipIf(!isRoot)("an invalid backup, or one from a newer roomd, changes nothing", { timeout: 60_000 }, async () => {
   const host = new Host(0);
   await host.run("packaging/build && dist/roomd init >/dev/null && dist/roomd backup /var/backups/roomd.tar");
   const backups = join(host.root, "var/backups");

@@ -22,9 +22,9 @@ afterAll(() => daemon.stop());
 
 const chance = new Chance();
 test(
-  `${AGENTS} agents, ${ROUNDS} rounds, ${KILLS} kills: each generation releases once, and all of them (ROOMD_TEST_SEED=${chance.seed})`,
+  `${AGENTS} agents, ${ROUNDS} rounds, ${KILLS} kills: each generation is released exactly once (ROOMD_TEST_SEED=${chance.seed})`,
   async () => {
-    if (!LONG) console.log("barrier history: in short; ROOMD_TEST_LONG=1 has 40 agents, 500 rounds and ten kills");
+    if (!LONG) console.log("barrier history: short run; ROOMD_TEST_LONG=1 has 40 agents, 500 rounds and ten kills");
     await daemon.room("history");
     /** Release of each generation, as returned to each agent that passed it. */
     const releases = new Map<number, { released_at: string; arrived: string[] }[]>();

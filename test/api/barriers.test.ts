@@ -43,7 +43,7 @@ async function roomOf() {
 }
 
 describe("a barrier", () => {
-  test("releases all once the last has arrived, each generation once", async () => {
+  test("releases all waiters when the last participant arrives, each generation once", async () => {
     const room = await roomOf();
     for (const generation of [1, 2, 3]) {
       const first = ["a", "b"].map((agent_id) => room.arrive({ agent_id, parties: 3 }));
@@ -59,7 +59,7 @@ describe("a barrier", () => {
     }
   });
 
-  test("takes several arrivals in one call, also as JSON text", async () => {
+  test("accepts several arrivals in one call, also as JSON text", async () => {
     const room = await roomOf();
     expect((await room.arrive({ arrivals: ["a", "b"] })).body).toMatchObject({ state: "released", parties: 2 });
     const half = await room.arrive({ arrivals_json: '["a","b"]', parties: 3, timeout_ms: 0 });
@@ -67,7 +67,7 @@ describe("a barrier", () => {
     expect((await room.arrive({ agent_id: "c" })).body).toMatchObject({ generation: 2, state: "released" });
   });
 
-  test("times out with who is missing; the arrival stands, and arriving again is the same", async () => {
+  test("times out with the missing participants; the arrival stays recorded, and arriving again is idempotent", async () => {
     const room = await roomOf();
     const participants = ["a", "b"];
     const late = await room.arrive({ agent_id: "a", participants, timeout_ms: 50 });
@@ -90,7 +90,7 @@ describe("a barrier", () => {
     expect((await room.get()).generation).toBe(1);
   });
 
-  test("for which some of its participants are enough has nobody wait for one in particular", async () => {
+  test("with fewer parties than participants makes nobody wait for a particular agent", async () => {
     const room = await roomOf();
     await daemon.ok("GET", `${room.path}/messages?agent_id=a`);
     const waiting = room.arrive({ agent_id: "a", participants: ["a", "b", "c"], parties: 2 });
@@ -101,7 +101,7 @@ describe("a barrier", () => {
     expect((await waiting).body).toMatchObject({ state: "released", arrived: ["a", "c"], missing: ["b"] });
   });
 
-  test("keeps its arrivals over a kill of the daemon", async () => {
+  test("keeps its arrivals across a kill of the daemon", async () => {
     const room = await roomOf();
     const cut = room.arrive({ agent_id: "a", parties: 2, timeout_ms: 20_000 }).catch(() => null);
     await room.waiting(1);
@@ -110,7 +110,7 @@ describe("a barrier", () => {
     expect((await room.arrive({ agent_id: "b" })).body).toMatchObject({ generation: 1, arrived: ["a", "b"] });
   });
 
-  test("that is cancelled answers who waits, and begins anew", async () => {
+  test("answers its waiters when it is cancelled, and starts the next generation", async () => {
     const room = await roomOf();
     const waiting = room.arrive({ agent_id: "a", parties: 2 });
     await room.waiting(1);
@@ -121,7 +121,7 @@ describe("a barrier", () => {
     expect(list.items).toMatchObject([{ barrier_id: "b", generation: 2, state: "waiting" }]);
   });
 
-  test("answers all who wait when the room is destroyed", async () => {
+  test("answers all waiters when the room is destroyed", async () => {
     const room = await roomOf();
     const waits = ["a", "b", "c"].map((agent_id) => room.arrive({ agent_id, parties: 4 }));
     await room.waiting(3);
@@ -130,8 +130,8 @@ describe("a barrier", () => {
   });
 });
 
-describe("refused is", () => {
-  test("another idea of the barrier than it has", async () => {
+describe("refuses", () => {
+  test("a definition that differs from the barrier's", async () => {
     const room = await roomOf();
     await room.arrive({ agent_id: "a", participants: ["a", "b"], timeout_ms: 0 });
     for (const body of [{ parties: 3 }, { participants: ["b", "c"] }, { agent_id: "x" }]) {
@@ -153,7 +153,7 @@ describe("refused is", () => {
     expect((await room.arrive(body)).body).toMatchObject({ status: 422, errors: [{ field }] });
   });
 
-  test("a wait that would close a cycle, over messages and barriers", async () => {
+  test("a wait that would close a cycle over messages and barriers", async () => {
     const room = await roomOf();
     await daemon.ok("GET", `${room.path}/messages?agent_id=a`);
     const asks = daemon.api("POST", `${room.path}/messages`, {
@@ -172,7 +172,7 @@ describe("refused is", () => {
   });
 });
 
-test("of barriers that wait for very many a list has so many on a page, and all of them in the end", async () => {
+test("a list of barriers with very many waiters is paged, and its pages together are complete", async () => {
   const room = await roomOf();
   const participants = Array.from({ length: 1000 }, (_, n) => `agent-${n}`);
   const names = Array.from({ length: 24 }, (_, n) => `b${String(n).padStart(2, "0")}`);
@@ -190,7 +190,7 @@ test("of barriers that wait for very many a list has so many on a page, and all 
   expect(items.map(({ missing }) => missing.length)).toEqual(names.map(() => 999));
 });
 
-test("the end of an agent's sandbox answers at once whoever waits for it", async () => {
+test("the end of an agent's sandbox answers its waiters immediately", async () => {
   const room = await roomOf();
   const { path } = room;
   const made = room.sandbox("worker");

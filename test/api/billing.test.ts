@@ -74,7 +74,7 @@ async function buy(owner: Visitor): Promise<string> {
 }
 
 describe("an owner", () => {
-  test("buys plan starter, has its credits, and takes one key of it", async () => {
+  test("buys the plan starter, gets its credits, and receives one key for it", async () => {
     const owner = await people.foreign("buyers");
     expect((await owner.see("/billing")).text).toContain("Upgrade to Starter");
     const checkout = await buy(owner);
@@ -109,7 +109,7 @@ describe("an owner", () => {
     expect((await owner.send("/billing", { do: "portal" })).to).toBe(`${service.url}/portal/${customer}`);
   });
 
-  test("gets nothing of what somebody else has paid, nor of what is not paid", async () => {
+  test("gets no access to another owner's checkout or to an unpaid one", async () => {
     const [mine, other] = [await people.foreign(), await people.foreign()];
     const checkout = await buy(mine);
     await people.prove(other);
@@ -123,7 +123,7 @@ describe("an owner", () => {
     expect((await other.api("POST", `${ORG}/checkouts/${open}/key`)).status).toBe(409);
   });
 
-  test("is told when the payment service cannot be asked, and others go on", async () => {
+  test("gets billing_failed while the payment service is unreachable; other pages keep working", async () => {
     const owner = await people.foreign();
     await people.prove(owner);
     service.isDown = true;
@@ -135,7 +135,7 @@ describe("an owner", () => {
     }
   });
 
-  test("pays once: two tries are one checkout, and after it there is another only when it is over", async () => {
+  test("pays once: two attempts share a checkout, and another is created only when that has ended", async () => {
     const owner = await people.foreign();
     await people.prove(owner);
     const both = await Promise.all([1, 2].map(() => owner.api("POST", `${ORG}/checkouts`)));
@@ -158,7 +158,7 @@ describe("an owner", () => {
   });
 });
 
-test("goes on where the payment service has another account, as for tests and for real", async () => {
+test("can buy when the payment service has switched to another account (test or live)", async () => {
   const owner = await people.foreign();
   await buy(owner);
   service.becomeAnother();
@@ -168,7 +168,7 @@ test("goes on where the payment service has another account, as for tests and fo
   expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "active" });
 });
 
-describe("what is paid for an organization that ends", () => {
+describe("the subscription of an organization that ends", () => {
   const ended = async (orgId: string) =>
     await until(
       "it has ended",
@@ -188,7 +188,7 @@ describe("what is paid for an organization that ends", () => {
   };
   const statusOf = (subscription: string) => service.subscription(subscription).status;
 
-  test("is cancelled, all of it", async () => {
+  test("is cancelled completely", async () => {
     const { owner, checkout, end } = await begin("ending");
     const { subscription, customer } = service.pay(checkout);
     await owner.see(`/billing/success?session_id=${checkout}`);
@@ -197,14 +197,14 @@ describe("what is paid for an organization that ends", () => {
     expect([subscription, other].map(statusOf)).toEqual(["canceled", "canceled"]);
   });
 
-  test("is cancelled where nobody had told of it yet", async () => {
+  test("is cancelled even if its payment was not reported yet", async () => {
     const { checkout, end } = await begin("paid then ended");
     const { subscription } = service.pay(checkout);
     await end();
     expect(statusOf(subscription)).toBe("canceled");
   });
 
-  test("cannot be paid afterwards, and is cancelled where it is", async () => {
+  test("cannot be paid afterwards, and a late subscription is cancelled", async () => {
     const { checkout, end } = await begin("ended then paid");
     await end();
     expect(() => service.pay(checkout)).toThrow("no open checkout");
@@ -215,7 +215,7 @@ describe("what is paid for an organization that ends", () => {
 });
 
 describe("a notice", () => {
-  test("that the service has not signed just now is refused, and one that it has is kept once", async () => {
+  test("with a stale or invalid signature is refused, and a valid one is stored once", async () => {
     const object = { id: "cs_none", object: "checkout.session", customer: "cus_none" };
     const good = await service.notice("checkout.session.completed", object);
     const refused = [
@@ -233,7 +233,7 @@ describe("a notice", () => {
     expect((await fetch(`${daemon.url}/billing/events`)).status).toBe(405);
   });
 
-  test("may come in any order, again, late and between, and the service be killed: the plan and the ledger are the same", async () => {
+  test("may arrive in any order, repeated, late and across kills: plan and ledger are the same", async () => {
     const life = async (plan: readonly Moment[]) => {
       const owner = await people.foreign();
       const checkout = await buy(owner);
@@ -312,7 +312,7 @@ describe("a subscription", () => {
     );
 
   test.each(["canceled", "unpaid"])(
-    "whose payment failed leaves the plan for a week, and no longer when it is %s then",
+    "whose payment failed keeps the plan for a week, and no longer once it is %s",
     async (end) => {
       const { owner, subscription, customer } = await bought(40);
       service.fail(subscription);
@@ -328,7 +328,7 @@ describe("a subscription", () => {
     },
   );
 
-  test("that is cancelled leaves the plan until what was paid is over", async () => {
+  test("that is cancelled keeps the plan until the end of the paid period", async () => {
     for (const [days, plan] of [
       [0, "starter"],
       [40, "free"],
@@ -340,7 +340,7 @@ describe("a subscription", () => {
     }
   });
 
-  test("whose first payment never came gives nothing", async () => {
+  test("whose first payment never arrived grants nothing", async () => {
     const { owner, subscription, customer } = await bought(40);
     service.change(subscription, { status: "canceled" });
     const other = service.addSubscription(customer);
@@ -351,7 +351,7 @@ describe("a subscription", () => {
     }
   });
 
-  test("that waits for its money keeps another from being bought, also where there was one before", async () => {
+  test("that awaits its payment blocks another purchase, also after an earlier subscription", async () => {
     const { owner, subscription, customer } = await bought(40);
     service.change(subscription, { status: "canceled" });
     await told(subscription);
@@ -369,7 +369,7 @@ describe("a subscription", () => {
     expect((await owner.api("GET", "/v1/orgs/self/credits")).body.granted).toBe(1000);
   });
 
-  test("that is cancelled at once and bought again within its month brings no more credits", async () => {
+  test("that is cancelled immediately and bought again within its month brings no more credits", async () => {
     const { owner, subscription } = await bought();
     service.change(subscription, { status: "canceled" });
     await told(subscription);
@@ -379,7 +379,7 @@ describe("a subscription", () => {
     expect((await owner.api("GET", "/v1/orgs/self/credits")).body.granted).toBe(1000);
   });
 
-  test("takes no plan away, when it ends, that the operator has given meanwhile", async () => {
+  test("does not remove, when it ends, a plan that the operator has granted since", async () => {
     const { owner, subscription, org_id } = await bought(40);
     const set = await daemon.cli(["org", "set-plan", "--org", org_id, "--plan", "starter"]);
     expect(set).toMatchObject({ status: 0 });
@@ -389,7 +389,7 @@ describe("a subscription", () => {
   });
 });
 
-test("a payment service that says nothing keeps the daemon from no stop", async () => {
+test("an unresponsive payment service does not delay the daemon's stop", async () => {
   const owner = await people.foreign();
   const checkout = await buy(owner);
   const { subscription } = service.pay(checkout);
@@ -408,14 +408,14 @@ test("a payment service that says nothing keeps the daemon from no stop", async 
   expect(tookMs).toBeLessThan(15_000);
 }, 60_000);
 
-test("an empty file of a secret is no secret", async () => {
+test("an empty secret file is rejected", async () => {
   const empty = join(secrets, "empty");
   writeFileSync(empty, "\n");
   const said = await daemon.cli(["serve"], undefined, { ROOMD_BILLING_STRIPE_WEBHOOK_SECRET_FILE: empty });
   expect(said).toMatchObject({ status: 2, stderr: expect.stringContaining("the file is empty") });
 });
 
-test("without a payment service nothing is sold, and no notice is taken", async () => {
+test("without a payment service nothing is sold, and notices are rejected", async () => {
   await using other = await TestDaemon.start();
   const { owner } = await People.first(other);
   expect((await owner.api("POST", `${ORG}/checkouts`)).body).toMatchObject({ status: 409, code: "billing_off" });

@@ -26,7 +26,7 @@ const linesOf = (daemon: TestDaemon): Line[] =>
 test.each([
   ["compute", { state: "R" }],
   ["sleep", { state: "S", syscall: "clock_nanosleep" }],
-] as const)("by a call that does %s", async (does, place) => {
+] as const)("the event loop blocked by a call that does %s", async (does, place) => {
   let loggedMs = Number.POSITIVE_INFINITY;
   for (let attempt = 1; attempt <= ATTEMPTS && loggedMs > LOGGED_MS; attempt++) {
     await using daemon = await TestDaemon.start({ env: { [FAULT_VARIABLE]: `call.worked=${does}` } });

@@ -36,7 +36,7 @@ async function send(framing: string, parts: readonly string[], end = false): Pro
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 const body = (room_id: string, more = "") => JSON.stringify({ room_id, labels: { more } });
 
-test("a body is whole however it comes", async () => {
+test("a body is complete whether it arrives in parts or chunks", async () => {
   const short = body("short");
   expect(await send(`Content-Length: ${short.length}`, [short.slice(0, 9), short.slice(9)])).toContain("201");
   const long = body("long", "x".repeat(255)).padEnd(20_000);
@@ -48,7 +48,7 @@ test("a body is whole however it comes", async () => {
   expect(items.map(({ room_id }: { room_id: string }) => room_id).sort()).toEqual(["chunked", "long", "short"]);
 });
 
-test("one that is too long is refused, by what its length says and by what comes", async () => {
+test("a body above the limit is refused, by Content-Length and by received bytes", async () => {
   expect(await send("Content-Length: 99999999", ["{"])).toContain("413");
   const piece = chunk(" ".repeat(65_536));
   expect(
@@ -59,7 +59,7 @@ test("one that is too long is refused, by what its length says and by what comes
   ).toContain("413");
 });
 
-test("one that is cut off makes nothing, and the service goes on", async () => {
+test("a truncated body has no effect, and the service continues", async () => {
   const short = body("cut");
   expect(await send(`Content-Length: ${short.length}`, [short.slice(0, -1)], true)).toBe("");
   expect(await send("Transfer-Encoding: chunked", [chunk(short)], true)).toBe("");
@@ -67,15 +67,15 @@ test("one that is cut off makes nothing, and the service goes on", async () => {
 });
 
 test.each([
-  ["of very many fields", 413, () => `{${Array.from({ length: 1_000_000 }, (_, n) => `"f${n}":{}`).join(",")}}`],
-  ["of very many small things", 413, () => `{"path":"x","content":[${"[],".repeat(5_000_000)}0]}`],
-  ["of very many levels", 413, () => `{"path":"x","content":${"[".repeat(5_000_000)}`],
+  ["with very many fields", 413, () => `{${Array.from({ length: 1_000_000 }, (_, n) => `"f${n}":{}`).join(",")}}`],
+  ["with very many small elements", 413, () => `{"path":"x","content":[${"[],".repeat(5_000_000)}0]}`],
+  ["with very many levels", 413, () => `{"path":"x","content":${"[".repeat(5_000_000)}`],
   [
-    "of more fields than are told of",
+    "with more unknown fields than are reported",
     422,
     () => `{${Array.from({ length: 15_000 }, (_, n) => `"f${n}":1`).join(",")}}`,
   ],
-])("one %s is not looked through", async (_, status, write) => {
+])("a body %s is not examined completely", async (_, status, write) => {
   await daemon.room("hostile").catch(() => {});
   const headers = { authorization: `Bearer ${daemon.apiKey}`, "content-type": "application/json" };
   const url = `${daemon.url}/v1/rooms/hostile/drive/write`;
@@ -85,7 +85,7 @@ test.each([
   expect(problem.errors.length).toBeLessThanOrEqual(51);
 });
 
-test("a message that is nested too deep to be told again is refused by its field", async () => {
+test("a message that is nested too deeply to be delivered is refused by its field", async () => {
   await daemon.room("deep");
   const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`);
   const send = (levels: number) =>

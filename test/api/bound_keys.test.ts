@@ -153,7 +153,7 @@ describe("a key that is bound to other rooms", () => {
     rooms = bearer((await makeKey(daemon, { rooms: ["elsewhere"] })).key);
   });
 
-  test.each(inRooms)("hears from $name of this room what it hears of none", async (operation) => {
+  test.each(inRooms)("gets from $name the same answer for this room as for an unknown one", async (operation) => {
     const there = shown(await ask(operation, rooms, "r"), "room r");
     expect(there).toBe(shown(await ask(operation, rooms, "never-was"), "room never-was"));
     expect(there).toContain("room_not_found");
@@ -163,17 +163,20 @@ describe("a key that is bound to other rooms", () => {
     expect(await ask(operation, rooms, "r")).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
   });
 
-  test.each(toolsOf(TO_A_ROOMS_KEY["has no such room"]))("hears from the tool $name no more", async (tool) => {
-    const there = await toolShown(rooms, tool, "r", {}, "room r");
-    expect(there).toBe(await toolShown(rooms, tool, "never-was", {}, "room never-was"));
-    expect(there).toContain("room_not_found");
-  });
+  test.each(toolsOf(TO_A_ROOMS_KEY["has no such room"]))(
+    "gets from the tool $name the same answer as for an unknown room",
+    async (tool) => {
+      const there = await toolShown(rooms, tool, "r", {}, "room r");
+      expect(there).toBe(await toolShown(rooms, tool, "never-was", {}, "room never-was"));
+      expect(there).toContain("room_not_found");
+    },
+  );
 
   test.each(toolsOf(TO_A_ROOMS_KEY["is refused"]))("is refused by the tool $name", async (tool) => {
     expect(await toolShown(rooms, tool, "r")).toContain("insufficient_scope");
   });
 
-  test("has nothing of them in its list of rooms", async () => {
+  test("sees none of them in its list of rooms", async () => {
     const { body } = await daemon.api("GET", "/v1/rooms", undefined, rooms);
     expect(body.items).toEqual([]);
     expect((await callTool(daemon, rooms, "room_list", {})).body.result.items).toEqual([]);
@@ -181,7 +184,7 @@ describe("a key that is bound to other rooms", () => {
 });
 
 describe("a key that is bound to an agent", () => {
-  test("finds its own sandbox, by both its names, and in the list", async () => {
+  test("finds its own sandbox by both its names and in the list", async () => {
     const own = await daemon.api("GET", `${SANDBOXES}/${OWN}`, undefined, bound);
     expect(own.status).toBe(200);
     expect((await daemon.api("GET", `${SANDBOXES}/${own.body.sandbox_id}`, undefined, bound)).status).toBe(200);
@@ -190,23 +193,29 @@ describe("a key that is bound to an agent", () => {
     expect((await daemon.ok("GET", SANDBOXES)).items).toHaveLength(2);
   });
 
-  test.each(perSandbox)("hears from $name of another's sandbox what it hears of none", async (operation) => {
-    const never = shown(await ask(operation, bound, "r", "worker-3"), "worker-3");
-    for (const name of [OTHER, other.sandbox_id]) {
-      expect(shown(await ask(operation, bound, "r", name), name)).toBe(never);
-    }
-    expect(never).toContain("sandbox_not_found");
-  });
+  test.each(perSandbox)(
+    "gets from $name the same answer for another agent's sandbox as for an unknown one",
+    async (operation) => {
+      const never = shown(await ask(operation, bound, "r", "worker-3"), "worker-3");
+      for (const name of [OTHER, other.sandbox_id]) {
+        expect(shown(await ask(operation, bound, "r", name), name)).toBe(never);
+      }
+      expect(never).toContain("sandbox_not_found");
+    },
+  );
 
-  test.each(toolsOf(names(perSandbox)))("hears from the tool $name no more", async (tool) => {
-    const never = await toolShown(bound, tool, "r", { sandbox: "worker-3" }, "worker-3");
-    for (const name of [OTHER, other.sandbox_id]) {
-      expect(await toolShown(bound, tool, "r", { sandbox: name }, name)).toBe(never);
-    }
-    expect(never).toContain("sandbox_not_found");
-  });
+  test.each(toolsOf(names(perSandbox)))(
+    "gets from the tool $name the same answer as for an unknown sandbox",
+    async (tool) => {
+      const never = await toolShown(bound, tool, "r", { sandbox: "worker-3" }, "worker-3");
+      for (const name of [OTHER, other.sandbox_id]) {
+        expect(await toolShown(bound, tool, "r", { sandbox: name }, name)).toBe(never);
+      }
+      expect(never).toContain("sandbox_not_found");
+    },
+  );
 
-  test.each(toolsOf(actsAs))("does not act as another by the tool $name", async (tool) => {
+  test.each(toolsOf(actsAs))("cannot act as another agent with the tool $name", async (tool) => {
     expect(await toolShown(bound, tool, "r")).toContain("source_mismatch");
   });
 
@@ -214,7 +223,7 @@ describe("a key that is bound to an agent", () => {
     expect(await toolShown(bound, tool, "r")).toContain("insufficient_scope");
   });
 
-  test("has nothing of another's snapshots, and makes no sandbox of one", async () => {
+  test("sees no snapshot of another agent, and cannot create a sandbox from one", async () => {
     const theirs = insertSnapshotRow(daemon, other.sandbox_id);
     const never = "snap_00000000000000000000000000";
     const place = (id: string) => `/v1/rooms/r/snapshots/${id}`;
@@ -230,15 +239,15 @@ describe("a key that is bound to an agent", () => {
     expect(made).toMatchObject({ status: 404, body: { code: "snapshot_not_found" } });
   });
 
-  test.each(operationsOf(actsAs))("does not act as another by $name", async (operation) => {
+  test.each(operationsOf(actsAs))("cannot act as another agent with $name", async (operation) => {
     expect(await ask(operation, bound, "r")).toMatchObject({ status: 403, body: { code: "source_mismatch" } });
   });
 
-  test.each(operationsOf(ofOrg))("is refused by $name, which is the whole organization's", async (operation) => {
+  test.each(operationsOf(ofOrg))("is refused by $name, which affects the whole organization", async (operation) => {
     expect(await ask(operation, bound, "r")).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
   });
 
-  test("is no password of another agent's", async () => {
+  test("is not accepted as the SSH password of another agent", async () => {
     using client = new SshClient(sshPort(daemon));
     const { status, stderr } = await client.sshByPassword(`${OTHER}@r`, key, ["true"]);
     expect(status).toBe(255);

@@ -52,7 +52,7 @@ async function change(name: string): Promise<void> {
 
 const arrived = async (name: string) => (await daemon.ok("GET", room(name, "/barriers/both"))).arrived;
 
-test("another room has what the first had at the checkpoint, and neither sees the other", async () => {
+test("a fork has the first room's contents at the checkpoint, and both rooms are isolated", async () => {
   await prepare("first");
   const taken = await take("first", { name: "then", expires_in_seconds: 3600 });
   expect(taken).toMatchObject({ room_id: "first", name: "then", snapshots: [], paused_ms: 0 });
@@ -71,7 +71,7 @@ test("another room has what the first had at the checkpoint, and neither sees th
   expect(items).toMatchObject([{ details: { of_room: "first", checkpoint_id } }]);
 });
 
-test("a room that is turned back is what it was, and gives no number of a message twice", async () => {
+test("a restored room has its former contents, and never reuses a sequence number", async () => {
   await prepare("back");
   const { checkpoint_id } = await take("back");
   await change("back");
@@ -92,7 +92,7 @@ test("a room that is turned back is what it was, and gives no number of a messag
   });
 });
 
-test("a room whose messages have no space any more is not begun to be turned back, and is as it was", async () => {
+test("a room whose messages no longer fit is not restored, and stays unchanged", async () => {
   await using small = await TestDaemon.start({ env: { ROOMD_FABRIC_KEPT_MIB: "1" } });
   const fill = async (name: string) => {
     for (;;) {
@@ -121,7 +121,7 @@ test("a room whose messages have no space any more is not begun to be turned bac
   expect((await small.api("GET", room("full", "/drive/read?path=mark"))).status).toBe(404);
 });
 
-test("forks of one checkpoint are made side by side, and a room's end is not waited for by them", async () => {
+test("forks of one checkpoint run in parallel, and do not delay the end of the room", async () => {
   await prepare("many");
   const { checkpoint_id } = await take("many");
   const names = ["many-1", "many-2", "many-3", "many-4"];
@@ -136,7 +136,7 @@ test("forks of one checkpoint are made side by side, and a room's end is not wai
   }
 });
 
-test("a room that ends by itself makes others that do, after as long", async () => {
+test("forks of a room with a TTL have the same TTL", async () => {
   const source = await daemon.ok("POST", "/v1/rooms", { room_id: "short", ttl_seconds: 7200, labels: { of: "test" } });
   const { room: made } = await daemon.ok("POST", room("short", "/fork"), { room_id: "short-2" });
   const life = ({ created_at, expires_at }: Json) => Date.parse(expires_at) - Date.parse(created_at);
@@ -144,8 +144,8 @@ test("a room that ends by itself makes others that do, after as long", async () 
   expect(made.labels).toEqual({ of: "test" });
 });
 
-describe("what is refused leaves nothing:", () => {
-  test("a room that is there already, a checkpoint that is another's, and bad fields, all at once", async () => {
+describe("refused without a trace:", () => {
+  test("a room ID in use, a checkpoint of another room, and all invalid fields together", async () => {
     await prepare("strict");
     const { checkpoint_id } = await take("strict");
     const refused = async (path: string, body: Json) => (await daemon.problem("POST", path, body)).code;
@@ -159,7 +159,7 @@ describe("what is refused leaves nothing:", () => {
     expect(items).toHaveLength(1);
   });
 
-  test("one more than a room may have, until one is deleted", async () => {
+  test("a checkpoint above the room's limit, until one is deleted", async () => {
     await daemon.room("full");
     const taken: Json[] = [];
     for (let n = 0; n < MAX_CHECKPOINTS; n++) taken.push(await take("full"));
@@ -176,7 +176,7 @@ describe("what is refused leaves nothing:", () => {
     await take("full");
   });
 
-  test("more than the plan's drives may take", async () => {
+  test("a checkpoint above the drive quota of the plan", async () => {
     const { api_key, org_id } = await makeOrg(daemon, "small");
     const key = bearer(api_key);
     const call = (method: string, path: string, body?: Json) => daemon.api(method, path, body, key);
@@ -197,7 +197,7 @@ describe("what is refused leaves nothing:", () => {
   });
 });
 
-test("what is on the drive and in checkpoints counts for the plan, and no more once it is gone", async () => {
+test("drive and checkpoint bytes count toward the plan until they are deleted", async () => {
   const { api_key } = await makeOrg(daemon, "counted");
   const key = bearer(api_key);
   const used = async () => (await daemon.api("GET", "/v1/orgs/self/usage", undefined, key)).body.drive.used_bytes;
@@ -212,13 +212,13 @@ test("what is on the drive and in checkpoints counts for the plan, and no more o
   expect(await used()).toBe(before);
 });
 
-describe("the same call again", () => {
+describe("the repeated call", () => {
   test.each([
     ["checkpoints", "checkpoint.whole", 1],
     ["fork", "fork.rows", 1],
     ["fork", "fork.made", 1],
     ["fork", "start.begun", 1],
-  ] as const)("%s that was killed at %s makes one thing, as if it had been made once", async (verb, point, count) => {
+  ] as const)("%s after a kill at %s has its effect exactly once", async (verb, point, count) => {
     const name = point.replace(".", "-");
     await prepare(name);
     await daemon.end("SIGTERM");

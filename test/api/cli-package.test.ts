@@ -54,7 +54,7 @@ async function roomd(args: string[], input = "", env: Record<string, string> = {
 
 const TIMEOUT = { timeout: 60_000 };
 
-test("it is of the daemon's version, and has no commands of a host", TIMEOUT, async () => {
+test("it has the daemon's version, and no host commands", TIMEOUT, async () => {
   expect((await roomd(["--version"])).stdout).toBe((await daemon.cli(["--version"])).stdout);
   const help = (await roomd(["--help"])).stdout;
   for (const word of ["exec", "shell", "drive", "template", "login"])
@@ -72,7 +72,7 @@ const ageless = ({ stdout, ...said }: Awaited<ReturnType<typeof roomd>>) => ({
   stdout: stdout.replaceAll(/ +/g, " ").replaceAll(/\bnow\b|\d+ m?s ago/g, "AGE"),
 });
 
-test("it answers as the binary does, for people and for programs", TIMEOUT, async () => {
+test("it prints the same as the binary, as text and as JSON", TIMEOUT, async () => {
   expect(await roomd(["room", "create", "node-cli", "--label", "of=测试"])).toMatchObject({ status: 0, stderr: "" });
   for (const line of [
     ["room", "list"],
@@ -87,7 +87,7 @@ test("it answers as the binary does, for people and for programs", TIMEOUT, asyn
   expect((await roomd(["room", "gett"])).status).toBe(2);
 });
 
-test("npx runs it from the daemon's address, in an empty directory and without an installation", TIMEOUT, async () => {
+test("npx runs it from the daemon's URL, in an empty directory and without an installation", TIMEOUT, async () => {
   const empty = mkdtempSync(join(tmpdir(), "roomd-npx-"));
   const env = {
     ...{ PATH: PATH(), HOME: empty, npm_config_cache: join(empty, "cache"), npm_config_update_notifier: "false" },
@@ -104,7 +104,7 @@ test("npx runs it from the daemon's address, in an empty directory and without a
   }
 });
 
-test("it copies files to the drive and back, by name and by pipe", TIMEOUT, async () => {
+test("it copies files to and from the drive, by name and by pipe", TIMEOUT, async () => {
   const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => index % 251));
   writeFileSync(join(directory, "there"), bytes);
   expect((await roomd(["drive", "put", "there", "node-cli:/in/"])).status).toBe(0);
@@ -117,7 +117,7 @@ test("it copies files to the drive and back, by name and by pipe", TIMEOUT, asyn
   expect((await roomd(["drive", "put", "nothing", "node-cli:/x"])).stderr).toContain("no such file");
 });
 
-test("it copies a directory to the drive and back, links and modes too", TIMEOUT, async () => {
+test("it copies a directory to and from the drive, with links and modes", TIMEOUT, async () => {
   mkdirSync(join(directory, "tree/deep"), { recursive: true });
   writeFileSync(join(directory, "tree/deep/run"), "ran\n", { mode: 0o755 });
   symlinkSync("run", join(directory, "tree/deep/link"));
@@ -134,7 +134,7 @@ test("it copies a directory to the drive and back, links and modes too", TIMEOUT
   expect((await roomd(["cp", "tree", "node-cli:/other"])).stderr).toContain("With -r");
 });
 
-test("it trusts the certificate of a service that has its own, also for MCP", TIMEOUT, async () => {
+test("it trusts the self-signed certificate of a service, also for MCP", TIMEOUT, async () => {
   const cert = join(secure.dataDir, "tls/cert.pem");
   expect(existsSync(cert)).toBe(true);
   const env = { ROOMD_URL: secure.url.replace("127.0.0.1", "localhost"), ROOMD_API_KEY: secure.apiKey };

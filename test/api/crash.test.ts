@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-test("an exception that nobody catches ends the service, with its whole chain in the log, and a restart finds all", async () => {
+test("an uncaught exception ends the service, its whole cause chain is logged, and a restart finds all data", async () => {
   await daemon.room("kept");
   await daemon.end("SIGTERM");
   daemon.env[FAULT_VARIABLE] = "room.made=throw";

@@ -44,7 +44,7 @@ describe.skipIf(whyNot !== null)("a disk of 24 MiB", () => {
     expect(statfsSync(daemon.dataDir).bavail).toBe(0);
   };
 
-  test("refuses what it cannot keep with 507, keeps nothing of it, and goes on answering", async () => {
+  test("answers 507 without a trace to writes without space, and keeps answering", async () => {
     for (let n = 0; n < DELETED; n++) await create(`deleted-${n}`);
     await daemon.ok("POST", "/v1/rooms/before/drive/write", { path: "deep/a/b/f", content: "x" });
     fill();
@@ -66,7 +66,7 @@ describe.skipIf(whyNot !== null)("a disk of 24 MiB", () => {
     );
   });
 
-  test("deletes whatever is asked, as the record shows, after any number of calls that read or are refused", async () => {
+  test("deletes on request, with audit records, after any number of reads and refused calls", async () => {
     // More records than the whole reserve has space for, were they all kept.
     const flood = Array.from({ length: 40 }, async () => {
       for (let n = 0; n < 200; n++) expect((await daemon.api("GET", "/v1/rooms/none")).status).toBe(404);
@@ -84,7 +84,7 @@ describe.skipIf(whyNot !== null)("a disk of 24 MiB", () => {
     expect(reserveBytes()).toBeLessThan(SIZE / 8);
   });
 
-  test("works again once there is space, with nothing left over of what was refused", async () => {
+  test("works again once there is space, without leftovers of refused calls", async () => {
     for (const name of readdirSync(daemon.dataDir)) {
       if (name.startsWith("filler")) rmSync(join(daemon.dataDir, name));
     }
@@ -96,7 +96,7 @@ describe.skipIf(whyNot !== null)("a disk of 24 MiB", () => {
     expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).ok).toBe(true);
   });
 
-  test("does not keep the daemon from ending in order, nor from starting", async () => {
+  test("does not prevent the daemon from stopping and starting", async () => {
     fill();
     expect(await daemon.end("SIGTERM")).toBe(0);
     await daemon.serve();
@@ -128,7 +128,7 @@ describe.skipIf(whyNot !== null)("a disk that fills up in the middle of a call",
 
   // At the first its work is still to be done, and then cannot be; at the second all that is missing is its record.
   test.each(["call.claimed", "call.worked"])(
-    "at %s refuses it, and the same Idempotency-Key is no dead end",
+    "at %s refuses the call, which can be repeated with the same Idempotency-Key",
     async (point) => {
       daemon.env[FAULT_VARIABLE] = `${point}=stall`;
       await daemon.restart();
@@ -160,7 +160,7 @@ describe.skipIf(whyNot !== null)("a disk that fills up in the middle of a call",
   );
 });
 
-describe.skipIf(whyNot !== null)("a runtime directory of 8 MiB and 2000 names", () => {
+describe.skipIf(whyNot !== null)("a runtime directory of 8 MiB and 2000 inodes", () => {
   let daemon: TestDaemon;
 
   beforeAll(async () => {
@@ -187,9 +187,9 @@ describe.skipIf(whyNot !== null)("a runtime directory of 8 MiB and 2000 names", 
   test.each([
     ["little space", "warn", () => writeFileSync(filler(), Buffer.alloc(5 * 1024 ** 2))],
     ["no space", "fail", () => writeFileSync(filler(), Buffer.alloc(8 * 1024 ** 2 - 48 * 1024))],
-    ["few names", "warn", () => takeNames(1100)],
-    ["no names", "fail", () => takeNames(1975)],
-  ])("with %s left is said to be so, with what to do", async (_what, status, take) => {
+    ["few inodes", "warn", () => takeNames(1100)],
+    ["no inodes", "fail", () => takeNames(1975)],
+  ])("with %s left is reported, with a remedy", async (_what, status, take) => {
     expect(await check()).toMatchObject({ status: "ok", remedy: null });
     take();
     expect(await check()).toMatchObject({ status, remedy: expect.stringContaining("runtime_dir") });

@@ -30,13 +30,13 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-test("it is open to all, and HTML", () => {
+test("the page is public HTML", () => {
   expect(page.status).toBe(200);
   expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(html).toMatch(/^<!doctype html>\n<html lang="en">/);
 });
 
-test.each(OPERATIONS)("it has $name, whole", (operation) => {
+test.each(OPERATIONS)("the page documents $name completely", (operation) => {
   const { name, method, path, summary, query, body, errors } = operation;
   const section = html.split("<section ").find((each) => each.startsWith(`id="${name}"`)) ?? "";
   expect(section).toContain(`<h3><a href="#${name}">${escaped(summary)}</a></h3>`);
@@ -60,7 +60,7 @@ test.each(OPERATIONS)("it has $name, whole", (operation) => {
 });
 
 describe("the pages of docs/", () => {
-  test("are all served, as they are", async () => {
+  test("are all served unchanged", async () => {
     for (const name of pages()) {
       const served = await bare(daemon, "GET", `/docs/${name}`);
       expect([name, served.status, served.headers.get("content-type")]).toEqual([
@@ -72,7 +72,7 @@ describe("the pages of docs/", () => {
     expect((await bare(daemon, "GET", "/docs/none.md")).status).toBe(404);
   });
 
-  test("are rendered for browsers, whose headings, code and tables they have, and run nothing", async () => {
+  test("are rendered for browsers with headings, code and tables, and without scripts", async () => {
     const accept = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
     for (const name of pages()) {
       const { status, headers, body } = await bare(daemon, "GET", `/docs/${name}`, accept);
@@ -93,7 +93,7 @@ describe("the pages of docs/", () => {
     expect(body).toContain("<th>Column</th>");
   });
 
-  test("are listed for models, each with what it is about, and every link leads somewhere", async () => {
+  test("are listed for models with their subjects, and every link has a target", async () => {
     const { status, body } = await bare(daemon, "GET", "/llms.txt");
     expect([status, body.slice(0, 8)]).toEqual([200, "# roomd\n"]);
     const links = [...body.matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gm)].map((match) => String(match[1]));
@@ -104,20 +104,20 @@ describe("the pages of docs/", () => {
   });
 });
 
-test("it has a line in the search for every error and header", () => {
+test("the search index has a line for every error and header", () => {
   for (const code of Object.keys(ERRORS))
     expect(html).toMatch(new RegExp(`<li data-search="${code} [^"]+"><a href="#error-${code}">`));
   for (const header of Object.keys(RESPONSE_HEADERS)) expect(html).toContain(`data-search="${header.toLowerCase()} "`);
 });
 
-test("what needs the script is hidden until it runs", () => {
+test("controls that require the script are hidden until it runs", () => {
   const controls = html.match(/<(button|label|input)\b[^>]*>/g) ?? [];
   expect(controls.length).toBeGreaterThan(OPERATIONS.length);
   for (const control of controls.filter((each) => !each.startsWith("<input"))) expect(control).toMatch(/ hidden>$/);
   expect(html).toMatch(/<label class="search" hidden><input type="search" [^>]*><\/label>/);
 });
 
-test("it has every error and header, and its links lead somewhere", () => {
+test("every error and header is documented, and links have targets", () => {
   for (const code of Object.keys(ERRORS)) expect(html).toContain(`<tr id="error-${code}">`);
   for (const header of Object.keys(RESPONSE_HEADERS)) expect(html).toContain(`<tr id="header-${header}">`);
   const ids = [...html.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]);
@@ -129,7 +129,7 @@ test("it has every error and header, and its links lead somewhere", () => {
   }
 });
 
-test("it takes nothing from anywhere, and its policy lets it take nothing", () => {
+test("the page loads nothing external, and its policy forbids that", () => {
   const policy = String(page.headers.get("content-security-policy"));
   const style = html.match(/<style>([^<]*)<\/style>/)?.[1] ?? "";
   const script = html.match(/<script>([\s\S]*?)<\/script>/)?.[1] ?? "";
@@ -153,7 +153,7 @@ test("it takes nothing from anywhere, and its policy lets it take nothing", () =
   expect(html).not.toMatch(/(?:href|action)="(?:\w+:)?\/\//);
 });
 
-test("it is there to be read", async () => {
+test("the page accepts GET and HEAD only", async () => {
   const head = await bare(daemon, "HEAD", "/docs");
   expect({ status: head.status, body: head.body }).toEqual({ status: 200, body: "" });
   const post = await bare(daemon, "POST", "/docs");
@@ -166,7 +166,7 @@ test("it is there to be read", async () => {
 
 const escaped = (text: string) => text.replaceAll("'", "&#39;");
 
-test("it says how each client of MCP is told, by both ways", () => {
+test("each MCP client's setup is documented, with sign-in and with a key", () => {
   for (const { client, signsIn, hasKey } of clientWays("")) {
     expect(html).toContain(`<summary>${client}</summary>`);
     for (const { into } of [signsIn, hasKey]) expect(html).toContain(`into ${into}:`);

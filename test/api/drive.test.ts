@@ -32,7 +32,7 @@ const file = (path: string, init: RequestInit = {}) =>
   });
 
 describe("write and read", () => {
-  test("make a file, replace it, and show what it is", async () => {
+  test("create a file, replace it, and return its metadata", async () => {
     const made = await write({ path: "notes/a.txt", content: "héllo\n", mode: "600" });
     expect(made.status).toBe(201);
     expect(made.body).toEqual({
@@ -56,7 +56,7 @@ describe("write and read", () => {
     expect(read.sha256).toBe(sha256(Uint8Array.of(0, 255)));
   });
 
-  test("belongs to whom it is for, with the directories that are made for it", async () => {
+  test("set the requested owner, also of directories created for the file", async () => {
     // A guest's users are mapped to a range that starts at the drive's own.
     const base = statSync(directory).uid;
     const ids = (path: string) => {
@@ -84,7 +84,7 @@ describe("write and read", () => {
     }
   });
 
-  test("add to the end, and keep what another has changed", async () => {
+  test("append, and do not overwrite a change by another writer", async () => {
     await write({ path: "log", content: "one\n" });
     expect((await write({ path: "log", content: "two\n", append: true })).body.size_bytes).toBe(8);
     expect((await daemon.ok("GET", at("read?path=log"))).content).toBe("one\ntwo\n");
@@ -97,7 +97,7 @@ describe("write and read", () => {
     expect((await write({ path: "none", content: "x", if_match: seen })).status).toBe(412);
   });
 
-  test("in parts", async () => {
+  test("read a part", async () => {
     await write({ path: "parts", content: "0123456789" });
     const part = (query: string) => daemon.ok("GET", at(`read?path=parts&${query}`));
     expect(await part("offset=2&length=3")).toMatchObject({
@@ -119,7 +119,7 @@ describe("write and read", () => {
     expect(raw.body).toBe("45");
   });
 
-  test("take at most 16 MiB as JSON", async () => {
+  test("accept at most 16 MiB as JSON", async () => {
     const content = "x".repeat(16 * MIB);
     expect((await write({ path: "large", content })).status).toBe(201);
     expect((await daemon.ok("GET", at("read?path=large"))).content_b64.length).toBe(Math.ceil((16 * MIB) / 3) * 4);
@@ -137,8 +137,8 @@ describe("write and read", () => {
   test.each<[string, Json, string]>([
     ["no content", {}, "validation_failed"],
     ["both contents", { content: "x", content_b64: "eA==" }, "conflicting_fields"],
-    ["base64 that is none", { content_b64: "eA=" }, "validation_failed"],
-    ["a mode that is none", { content: "x", mode: "999" }, "validation_failed"],
+    ["invalid base64", { content_b64: "eA=" }, "validation_failed"],
+    ["an invalid mode", { content: "x", mode: "999" }, "validation_failed"],
     ["a mode with setuid", { content: "x", mode: "4755" }, "validation_failed"],
     ["an unknown field", { content: "x", pth: "x" }, "unknown_field"],
   ])("refuse %s", async (_, body, code) => {
@@ -187,7 +187,7 @@ describe("list, stat, mkdir, move, delete", () => {
   });
   const paths = (list: Json) => list.items.map(({ path }: Json) => path);
 
-  test("a name that is not UTF-8 is shown with its bytes", async () => {
+  test("a name that is not UTF-8 is returned as bytes", async () => {
     const bad = Buffer.concat([Buffer.from(`${directory}/odd-`), Buffer.of(0xff)]);
     writeFileSync(bad, "x");
     try {
@@ -202,7 +202,7 @@ describe("list, stat, mkdir, move, delete", () => {
     }
   });
 
-  test("the whole drive is listed when nothing is asked, one directory when it is named", async () => {
+  test("the list has the whole drive by default, and one directory if named", async () => {
     const whole = await daemon.ok("GET", own("list"));
     expect(whole.path).toBe("/");
     expect(paths(whole)).toEqual(["/a", "/b", "/b/one", "/b/two", "/c", "/c/d", "/c/d/e"]);
@@ -221,7 +221,7 @@ describe("list, stat, mkdir, move, delete", () => {
     expect((await daemon.problem("GET", own("list?path=a"))).code).toBe("invalid_path");
   });
 
-  test("the list comes in pages; its cursors are its own", async () => {
+  test("the list is paged; its cursors are valid for it alone", async () => {
     const seen: string[] = [];
     let cursor: string | null = null;
     do {
@@ -236,7 +236,7 @@ describe("list, stat, mkdir, move, delete", () => {
     }
   });
 
-  test("stat describes, mkdir makes what is missing", async () => {
+  test("stat returns metadata, mkdir creates missing parents", async () => {
     expect(await daemon.ok("GET", own("stat?path=/b"))).toMatchObject({
       path: "/b",
       guest_path: "/mnt/drive/b",
@@ -254,7 +254,7 @@ describe("list, stat, mkdir, move, delete", () => {
     expect((await daemon.problem("POST", own("mkdir"), { path: "a/b" })).code).toBe("invalid_path");
   });
 
-  test("move gives another name, over another only when asked", async () => {
+  test("move renames, and replaces a target only on request", async () => {
     const move = (body: Json) => daemon.api("POST", own("move"), body);
     await daemon.ok("POST", own("write"), { path: "m/from", content: "moved" });
     await daemon.ok("POST", own("write"), { path: "m/to", content: "there" });
@@ -270,7 +270,7 @@ describe("list, stat, mkdir, move, delete", () => {
     ]);
   });
 
-  test("delete takes one entry, or all beneath it when asked", async () => {
+  test("delete removes one entry, or a tree on request", async () => {
     const remove = (query: string) => daemon.api("DELETE", own(`delete?${query}`));
     expect((await remove("path=/c")).body.code).toBe("not_empty");
     expect(await remove("path=/c&recursive=true")).toMatchObject({
@@ -287,7 +287,7 @@ describe("files", () => {
   const large = Buffer.alloc(50 * MIB);
   for (let offset = 0; offset < large.length; offset += 4) large.writeUInt32LE((offset * 2_654_435_761) >>> 0, offset);
 
-  test("of 50 MB go in and come out with equal digests, a stream either way", async () => {
+  test("of 50 MB are streamed in and out with equal digests", async () => {
     const put = await file("big/blob?mode=640", { method: "PUT", body: large });
     expect(put.status).toBe(201);
     expect(await put.json()).toMatchObject({
@@ -304,7 +304,7 @@ describe("files", () => {
     expect((await daemon.ok("GET", at("stat?path=big/blob"))).size_bytes).toBe(large.length);
   });
 
-  test("are described by their headers, also to HEAD", async () => {
+  test("are described by response headers, also to HEAD", async () => {
     const head = await file("big/blob", { method: "HEAD" });
     expect(head.status).toBe(200);
     expect(Object.fromEntries(head.headers)).toMatchObject({
@@ -319,7 +319,7 @@ describe("files", () => {
     });
   });
 
-  test("are not sent to those who have them", async () => {
+  test("are not sent again to clients that have them (304)", async () => {
     const etag = (await file("big/blob", { method: "HEAD" })).headers.get("etag") ?? "";
     const same = await file("big/blob", { headers: { "if-none-match": `"other", ${etag}` } });
     expect([same.status, same.headers.get("etag"), await same.text()]).toEqual([304, etag, ""]);
@@ -336,21 +336,21 @@ describe("files", () => {
     [`bytes=${50 * MIB - 5}-`, 206, 50 * MIB - 5, 5],
     ["bytes=-7", 206, 50 * MIB - 7, 7],
     [`bytes=${50 * MIB - 3}-${60 * MIB}`, 206, 50 * MIB - 3, 3],
-  ])("are sent in part for Range %s", async (range, status, offset, length) => {
+  ])("are sent partially for Range %s", async (range, status, offset, length) => {
     const part = await file("big/blob", { headers: { range } });
     expect(part.status).toBe(status);
     expect(part.headers.get("content-range")).toBe(`bytes ${offset}-${offset + length - 1}/${large.length}`);
     expect(Buffer.from(await part.arrayBuffer()).equals(large.subarray(offset, offset + length))).toBe(true);
   });
 
-  test("have no part beyond their end", async () => {
+  test("answer 416 for a range beyond their end", async () => {
     const beyond = await file("big/blob", { headers: { range: `bytes=${50 * MIB}-` } });
     expect(beyond.status).toBe(416);
     expect(beyond.headers.get("content-range")).toBe(`bytes */${large.length}`);
     expect(await beyond.json()).toMatchObject({ code: "range_not_satisfiable" });
   });
 
-  test("are put on conditions: If-Match, If-None-Match, overwrite", async () => {
+  test("are written conditionally: If-Match, If-None-Match, overwrite", async () => {
     const put = (path: string, headers: Record<string, string>) => file(path, { method: "PUT", body: "new", headers });
     expect((await put("cond", { "if-match": "*" })).status).toBe(412);
     expect((await put("cond", { "if-none-match": "*" })).status).toBe(201);
@@ -362,7 +362,7 @@ describe("files", () => {
     expect((await put("cond?overwrite=false", {})).status).toBe(409);
   });
 
-  test("have names of every kind, and are no directories", async () => {
+  test("may have any valid name, and are not directories", async () => {
     for (const name of [
       "with space",
       "ünï",
@@ -386,7 +386,7 @@ describe("files", () => {
     expect(((await (await file("names/none")).json()) as Json).code).toBe("path_not_found");
   });
 
-  test("may be empty, or come without a length", async () => {
+  test("may be empty, and may be sent without a length", async () => {
     expect(((await (await file("empty", { method: "PUT" })).json()) as Json).size_bytes).toBe(0);
     expect(await (await file("empty")).text()).toBe("");
     const head = `PUT ${at("files/chunked")} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${daemon.apiKey}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
@@ -394,7 +394,7 @@ describe("files", () => {
     expect(await (await file("chunked")).text()).toBe("hello!");
   });
 
-  test("that are not sent to their end leave nothing, and the old one as it was", async () => {
+  test("whose upload is aborted are discarded, and the old file stays unchanged", async () => {
     await daemon.ok("POST", at("write"), { path: "kept/file", content: "old" });
     const { hostname, port } = new URL(daemon.url);
     const kept = join(directory, "kept");
@@ -419,7 +419,7 @@ describe("files", () => {
     expect((await daemon.ok("GET", at("list?path=kept"))).items).toHaveLength(1);
   });
 
-  test("that nobody reads to their end cost nothing that lasts", async () => {
+  test("whose download is aborted leak nothing", async () => {
     const descriptors = () => readdirSync(`/proc/${daemon.pid}/fd`).length;
     const before = descriptors();
     const aborted = Array.from({ length: 20 }, async () => {
@@ -434,7 +434,7 @@ describe("files", () => {
   });
 });
 
-test("a drive that is full says so, takes nothing, and works again once there is space", async () => {
+test("a full drive refuses writes with a reason, and works again once there is space", async () => {
   const room = await daemon.room("full");
   const filler = join(driveOf(room), "filler");
   expect(spawnSync("fallocate", ["-l", String(1024 * MIB - 2 * MIB), filler]).status).toBe(0);
@@ -456,7 +456,7 @@ test("a drive that is full says so, takes nothing, and works again once there is
   expect((await daemon.api("POST", own("write"), { path: "w", content })).status).toBe(201);
 });
 
-test("a room that is gone has no drive", async () => {
+test("a destroyed room has no drive", async () => {
   await daemon.room("gone");
   await daemon.ok("DELETE", "/v1/rooms/gone");
   for (const [method, call] of [

@@ -47,7 +47,7 @@ const write = (room: string, path: string) =>
   daemon.ok("POST", `/v1/rooms/${room}/drive/write`, { path, content: "x" });
 
 describe("a room's events", () => {
-  test("are its audit, in order, with what happens while one reads", async () => {
+  test("are its audit records in order, including new ones while a reader follows", async () => {
     await daemon.room("one");
     await daemon.room("other");
     const stream = sse("/v1/rooms/one/events?after=0");
@@ -70,7 +70,7 @@ describe("a room's events", () => {
     expect(listed.items).toEqual(later.map(({ data }) => data));
   });
 
-  test("go on after Last-Event-ID without a gap or a repetition, over a kill of the daemon", async () => {
+  test("continue after Last-Event-ID without gap or duplicate, across a kill of the daemon", async () => {
     await daemon.room("two");
     for (const path of ["/1", "/2", "/3"]) await write("two", path);
     const [, second] = await take(sse("/v1/rooms/two/events?after=0"), 2);
@@ -85,7 +85,7 @@ describe("a room's events", () => {
     expect(seen).toEqual(["/2", "/3"]);
   });
 
-  test("go on after Last-Event-ID, whatever the URL says that a client began with", async () => {
+  test("continue after Last-Event-ID, which overrides `after` in the URL", async () => {
     await daemon.room("url");
     for (const path of ["/1", "/2"]) await write("url", path);
     const all = await take(sse("/v1/rooms/url/events?after=0&follow=false"), 100);
@@ -96,7 +96,7 @@ describe("a room's events", () => {
     expect(wrong).toMatchObject({ status: 400, code: "invalid_cursor" });
   });
 
-  test("come to each reader of its room, whoever else was woken before", async () => {
+  test("reach each reader of its room, regardless of readers woken earlier", async () => {
     for (const room of ["left", "right"]) await daemon.room(room);
     const streams = ["left", "right"].map((room) => sse(`/v1/rooms/${room}/events`));
     const first = streams.map((stream) => stream.next());
@@ -112,7 +112,7 @@ describe("a room's events", () => {
     }
   });
 
-  test("end with the room's own end", async () => {
+  test("end when the room is destroyed", async () => {
     await daemon.room("three");
     const stream = sse("/v1/rooms/three/events?after=0");
     await take(stream, 1);
@@ -123,7 +123,7 @@ describe("a room's events", () => {
   });
 });
 
-test("an organization's events are of all its rooms, and of no other organization", async () => {
+test("an organization's events cover all its rooms, and no other organization", async () => {
   const other = await makeOrg(daemon, "other");
   const stream = sse("/v1/orgs/self/events");
   const first = stream.next();
@@ -143,7 +143,7 @@ describe("the cursor of an organization's events", () => {
   const PATH = "/v1/orgs/self/events";
   const all = () => take(sse(`${PATH}?after=0&follow=false`), 1000);
 
-  test("goes on without a gap or a repetition, by either way and over a kill of the daemon", async () => {
+  test("continues without gap or duplicate, through either transport and across a kill of the daemon", async () => {
     await daemon.room("cursors");
     for (const path of ["/1", "/2", "/3"]) await write("cursors", path);
     const events = (await all()).filter(({ data }) => data.event === "drive.written" && data.room_id === "cursors");
@@ -161,7 +161,7 @@ describe("the cursor of an organization's events", () => {
     expect(JSON.parse(String(lines.body).split("\n")[0] ?? "")).toEqual(third?.data);
   });
 
-  test("is refused when it was edited, or is another timeline's", async () => {
+  test("is refused if edited, or if it belongs to another timeline", async () => {
     await daemon.room("edited");
     const other = await makeOrg(daemon, "cursors");
     const theirs = await fetch(`${daemon.url}${PATH}?after=0&follow=false`, { headers: bearer(other.api_key) });
@@ -185,7 +185,7 @@ describe("the cursor of an organization's events", () => {
     });
   });
 
-  test("is what the command line goes on with", async () => {
+  test("is accepted by the command line", async () => {
     const follow = (...more: string[]) => daemon.cli(["audit", "follow", "--org", "--no-follow", "--json", ...more]);
     const records = (await follow("--after", "0")).stdout.trimEnd().split("\n");
     const [before, after] = records.slice(-2).map((record) => JSON.parse(record));
@@ -199,7 +199,7 @@ describe("the cursor of an organization's events", () => {
   });
 });
 
-test("a reader that does not read is cut off, holds up nobody, and misses nothing when it comes again", async () => {
+test("a stalled reader is disconnected, does not delay others, and misses nothing after reconnecting", async () => {
   const { room_uid } = await daemon.room("slow");
   const path = "/v1/rooms/slow/events?after=0";
   // More than all buffers between the daemon and a client that does not read can hold.
@@ -249,7 +249,7 @@ test("a reader that does not read is cut off, holds up nobody, and misses nothin
   expect(rest.slice(0, all.length - whole.length).map(({ id }) => Number(id))).toEqual(all.slice(whole.length));
 }, 60_000);
 
-test("a reader is cut off when its key is revoked", async () => {
+test("a reader is disconnected when its key is revoked", async () => {
   await daemon.room("keyed");
   const { key, key_id } = await makeKey(daemon, { scopes: ["audit:read"] });
   const stream = sse("/v1/rooms/keyed/events?after=0", bearer(key));
@@ -260,7 +260,7 @@ test("a reader is cut off when its key is revoked", async () => {
   expect(last?.data).toEqual({ type: "error", code: "invalid_api_key" });
 });
 
-test("a reader too many is refused, and that is on record as what it is, not as calls beyond the key's rate", async () => {
+test("a reader above the limit is refused, and audited as such rather than as a rate limit", async () => {
   const { api_key } = await makeOrg(daemon, "crowd");
   const over = new AbortController();
   const follow = () => fetch(`${daemon.url}/v1/orgs/self/events`, { headers: bearer(api_key), signal: over.signal });

@@ -28,7 +28,7 @@ const names = async () => {
   return items.map(({ details }: Json) => details.exec_id).filter((id: unknown) => id !== undefined);
 };
 
-test.each(["exec", "executions"])("%s again, after an answer that was none, is by the same name", async (verb) => {
+test.each(["exec", "executions"])("%s repeated with the same key after a 502 uses the same exec_id", async (verb) => {
   const before = (await names()).length;
   for (const key of ["one", "one", "two"]) expect(await call(verb, key)).toMatchObject({ status: 502 });
   const [first, second, third] = (await names()).slice(before);
@@ -41,7 +41,7 @@ test.each(["exec", "executions"])("%s again, after an answer that was none, is b
   expect((await names()).at(-1)).toBe("own");
 });
 
-test("and after a daemon that ended in between", async () => {
+test("a call repeated after a daemon restart uses the same exec_id", async () => {
   await call("exec", "before");
   const [first] = (await names()).slice(-1);
   // The fault is immediately before the request to the guest.

@@ -39,7 +39,7 @@ async function roomOf(...agents: string[]) {
 const payloads = (page: Json): unknown[] => page.items.map((item: Json) => item.payload);
 
 describe("a message", () => {
-  test("comes to its recipient as it was sent, and says what became of it", async () => {
+  test("arrives at its recipient as it was sent, and reports its delivery status", async () => {
     const room = await roomOf("a", "b");
     const sent = await room.send({
       source: "a",
@@ -74,14 +74,14 @@ describe("a message", () => {
     expect((await room.presence("b")).inbox_depth).toBe(0);
   });
 
-  test("of bytes keeps them", async () => {
+  test("with a binary payload keeps its bytes", async () => {
     const room = await roomOf("b");
     const payload_b64 = Buffer.from([0, 255, 7]).toString("base64");
     await room.send({ source: "a", destination: "b", payload_b64 });
     expect((await room.inbox("b")).items[0]).toMatchObject({ payload: null, payload_b64, size_bytes: 3 });
   });
 
-  test("leaves the inbox when the reader's cursor is past it, and can be read again from before", async () => {
+  test("leaves the inbox once the reader's cursor is past it, and stays readable with an earlier cursor", async () => {
     const room = await roomOf("b");
     for (const payload of [1, 2, 3]) await room.send({ source: "a", destination: "b", payload });
     expect(payloads(await room.inbox("b", "&after=0&limit=2"))).toEqual([1, 2]);
@@ -94,7 +94,7 @@ describe("a message", () => {
     expect(payloads(await room.inbox("b", "&after=1"))).toEqual([2, 3]);
   });
 
-  test("goes to several, to a topic's subscribers, and to all others", async () => {
+  test("can be sent to several recipients, to subscribers of a topic, or to everyone else", async () => {
     const room = await roomOf("a", "b", "c");
     const topics = (agent: string, list: string[]) =>
       daemon.ok("PUT", `${room.path}/agents/${agent}/subscriptions`, { topics: list });
@@ -118,7 +118,7 @@ describe("a message", () => {
     expect(all.items.map((item: Json) => item.seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
-  test("sent again by its message_id is the first one; another by that name is refused", async () => {
+  test("sent again with its message_id is the same message; a different one with that ID is refused", async () => {
     const room = await roomOf("b");
     const body = { source: "a", destination: "b", message_id: "m-1", payload: "x" };
     const first = await room.send(body);
@@ -133,7 +133,7 @@ describe("a message", () => {
     expect(new Set(many.map((each) => each.body.seq)).size).toBe(1);
   });
 
-  test("that expires is not delivered", async () => {
+  test("that has expired is not delivered", async () => {
     const room = await roomOf("b");
     const { body } = await room.send({ source: "a", destination: "b", payload: 1, ttl_ms: 50 });
     await until(
@@ -144,7 +144,7 @@ describe("a message", () => {
   });
 });
 
-test("pages end where 1 MiB does, say that there is more, and have what was sent", async () => {
+test("a page ends at 1 MiB, reports that more exist, and has the messages as sent", async () => {
   const room = await roomOf("b");
   const COUNT = 40;
   const text = "\u0001é".repeat(8000);
@@ -171,7 +171,7 @@ test("pages end where 1 MiB does, say that there is more, and have what was sent
   }
 });
 
-test("who takes part is told page by page, and has a bound of topics in all", async () => {
+test("agents are listed page by page, and a room has a limit of topics in total", async () => {
   const room = await roomOf();
   const AGENTS = 160;
   const names = Array.from({ length: AGENTS }, (_, index) => `agent-${String(index).padStart(3, "0")}`);
@@ -195,7 +195,7 @@ test("who takes part is told page by page, and has a bound of topics in all", as
 });
 
 describe("a message that needs an ack", () => {
-  test("comes again past any cursor until it is acked", async () => {
+  test("is delivered again, past any cursor, until it is acked", async () => {
     const room = await roomOf("b");
     const { body } = await room.send({ source: "a", destination: "b", payload: 1, ack_required: true });
     expect((await room.inbox("b", "&after=0")).items).toHaveLength(1);
@@ -207,7 +207,7 @@ describe("a message that needs an ack", () => {
     expect((await room.inbox("b", `&after=${body.seq}&wait_ms=1500`)).items).toEqual([]);
   });
 
-  test("is undeliverable after five more tries", async () => {
+  test("is undeliverable after five more deliveries", async () => {
     const room = await roomOf("b");
     const { body } = await room.send({ source: "a", destination: "b", payload: 1, ack_required: true });
     const attempts: number[] = [];
@@ -225,7 +225,7 @@ describe("a message that needs an ack", () => {
 });
 
 describe("waiting", () => {
-  test("ends with the message as soon as it is there", async () => {
+  test("ends immediately when the message arrives", async () => {
     const room = await roomOf("b");
     const waiting = room.inbox("b", "&wait_ms=20000");
     await until(
@@ -239,7 +239,7 @@ describe("waiting", () => {
     expect((await room.presence("b")).waiting_on).toEqual([]);
   });
 
-  test("of two at one inbox, each for its own, goes on when the other has what it waits for", async () => {
+  test("at one inbox by two readers with different filters: each ends with its own message", async () => {
     const room = await roomOf("b");
     const waits = ["request", "response"].map((kind) => room.inbox("b", `&kind=${kind}&wait_ms=20000`));
     await until(
@@ -252,12 +252,12 @@ describe("waiting", () => {
     expect((await Promise.all(waits)).map(payloads)).toEqual([["request"], ["response"]]);
   });
 
-  test("ends with nothing at its deadline", async () => {
+  test("ends empty at its deadline", async () => {
     const room = await roomOf("b");
     expect((await room.inbox("b", "&wait_ms=50")).items).toEqual([]);
   });
 
-  test("ends at once, and typed, when the room is destroyed", async () => {
+  test("ends immediately, with a typed error, when the room is destroyed", async () => {
     const room = await roomOf("b", "c");
     const waits = [
       daemon.api("GET", `${room.path}/messages?agent_id=b&wait_ms=40000`),
@@ -278,7 +278,7 @@ describe("waiting", () => {
 });
 
 describe("a request", () => {
-  test("is answered by the reply, which leaves the inbox with it", async () => {
+  test("is answered by the reply, which is removed from the inbox", async () => {
     const room = await roomOf("a", "b");
     const asked = room.send({ source: "a", destination: "b", payload: "?", wait_reply: true, timeout_ms: 20_000 });
     const { items } = await room.inbox("b", "&wait_ms=20000");
@@ -296,7 +296,7 @@ describe("a request", () => {
     expect((await room.inbox("b")).items).toEqual([]);
   });
 
-  test("is not answered by what its recipient says to others", async () => {
+  test("is not answered by its recipient's messages to others", async () => {
     const room = await roomOf("a", "b", "c");
     const asked = room.send({ source: "a", destination: "b", message_id: "q", wait_reply: true, timeout_ms: 20_000 });
     await room.inbox("b", "&wait_ms=20000");
@@ -306,7 +306,7 @@ describe("a request", () => {
     expect((await asked).body.reply.payload).toBe("for a");
   });
 
-  test("that nobody answers times out, and its late reply comes to the inbox", async () => {
+  test("times out without an answer, and a late reply is delivered to the inbox", async () => {
     const room = await roomOf("a", "b");
     const body = { source: "a", destination: "b", message_id: "ask", wait_reply: true, timeout_ms: 50 };
     const late = await room.send(body);
@@ -322,7 +322,7 @@ describe("a request", () => {
     expect((await room.send({ ...body, timeout_ms: 5000 })).body.reply.payload).toBe(42);
   });
 
-  test("closes no cycle once its reply is there, though who has replied waits for the source by then", async () => {
+  test("closes no cycle once its reply has arrived, even if the replier waits for the source by then", async () => {
     const room = await roomOf("a", "b");
     const body = { source: "a", destination: "b", message_id: "ask", wait_reply: true, timeout_ms: 50 };
     expect((await room.send(body)).body.code).toBe("reply_timeout");
@@ -340,7 +340,7 @@ describe("a request", () => {
     expect((await arrived).body.state).toBe("released");
   });
 
-  test("that would close a cycle is refused with the cycle", async () => {
+  test("that would close a cycle is refused with the agents of the cycle", async () => {
     const room = await roomOf("a", "b", "c");
     const ask = (source: string, destination: string, timeout_ms: number) =>
       room.send({ source, destination, wait_reply: true, timeout_ms });
@@ -365,8 +365,8 @@ describe("a request", () => {
   });
 });
 
-describe("refused is", () => {
-  test("a recipient that there is not", async () => {
+describe("refuses", () => {
+  test("an unknown recipient", async () => {
     const room = await roomOf("b");
     const { body } = await room.send({ source: "a", destinations: ["b", "nobody"] });
     expect(body).toMatchObject({ status: 404, code: "agent_not_found", details: { agent_id: "nobody" } });
@@ -376,7 +376,7 @@ describe("refused is", () => {
     expect(await room.presence("a")).toBeUndefined();
   });
 
-  test("a payload over 64 KiB, with what to do instead", async () => {
+  test("a payload over 64 KiB, with an alternative", async () => {
     const room = await roomOf("b");
     const of = (bytes: number) => ({ source: "a", destination: "b", payload: "x".repeat(bytes - 2) });
     expect((await room.send(of(MAX_PAYLOAD_BYTES))).status).toBe(202);
@@ -384,7 +384,7 @@ describe("refused is", () => {
     expect(large.body).toMatchObject({ status: 413, code: "payload_too_large", hint: expect.stringMatching(/drive/) });
   });
 
-  test("one message too many, for whoever it was meant", async () => {
+  test("a message to a full inbox, for each kind of recipient", async () => {
     const room = await roomOf("b", "c");
     for (let sent = 0; sent < MAX_INBOX; sent += 50) {
       const some = Array.from({ length: 50 }, () => room.send({ source: "a", destination: "b" }));
@@ -419,7 +419,7 @@ describe("refused is", () => {
     expect(refused.body).toMatchObject({ status: 422, code, errors: [{ field }] });
   });
 
-  test("a reply or an ack by whom it was not sent to", async () => {
+  test("a reply or an ack by an agent that is not a recipient", async () => {
     const room = await roomOf("b", "c");
     const { body } = await room.send({ source: "a", destination: "b" });
     expect((await room.reply(body.message_id, { source: "c" })).body.code).toBe("source_mismatch");
@@ -428,7 +428,7 @@ describe("refused is", () => {
   });
 });
 
-test("what was accepted is there after the daemon was killed, and so is who takes part", async () => {
+test("accepted messages and agents survive a kill of the daemon", async () => {
   const room = await roomOf("b");
   await daemon.ok("PUT", `${room.path}/agents/b/subscriptions`, { topics: ["t"] });
   for (const payload of [1, 2]) await room.send({ source: "a", destination: "b", payload });
@@ -438,7 +438,7 @@ test("what was accepted is there after the daemon was killed, and so is who take
   expect((await room.send({ source: "b", destination: "a" })).status).toBe(202);
 });
 
-test("a record says who sent how much to whom, and nothing of what", async () => {
+test("an audit record has sender, recipients and size, but not the payload", async () => {
   const room = await roomOf("b");
   const { body } = await room.send({ source: "a", destination: "b", payload: "secret" });
   const { items } = await daemon.ok("GET", `${room.path}/audit?event=message.sent`);

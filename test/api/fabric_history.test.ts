@@ -20,9 +20,10 @@ afterAll(() => daemon.stop());
 
 const chance = new Chance();
 test(
-  `${AGENTS} agents, ${MESSAGES} messages, ${KILLS} kills: none is lost, none seen twice, all in order (ROOMD_TEST_SEED=${chance.seed})`,
+  `${AGENTS} agents, ${MESSAGES} messages, ${KILLS} kills: no message is lost, duplicated or reordered (ROOMD_TEST_SEED=${chance.seed})`,
   async () => {
-    if (!LONG) console.log("fabric history: in short; ROOMD_TEST_LONG=1 has 50 agents, 200,000 messages and ten kills");
+    if (!LONG)
+      console.log("fabric history: short run; ROOMD_TEST_LONG=1 has 50 agents, 200,000 messages and ten kills");
     const agents = Array.from({ length: AGENTS }, (_, index) => `agent-${index}`);
     await daemon.room("history");
     for (const agent of agents) await daemon.ok("GET", `${ROOM}/messages?agent_id=${agent}`);
@@ -53,7 +54,7 @@ test(
   LONG ? 1_800_000 : 60_000,
 );
 
-test("the checker sees what is wrong with a history", () => {
+test("the checker detects faulty histories", () => {
   const sent = (message_id: string, number: number) => ({ source: "a", destination: "b", message_id, number });
   const seen = (message_id: string, number: number, seq: number, after = 0) => ({
     ...{ message_id, source: "a", number, seq, after },

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 
-test("a daemon that is killed before the commit has kept neither; what it acknowledges has its record once", async () => {
+test("a kill before the commit loses message and record; an acknowledged message has its record once", async () => {
   await using daemon = await TestDaemon.start();
   await daemon.room("r");
   const path = "/v1/rooms/r/messages";

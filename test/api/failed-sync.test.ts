@@ -119,9 +119,12 @@ test.each([
   [LOG, 50],
   [DATABASE, 2],
   [HEADS, 2],
-])("a sync of %s that fails, its thread's number %i, ends the service, and no answer is lost", async (name, count) => {
-  expect(await failSync(name, count)).toBeGreaterThan(10);
-});
+])(
+  "a failed sync of %s (number %i of its thread) ends the service, and no acknowledged write is lost",
+  async (name, count) => {
+    expect(await failSync(name, count)).toBeGreaterThan(10);
+  },
+);
 
 // A sync of the log is one of each commit, the others are rare: they need as much work as there is time for.
 test.runIf(LONG).each([
@@ -129,7 +132,7 @@ test.runIf(LONG).each([
   [DATABASE, Number.POSITIVE_INFINITY],
   [HEADS, Number.POSITIVE_INFINITY],
 ])(
-  "each sync of %s that fails ends the service, and no answer is lost",
+  "each failed sync of %s ends the service, and no acknowledged write is lost",
   async (name, most) => {
     let count = 0;
     const failNext = async () => {
@@ -146,7 +149,7 @@ test.runIf(LONG).each([
   3_600_000,
 );
 
-test("a sync of a drive that fails fails its call, and nothing else", async () => {
+test("a failed sync of a drive fails its call, and nothing else", async () => {
   // Each thread's first sync fails.
   await serve({ paths: [join(daemon.dataDir, "rooms", kept, "drive")], inject: [`${SYNCS}:error=EIO:when=1`] });
   const write = (content: string) =>
@@ -159,7 +162,7 @@ test("a sync of a drive that fails fails its call, and nothing else", async () =
   await daemon.room("other");
 });
 
-test("syncs of the database and of its log that take 3 s delay no turn of the event loop", async () => {
+test("syncs of the database and its log that take 3 s do not block the event loop", async () => {
   const paths = [LOG, DATABASE].map((name) => join(daemon.dataDir, name));
   // The log's thread syncs by fdatasync; SQLite by fsync in the thread of checkpoints, and once at the start.
   const inject = ["fdatasync:delay_enter=3000000:when=20", "fsync:delay_enter=3000000:when=2"];

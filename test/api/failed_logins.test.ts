@@ -22,7 +22,7 @@ function recorded<Row>(daemon: TestDaemon, query: string): Row[] {
 
 const ask = (key: string, path = "/v1/me") => bare(daemon, "GET", path, bearer(key));
 
-test("beyond the limit are told to come later, by every route; a good key is not held up, nor who has none", async () => {
+test("failed logins above the limit get 429 on every route; valid keys and anonymous calls are unaffected", async () => {
   const statuses: number[] = [];
   for (let n = 0; n < LIMIT * 3; n++) statuses.push((await ask(WRONG)).status);
   expect(statuses.slice(0, LIMIT)).toEqual(Array(LIMIT).fill(401));
@@ -41,7 +41,7 @@ test("beyond the limit are told to come later, by every route; a good key is not
   expect((await ask(WRONG, "/health")).body.capacity).toBeUndefined();
 });
 
-test("are all on record, few one by one and the rest counted", async () => {
+test("failed logins are all audited: few individually, the rest as a count", async () => {
   const COUNT = 400;
   const lanes = Array.from({ length: 8 }, async () => {
     for (let n = 0; n < COUNT / 8; n++) await ask(WRONG, n % 2 === 0 ? "/v1/me" : "/health");
@@ -60,7 +60,7 @@ test("are all on record, few one by one and the rest counted", async () => {
   expect(JSON.stringify(rows)).not.toContain(WRONG);
 });
 
-test("are on disk before they are answered, as is what a key must not do", async () => {
+test("failed logins are on disk before they are answered, as are calls outside a key's scopes", async () => {
   await using fresh = await TestDaemon.start();
   const scopes = ["rooms:read"];
   const { key } = await fresh.ok("POST", "/v1/orgs/self/keys", { name: "narrow", scopes });

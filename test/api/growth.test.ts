@@ -39,7 +39,7 @@ async function send(
   return statuses;
 }
 
-test("the file is as small again as before once the room with its messages is destroyed", async () => {
+test("the database file shrinks to its former size when a room with its messages is destroyed", async () => {
   await daemon.room("r");
   await daemon.ok("POST", "/v1/rooms/r/messages", { source: "a", topic: "t", payload: 0 });
   const before = sizeMib();
@@ -56,9 +56,9 @@ test("the file is as small again as before once the room with its messages is de
 });
 
 test(
-  `${MESSAGES} messages to nobody, and as many to oneself: all are accepted and told by the audit, and the file has a bound`,
+  `${MESSAGES} unaddressed messages and as many to their own sender: all are accepted and audited, the file is bounded`,
   async () => {
-    if (!LONG) console.log("growth: in short; ROOMD_TEST_LONG=1 has 200,000 messages");
+    if (!LONG) console.log("growth: short run; ROOMD_TEST_LONG=1 has 200,000 messages");
     const env = {
       ...{ ROOMD_FABRIC_KEPT_MIB: "2", ROOMD_AUDIT_RECORDS_PER_DAY: "500", ROOMD_AUDIT_COUNTED_INTERVAL: "1s" },
       ...{ ROOMD_RECONCILE_INTERVAL: "1s", ROOMD_POOL_SIZE: "0" },

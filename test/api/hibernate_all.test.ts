@@ -19,7 +19,7 @@ print("bound", flush=True)
 while True: print(s.recv(4096).decode(), flush=True)
 `;
 
-test("ends the service that runs, and refuses where none does", async () => {
+test("hibernate-all ends the running service, and refuses if none runs", async () => {
   const address = `@roomd-hibernate-${process.pid}`;
   const receiver = spawn("python3", ["-c", RECEIVER, address], { stdio: ["ignore", "pipe", "inherit"] });
   const said: string[] = [];

@@ -24,7 +24,7 @@ const fileOf = ({ dataDir }: TestDaemon) => readFileSync(join(dataDir, "host_id"
 const hostOf = async (daemon: TestDaemon) => (await daemon.api("GET", "/v1/me")).headers.get(HOST);
 const roomOf = (daemon: TestDaemon, name: string): Promise<Json> => daemon.ok("GET", `/v1/rooms/${name}`);
 
-test("a host is named once, and its rooms say so", async () => {
+test("a host is named once, and its rooms have that name", async () => {
   const daemon = await start();
   const name = await hostOf(daemon);
   expect(name).toMatch(MADE_UP);
@@ -38,7 +38,7 @@ test("a host is named once, and its rooms say so", async () => {
   expect(await hostOf(other)).not.toBe(name);
 });
 
-test("rooms of a database from before hosts had names of their own are this host's", async () => {
+test("rooms in a database from before host names existed belong to this host", async () => {
   const daemon = await start(ALONE);
   for (const name of ["live", "ended"]) await daemon.room(name);
   await daemon.ok("DELETE", "/v1/rooms/ended");
@@ -55,7 +55,7 @@ test("rooms of a database from before hosts had names of their own are this host
   rows.close();
 });
 
-test("a backup takes the name along, and what is restored belongs to the host that it is on", async () => {
+test("a backup contains the name, and restored rooms belong to the host that restores it", async () => {
   const daemon = await start(ALONE);
   await daemon.room("kept");
   const name = await hostOf(daemon);
@@ -72,7 +72,7 @@ test("a backup takes the name along, and what is restored belongs to the host th
   expect([await hostOf(daemon), (await roomOf(daemon, "kept")).host]).toEqual(["spare", "spare"]);
 });
 
-test("the operator may name it, by a name that can be one", async () => {
+test("the operator may set the name, and an invalid one is refused", async () => {
   const daemon = await start({ ROOMD_HOST_ID: "rack-3" });
   expect(await hostOf(daemon)).toBe("rack-3");
   expect((await daemon.room("one")).host).toBe("rack-3");
@@ -85,7 +85,7 @@ test("the operator may name it, by a name that can be one", async () => {
   expect(refused.stderr).toContain('host_id = "rack 3": must be at most 64 letters');
 });
 
-test("every answer says which host gave it, through every door", async () => {
+test("every answer names the host that gave it, through every door", async () => {
   const daemon = await start({ ROOMD_PORTS_DOMAIN: "ports.example" });
   const name = fileOf(daemon);
   await daemon.room("r");

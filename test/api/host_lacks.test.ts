@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-test("is 503 not_ready, with no record in any state, and the CID stays free", async () => {
+test("a create is 503 not_ready on a host without a prerequisite, leaves no record, and the CID stays free", async () => {
   const create = { agent_id: "ann", guest_cid: 9100, memory_mib: 256 };
   for (const wait of ["ready", "none"]) {
     const problem = await daemon.problem("POST", `/v1/rooms/r/sandboxes/from-template?wait=${wait}`, create);

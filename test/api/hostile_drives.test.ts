@@ -89,7 +89,7 @@ const erased = async (name: string, drive: string) => {
 };
 
 test(
-  "a tree far deeper than any path",
+  "a tree far deeper than PATH_MAX",
   async () => {
     const drive = await makeRoom("deep");
     // Not the free inodes of the disk, which other processes use too.
@@ -105,7 +105,7 @@ test(
 );
 
 test(
-  "a directory of very many names",
+  "a directory with very many names",
   async () => {
     const drive = await makeRoom("wide");
     mkdirSync(join(drive, "half"));
@@ -114,7 +114,7 @@ test(
     await other.feels(`measuring ${NAMES} names`, () => measured("wide", NAMES), onSmall(changes));
     expect((await daemon.ok("GET", "/v1/rooms/wide")).drive.file_count).toBe(NAMES);
     await other.feels(
-      `listing ${NAMES} names, ${AT_ONCE} calls at once`,
+      `listing ${NAMES} names, ${AT_ONCE} concurrent calls`,
       async () => {
         let ended = 0;
         await lists("wide", () => ended++ >= 2 * AT_ONCE);
@@ -131,7 +131,7 @@ test(
 );
 
 test(
-  "additions to files of holes",
+  "appends to sparse files",
   async () => {
     const drive = await makeRoom("holes");
     for (let n = 0; n < AT_ONCE; n++) {
@@ -158,20 +158,20 @@ test(
       }, done);
     };
     await other.feels(
-      `comparing ${HOLES_GIB} GiB for callers who give up`,
+      `comparing ${HOLES_GIB} GiB for callers that disconnect`,
       async () => {
         let compared = 0;
         await compares("holes", () => compared++ >= 2 * AT_ONCE);
       },
       onSmall(compares),
     );
-    await other.feels("erasing files of holes", () => erased("holes", drive));
+    await other.feels("erasing sparse files", () => erased("holes", drive));
   },
   DEADLINE_MS,
 );
 
 test(
-  "long files as JSON for callers who take nothing of it",
+  "long files as JSON for callers that read none of it",
   async () => {
     const drive = await makeRoom("long");
     // Each of these bytes is six in JSON.
@@ -196,14 +196,16 @@ test(
 );
 
 test(
-  "rooms that end together",
+  "rooms that are destroyed at the same time",
   async () => {
     const drives: string[] = [];
     for (let n = 0; n < 5; n++) {
       drives.push(await makeRoom(`end${n}`));
       (await makeNest(drives[n] ?? "", LEVELS / 5))[Symbol.dispose]();
     }
-    await other.feels("ending 5 rooms at once", () => Promise.all(drives.map((drive, n) => erased(`end${n}`, drive))));
+    await other.feels("ending 5 rooms concurrently", () =>
+      Promise.all(drives.map((drive, n) => erased(`end${n}`, drive))),
+    );
   },
   DEADLINE_MS,
 );

@@ -36,7 +36,7 @@ const anchored = async (host: TestDaemon) =>
 const verify = () => one.ok("GET", "/v1/orgs/self/audit/verify");
 const chainOf = ({ hosts }: Json, host: string) => hosts.find((each: Json) => each.host === host);
 
-test("chains are anchored soon after they have grown, when a daemon ends, and by rows that stay", async () => {
+test("chains are anchored soon after they grow and when a daemon stops, by immutable rows", async () => {
   await until("both are anchored", async () => (await anchored(one)) > 1 && (await anchored(two)) > 1);
   const found = await verify();
   expect(found).toMatchObject({ ok: true, broken_at: null });
@@ -64,7 +64,7 @@ test("a move anchors both chains", async () => {
   await until("both are", async () => (await anchored(one)) >= out && (await anchored(two)) >= into);
 });
 
-test("a table that an older version did not make is there once a host starts", async () => {
+test("a table missing from an older version exists once a host starts", async () => {
   await sql("DROP TABLE roomd.audit_anchors; DROP FUNCTION roomd.refuse_change()");
   await one.restart("SIGTERM");
   await until("it is back", async () => (await anchored(one)) > 0);
@@ -75,7 +75,7 @@ test("a table that an older version did not make is there once a host starts", a
   });
 });
 
-test("a database or a host that is away is told of, and stops nothing", async () => {
+test("an unavailable database or host is reported, and blocks nothing", async () => {
   await service.postgres.stop();
   expect(await verify()).toMatchObject({
     ok: true,
@@ -88,7 +88,7 @@ test("a database or a host that is away is told of, and stops nothing", async ()
   await service.knowEachOther();
 }, 60_000);
 
-test("records that were cut off, with all that this host knows of them, are missed", async () => {
+test("truncated records are detected, even if everything this host has about them is gone", async () => {
   const { seq, kept } = await whileAway(two, async () => {
     const last = await inData(two, ({ queries }) => headOf(queries));
     forgetHeads(two);
@@ -122,7 +122,7 @@ test("records that were cut off, with all that this host knows of them, are miss
   expect((await two.cli(["doctor"])).stdout).toMatch(/audit\b.*lacks records that were anchored/);
 }, 60_000);
 
-test("a record that was rewritten, and every hash after it, is found", async () => {
+test("a rewritten record is detected, even with every later hash recomputed", async () => {
   const changed = 3;
   await whileAway(one, async () => {
     forgetHeads(one);

@@ -205,7 +205,7 @@ async function strike(history: History): Promise<void> {
 }
 
 test(
-  "every read of a list is a prefix of one order, with all that was acknowledged, and a revoked key is refused",
+  "every read of a list is a prefix of one order with all acknowledged appends, and a revoked key is refused",
   async () => {
     for (let round = 1; round <= ROUNDS; round++) await oneRound(round);
   },

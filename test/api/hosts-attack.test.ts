@@ -47,7 +47,7 @@ function askAsHost(host: TestDaemon, shown: Shown | null, path: string, headers:
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 describe("the listener for hosts", () => {
-  test("lets in no stranger, with a certificate or without, whatever key he has", async () => {
+  test("rejects strangers with or without a certificate, whatever their key", async () => {
     const stranger = await issue(["localhost"]);
     for (const shown of [null, stranger]) {
       await expect(askAsHost(one, shown, "/v1/rooms/private", bearer(one.apiKey))).rejects.toThrow();
@@ -55,14 +55,14 @@ describe("the listener for hosts", () => {
     expect((await askAsHost(one, shownBy(two), "/v1/rooms/private", bearer(one.apiKey))).status).toBe(200);
   });
 
-  test("gives a member nothing that the caller's key does not give", async () => {
+  test("grants a member host nothing beyond the caller's key", async () => {
     const asked = (headers: Record<string, string>) => askAsHost(one, shownBy(two), "/v1/rooms/private", headers);
     expect((await asked(bearer(other.api_key))).status).toBe(404);
     expect((await asked({})).status).toBe(401);
     expect((await asked(bearer(one.operatorKey))).status).toBeGreaterThanOrEqual(400);
   });
 
-  test("a request that was forwarded once is forwarded no more", async () => {
+  test("does not forward a forwarded request again", async () => {
     await two.ok("POST", "/v1/rooms", { room_id: "on-two", host: "host-2" });
     await until("the other knows it", async () => (await one.api("GET", "/v1/rooms/on-two")).status === 200);
     const answer = await answerOf(
@@ -72,7 +72,7 @@ describe("the listener for hosts", () => {
   });
 });
 
-test("our headers from outside count for nothing", async () => {
+test("ignores internal headers from outside", async () => {
   const forged = {
     ...{ "x-roomd-hop": "1", "x-roomd-forwarded-for": "203.0.113.9", "x-roomd-source": "mcp" },
   };
@@ -88,7 +88,7 @@ test("our headers from outside count for nothing", async () => {
   expect(items.some(({ source }: { source: string }) => source === "mcp")).toBe(false);
 });
 
-describe("a token to join", { timeout: 60_000 }, () => {
+describe("a join token", { timeout: 60_000 }, () => {
   const joins = async (token: string) => {
     const home = join(one.home, `j${Math.random().toString(36).slice(2)}`);
     const env = {
@@ -99,7 +99,7 @@ describe("a token to join", { timeout: 60_000 }, () => {
   };
   const newToken = async (host: TestDaemon) => (await host.cli(["cluster", "token"])).stdout.trim();
 
-  test("is good whole, once, within its hour and for its service; what it opened is nowhere afterwards", async () => {
+  test("is valid if complete, once, within an hour and for its service; its invitation is deleted after use", async () => {
     const token = await newToken(one);
     for (const bad of [
       token.slice(0, -1),
@@ -123,7 +123,7 @@ describe("a token to join", { timeout: 60_000 }, () => {
     expect((await joins(await newToken(elsewhere.first))).status).not.toBe(0);
   });
 
-  test("a host that is led to another service's database keeps what it has", async () => {
+  test("a host that is pointed at another service's database keeps its data", async () => {
     await using elsewhere = await TestHosts.start(1);
     const [{ dataDir }] = [two];
     await two.end("SIGTERM");
@@ -143,7 +143,7 @@ describe("a token to join", { timeout: 60_000 }, () => {
   });
 });
 
-test("whoever reads the database has no secret", async () => {
+test("a reader of the database gets no secret", async () => {
   const token = (await one.cli(["cluster", "token"])).stdout.trim();
   await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, { name: "another", scopes: ["rooms:read"] });
   const tables = ["cluster", "changes", "rows", "leases", "invitations"];
@@ -165,7 +165,7 @@ test("whoever reads the database has no secret", async () => {
   expect(text).not.toContain("PRIVATE KEY");
 });
 
-describe("what callers name", { timeout: 60_000 }, () => {
+describe("caller-chosen text", { timeout: 60_000 }, () => {
   const NASTY = [
     "'; DROP SCHEMA roomd CASCADE; --",
     '"',
@@ -179,7 +179,7 @@ describe("what callers name", { timeout: 60_000 }, () => {
     "%s",
   ];
 
-  test("is text, and never a statement; what the directory cannot hold harms nobody else", async () => {
+  test("is never a statement, and text that the database cannot store affects no other call", async () => {
     const asked = NASTY.flatMap((nasty, index) => [
       one.api("POST", `/v1/orgs/${one.orgId}/keys`, { name: `k${nasty}`, scopes: ["rooms:read"] }),
       two.api("POST", "/v1/rooms", { room_id: `nasty-${index}`, labels: { a: nasty } }),
@@ -195,7 +195,7 @@ describe("what callers name", { timeout: 60_000 }, () => {
     }
   });
 
-  test("may be large: labels of the most size on many rooms", async () => {
+  test("may be large: labels of maximal size on many rooms", async () => {
     const labels = Object.fromEntries(Array.from({ length: 64 }, (_, n) => [`label${n}`, "\u{1f30a}".repeat(64)]));
     const made = await Promise.all(
       Array.from({ length: 120 }, (_, n) =>

@@ -27,7 +27,7 @@ const setClock = (by: string) =>
       AS $$ SELECT pg_catalog.now() + interval '${by}' $$;
     ALTER ROLE CURRENT_USER SET search_path = later, pg_catalog`);
 
-test("a host whose clock is another than the database's says so, and by how much", async () => {
+test("a host whose clock differs from the database's reports it, with the offset", async () => {
   const agrees = { status: "ok", message: expect.stringContaining("agrees"), remedy: null };
   expect(await told()).toMatchObject(agrees);
   expect(await doctor()).toMatchObject(agrees);

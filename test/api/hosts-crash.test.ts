@@ -68,7 +68,7 @@ test.each(
     "commit.after",
   ]),
 )(
-  "a host that dies at %s has recorded all that is true, or does when it starts again",
+  "a host that dies at %s has recorded every committed change, or does so at its next start",
   async (point) => {
     const seen = [];
     for (const nth of point.startsWith("round")
@@ -89,7 +89,7 @@ test.each(
   90_000,
 );
 
-test("rooms whose host dies just after they are placed are nowhere, and their names are free", async () => {
+test("rooms whose host dies right after their placement do not exist, and their names are free", async () => {
   const made = new Set<string>();
   await diesAt("round.true=kill@4", async (index) => {
     const { status } = await one.api("POST", "/v1/rooms", { room_id: `unborn-${index}`, host: "host-1" });

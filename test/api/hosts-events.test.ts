@@ -144,9 +144,9 @@ function writing() {
 
 describe("events", () => {
   test.each([
-    ["the first", () => one],
-    ["the second", () => two],
-  ])("of both come to who asks %s, from now on", async (_, host) => {
+    ["the first host", () => one],
+    ["the second host", () => two],
+  ])("of both hosts reach a new reader of %s", async (_, host) => {
     const reader = new Reader();
     await reader.follow(host());
     for (const each of [one, two, two, one]) await hasTold(reader, each);
@@ -157,7 +157,7 @@ describe("events", () => {
     expectWhole(reader, [chainOf(one), chainOf(two)]);
   });
 
-  test("from the beginning are all, and those that there are end the stream that does not wait", async () => {
+  test("from the beginning are complete, and without `follow` the stream ends after them", async () => {
     for (const host of [one, two]) {
       const chains = [chainOf(one), chainOf(two)];
       const text = String((await host.api("GET", `${EVENTS}?after=0&follow=false`)).body);
@@ -180,7 +180,7 @@ describe("events", () => {
     }
   });
 
-  test("are told once to a reader that goes on at the other host again and again, while both write", async () => {
+  test("are delivered once to a reader that keeps switching hosts while both write", async () => {
     const end = writing();
     const reader = new Reader();
     for (let turn = 0; turn < 8; turn++) {
@@ -199,7 +199,7 @@ describe("events", () => {
     expect([reader.warnings, why]).toEqual([[], []]);
   }, 30_000);
 
-  test("of a host that is killed go on where they were, once it is back; that is told once", async () => {
+  test("of a killed host resume where they stopped once it is back, and this is reported once", async () => {
     const end = writing();
     const reader = new Reader();
     await reader.follow(one);
@@ -224,7 +224,7 @@ describe("events", () => {
     expectWhole(reader, [chainOf(one), chainOf(two)]);
   }, 30_000);
 
-  test("go on at the other when the host that was asked is killed", async () => {
+  test("continue at the other host when the queried one is killed", async () => {
     const end = writing();
     const reader = new Reader();
     await reader.follow(two, "last-event-id");
@@ -241,7 +241,7 @@ describe("events", () => {
     expectWhole(reader, [chainOf(one), chainOf(two)]);
   }, 30_000);
 
-  test("of a host that is silent when a reader comes are told from then on, once it answers", async () => {
+  test("of an unresponsive host are delivered once it answers again", async () => {
     process.kill(two.pid, "SIGSTOP");
     const reader = new Reader();
     const startedAt = performance.now();
@@ -263,7 +263,7 @@ describe("events", () => {
     expect(reader.warnings).toHaveLength(1);
   }, 30_000);
 
-  test("of others end with their reader", async () => {
+  test("of other hosts end when their reader disconnects", async () => {
     const { port } = new URL(`http://${two.env.ROOMD_CLUSTER_LISTEN}`);
     const before = connectionsTo(Number(port));
     const readers = Array.from({ length: 12 }, () => new Reader());
@@ -273,7 +273,7 @@ describe("events", () => {
     await until("they have ended", async () => connectionsTo(Number(port)) <= before);
   });
 
-  test("are refused with a cursor that nobody has given", async () => {
+  test("are refused with a cursor that was never issued", async () => {
     const forged = (await one.ok("GET", `${AUDIT}?limit=1`)).next_cursor;
     for (const after of ["x", forged, "41"]) {
       for (const host of [one, two]) {
@@ -284,10 +284,10 @@ describe("events", () => {
 });
 
 if (!LONG)
-  console.log("events of hosts: in short; ROOMD_TEST_LONG=1 has random kills, a stopped host and slow readers");
+  console.log("events of hosts: short run; ROOMD_TEST_LONG=1 has random kills, a stopped host and slow readers");
 
-describe.runIf(LONG)("for long, events", () => {
-  test("of a host that stops while it is followed are told once it goes on", async () => {
+describe.runIf(LONG)("events over a long time", () => {
+  test("of a host that is stopped while followed are delivered once it continues", async () => {
     const reader = new Reader();
     await reader.follow(one);
     await hasTold(reader, two);
@@ -301,7 +301,7 @@ describe.runIf(LONG)("for long, events", () => {
     expectWhole(reader, [chainOf(one), chainOf(two)]);
   }, 120_000);
 
-  test("are told once while hosts are killed and stopped at random", async () => {
+  test("are delivered once while hosts are killed and stopped at random", async () => {
     const end = writing();
     const reader = new Reader();
     for (let turn = 0; turn < 20; turn++) {
@@ -336,7 +336,7 @@ describe.runIf(LONG)("for long, events", () => {
     await Promise.all(Array.from({ length: 8 }, lane));
   };
 
-  test("that are lines of the audit break off for who does not read them: they do not seem to be all", async () => {
+  test("as exported lines are visibly truncated for a stalled reader", async () => {
     await Promise.all([fill(one), fill(two)]);
     const { socket, closed } = asking(one, AUDIT, LINES.accept);
     let text = "";
@@ -350,7 +350,7 @@ describe.runIf(LONG)("for long, events", () => {
     expect(text.endsWith("\r\n0\r\n\r\n")).toBe(false);
   }, 120_000);
 
-  test("end for who does not read them, at both hosts, and nothing is skipped", async () => {
+  test("end for a stalled reader at both hosts, and none is skipped", async () => {
     const { port } = new URL(`http://${two.env.ROOMD_CLUSTER_LISTEN}`);
     const before = connectionsTo(Number(port));
     await Promise.all([fill(one), fill(two)]);
@@ -417,10 +417,10 @@ async function lines(host: TestDaemon, query: string): Promise<Json[]> {
     .map((line) => JSON.parse(line));
 }
 
-describe("the audit as lines", () => {
+describe("the audit export", () => {
   const upTo = () => `until=${new Date().toISOString()}`;
 
-  test.each(["asc", "desc"])("has the records of all, as the list has them: %s", async (order) => {
+  test.each(["asc", "desc"])("has the records of all hosts in the order of the list: %s", async (order) => {
     for (const host of [one, two]) {
       const query = `event=drive.&order=${order}&${upTo()}`;
       const all = await lines(host, query);
@@ -439,7 +439,7 @@ describe("the audit as lines", () => {
     }
   });
 
-  test("goes on at a cursor of the list, at either host", async () => {
+  test("continues at a cursor of the list, at either host", async () => {
     const query = `event=drive.&order=asc&${upTo()}`;
     const all = await lines(one, query);
     const { next_cursor } = await one.ok("GET", `${AUDIT}?${query}&limit=9`);
@@ -449,7 +449,7 @@ describe("the audit as lines", () => {
     );
   });
 
-  test("leaves a host out that is gone, and says so; its part of a list stays out, whoever is asked further", async () => {
+  test("omits an unavailable host with a warning; its part stays out on later pages from any host", async () => {
     const query = `event=drive.&order=desc&${upTo()}`;
     await two.end("SIGKILL");
     const [warning, ...left] = await lines(one, query);
@@ -471,7 +471,7 @@ describe("the audit as lines", () => {
   });
 });
 
-test("a host that was removed and has joined again by the same name tells all of its new chain", async () => {
+test("a host that was removed and rejoined under the same name delivers all of its new chain", async () => {
   let three = await service.add({ env: { ROOMD_HOST_ID: "host-3" } });
   await service.knowEachOther(3);
   await one.ok("POST", "/v1/rooms", { room_id: "c", host: "host-3" });

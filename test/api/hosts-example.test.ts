@@ -24,7 +24,7 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 });
 
-test("work together while their room is moved, and moved back", { timeout: 120_000 }, async () => {
+test("work together while their room is moved there and back", { timeout: 120_000 }, async () => {
   const [first, second] = clients;
   const { id } = await first.rooms.create({ roomId: "team" });
   const [at, other] = [new Room(first.client, id), new Room(second.client, id)];

@@ -106,7 +106,7 @@ async function expectGoesOn(host: TestDaemon, roomId: string): Promise<void> {
 }
 
 describe("PostgreSQL", { timeout: 120_000 }, () => {
-  test("is killed and started: rooms do not notice, and a room is made once it is back", async () => {
+  test("is killed and started: rooms are unaffected, and rooms can be created once it is back", async () => {
     await made(one, "restart", "host-1");
     for (const other of [two, three])
       await until("the others know it", async () => (await other.api("GET", "/v1/rooms/restart")).status === 200);
@@ -129,7 +129,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
     await isWhole("restarted");
   });
 
-  test("is away: rooms go on, nothing shared is changed, and what ended meanwhile is settled", async () => {
+  test("is unavailable: rooms continue, shared state is read-only, and rooms destroyed since then are reconciled", async () => {
     await made(one, "away", "host-1");
     await made(two, "ends", "host-2");
     await until("the others know it", async () => (await three.api("GET", "/v1/rooms/away")).status === 200);
@@ -149,7 +149,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
     await expectSettled();
   });
 
-  test("is cut off from one host, which its clients reach: its rooms go on, and no other is wrong about them", async () => {
+  test("is partitioned from one host that clients still reach: its rooms continue, and other hosts' views stay correct", async () => {
     await made(one, "cut", "host-3");
     const { key, key_id } = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, {
       name: "short",
@@ -175,7 +175,7 @@ describe("PostgreSQL", { timeout: 120_000 }, () => {
   });
 });
 
-test("a host that is cut off for longer than cluster.stale_after takes no keys, where that is set", async () => {
+test("a host that is partitioned for longer than cluster.stale_after rejects all keys, if that is set", async () => {
   const strict = await service.add({
     env: { ROOMD_CLUSTER_URL: service.postgres.secondUrl, ROOMD_CLUSTER_STALE_AFTER: "2" },
   });
@@ -200,7 +200,7 @@ test("a host that is cut off for longer than cluster.stale_after takes no keys, 
 
 describe("a host", { timeout: 120_000 }, () => {
   test.each([stopped, paused].filter((ms) => ms > 0))(
-    "is stopped for %i ms: it is silent, and knows what was changed before it changes anything",
+    "is stopped for %i ms: it is unresponsive, and catches up before it changes anything",
     async (ms) => {
       await service.knowEachOther();
       await made(one, `silent-${ms}`, "host-3");
@@ -236,7 +236,7 @@ describe("a host", { timeout: 120_000 }, () => {
     },
   );
 
-  test("runs on a copy of another's data: it is refused, and what it is a copy of goes on", async () => {
+  test("runs on a copy of another's data: it is refused, and the original continues", async () => {
     const home = join(three.home, "copy");
     mkdirSync(join(home, "run"), { recursive: true });
     cpSync(three.dataDir, join(home, "data"), { recursive: true });
@@ -248,12 +248,12 @@ describe("a host", { timeout: 120_000 }, () => {
     await isWhole("original");
   });
 
-  test("is killed and started: at once it is a member again", async () => {
+  test("is killed and started: it is a member again immediately", async () => {
     await three.restart();
     expect((await create(three, "again", "host-3")).status).toBe(201);
   });
 
-  test("is of another version: what it says that is new is kept, and it holds nobody up", async () => {
+  test("has another version: its unknown fields are preserved, and it does not delay others", async () => {
     await service.postgres.sql(`UPDATE roomd.leases SET version = '0.0.1' WHERE host_id = 'host-2'`);
     await service.postgres.sql(`
       WITH next AS (UPDATE roomd.cluster SET seq = seq + 1 RETURNING seq),
@@ -275,8 +275,8 @@ describe("a host", { timeout: 120_000 }, () => {
   });
 });
 
-describe("a PostgreSQL that lost the last changes", { timeout: 120_000 }, () => {
-  test("is believed: copies are made anew, rooms say again that they are there, and a name is one room's", async () => {
+describe("a PostgreSQL that lost its last changes", { timeout: 120_000 }, () => {
+  test("is authoritative: replicas are rebuilt, rooms are registered again, and names stay unique", async () => {
     await service.postgres.copy("older");
     await until("it is followed again", async () => (await create(two, "after-copy", "host-2")).status !== 503);
     const forgotten = await made(one, "forgotten", "host-1");
@@ -316,8 +316,8 @@ describe("a PostgreSQL that lost the last changes", { timeout: 120_000 }, () => 
   });
 });
 
-describe("a host that is dead", { timeout: 120_000 }, () => {
-  test("keeps its rooms' names until it is removed, and is let in by nobody then", async () => {
+describe("a dead host", { timeout: 120_000 }, () => {
+  test("keeps its rooms' names until it is removed, and is then rejected", async () => {
     await made(one, "dead", "host-3");
     await until("the others know it", async () => (await two.api("GET", "/v1/rooms/dead")).status === 200);
     await three.end("SIGKILL");
@@ -356,6 +356,6 @@ describe("a host that is dead", { timeout: 120_000 }, () => {
   });
 });
 
-test("no process is left behind", () => {
+test("no process remains", () => {
   expect(service.hosts.flatMap((host) => host.leftovers().filter((line) => line.startsWith("process")))).toEqual([]);
 });

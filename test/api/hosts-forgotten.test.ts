@@ -56,7 +56,7 @@ const placed = (room_id: string) =>
     `SELECT "row" ->> 'host_id', "row" ->> 'epoch' FROM roomd.rows WHERE tbl = 'placements' AND "row" ->> 'room_id' = '${room_id}'`,
   );
 
-test("after the move was done: the host that has it says so again, also where it has just started", async () => {
+test("after the move: the new host registers the room again, also right after a restart", async () => {
   await begun("done");
   await one.ok("POST", "/v1/rooms/done/move", { host: "host-2" });
   await said(two, "done", 2);
@@ -74,7 +74,7 @@ test("after the move was done: the host that has it says so again, also where it
   expect(await heard(two, "done")).toEqual([1, 2]);
 }, 90_000);
 
-test("before the former host knew of it: that serves it no more, and keeps it until the other has said whether it has it", async () => {
+test("before the former host learned of it: that host stops serving the room, and keeps it until the other confirms it", async () => {
   await begun("claimed");
   one.env.ROOMD_FAULT_POINT = "move.claimed=kill";
   await one.restart();

@@ -92,7 +92,7 @@ async function strike(): Promise<string> {
 const descriptorsOf = ({ pid }: TestDaemon) => readdirSync(`/proc/${pid}/fd`).length;
 
 test(
-  "whatever fails, a name is one room's, and what was said is so",
+  "despite random faults a name belongs to one room, and acknowledged changes hold",
   async () => {
     const history: Asked[] = [];
     const { hosts, postgres } = service;

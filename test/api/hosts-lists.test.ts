@@ -51,8 +51,8 @@ async function pages(host: TestDaemon, path: string): Promise<Json[]> {
   return all;
 }
 
-describe("whichever host is asked", () => {
-  test("rooms of all are listed, in one order", async () => {
+describe("from either host", () => {
+  test("rooms of all hosts are listed in one order", async () => {
     for (const host of [one, two]) {
       const list = await host.ok("GET", "/v1/rooms");
       expect(list.items.map(({ room_uid }: Json) => room_uid)).toEqual(made.map(({ room_uid }) => room_uid));
@@ -62,7 +62,7 @@ describe("whichever host is asked", () => {
     }
   });
 
-  test("pages have every room once, and a cursor is good at either", async () => {
+  test("pages have every room once, and a cursor is valid at either host", async () => {
     for (const limit of [1, 2, 3]) {
       for (const host of [one, two]) {
         expect((await pages(host, `/v1/rooms?limit=${limit}`)).map(({ room_id }) => room_id)).toEqual(ROOMS);
@@ -75,7 +75,7 @@ describe("whichever host is asked", () => {
     expect((await two.problem("GET", "/v1/rooms?cursor=x.y")).code).toBe("invalid_cursor");
   });
 
-  test("a key that is bound to rooms sees those alone", async () => {
+  test("a key that is bound to rooms sees only those", async () => {
     const bound = { name: "bound", scopes: ["rooms:read"], room_ids: ["b", "c"] };
     const { key } = await one.ok("POST", "/v1/orgs/self/keys", bound);
     const headers = { authorization: `Bearer ${key}` };
@@ -85,7 +85,7 @@ describe("whichever host is asked", () => {
     }
   });
 
-  test("rooms at a glance, and what is used just now, are those of all", async () => {
+  test("the room overview and current usage cover all hosts", async () => {
     for (const host of [one, two]) {
       expect((await pages(host, "/v1/overview/rooms?limit=2")).map(({ room_id }) => room_id)).toEqual(ROOMS);
       expect((await host.ok("GET", "/v1/top")).items).toEqual([]);
@@ -97,7 +97,7 @@ describe("whichever host is asked", () => {
     }
   });
 
-  test("usage is added up", async () => {
+  test("usage is summed over hosts", async () => {
     for (const host of [one, two]) {
       const usage = await host.ok("GET", "/v1/orgs/self/usage?group_by=room");
       expect([usage.rooms.active, usage.totals.messages]).toEqual([5, 2]);
@@ -107,7 +107,7 @@ describe("whichever host is asked", () => {
     }
   });
 
-  test("the ledger of credits has a grant once", async () => {
+  test("the credit ledger has a grant once", async () => {
     const grant = ["org", "credits", "--org", one.orgId, "--grant", "5"];
     const { status } = await one.cli(grant);
     expect(status).toBe(0);
@@ -116,7 +116,7 @@ describe("whichever host is asked", () => {
     expect(await listed(one)).toEqual(await listed(two));
   });
 
-  test("an id is found where it is, and what is nowhere is not found", async () => {
+  test("an ID is located on its host, and an unknown one is not found", async () => {
     for (const host of [one, two]) {
       for (const { room_id, room_uid } of made) {
         expect(await host.ok("GET", `/v1/locate/${room_uid}`)).toMatchObject({ type: "room", room_id });
@@ -125,7 +125,7 @@ describe("whichever host is asked", () => {
     }
   });
 
-  test("the audit of all is listed by time, every record once", async () => {
+  test("the audit of all hosts is listed by time, every record once", async () => {
     for (const host of [one, two]) {
       for (const order of ["asc", "desc"]) {
         const all = await pages(host, `/v1/orgs/self/audit?event=room.created&limit=2&order=${order}`);
@@ -142,7 +142,7 @@ describe("whichever host is asked", () => {
     }
   });
 
-  test("the chains of all are verified", async () => {
+  test("the chains of all hosts are verified", async () => {
     for (const host of [one, two]) {
       const verdict = await host.ok("GET", "/v1/orgs/self/audit/verify");
       expect([verdict.ok, verdict.broken_at, verdict.warnings]).toEqual([true, null, undefined]);
@@ -153,7 +153,7 @@ describe("whichever host is asked", () => {
     }
   });
 
-  test("a fork of a room is made where that is", async () => {
+  test("a fork is created on the host of its room", async () => {
     for (const host of [one, two]) {
       const fork = await host.api("POST", "/v1/rooms/b/fork", { room_id: "b" });
       expect([fork.body.code, fork.headers.get("x-roomd-host")]).not.toContain("room_not_found");
@@ -161,7 +161,7 @@ describe("whichever host is asked", () => {
     }
   });
 
-  test("tools tell the same", async () => {
+  test("tools return the same", async () => {
     for (const host of [one, two]) {
       const mcp = await connectMcp(host, { key: one.apiKey });
       expect(namesOf((await mcp.call("room_list", { limit: 4 })).result)).toEqual(ROOMS.slice(0, 4));
@@ -195,7 +195,7 @@ describe("exposed ports", () => {
   test.each([
     ["host-1", "a", () => [one, two]],
     ["host-2", "b", () => [two, one]],
-  ])("of %s are reached by the other, with their own token alone", async (name, room, hosts) => {
+  ])("on %s are reachable through the other host, only with their own token", async (name, room, hosts) => {
     const [owner, other] = hosts() as [TestDaemon, TestDaemon];
     const label = await expose(owner, room);
     const [{ token }] = (await other.ok("GET", `/v1/rooms/${room}/sandboxes/worker/ports`)).items;
@@ -221,7 +221,7 @@ describe("exposed ports", () => {
 });
 
 describe("SSH", () => {
-  test("a login by another host is the room's host's to take or refuse, and is on record there", async () => {
+  test("a login through another host is decided and audited by the room's host", async () => {
     using client = new SshClient(0);
     await one.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: client.publicKey });
     const bound = await one.ok("POST", "/v1/orgs/self/keys", { name: "c", scopes: ["terminal"], room_ids: ["c"] });
@@ -246,11 +246,11 @@ describe("SSH", () => {
   });
 });
 
-describe("while a host is gone", () => {
+describe("while a host is down", () => {
   test.each([
     ["host-2", () => [two, one]],
     ["host-1", () => [one, two]],
-  ])("%s: its rooms are still listed, and everybody is told", async (name, hosts) => {
+  ])("%s: its rooms are still listed, with a warning", async (name, hosts) => {
     const [gone, left] = hosts() as [TestDaemon, TestDaemon];
     await gone.end("SIGKILL");
     const startedAt = performance.now();
@@ -284,7 +284,7 @@ describe("while a host is gone", () => {
     await until("it is back", async () => !(await left.ok("GET", "/v1/rooms")).warnings);
   });
 
-  test("a host that has stopped keeps a list waiting for a second, once", async () => {
+  test("a stopped host delays a list by a second, once", async () => {
     process.kill(two.pid, "SIGSTOP");
     const startedAt = performance.now();
     expect((await one.ok("GET", "/v1/rooms")).warnings).toHaveLength(1);

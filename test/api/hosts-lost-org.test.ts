@@ -18,7 +18,7 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 }, 60_000);
 
-test("an organization with a room is put in again by its host, and calls of others go on meanwhile", async () => {
+test("an organization with a room is registered again by its host, and calls of others continue", async () => {
   await one.ok("POST", "/v1/rooms", { room_id: "innocent", host: "host-2" });
   await two.ok("PUT", "/v1/rooms/innocent/agents/b/subscriptions", { topics: ["t"] });
   await service.postgres.copy("before");

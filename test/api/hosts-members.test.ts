@@ -23,7 +23,7 @@ const envOf = async (host: string) => ({
 });
 const KILLED = { ROOMD_FAULT_POINT: "member.noted=kill" };
 
-test("it becomes one by the same command", async () => {
+test("a host whose join was interrupted becomes a member by the same command", async () => {
   const first = await TestDaemon.start({
     env: await envOf("host-1"),
     prepare: async (daemon) => {

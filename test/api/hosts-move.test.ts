@@ -22,8 +22,8 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 });
 
-describe("a room that is moved", () => {
-  test("is whole on the other host, and nowhere else", async () => {
+describe("a moved room", () => {
+  test("is complete on the other host, and exists nowhere else", async () => {
     await filled("moves");
     const before = await seen("moves");
     const moved = await one.ok("POST", "/v1/rooms/moves/move", { host: "host-2" });
@@ -37,7 +37,7 @@ describe("a room that is moved", () => {
     expect((await messagesOf("moves")).map(({ payload }) => payload)).toEqual([1, 2, 3, 4].map((n) => ({ n })));
   }, 60_000);
 
-  test("has its barriers, agents, and answers to calls that come again", async () => {
+  test("has its barriers, agents, and stored answers to repeated calls", async () => {
     const made = await again("POST", "/v1/rooms", { room_id: "along", host: "host-1" }, "made");
     for (const agent of ["a", "b"]) {
       await one.ok("PUT", `/v1/rooms/along/agents/${agent}/subscriptions`, { topics: ["t"] });
@@ -69,7 +69,7 @@ describe("a room that is moved", () => {
     expect((await messagesOf("along")).map(({ payload }) => payload)).toEqual(["first", "to all"]);
   }, 60_000);
 
-  test("still tells of its sandboxes, which have ended for it", async () => {
+  test("still lists its sandboxes, which have ended", async () => {
     describeTemplate(one);
     await one.ok("POST", "/v1/rooms", { room_id: "guests", host: "host-1" });
     const sandboxes = "/v1/rooms/guests/sandboxes";
@@ -88,7 +88,7 @@ describe("a room that is moved", () => {
     expect((await two.problem("POST", "/v1/rooms/guests/messages", TO_W)).code).toBe("agent_unavailable");
   }, 60_000);
 
-  test("says in both chains where it went, and where the other chain ended", async () => {
+  test("is recorded in both chains: the destination, and the end of the former chain", async () => {
     await one.ok("POST", "/v1/rooms", { room_id: "told", host: "host-1" });
     await one.ok("POST", "/v1/rooms/told/move", { host: "host-2" });
     const recorded = async (host: TestDaemon, event: string) =>
@@ -101,7 +101,7 @@ describe("a room that is moved", () => {
     expect((await recorded(one, "room.moved")).details).toMatchObject({ from: "host-1", to: "host-2" });
   }, 60_000);
 
-  test("while it moves no message that was acknowledged is lost, none comes twice", async () => {
+  test("loses and duplicates no acknowledged message during the move", async () => {
     await filled("busy");
     const writing = writers("busy");
     for (const host of ["host-2", "host-1", "host-2", "host-1"]) {
@@ -116,7 +116,7 @@ describe("a room that is moved", () => {
     expect(numbersIn(await messagesOf("busy")).sort(byNumber)).toEqual([1, 2, 3, ...written]);
   }, 60_000);
 
-  test("is not held up by clients that send what they ask for byte by byte", async () => {
+  test("is not delayed by clients that send their requests byte by byte", async () => {
     await filled("dripped");
     const dripping = [
       drip("POST", "/v1/rooms/dripped/messages", 100),
@@ -133,7 +133,7 @@ describe("a room that is moved", () => {
     await one.ok("POST", "/v1/rooms/dripped/move", { host: "host-1" });
   }, 60_000);
 
-  test("does what it is asked for on the way there and back, or says that it is to be asked again", async () => {
+  test("answers calls during moves, or refuses them as retryable", async () => {
     await one.ok("POST", "/v1/rooms", { room_id: "asked", host: "host-1" });
     const refused: string[] = [];
     let isOver = false;
@@ -153,7 +153,7 @@ describe("a room that is moved", () => {
     expect(refused).toEqual([]);
   }, 60_000);
 
-  test("has its checkpoints, of which others are made there", async () => {
+  test("has its checkpoints, which can be forked there", async () => {
     await filled("kept");
     const { checkpoint_id } = await one.ok("POST", "/v1/rooms/kept/checkpoints", {});
     const before = (await one.ok("GET", "/v1/rooms/kept/checkpoints")).items;
@@ -169,7 +169,7 @@ describe("a room that is moved", () => {
     expect((await seen("kept")).files).toEqual(seenBefore.files);
   }, 60_000);
 
-  test("stays where the directory is away, and goes on", async () => {
+  test("stays and continues if the shared database is unavailable", async () => {
     await filled("without");
     const before = await seen("without");
     await service.postgres.stop();
@@ -184,7 +184,7 @@ describe("a room that is moved", () => {
     expect(await seen("without")).toEqual(before);
   }, 60_000);
 
-  test("what its host, and the other, refuse leaves it as it was", async () => {
+  test("stays unchanged if its host or the other refuses the move", async () => {
     await filled("stays");
     const before = await seen("stays");
     expect((await one.problem("POST", "/v1/rooms/stays/move", { host: "host-9" })).code).toBe("validation_failed");
@@ -279,8 +279,8 @@ const byNumber = (a: number, b: number) => a - b;
 const numbersIn = (messages: readonly { payload: unknown }[]) =>
   messages.map(({ payload }) => (payload as { n: number }).n);
 
-describe("a host that is emptied", () => {
-  test("gives its rooms to the others, one after another, and gets no more", async () => {
+describe("a host that is evacuated", () => {
+  test("moves its rooms to the others one by one, and receives no more", async () => {
     const three = await service.add();
     await until("all know it", async () => {
       const lists = await Promise.all([one, two, three].map((host) => host.ok("GET", "/v1/hosts")));
@@ -305,8 +305,8 @@ describe("a host that is emptied", () => {
   }, 60_000);
 });
 
-describe("a goal that dies once the room is its own", () => {
-  test("keeps the room on its way until it is removed: then the room goes on where it was", async () => {
+describe("a destination that dies once it owns the room", () => {
+  test("keeps the room moving until it is removed: then the room continues on its former host", async () => {
     const goal = await service.add({ env: { ROOMD_FAULT_POINT: "move.placed=kill" } });
     const name = `host-${service.hosts.length}`;
     await until("it is known", async () =>

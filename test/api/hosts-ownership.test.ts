@@ -58,8 +58,8 @@ async function movedAway(room: string): Promise<{ setBack(change?: (database: Da
   };
 }
 
-describe("a host whose data were set back to before a room moved away", { timeout: 120_000 }, () => {
-  test("forwards calls once it knows of the move, though it had started without the directory", async () => {
+describe("a host that was rolled back to before a room moved away", { timeout: 120_000 }, () => {
+  test("forwards calls once it learns of the move, although it had started without the shared database", async () => {
     const { setBack } = await movedAway("older");
     await one.end("SIGTERM");
     setBack();
@@ -86,7 +86,7 @@ describe("a host whose data were set back to before a room moved away", { timeou
     expect(answeredBy(await post(one, "older", "last"))).toEqual([202, "host-2"]);
   });
 
-  test("serves it no more than the other host does, where both have the same epoch; an operator chooses", async () => {
+  test("and the other host both freeze the room if the epochs are equal; an operator chooses", async () => {
     const { setBack, uid } = await movedAway("equal");
     await one.end("SIGTERM");
     setBack((database) => database.run("UPDATE rooms SET epoch = 2 WHERE room_id = 'equal'"));
@@ -111,7 +111,7 @@ describe("a host whose data were set back to before a room moved away", { timeou
 });
 
 describe("a backup of a host that is restored while the host runs", { timeout: 120_000 }, () => {
-  test("is the host once an operator has confirmed it; then the other is a member no more", async () => {
+  test("replaces the host once an operator confirms it; the other is then no longer a member", async () => {
     await two.ok("POST", "/v1/rooms", { room_id: "backed-up", host: "host-2" });
     const file = join(two.home, "backup.tar");
     expect((await two.cli(["backup", file])).status).toBe(0);
@@ -140,8 +140,8 @@ describe("a backup of a host that is restored while the host runs", { timeout: 1
   });
 });
 
-describe("a host that was removed, and still runs", { timeout: 60_000 }, () => {
-  test("refuses what changes something, and reads of a room whose name is another's by now", async () => {
+describe("a removed host that still runs", { timeout: 60_000 }, () => {
+  test("refuses writes, and reads of a room whose name belongs to another by now", async () => {
     for (const room of ["taken", "free"]) await two.ok("POST", "/v1/rooms", { room_id: room, host: "host-2" });
     expect((await one.cli(["cluster", "remove", "host-2", "--force"])).status).toBe(0);
     await until("the name is free", async () =>

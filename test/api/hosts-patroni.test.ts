@@ -29,7 +29,7 @@ describe.skipIf(reason !== null)("hosts on a PostgreSQL by Patroni", () => {
     await (service ?? postgres)?.[Symbol.asyncDispose]();
   }, 60_000);
 
-  test("its primary is killed: none is lost, none is made twice", async () => {
+  test("its primary is killed: no room is lost or created twice", async () => {
     const former = await postgres.primary();
     await during("killed", async () => {
       await postgres.kill(former);
@@ -37,7 +37,7 @@ describe.skipIf(reason !== null)("hosts on a PostgreSQL by Patroni", () => {
     });
   }, 300_000);
 
-  test("the former primary comes back as a standby, and hands over to others and back: the same", async () => {
+  test("switchovers to others and back, with the former primary as a standby: no room is lost or created twice", async () => {
     const killed = postgres.nodes.find(({ patroni }) => patroni === null)?.name ?? "";
     await postgres.begin(killed);
     await postgres.untilWhole();
@@ -48,7 +48,7 @@ describe.skipIf(reason !== null)("hosts on a PostgreSQL by Patroni", () => {
     await postgres.untilWhole();
   }, 600_000);
 
-  test("its primary says nothing for long, and then that it is the primary still: the same", async () => {
+  test("its primary is frozen, then thawed still believing to be primary: no room is lost or created twice", async () => {
     const former = await postgres.primary();
     await during("frozen", async () => {
       postgres.freeze(former);

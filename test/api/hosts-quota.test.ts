@@ -38,7 +38,7 @@ async function oneMoreFits(name: string): Promise<void> {
   });
 }
 
-test("a room that has just moved counts once", async () => {
+test("a room that was just moved counts once", async () => {
   await oneMoreFits("before");
   for (const [turn, host] of ["host-2", "host-1", "host-2", "host-1"].entries()) {
     await one.ok("POST", "/v1/rooms/moves/move", { host });
@@ -46,7 +46,7 @@ test("a room that has just moved counts once", async () => {
   }
 }, 60_000);
 
-test("a room that both hosts have rows of counts once", async () => {
+test("a room with rows on both hosts counts once", async () => {
   one.env.ROOMD_FAULT_POINT = "move.claimed=stall";
   await one.restart();
   delete one.env.ROOMD_FAULT_POINT;

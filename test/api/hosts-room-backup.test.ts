@@ -74,32 +74,32 @@ async function expectNothingOf(room: string): Promise<void> {
   }
 }
 
-describe("a room of a file", () => {
+describe("a room from a backup file", () => {
   test.each([
-    ["by its own host", () => one, "host-1"],
-    ["by the other", () => one, "host-2"],
-    ["by the other, the way back", () => two, "host-1"],
-  ])("is whole %s", async (_, by, host) => {
+    ["to its own host", () => one, "host-1"],
+    ["to the other host", () => one, "host-2"],
+    ["to the other host, in the opposite direction", () => two, "host-1"],
+  ])("is restored completely %s", async (_, by, host) => {
     const room = `to-${host}-by-${by().env.ROOMD_HOST_ID}`;
     const { status, body } = await bringBack(by(), room, host);
     expect([status, body.of_room, body.room.host]).toEqual([201, "source", host]);
     await expectWhole(room);
   });
 
-  test("is placed where nobody says", async () => {
+  test("is placed automatically without a given host", async () => {
     const { status, body } = await bringBack(two, "anywhere");
     expect(status).toBe(201);
     expect(["host-1", "host-2"]).toContain(body.room.host);
     await expectWhole("anywhere");
   });
 
-  test("has no name that a room of another host has", async () => {
+  test("cannot have the name of a room on another host", async () => {
     const { status, body } = await bringBack(two, "source", "host-2");
     expect([status, body.code]).toEqual([409, "room_id_in_use"]);
     expect((await one.ok("GET", "/v1/rooms/source")).host).toBe("host-1");
   });
 
-  test("is on no host that there is not", async () => {
+  test("is refused for an unknown host", async () => {
     const { status, body } = await bringBack(one, "nowhere", "host-9");
     expect([status, body.code]).toEqual([422, "validation_failed"]);
     await expectNothingOf("nowhere");
@@ -120,8 +120,8 @@ async function half(by: TestDaemon, room: string, host: string) {
   return { sending, over };
 }
 
-describe("nothing is left, and the name is free,", () => {
-  test("where the caller goes in the middle", async () => {
+describe("nothing remains, and the name is free,", () => {
+  test("if the caller disconnects during the upload", async () => {
     const { sending } = await half(one, "cut-off", "host-2");
     sending.destroy();
     await expectNothingOf("cut-off");
@@ -129,7 +129,7 @@ describe("nothing is left, and the name is free,", () => {
     await expectWhole("cut-off");
   });
 
-  test("where the host is killed that the room was to be on", async () => {
+  test("if the destination host is killed", async () => {
     const { over, sending } = await half(one, "killed", "host-2");
     await two.end("SIGKILL");
     sending.end(file.subarray(file.length / 2));
@@ -141,7 +141,7 @@ describe("nothing is left, and the name is free,", () => {
     await expectWhole("killed");
   });
 
-  test("where the host is killed that was asked", async () => {
+  test("if the receiving host is killed", async () => {
     const { over } = await half(one, "entry-killed", "host-2");
     await one.end("SIGKILL");
     expect(await over).toBe(null);

@@ -42,7 +42,7 @@ const WRITTEN = "drive.written";
 const writtenIn = (events: Json[]) =>
   events.filter(({ event }) => event === WRITTEN).map(({ details }) => Number(/\d+$/.exec(details.path)?.[0]));
 
-describe("who goes on with the last id", () => {
+describe("a reader that reconnects with the last ID", () => {
   test.each([
     ["to a host whose chain is longer", "host-1", "host-2"],
     ["to a host whose chain is shorter", "host-2", "host-1"],
@@ -83,7 +83,7 @@ describe("who goes on with the last id", () => {
   );
 });
 
-test("who follows it while it moves is ended, and misses nothing when it comes again", async () => {
+test("a reader that follows a room while it moves is disconnected, and misses nothing after reconnecting", async () => {
   await one.ok("POST", "/v1/rooms", { room_id: "followed", host: "host-1" });
   const reader = new Reader("followed");
   const reading = reader.run();

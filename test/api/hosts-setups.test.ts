@@ -29,7 +29,7 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 }, 60_000);
 
-test("a server that cannot prove its name is not spoken to", async () => {
+test("a database server that cannot prove its name is refused", async () => {
   const { first, postgres } = service;
   const named = new URL(postgres.url("tls"));
   named.hostname = "127.0.0.1";
@@ -42,13 +42,13 @@ test("a server that cannot prove its name is not spoken to", async () => {
   }
 });
 
-test("a password that stands in a file as well as in the URL is refused", async () => {
+test("a password both in a file and in the URL is refused", async () => {
   const env = { ROOMD_CLUSTER_URL: service.postgres.url("tls") };
   const { status, stderr } = await service.first.cli(["cluster", "token"], undefined, env);
   expect([status, stderr]).toEqual([2, expect.stringContaining("must name a user and no password")]);
 });
 
-test("a host is emptied, upgraded and given back", { timeout: 90_000 }, async () => {
+test("a host is evacuated, upgraded and returned to service", { timeout: 90_000 }, async () => {
   const [one, two] = service.hosts as [typeof service.first, typeof service.first];
   await one.ok("POST", "/v1/rooms", { room_id: "stays", host: "host-2" });
   const emptied = await typed(one, PAGE.path, [EMPTY as typeof EMPTY & object], one.operatorKey);

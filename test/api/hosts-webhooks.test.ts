@@ -77,7 +77,7 @@ const arrived = (path: string, count: number) =>
 const verify = ({ headers, body }: Received, secret: string) => new Webhook(secret).verify(body, headers);
 const roomsOf = (all: readonly Received[]) => all.map(({ event }) => event.data.room_id);
 
-test("what happens on either arrives once, signed by the one secret, and both tell the same of it", async () => {
+test("events of either host arrive once, signed with one secret, and both hosts report the same deliveries", async () => {
   const own = await hook(["room.created"]);
   const names = await happen();
   const all = await arrived(own.path, 2);
@@ -96,7 +96,7 @@ test("what happens on either arrives once, signed by the one secret, and both te
   expect(receiver.at(own.path)).toHaveLength(2);
 });
 
-test("the database of both holds neither a secret nor a URL", async () => {
+test("the database of both hosts contains neither secret nor URL", async () => {
   const own = await hook(["room.created"]);
   const rows = await service.postgres.sql("SELECT string_agg(row::text, ' ') FROM roomd.rows WHERE tbl = 'webhooks'");
   expect(rows).toContain(own.webhook_id);
@@ -104,7 +104,7 @@ test("the database of both holds neither a secret nor a URL", async () => {
     expect(rows).not.toContain(secret);
 });
 
-test("a new secret, an end and another beginning are heard of by both", async () => {
+test("a new secret, a deletion and a re-creation reach both hosts", async () => {
   const own = await hook(["room.created"]);
   const { secret } = await two.ok("POST", `${HOOKS}/${own.webhook_id}/rotate`, { grace_seconds: 0 });
   let count = 0;
@@ -139,7 +139,7 @@ test("a new secret, an end and another beginning are heard of by both", async ()
   });
 });
 
-test("a receiver that wants no more has no more of either, until somebody enables it by the other", async () => {
+test("a receiver that answers 410 gets no more from either host until the other host enables it again", async () => {
   const own = await hook(["room.created"]);
   answer(own, 410);
   await happen();
@@ -156,7 +156,7 @@ test("a receiver that wants no more has no more of either, until somebody enable
   });
 });
 
-test("what was not taken is listed by both in one order, and sent again by the host that has it", async () => {
+test("failed deliveries are listed by both hosts in one order, and redelivered by the host that has them", async () => {
   const own = await hook(["room.created"]);
   answer(own, 500);
   const names = await happen();
@@ -185,7 +185,7 @@ test("what was not taken is listed by both in one order, and sent again by the h
   expect((await one.problem("POST", nowhere)).code).toBe("delivery_not_found");
 });
 
-test("a host that is killed goes on where it was, with the same ids, and one that is away keeps nobody from sending", async () => {
+test("a killed host resumes with the same IDs, and an unavailable one does not block the other", async () => {
   const own = await hook(["room.created"]);
   answer(own, 500);
   await happen();
@@ -212,7 +212,7 @@ test("a host that is killed goes on where it was, with the same ids, and one tha
   expect(new Set(ids).size).toBe(3);
 });
 
-test("without the database events are sent, and webhooks stay as they are", async () => {
+test("without the database events are delivered, and webhooks are read-only", async () => {
   const own = await hook(["drive."]);
   const [here] = await happen();
   await service.postgres.stop();

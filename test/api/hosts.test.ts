@@ -22,8 +22,8 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
 });
 
-describe("two hosts that are one service", () => {
-  test("have the same keys, and each leads to the other's rooms", async () => {
+describe("two hosts of one service", () => {
+  test("accept the same keys, and each forwards to the other's rooms", async () => {
     const made = await one.ok("POST", "/v1/rooms", { room_id: "on-one", host: "host-1" });
     expect(made.host).toBe("host-1");
     const { status, headers, body } = await two.api("GET", "/v1/rooms/on-one");
@@ -32,7 +32,7 @@ describe("two hosts that are one service", () => {
     expect(body).toMatchObject({ room_id: "on-one", room_uid: made.room_uid, host: "host-1" });
   });
 
-  test("a room is made where it is wanted, whichever is asked, and its name is one for both", async () => {
+  test("a room is created on the requested host through either one, and its name is unique in both", async () => {
     const made = await one.api("POST", "/v1/rooms", { room_id: "on-two", host: "host-2" });
     expect([made.status, made.body.host, made.headers.get("x-roomd-host")]).toEqual([201, "host-2", "host-2"]);
     expect((await two.ok("GET", "/v1/rooms/on-two")).host).toBe("host-2");
@@ -42,7 +42,7 @@ describe("two hosts that are one service", () => {
     expect((await one.problem("POST", "/v1/rooms", { room_id: "x", host: "host-9" })).code).toBe("validation_failed");
   });
 
-  test("rooms without a wanted host are spread over both, whoever is asked, one after another or all together", async () => {
+  test("rooms without a requested host are spread over both, sequentially or concurrently, through either host", async () => {
     const make = async (host: TestDaemon, room_id: string) => (await host.ok("POST", "/v1/rooms", { room_id })).host;
     const after: string[] = [];
     for (let n = 0; n < 40; n++) after.push(await make(n % 2 === 0 ? one : two, `spread-${n}`));
@@ -55,7 +55,7 @@ describe("two hosts that are one service", () => {
     }
   });
 
-  test("who joined is on record where it was done", async () => {
+  test("a join is audited on the host that performed it", async () => {
     const records = async (host: TestDaemon) => {
       const { stdout } = await host.cli(["audit", "list", "--host", "--json"]);
       return (JSON.parse(stdout).items as { event: string; details: { host?: string } }[]).map(
@@ -66,7 +66,7 @@ describe("two hosts that are one service", () => {
     expect(await records(two)).toContain("host.joined host-2");
   });
 
-  test("messages and files go through the other host, as they are", async () => {
+  test("messages and files pass through the other host unchanged", async () => {
     await one.ok("POST", "/v1/rooms", { room_id: "talk", host: "host-1" });
     for (const agent of ["a", "b"]) {
       await two.ok("PUT", `/v1/rooms/talk/agents/${agent}/subscriptions`, { topics: ["t"] });
@@ -75,7 +75,7 @@ describe("two hosts that are one service", () => {
     expect(sent.message_id).toMatch(/^msg_/);
     const heard = await one.ok("GET", "/v1/rooms/talk/messages?agent_id=b");
     expect(JSON.stringify(heard)).toContain(sent.message_id);
-    if (!LONG) console.log("a file by the other host: of 3 MB; ROOMD_TEST_LONG=1 has one of 1 GiB");
+    if (!LONG) console.log("a file through the other host: of 3 MB; ROOMD_TEST_LONG=1 has one of 1 GiB");
     const url = `${two.url}/v1/rooms/talk/drive/files/deep/file.bin`;
     const headers = { authorization: `Bearer ${one.apiKey}` };
     const source = join(one.dataDir, "file-to-send");
@@ -86,7 +86,7 @@ describe("two hosts that are one service", () => {
     expect(had256.digest("hex")).toBe(sent256);
   }, 300_000);
 
-  test("a call that is made again by the other host is not carried out again, and has its answer", async () => {
+  test("a call repeated through the other host is not executed again, and gets its answer", async () => {
     const make = (host: TestDaemon, name = "once") =>
       host.api(
         "POST",
@@ -105,7 +105,7 @@ describe("two hosts that are one service", () => {
     expect(items.filter(({ name }: { name: string }) => name === "once")).toHaveLength(1);
   });
 
-  test("a key that one revokes is no good at the other", async () => {
+  test("a key that is revoked on one host is invalid on the other", async () => {
     const made = await one.ok("POST", `/v1/orgs/${one.orgId}/keys`, { name: "short", scopes: ["rooms:read"] });
     const asked = () => fetch(`${two.url}/v1/me`, { headers: { authorization: `Bearer ${made.key}` } });
     await until("it is known there", async () => (await asked()).status === 200);
@@ -113,7 +113,7 @@ describe("two hosts that are one service", () => {
     await until("it has ended there", async () => (await asked()).status === 401);
   });
 
-  test("while the database is away rooms go on, and what hosts share is not changed", async () => {
+  test("while the database is unavailable rooms continue, and shared state is not changed", async () => {
     await one.ok("POST", "/v1/rooms", { room_id: "goes-on", host: "host-1" });
     await until("the other knows it", async () => (await two.api("GET", "/v1/rooms/goes-on")).status === 200);
     await service.postgres.stop();
@@ -130,7 +130,7 @@ describe("two hosts that are one service", () => {
     );
   });
 
-  test("a host that is silent answers for none of its rooms, and the others say so", async () => {
+  test("an unresponsive host serves none of its rooms, and the others report that", async () => {
     await two.ok("POST", "/v1/rooms", { room_id: "silent", host: "host-2" });
     await until("the other knows it", async () => (await one.api("GET", "/v1/rooms/silent")).status === 200);
     await two.end("SIGKILL");

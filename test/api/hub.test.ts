@@ -20,7 +20,7 @@ const programOf = (text: string) => /<script type="module" src="([^"]+)">/.exec(
 const styleOf = (text: string) => /<link rel="stylesheet" href="([^"]+)">/.exec(text)?.[1] ?? "";
 
 describe("a page of the hub", () => {
-  test("is the same for each of its paths, and its policy lets in nothing from elsewhere", async () => {
+  test("is the same for each of its paths, and its policy allows no external resources", async () => {
     const nonces = new Set<string>();
     for (const path of [
       "/",
@@ -51,7 +51,7 @@ describe("a page of the hub", () => {
     expect(nonces.size).toBe(8);
   });
 
-  test("is seen by who is signed in alone, who comes back to it; what is none is not there", async () => {
+  test("requires a session, returns to the page after sign-in, and is 404 for an unknown path", async () => {
     for (const path of ["/", "/rooms/a", "/usage"]) {
       expect(await new Visitor(daemon).see(path)).toMatchObject({ status: 303, to: "/signin" });
     }
@@ -66,7 +66,7 @@ describe("a page of the hub", () => {
     }
   });
 
-  test("shows a name that would end its script as the name that it is", async () => {
+  test("shows a name with a closing script tag as text", async () => {
     await owner.send("/account", { do: "name", name: HOSTILE_NAME });
     const { text } = await owner.see("/rooms");
     expect(text).not.toContain(HOSTILE_NAME);
@@ -75,7 +75,7 @@ describe("a page of the hub", () => {
 });
 
 describe("a file of the hub", () => {
-  test("is kept for good, and comes packed to who takes that", async () => {
+  test("is cacheable forever, and is sent compressed to clients that accept that", async () => {
     const { text } = await owner.see("/");
     for (const [path, type] of [
       [programOf(text), "text/javascript; charset=utf-8"],
@@ -98,12 +98,12 @@ describe("a file of the hub", () => {
     }
   });
 
-  test("of another version is not there, and is not kept either", async () => {
+  test("of another version is 404, and is not cacheable", async () => {
     const answer = await fetch(`${daemon.url}/ui/main-00000000.js`);
     expect([answer.status, answer.headers.get("cache-control")]).toEqual([404, "no-store"]);
   });
 
-  test("is small: what every page loads has at most 30 kB", async () => {
+  test("is small: files that every page loads have at most 30 kB", async () => {
     const { text } = await owner.see("/");
     const programs = await importedBy(programOf(text));
     const sizes = await Promise.all([...programs, styleOf(text)].map(packedBytes));
@@ -112,7 +112,7 @@ describe("a file of the hub", () => {
     expect(bytes).toBeLessThanOrEqual(30_000);
   });
 
-  test("is known by what it imports at once, not by what it imports when opened", () => {
+  test("is identified by its static imports, not by its dynamic ones", () => {
     const text = `import{a as b}from"./part-1.js";import"./part-2.js";export*from"./part-3.js";x=()=>import("./part-4.js")`;
     expect(namesIn(text)).toEqual(["part-1.js", "part-2.js", "part-3.js"]);
   });
@@ -139,13 +139,13 @@ function namesIn(text: string): string[] {
   return [...text.matchAll(/\b(?:from|import)\s*"\.\/([^"]+)"/g)].map(([, name = ""]) => name);
 }
 
-test("who is signed in asks for what is used just now as that person, though the browser runs on the host", async () => {
+test("a session's request for current usage is made as that person, even from the host itself", async () => {
   const own = await owner.fetch("GET", "/v1/top");
   expect(await own.json()).toMatchObject({ items: [], host: null });
   expect(await (await fetch(`${daemon.url}/v1/top`)).json()).toMatchObject({ host: { rooms: 0 } });
 });
 
-test("a client that connects is on record once, by what it calls itself", async () => {
+test("a client that connects is audited once, with its declared name", async () => {
   const hello = (name: string) => ({
     jsonrpc: "2.0",
     id: 1,

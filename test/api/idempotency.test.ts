@@ -17,7 +17,7 @@ const create = (roomId: string, key: string, headers: Record<string, string> = {
   post("/v1/rooms", { room_id: roomId }, key, headers);
 const replayed = ({ headers }: Answer) => headers.get("idempotency-replayed");
 
-test("the same call a hundred times at once is one room and one answer", async () => {
+test("a hundred concurrent identical calls create one room and get one answer", async () => {
   const answers = await Promise.all(Array.from({ length: 100 }, () => create("once", "hundred")));
   const made = answers.filter(({ status }) => status === 201);
   expect(made.length).toBeGreaterThan(0);
@@ -33,7 +33,7 @@ test("the same call a hundred times at once is one room and one answer", async (
   expect((await daemon.ok("GET", "/v1/rooms")).items).toHaveLength(1);
 });
 
-test("what is still running is 409 and worth another try", async () => {
+test("a call in progress is 409 and retryable", async () => {
   let round = 0;
   const early = await until(
     async () => {
@@ -47,7 +47,7 @@ test("what is still running is 409 and worth another try", async () => {
   expect(early?.headers.get("retry-after")).toBe("1");
 });
 
-test("a replay says so and is the first answer with its place", async () => {
+test("a replay is marked as such, and has the first answer with its Location", async () => {
   const first = await create("place", "place");
   const second = await create("place", "place");
   expect([first, second].map(replayed)).toEqual([null, "true"]);
@@ -65,7 +65,7 @@ test("another body under the same key is refused", async () => {
   expect((await create("body", "body")).status).toBe(201);
 });
 
-test("a refusal is kept as well, as long as it is the caller's fault", async () => {
+test("a client error is stored as well", async () => {
   await create("taken", "first");
   const refused = await create("taken", "second");
   expect(refused).toMatchObject({ status: 409, body: { code: "room_id_in_use" } });
@@ -77,7 +77,7 @@ test("a refusal is kept as well, as long as it is the caller's fault", async () 
   expect(again.body).toEqual(refused.body);
 });
 
-test("what never got as far as the work may be put right under the same key", async () => {
+test("a call that fails validation may be corrected under the same key", async () => {
   const bad = await post("/v1/rooms", { room_id: "-" }, "fixed");
   expect(bad.status).toBe(422);
   expect((await create("fixed", "fixed")).status).toBe(201);
@@ -104,7 +104,7 @@ describe("the scope of a key", () => {
     expect(replayed(others)).toBeNull();
   });
 
-  test("is POST: a read is never answered from memory", async () => {
+  test("is POST: a read is never answered from a stored response", async () => {
     await create("scope-read", "read");
     const headers = { "idempotency-key": "reading" };
     const first = await daemon.api("GET", "/v1/rooms/scope-read", undefined, headers);
@@ -115,11 +115,11 @@ describe("the scope of a key", () => {
   });
 });
 
-test.each(["a b", "ü", "x".repeat(256)])("%j is no key", async (key) => {
+test.each(["a b", "ü", "x".repeat(256)])("the key %j is rejected", async (key) => {
   expect(await create("no-key", key)).toMatchObject({ status: 422, body: { errors: [{ field: "Idempotency-Key" }] } });
 });
 
-test("an answer survives the daemon's end", async () => {
+test("an answer survives a restart of the daemon", async () => {
   const first = await create("survives", "survives");
   await daemon.restart("SIGKILL");
   const second = await create("survives", "survives");
@@ -128,7 +128,7 @@ test("an answer survives the daemon's end", async () => {
   expect(second.body).toEqual(first.body);
 });
 
-test("a call that was cut off by the daemon's end may be made again", async () => {
+test("a call that was interrupted by the daemon's end may be repeated", async () => {
   const keys = Array.from({ length: 40 }, (_, index) => `cut-${index}`);
   const answers = keys.map((key) => create(key, key).catch(() => null));
   await until(
@@ -146,7 +146,7 @@ test("a call that was cut off by the daemon's end may be made again", async () =
   }
 });
 
-test("a query that is long takes little space, and is told from another", async () => {
+test("a long query takes little space, and is distinguished from another", async () => {
   const long = (end: string) => `/v1/rooms?unknown=${"x".repeat(4000)}${end}`;
   const first = await post(long("1"), { room_id: "long-query" }, "long-query");
   const again = await post(long("1"), { room_id: "long-query" }, "long-query");
@@ -158,7 +158,7 @@ test("a query that is long takes little space, and is told from another", async 
   expect((row as { asked: string }).asked.length).toBeLessThan(512);
 });
 
-test("another query under the same key is another call, and refused", async () => {
+test("another query under the same key is a different call, and refused", async () => {
   await create("query", "query");
   const other = await post("/v1/rooms?wait=none", { room_id: "query" }, "query");
   expect(other).toMatchObject({ status: 422, body: { code: "idempotency_key_reused" } });

@@ -53,7 +53,7 @@ async function cutOff(call: Post, key: string, point: string): Promise<void> {
 
 const PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me";
 
-describe("a daemon that ends when the work is done and nobody was told", () => {
+describe("a daemon that is killed after the work and before the answer", () => {
   test.each<[string, Post, Count]>([
     ["a room", { path: "/v1/rooms", body: { room_id: "crashed" } }, items("/v1/rooms")],
     ["a key", { path: "/v1/orgs/self/keys", body: { name: "crashed" } }, items("/v1/orgs/self/keys")],
@@ -72,7 +72,7 @@ describe("a daemon that ends when the work is done and nobody was told", () => {
       { path: "/v1/orgs", body: { name: "crashed" }, operator: true },
       async () => (await daemon.cli(["org", "list", "--json"])).stdout.split('"crashed"').length - 1,
     ],
-  ])("has made %s once, and gives the answer it would have given", async (name, call, count) => {
+  ])("has created %s once, and returns the original answer", async (name, call, count) => {
     const before = await count();
     const idempotencyKey = name.replaceAll(" ", "-");
     await cutOff(call, idempotencyKey, "call.worked");
@@ -90,7 +90,7 @@ describe("a daemon that ends when the work is done and nobody was told", () => {
     if (!call.operator) expect(done.at(-1)).toMatchObject({ outcome: "success", source: "rest" });
   });
 
-  test("has arrived at a barrier once: the same call does not arrive in the next generation", async () => {
+  test("has arrived at a barrier once: the repeated call does not arrive in the next generation", async () => {
     const call = { path: "/v1/rooms/r/barriers", body: { barrier_id: "b", agent_id: "a", parties: 1 } };
     await cutOff(call, "barrier", "call.worked");
     const again = await post(call, "barrier");
@@ -99,7 +99,7 @@ describe("a daemon that ends when the work is done and nobody was told", () => {
     expect((await post(call, "another")).body.generation).toBe(2);
   });
 
-  test("has taken a key's place once", async () => {
+  test("has replaced a key once", async () => {
     const old = await daemon.ok("POST", "/v1/orgs/self/keys", { name: "old" });
     const call = { path: `/v1/orgs/self/keys/${old.key_id}/rotate`, body: { grace_seconds: 60 } };
     await cutOff(call, "rotate", "call.worked");
@@ -109,11 +109,11 @@ describe("a daemon that ends when the work is done and nobody was told", () => {
   });
 });
 
-describe("a daemon that ends when the drive has what nobody was told of", () => {
+describe("a daemon that is killed after the drive write and before its record", () => {
   const DRIVE = "/v1/rooms/r/drive";
   const contentOf = async (path: string) => (await daemon.ok("GET", `${DRIVE}/read?path=${path}`)).content;
 
-  test.each(["append.written", "append.synced", "call.worked"])("at %s has a line added once", async (point) => {
+  test.each(["append.written", "append.synced", "call.worked"])("at %s has appended the line once", async (point) => {
     const path = `/${point}`;
     await daemon.ok("POST", `${DRIVE}/write`, { path, content: "first\n" });
     const call = { path: `${DRIVE}/write`, body: { path, content: "second\n", append: true } };
@@ -122,7 +122,7 @@ describe("a daemon that ends when the drive has what nobody was told of", () => 
     expect(await contentOf(path)).toBe("first\nsecond\n");
   });
 
-  test("has made the file that was not to be there, and moved it", async () => {
+  test("has created the file with overwrite=false, and moved it", async () => {
     const write = { path: `${DRIVE}/write`, body: { path: "/new", content: "x", overwrite: false } };
     await cutOff(write, "new", "call.worked");
     expect(await post(write, "new")).toMatchObject({ status: 201, body: { created: true } });
@@ -134,7 +134,7 @@ describe("a daemon that ends when the drive has what nobody was told of", () => 
   });
 });
 
-test("a daemon that ends before anything is done leaves the call to be made", async () => {
+test("a daemon that is killed before the work leaves the call repeatable", async () => {
   const call = { path: "/v1/rooms", body: { room_id: "claimed" } };
   await cutOff(call, "claimed", "call.claimed");
   expect((await daemon.api("GET", "/v1/rooms/claimed")).status).toBe(404);

@@ -65,7 +65,7 @@ async function signIn(visitor = new Visitor(daemon)) {
   return { visitor, address, page: await comeBack(visitor, address) };
 }
 
-test("who is new becomes what the configuration says, and is the same person the next time", async () => {
+test("a new user gets the configured organization and role, and is the same user the next time", async () => {
   const { visitor, page } = await signIn();
   expect([page.status, page.to]).toEqual([303, "/"]);
   const account = (await visitor.api("GET", "/v1/account")).body;
@@ -77,7 +77,7 @@ test("who is new becomes what the configuration says, and is the same person the
   expect((await again.visitor.api("GET", "/v1/account")).body.email).toBe(account.email);
 });
 
-test("an address alone makes nobody somebody else: who is here links the account while signed in", async () => {
+test("an e-mail address alone links no account: a user links it while signed in", async () => {
   const member = await people.member("member", { email: "here@example.org" });
   provider.person = { sub: "here", email: "here@example.org", email_verified: true, name: "Thief" };
   const thief = await signIn();
@@ -101,29 +101,29 @@ test("an address alone makes nobody somebody else: who is here links the account
 });
 
 test.each<[string, Json]>([
-  ["that is not verified", { email_verified: false }],
-  ["that nobody says to be verified", { email_verified: undefined }],
-  ["said to be verified in words", { email_verified: "true" }],
+  ["that is unverified", { email_verified: false }],
+  ["without a verified claim", { email_verified: undefined }],
+  ["whose verified claim is a string", { email_verified: "true" }],
   ["of another domain", { email: "e@elsewhere.example" }],
-  ["that only ends alike", { email: "e@notexample.org" }],
-])("an address %s makes no member", async (_, claims) => {
+  ["whose domain only ends in the allowed one", { email: "e@notexample.org" }],
+])("an address %s creates no member", async (_, claims) => {
   provider.person = { ...provider.person, ...claims };
   const { visitor, page } = await signIn();
   expect([page.status, visitor.session]).toEqual([401, ""]);
 });
 
 test.each<[string, Fault]>([
-  ["another nonce", { claims: { nonce: "another" } }],
-  ["for another client", { claims: { aud: "another" } }],
-  ["that has expired", { claims: { exp: 1_700_000_000 } }],
-  ["of another issuer", { claims: { iss: "https://elsewhere.example" } }],
-  ["without a signature", { alg: "none" }],
-  ["with another's signature", { isForged: true }],
-  ["with a signature of another kind", { alg: "HS256" }],
-  ["without a subject", { claims: { sub: undefined } }],
-  ["that is too long", { bytes: 300_000 }],
-  ["from a page of another issuer", { iss: "https://elsewhere.example" }],
-])("an answer with or %s is not believed", async (_, fault) => {
+  ["wrong nonce", { claims: { nonce: "another" } }],
+  ["wrong audience", { claims: { aud: "another" } }],
+  ["expired token", { claims: { exp: 1_700_000_000 } }],
+  ["wrong issuer", { claims: { iss: "https://elsewhere.example" } }],
+  ["no signature", { alg: "none" }],
+  ["foreign signature", { isForged: true }],
+  ["unexpected signature algorithm", { alg: "HS256" }],
+  ["no subject", { claims: { sub: undefined } }],
+  ["oversized token", { bytes: 300_000 }],
+  ["foreign iss parameter", { iss: "https://elsewhere.example" }],
+])("a provider's response is rejected: %s", async (_, fault) => {
   provider.fault = fault;
   const { visitor, page } = await signIn();
   expect([page.status, visitor.session]).toEqual([502, ""]);
@@ -132,13 +132,13 @@ test.each<[string, Fault]>([
   expect((await signIn()).page.to).toBe("/");
 });
 
-test("who goes back there is told so, in words", async () => {
+test("a user who declines at the provider gets an explanation", async () => {
   provider.fault = { error: "access_denied" };
   const { page } = await signIn();
   expect([page.status, page.text.includes("Example did not let you in, or you went back.")]).toEqual([401, true]);
 });
 
-test("what comes back is good once, and in the browser that left", async () => {
+test("a response is valid once, in the browser that started the sign-in", async () => {
   const { address, visitor, page } = await signIn();
   expect(page.to).toBe("/");
   const form = Object.fromEntries(new URL(address).searchParams);
@@ -157,7 +157,7 @@ test("what comes back is good once, and in the browser that left", async () => {
   expect(victim.session).toBe("");
 });
 
-test("what comes back to link is nobody else's, and signs nobody in", async () => {
+test("a response for linking is valid for its user only, and starts no session", async () => {
   const [member, other] = [await people.member("member"), await people.member("member")];
   const form = Object.fromEntries(new URL(await away(member, "/account/ways", { do: "link" })).searchParams);
   expect((await other.send("/signin/return", form)).status).toBe(401);
@@ -169,7 +169,7 @@ test("what comes back to link is nobody else's, and signs nobody in", async () =
   await people.prove(people.owner);
 });
 
-test("who was disabled stays out, and the last way in stays", async () => {
+test("a disabled user is refused, and the last sign-in method cannot be removed", async () => {
   const { visitor } = await signIn();
   const { email } = provider.person;
   const [{ identity_id }] = (await visitor.api("GET", "/v1/account/identities")).body.items;
@@ -180,7 +180,7 @@ test("who was disabled stays out, and the last way in stays", async () => {
   expect([page.status, page.text.includes("You are not let in here.")]).toEqual([401, true]);
 });
 
-test("the page that is come back to changes nothing by itself, and no record has a code", async () => {
+test("the return page changes nothing by itself, and no record contains a code", async () => {
   const visitor = new Visitor(daemon);
   await visitor.see("/signin");
   const { pathname, search, searchParams } = new URL(await away(visitor));
@@ -194,7 +194,7 @@ test("the page that is come back to changes nothing by itself, and no record has
   );
 });
 
-test("who sends codes of chance again and again is held up, before the issuer is asked", async () => {
+test("guessed authorization codes are throttled before the issuer is called", async () => {
   Object.assign(daemon.env, { ROOMD_LIMITS_FAILED_LOGINS: "3" });
   await daemon.restart();
   const codes = new Set<number>();
@@ -208,13 +208,13 @@ test("who sends codes of chance again and again is held up, before the issuer is
   expect([...codes].sort()).toEqual([429, 502]);
 });
 
-test("from here on, any number of tries", async () => {
+test("unlimited attempts from here on", async () => {
   Object.assign(daemon.env, { ROOMD_LIMITS_FAILED_LOGINS: "0" });
   await daemon.restart();
   expect((await signIn()).page.status).toBe(303);
 });
 
-test("who was removed, or has unlinked the account, is made no member again by signing in", async () => {
+test("a removed or unlinked user does not become a member again by signing in", async () => {
   for (const unlinks of [false, true]) {
     provider.person = { ...provider.person, sub: `departed ${unlinks}`, email: `departed-${unlinks}@example.org` };
     const { visitor } = await signIn();
@@ -236,7 +236,7 @@ test("who was removed, or has unlinked the account, is made no member again by s
   }
 });
 
-test("an address that somebody only says to have keeps its person from nothing, where strangers can sign up", async () => {
+test("an unverified claim to an address does not block its owner if strangers can sign up", async () => {
   const { organizations } = (await people.owner.api("GET", "/v1/account")).body;
   const elsewhere = await people.foreign("elsewhere");
   const { email, org_id } = (await elsewhere.api("GET", "/v1/account")).body;
@@ -252,7 +252,7 @@ test("an address that somebody only says to have keeps its person from nothing, 
   expect((await elsewhere.api("GET", "/v1/account")).body.email).toMatch(/@no-address\.invalid$/);
 });
 
-test("groups there say the role here, each time anew, with all that follows from less", async () => {
+test("groups at the provider set the role at each sign-in, and a lower role takes effect fully", async () => {
   daemon.env.ROOMD_OIDC_GROUP_ROLES = "platform = admin, engineers=member, guests=viewer";
   daemon.env.ROOMD_OIDC_ROLE = "none";
   await daemon.restart();

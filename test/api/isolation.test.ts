@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 
 const asRoot = process.getuid?.() === 0;
-if (!asRoot) console.log("users of guests' processes: some tests are left out, because only root has any to give");
+if (!asRoot) console.log("users of guests' processes: some tests are left out, because only root can assign users");
 
 let daemon: TestDaemon;
 beforeAll(async () => {
@@ -20,18 +20,18 @@ async function checkOf(id: string, env: Record<string, string> = {}): Promise<Js
 }
 
 describe("the check `isolation`", () => {
-  test.skipIf(!asRoot)("fails for ids that are no whole ranges", async () => {
+  test.skipIf(!asRoot)("fails for IDs that do not form whole ranges", async () => {
     const check = await checkOf("isolation", { ROOMD_ISOLATION_UID_BASE: "1900000000" });
     expect(check).toMatchObject({ status: "fail", message: expect.stringContaining("1900000000") });
     expect(check.remedy).toContain("isolation.uid_base");
   });
 
-  test.skipIf(!asRoot)("fails for ids that the host does not have", async () => {
+  test.skipIf(!asRoot)("fails for IDs that the host does not have", async () => {
     const check = await checkOf("isolation", { ROOMD_ISOLATION_UID_BASE: String(2 ** 32 - 65_536) });
     expect(check).toMatchObject({ status: "fail", message: expect.stringContaining("do not exist") });
   });
 
-  test.skipIf(!asRoot)("fails for directories that others cannot cross, and names the one", async () => {
+  test.skipIf(!asRoot)("fails for directories that other users cannot traverse, and names them", async () => {
     const closed = mkdtempSync(join(tmpdir(), "roomd-closed-"));
     try {
       const dirs = { ROOMD_DATA_DIR: join(closed, "data"), ROOMD_RUNTIME_DIR: join(closed, "run") };
@@ -49,12 +49,12 @@ describe("the check `isolation`", () => {
     }
   });
 
-  test("warns where the operator said that root will do", async () => {
+  test("warns if the operator allowed root", async () => {
     const check = await checkOf("isolation", { ROOMD_ISOLATION_UID_BASE: "0" });
     expect(check).toMatchObject({ status: "warn", message: expect.stringContaining("root") });
   });
 
-  test("keeps guests from starting while it fails", async () => {
+  test("prevents guests from starting while it fails", async () => {
     const own = await TestDaemon.start({
       env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_ISOLATION_UID_BASE: "1900000000" },
     });
@@ -68,7 +68,7 @@ describe("the check `isolation`", () => {
   });
 });
 
-test("the check `confinement` says what limits sandboxes, or that nothing does", async () => {
+test("the check `confinement` reports what limits sandboxes, or that nothing does", async () => {
   const check = await checkOf("confinement");
   expect(["ok", "warn"]).toContain(check.status);
   expect(check.message).toMatch(/\.$/);

@@ -38,7 +38,7 @@ async function untilUsed(keyId: string): Promise<void> {
 
 const cut = { status: 401, body: { code: "invalid_api_key" } };
 
-describe("a call that waits", () => {
+describe("a waiting call", () => {
   test.each<[string, Ending]>([
     ["the API", byApi],
     ["the key itself", byItself],
@@ -52,7 +52,7 @@ describe("a call that waits", () => {
     expect(await waiting).toMatchObject(cut);
   });
 
-  test("is answered when its key's time is over, also that of a grace", async () => {
+  test("is answered when its key expires, also when a grace period ends", async () => {
     const { key } = await makeKey(daemon, { expires_in_seconds: 2 });
     const rotated = await makeKey(daemon);
     const waiting = [key, rotated.key].map((each) => daemon.api("GET", WAIT, undefined, bearer(each)));
@@ -61,7 +61,7 @@ describe("a call that waits", () => {
     for (const answer of await Promise.all(waiting)) expect(answer).toMatchObject(cut);
   });
 
-  test("at a barrier is, and for a reply; those of other keys go on", async () => {
+  test("at a barrier or for a reply is answered; calls of other keys continue", async () => {
     const key = await makeKey(daemon);
     const other = new AbortController();
     const arrival = (agent_id: string) => ({ barrier_id: "b", agent_id, parties: 3, timeout_ms: 60_000 });
@@ -80,7 +80,7 @@ describe("a call that waits", () => {
     await Promise.allSettled(goingOn);
   });
 
-  test("leaves a record that it was cut", async () => {
+  test("leaves a record that it was aborted", async () => {
     const key = await makeKey(daemon);
     const waiting = daemon.api("GET", WAIT, undefined, bearer(key.key));
     await untilUsed(key.key_id);
@@ -102,7 +102,7 @@ describe("a stream", () => {
   test.each<[string, Ending]>([
     ["the API", byApi],
     ["the operator", byOperator],
-  ])("of events says why it ends, when its key is ended by %s", async (_, end) => {
+  ])("of events reports why it ends when its key is ended by %s", async (_, end) => {
     const key = await makeKey(daemon);
     const response = await fetch(`${daemon.url}/v1/rooms/r/events`, { headers: bearer(key.key) });
     expect(response.status).toBe(200);
@@ -111,7 +111,7 @@ describe("a stream", () => {
     expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ type: "error", code: "invalid_api_key" });
   });
 
-  test("of a file breaks off", async () => {
+  test("of a file is aborted", async () => {
     const key = await makeKey(daemon);
     const { socket, closed } = open(`GET ${FILE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.key}\r\n\r\n`);
     let bytes = 0;
@@ -131,15 +131,15 @@ describe("a stream", () => {
     expect(bytes).toBeLessThan(FILE_BYTES);
   });
 
-  test("of a file is whole when its key lives, and lets go of it then", async () => {
+  test("of a file is complete while its key is valid, and its subscription to the key is released", async () => {
     const { key } = await makeKey(daemon);
     const bytes = await (await fetch(daemon.url + FILE, { headers: bearer(key) })).bytes();
     expect(bytes.length).toBe(FILE_BYTES);
   });
 });
 
-describe("a body that is still being sent", () => {
-  test("of a file is given up, and leaves no file", async () => {
+describe("an upload in progress", () => {
+  test("of a file is aborted, and leaves no file", async () => {
     const key = await makeKey(daemon);
     const head = `PUT /v1/rooms/r/drive/files/late HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.key}\r\nContent-Length: 8\r\n\r\n`;
     const { socket, answered } = open(`${head}half`);
@@ -150,7 +150,7 @@ describe("a body that is still being sent", () => {
     expect((await daemon.problem("GET", "/v1/rooms/r/drive/files/late")).code).toBe("path_not_found");
   });
 
-  test("of fields is not acted on", async () => {
+  test("of fields has no effect", async () => {
     const key = await makeKey(daemon);
     const body = JSON.stringify({ room_id: "too-late" });
     const head = `POST /v1/rooms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -174,7 +174,7 @@ function open(request: string) {
   return { socket, closed, answered };
 }
 
-test("what a key adds while it is revoked does not outlive it", async () => {
+test("objects that a key adds during its revocation are removed with it", async () => {
   const SSH_KEYS = "/v1/orgs/self/ssh-keys";
   const { key_id, key } = await makeKey(daemon, { scopes: ["keys:write", "terminal"] });
   const add = (_: unknown, n: number) => {

@@ -37,8 +37,8 @@ test("on the service's host the command line changes its data, unless ROOMD_URL 
   expect([status === 0, stderr]).toEqual([false, expect.stringContaining("rooms.invalid")]);
 });
 
-describe("a key that is made", () => {
-  test("works at once as what it was made as, and is shown once", async () => {
+describe("a new key", () => {
+  test("works immediately with its properties, and is shown once", async () => {
     const body = { name: "reader", scopes: ["rooms:read"], room_ids: ["a"], agent_id: "w-1", expires_in_seconds: 60 };
     const { status, body: key } = await create(body);
     expect(status).toBe(201);
@@ -53,7 +53,7 @@ describe("a key that is made", () => {
     expect(shown.key_prefix).toBe(key.key.slice(0, 12));
   });
 
-  test("has what its maker has, where nothing else is said", async () => {
+  test("inherits its creator's properties by default", async () => {
     expect(await made()).toMatchObject({ scopes: [...SCOPES], room_ids: null, agent_id: null, expires_at: null });
     const scopes = ["rooms:read", "keys:write"];
     const maker = await made({ scopes, room_ids: ["a", "b"], agent_id: "w-1", expires_in_seconds: 600 });
@@ -61,7 +61,7 @@ describe("a key that is made", () => {
     expect(await made({}, maker.key)).toMatchObject({ scopes, room_ids: ["a", "b"], agent_id: "w-1", expires_at });
   });
 
-  test("ends when its time is over", async () => {
+  test("expires", async () => {
     const { key, key_id } = await made({ expires_in_seconds: 1 });
     const ended = await until(
       () => as(key, "GET", "/v1/me"),
@@ -71,7 +71,7 @@ describe("a key that is made", () => {
     expect((await shownOf(key_id)).state).toBe("expired");
   });
 
-  test("is refused with all that is wrong with it", async () => {
+  test("is refused with all its errors", async () => {
     const { status, body } = await create({
       name: "",
       scopes: ["everything"],
@@ -99,21 +99,21 @@ function shape({ expires_in_seconds: _, ...body }: Json): Json {
   return body;
 }
 
-describe("a key gives no more than it has", () => {
+describe("a key cannot grant more than it has:", () => {
   test.each([
     ["a scope", { scopes: ["rooms:read", "exec"] }, { scopes: ["exec"] }],
     ["the administrator's scope", { scopes: ["org:admin"] }, { scopes: ["org:admin"] }],
     ["another room", { room_ids: ["a", "b"] }, { room_ids: ["a"] }],
     ["another agent", { agent_id: "w-2" }, { agent_id: "w-1" }],
     ["a later end", { expires_in_seconds: 86_400 }, {}],
-  ])("not %s", async (_, asked, details) => {
+  ])("%s", async (_, asked, details) => {
     const scopes = ["rooms:read", "keys:write"];
     const { key } = await made({ scopes, room_ids: ["a"], agent_id: "w-1", expires_in_seconds: 600 });
     expect(await create(asked, key)).toMatchObject({ status: 403, body: { code: "scope_escalation", details } });
     expect((await create({}, key)).status).toBe(201);
   });
 
-  test("also not by rotating one that has more", async () => {
+  test("by rotating a key that has more", async () => {
     const strong = await made({ scopes: ["exec"] });
     const lasting = await made({ scopes: ["rooms:read"] });
     const { key } = await made({ scopes: ["rooms:read", "keys:write"], expires_in_seconds: 600 });
@@ -124,12 +124,12 @@ describe("a key gives no more than it has", () => {
     expect((await me(strong.key)).key_id).toBe(strong.key_id);
   });
 
-  test("the administrator's scope is all of them", async () => {
+  test("the scope org:admin includes all others", async () => {
     const { key } = await made({ scopes: ["org:admin"] });
     expect((await create({ scopes: ["exec", "audit:read"] }, key)).status).toBe(201);
   });
 
-  test("and none without keys:write", async () => {
+  test("without keys:write it grants nothing", async () => {
     const { key, key_id } = await made({ scopes: SCOPES.filter((each) => !/^(keys|org):/.test(each)) });
     const calls = [
       as(key, "POST", KEYS, { name: "x" }),
@@ -142,8 +142,8 @@ describe("a key gives no more than it has", () => {
   });
 });
 
-describe("a key that is bound", () => {
-  test("sees, replaces and revokes the keys within its binding and no others", async () => {
+describe("a bound key", () => {
+  test("sees, rotates and revokes only keys within its binding", async () => {
     const inside = await made({ room_ids: ["a"], agent_id: "w-1" });
     const maker = await made({ room_ids: ["a", "b"], agent_id: "w-1" });
     const hidden = [await made({ room_ids: ["c"] }), await made({ room_ids: ["a"], agent_id: "w-2" }), await made()];
@@ -165,14 +165,14 @@ describe("a key that is bound", () => {
     expect((await as(maker.key, "DELETE", `${KEYS}/${inside.key_id}`)).status).toBe(200);
   });
 
-  test("to one agent acts as that one", async () => {
+  test("acts as its agent", async () => {
     const { key } = await made({ agent_id: "w-1" });
     const message = { source: "w-2", destination: "w-1", kind: "event", payload: {} };
     expect((await as(key, "POST", "/v1/rooms/a/messages", message)).body.code).toBe("source_mismatch");
     expect((await as(key, "POST", "/v1/rooms/a/messages", { ...message, source: "w-1" })).status).toBeLessThan(300);
   });
 
-  test("to a room does not see another", async () => {
+  test("sees no other room than its own", async () => {
     const { key } = await made({ room_ids: ["a"] });
     expect((await as(key, "GET", "/v1/rooms/a")).status).toBe(200);
     expect((await as(key, "GET", "/v1/rooms/b")).body.code).toBe("room_not_found");
@@ -180,7 +180,7 @@ describe("a key that is bound", () => {
 });
 
 describe("another organization", () => {
-  test("has no way to a key: its own are not there, and the organization neither", async () => {
+  test("cannot access a key: neither the key nor the organization is found", async () => {
     const other = await makeOrg(daemon, "Other");
     const { key_id, key } = await made();
     for (const org of ["self", other.org_id]) {
@@ -207,7 +207,7 @@ describe("another organization", () => {
 });
 
 describe("the list of keys", () => {
-  test("has every key once, the newest first, page by page, and nothing that could be used", async () => {
+  test("pages through every key once, newest first, without usable secrets", async () => {
     const { api_key } = await makeOrg(daemon, "Lister");
     const keys: Json[] = [];
     for (let n = 0; n < 7; n++) keys.push(await made({ name: `n-${n}` }, api_key));
@@ -228,7 +228,7 @@ describe("the list of keys", () => {
 });
 
 describe("the last use of a key", () => {
-  test("is shown, and outlives the daemon", async () => {
+  test("is shown, and survives a restart", async () => {
     const { key, key_id } = await made();
     expect((await shownOf(key_id)).last_used_at).toBeNull();
     const before = Date.now();
@@ -241,7 +241,7 @@ describe("the last use of a key", () => {
 });
 
 describe("revocation", () => {
-  test("is at once, once, and may be of the key that asks", async () => {
+  test("is immediate, works once, and may be of the calling key", async () => {
     const { key, key_id } = await made();
     const revoked = await as(key, "DELETE", `${KEYS}/${key_id}`);
     expect(revoked).toMatchObject({ status: 200, body: { key_id, state: "revoked" } });
@@ -251,7 +251,7 @@ describe("revocation", () => {
     expect((await shownOf(key_id)).state).toBe("revoked");
   });
 
-  test("of the operator's key is not an organization's to make", async () => {
+  test("of the operator's key is not allowed to an organization", async () => {
     const db = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
     const { key_id } = db.query("SELECT key_id FROM api_keys WHERE kind = 'operator'").get() as { key_id: string };
     db.close();
@@ -260,7 +260,7 @@ describe("revocation", () => {
 });
 
 describe("rotation", () => {
-  test("makes a key like it; both work until the grace is over, then the new one alone", async () => {
+  test("creates an equal key; both work until the grace period ends, then only the new one", async () => {
     const body = { scopes: ["rooms:read"], room_ids: ["a"], agent_id: "w-1", expires_in_seconds: 600 };
     const old = await made(body);
     const { status, body: fresh } = await daemon.api("POST", `${KEYS}/${old.key_id}/rotate`, { grace_seconds: 2 });
@@ -277,20 +277,20 @@ describe("rotation", () => {
     expect((await me(fresh.key)).key_id).toBe(fresh.key_id);
   });
 
-  test("without grace ends the old one at once", async () => {
+  test("without grace ends the old key immediately", async () => {
     const old = await made();
     const { body } = await as(old.key, "POST", `${KEYS}/${old.key_id}/rotate`, { grace_seconds: 0 });
     expect(body.replaces.state).toBe("revoked");
     expect([(await me(old.key)).code, (await me(body.key)).key_id]).toEqual(["invalid_api_key", body.key_id]);
   });
 
-  test("gives no key more time than it had", async () => {
+  test("extends no key's lifetime", async () => {
     const old = await made({ expires_in_seconds: 60 });
     const { body } = await daemon.api("POST", `${KEYS}/${old.key_id}/rotate`, { grace_seconds: 3600 });
     expect([body.expires_at, body.replaces.expires_at]).toEqual([old.expires_at, old.expires_at]);
   });
 
-  test("is of a key that is good, and that was not rotated before", async () => {
+  test("requires a valid key that was not rotated before", async () => {
     const old = await made();
     const first = await daemon.api("POST", `${KEYS}/${old.key_id}/rotate`, {});
     const second = await daemon.api("POST", `${KEYS}/${old.key_id}/rotate`, {});
@@ -305,7 +305,7 @@ describe("rotation", () => {
     expect((await daemon.problem("POST", `${KEYS}/${old.key_id}/rotate`, { grace_seconds: -1 })).status).toBe(422);
   });
 
-  test("a hundred times at once is one", async () => {
+  test("a hundred concurrent times is one", async () => {
     const { key_id } = await made();
     const path = `${KEYS}/${key_id}/rotate`;
     const answers = await Promise.all(Array.from({ length: 100 }, () => daemon.api("POST", path, {})));
@@ -317,7 +317,7 @@ describe("rotation", () => {
 describe("organizations", () => {
   const orgs = (body: unknown, key = daemon.operatorKey) => as(key, "POST", "/v1/orgs", body);
 
-  test("are made by the operator's key, each with a first key that works", async () => {
+  test("are created with the operator's key, each with a working first key", async () => {
     const { status, body } = await orgs({ name: "Acme", plan: "starter" });
     expect(status).toBe(201);
     expect(body).toMatchObject({ name: "Acme", plan: "starter", api_key: expect.stringMatching(KEY) });
@@ -330,7 +330,7 @@ describe("organizations", () => {
     ]);
   });
 
-  test("are not by an organization's, nor twice by one name, nor with a plan that is none", async () => {
+  test("are not created with an organization's key, with a duplicate name or an unknown plan", async () => {
     expect(await orgs({ name: "No" }, daemon.apiKey)).toMatchObject({
       status: 403,
       body: { code: "insufficient_scope" },
@@ -341,15 +341,15 @@ describe("organizations", () => {
     expect((await orgs({})).status).toBe(422);
   });
 
-  test("are all that the operator's key is good for", async () => {
+  test("are the only permission of the operator's key", async () => {
     for (const path of ["/v1/me", KEYS, "/v1/rooms", `/v1/orgs/${daemon.orgId}/keys`]) {
       expect((await as(daemon.operatorKey, "GET", path)).body.code).toBe("invalid_api_key");
     }
   });
 });
 
-describe("what is kept of keys", () => {
-  test("is nothing that could be used: not in the database, the answers kept for a second call, or the log", async () => {
+describe("stored data about keys", () => {
+  test("has no usable secret: not in the database, stored answers or the log", async () => {
     const idempotent = (path: string, body: unknown, headers: Record<string, string> = {}) =>
       daemon.api("POST", path, body, { "idempotency-key": "kept", ...headers });
     const first = await idempotent(KEYS, { name: "kept" });
@@ -375,7 +375,7 @@ describe("what is kept of keys", () => {
     }
   });
 
-  test("is a record of each thing done, with who did it and how it went", async () => {
+  test("has an audit record for each change, with actor and outcome", async () => {
     const { key, key_id } = await made({ scopes: ["keys:write"] });
     const weak = await create({ scopes: ["exec"] }, key);
     expect(weak.status).toBe(403);
@@ -395,7 +395,7 @@ describe("what is kept of keys", () => {
     expect(JSON.stringify(items)).not.toContain(key);
   });
 
-  test("survives: what was answered is so after a kill", async () => {
+  test("survives a kill once acknowledged", async () => {
     const kept = await made();
     const gone = await makeKey(daemon);
     await daemon.ok("DELETE", `${KEYS}/${gone.key_id}`);

@@ -33,7 +33,7 @@ afterAll(() => daemon.stop());
 const health = async (): Promise<Json> => (await daemon.api("GET", "/health")).body;
 const messageOf = ({ checks }: Json): string => checks.find(({ id }: Json) => id === "acceleration").message;
 
-test.skipIf(reason !== null)("a template that comes later is probed with, without a restart", async () => {
+test.skipIf(reason !== null)("a template that is added later is probed without a restart", async () => {
   const before = await health();
   expect([before.acceleration, messageOf(before)]).toEqual(["tcg", expect.stringContaining("not known yet")]);
   describeTemplate(daemon);
@@ -42,7 +42,7 @@ test.skipIf(reason !== null)("a template that comes later is probed with, withou
   expect(messageOf(await health())).toContain("booted under KVM");
 });
 
-test.skipIf(reason !== null)("what the build of a template found out is taken at once", async () => {
+test.skipIf(reason !== null)("the capabilities measured by a template's build are used immediately", async () => {
   rmSync(join(daemon.dataDir, "templates"), { recursive: true });
   await daemon.restart("SIGTERM");
   expect(messageOf(await health())).toContain("not known yet");

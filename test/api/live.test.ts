@@ -18,7 +18,7 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const send = (source: string, destination: string) =>
   daemon.ok("POST", "/v1/rooms/r/messages", { source, destination, payload: { q: 1 }, kind: "request" });
 
-test("events of two rooms and of the organization come over one connection, each by its id", async () => {
+test("events of two rooms and of the organization share one connection, each with its stream ID", async () => {
   const live = await new LiveClient(daemon).open();
   for (const [id, path] of [
     [1, "/v1/rooms/r/events"],
@@ -45,7 +45,7 @@ const untilSaid = async (live: LiveClient, is: (frame: Json) => boolean): Promis
   throw new Error("no such frame");
 };
 
-test("a stream is a call: its scope, its room and its path are checked, and it is recorded", async () => {
+test("a stream is a call: its scope, its room and its path are checked, and it is audited", async () => {
   const { key } = await makeKey(daemon, { scopes: ["fabric:read"] });
   const live = await new LiveClient(daemon, bearer(key)).open();
   expect(await live.first(1, "/v1/rooms/r/now")).toMatchObject({ type: "opened" });
@@ -69,7 +69,7 @@ test("a stream is a call: its scope, its room and its path are checked, and it i
   live.close();
 });
 
-test("what is no valid request ends the connection, and too many streams are refused", async () => {
+test("an invalid request closes the connection, and too many streams are refused", async () => {
   for (const frame of [
     "no json",
     "[]",
@@ -94,7 +94,7 @@ test("what is no valid request ends the connection, and too many streams are ref
   live.close();
 });
 
-test("without credentials, or from another site's page, there is no connection", async () => {
+test("without credentials, or from another site's page, the connection is refused", async () => {
   await expect(new LiveClient(daemon, {}).open()).rejects.toThrow();
   await expect(new LiveClient(daemon, bearer("key-wrong")).open()).rejects.toThrow();
   const owner = await Visitor.owner(daemon);
@@ -110,7 +110,7 @@ test("without credentials, or from another site's page, there is no connection",
   expect(await live.closed).toMatchObject({ code: 4002 });
 });
 
-test("the end of its key ends the connection and its streams", async () => {
+test("the end of a key closes its connection and streams", async () => {
   const { key, key_id } = await makeKey(daemon, { scopes: ["audit:read", "fabric:read"] });
   const live = await new LiveClient(daemon, bearer(key)).open();
   await live.first(1, "/v1/rooms/r/events");
@@ -118,7 +118,7 @@ test("the end of its key ends the connection and its streams", async () => {
   expect(await live.closed).toMatchObject({ code: 4002 });
 });
 
-test("the state of a room tells a deadlock within a second, and that it is over", async () => {
+test("the state of a room reports a deadlock within a second, and its end", async () => {
   const live = await new LiveClient(daemon).open();
   await live.first(1, "/v1/rooms/r/now");
   const first = await live.line(1, ({ type }) => type === "now");
@@ -156,7 +156,7 @@ test("the state is also a stream of its own, which ends with the room", async ()
   expect(lines[0]).toMatchObject({ type: "now" });
 });
 
-test("the state of a room with very many waits is cut", async () => {
+test("the state of a room with very many waits is truncated", async () => {
   const participants = Array.from({ length: 210 }, (_, index) => `agent-${String(index).padStart(3, "0")}`);
   await daemon.room("many");
   for (const agent_id of participants.slice(0, 105)) {

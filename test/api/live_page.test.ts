@@ -65,7 +65,7 @@ function linesOf({ body }: Stream): { lines: Record<string, unknown>[]; over: Pr
   return { lines, over: read().catch((error: unknown) => error) };
 }
 
-test("several streams go by one socket, each with its own lines, until each is left", async () => {
+test("several streams share one socket, each with its own lines, until each is aborted", async () => {
   const [events, now] = [NEVER(), NEVER()];
   const first = await openStream("/v1/rooms/r/events", events.signal);
   const second = await openStream("/v1/rooms/r/now", now.signal);
@@ -90,14 +90,14 @@ test("several streams go by one socket, each with its own lines, until each is l
   await state.over;
 });
 
-test("a refusal is thrown with its problem", async () => {
+test("a refusal is thrown with its problem document", async () => {
   await expect(openStream("/v1/rooms/nope/events", NEVER().signal)).rejects.toMatchObject({
     problem: { code: "room_not_found", status: 404 },
   });
   expect(fetched).toEqual([]);
 });
 
-test("a socket that breaks ends its streams, and the next one opens another", async () => {
+test("a broken socket ends its streams, and the next stream opens another", async () => {
   const stream = linesOf(await openStream("/v1/rooms/r/now", NEVER().signal));
   await until(
     async () => stream.lines,
@@ -117,7 +117,7 @@ test("a socket that breaks ends its streams, and the next one opens another", as
   await again.over;
 });
 
-test("where no WebSocket can be opened, a stream is a request", async () => {
+test("without WebSocket a stream is a fetch", async () => {
   isBlocked = true;
   const left = NEVER();
   const stream = linesOf(await openStream("/v1/rooms/r/now", left.signal));

@@ -108,36 +108,36 @@ const unfound = async (id: string, headers: Record<string, string>) => {
   return JSON.stringify({ status, ...body, request_id: "" }).replaceAll(id, "ID");
 };
 
-describe("an id", () => {
-  test.each(FOUND)("of a %s is told as what it is", async (what, type, path, where) => {
+describe("the ID", () => {
+  test.each(FOUND)("of a %s is resolved to its type and path", async (what, type, path, where) => {
     const id = idOf(what);
     const answer = await ask(id);
     expect(answer).toMatchObject({ status: 200, body: { type, path: path.replace("ID", id), ...where } });
   });
 
-  test.each(FOUND)("of a %s is unknown to another organization, as what never was", async (what) => {
+  test.each(FOUND)("of a %s is answered to another organization like an ID that never existed", async (what) => {
     // Its own room of that name would be its own.
     const never = await unfound("never-was", other);
     expect(await unfound(idOf(what), other)).toBe(never);
     expect(never).toContain("id_not_found");
   });
 
-  test("of the host's template is known to each", async () => {
+  test("of the host's template is resolved for every organization", async () => {
     expect((await ask("default", other)).body).toMatchObject({ type: "template", path: "/prompts" });
   });
 
   test.each([["never-was"], ["../etc"], ["a/b/c"], ["/"], ["sbx_"], ["x\u0000y"], ["%"], ["é".repeat(100)]])(
-    "%j is none",
+    "%j is not found",
     async (id) => {
       expect(await ask(id)).toMatchObject({ status: 404, body: { code: "id_not_found" } });
     },
   );
 
-  test("that is too long is refused as such", async () => {
+  test("is refused as too long above the limit", async () => {
     expect((await ask("x".repeat(258))).status).toBe(422);
   });
 
-  test("needs a key, and is on record with what it was", async () => {
+  test("requires a key, and is audited with its type", async () => {
     expect((await fetch(`${daemon.url}/v1/locate/${ROOM}`)).status).toBe(401);
     await ask(ROOM, { "x-request-id": "req_located" });
     const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?request_id=req_located");
@@ -145,23 +145,26 @@ describe("an id", () => {
   });
 });
 
-describe("to a key that is bound", () => {
+describe("a bound key", () => {
   const ELSEWHERE = ["room", "room_uid", "sandbox", "agent", "planner", "barrier", "message", "port", "execution"];
   const RECORDS = ["named", "terminal", "audit", "request"];
 
-  test.each([...ELSEWHERE, ...RECORDS])("to other rooms, a %s of this one is nothing", async (what) => {
-    const headers = bearer((await makeKey(daemon, { rooms: ["elsewhere"] })).key);
-    expect(await unfound(idOf(what), headers)).toBe(await unfound("never-was", headers));
-  });
+  test.each([...ELSEWHERE, ...RECORDS])(
+    "of another room gets for a %s the same answer as for an ID that never existed",
+    async (what) => {
+      const headers = bearer((await makeKey(daemon, { rooms: ["elsewhere"] })).key);
+      expect(await unfound(idOf(what), headers)).toBe(await unfound("never-was", headers));
+    },
+  );
 
-  test("to this room, what is in it is found", async () => {
+  test("of this room resolves the IDs in it", async () => {
     const headers = bearer((await makeKey(daemon, { rooms: [ROOM] })).key);
     for (const what of [...ELSEWHERE, ...RECORDS])
       expect([what, (await ask(idOf(what), headers)).status]).toEqual([what, 200]);
     expect((await ask(idOf("key"), headers)).status).toBe(404);
   });
 
-  test("to an agent, its own is found, and nothing of another's", async () => {
+  test("of an agent resolves its own IDs, and none of another agent", async () => {
     const own = bearer((await makeKey(daemon, { agent: AGENT })).key);
     const foreign = bearer((await makeKey(daemon, { agent: "somebody" })).key);
     for (const what of ["sandbox", "agent", "port", "execution", "terminal"]) {
@@ -172,7 +175,7 @@ describe("to a key that is bound", () => {
     expect((await ask(idOf("message"), bearer((await makeKey(daemon, { agent: "planner" })).key))).status).toBe(200);
   });
 
-  test("by its scopes, only what they let it read is found", async () => {
+  test("resolves only IDs that its scopes can read", async () => {
     const { key, key_id } = await makeKey(daemon, { scopes: ["usage:read"] });
     const headers = bearer(key);
     const never = await unfound("never-was", headers);
@@ -184,7 +187,7 @@ describe("to a key that is bound", () => {
   });
 });
 
-describe("an id of people", () => {
+describe("an account ID", () => {
   let member: Visitor;
   let foreign: Visitor;
   /** IDs of the owner and of the organization, with their type and page. */
@@ -223,7 +226,7 @@ describe("an id of people", () => {
     return JSON.stringify({ status, ...body, request_id: "" }).replaceAll(id, "ID");
   };
 
-  test("leads the person to their own account, and the others to the members", async () => {
+  test("leads its person to their own account, and others to the member list", async () => {
     const [owner, other] = [await idOfPerson(people.owner), await idOfPerson(member)];
     const see = async (visitor: Visitor, id: string) => (await visitor.see(`/go/${id}`)).to;
     expect(await see(people.owner, owner)).toBe("/account");
@@ -235,7 +238,7 @@ describe("an id of people", () => {
     expect(await unfound(owner, blind)).toBe(await unfound("never-was", blind));
   });
 
-  test("of what is theirs leads them there, and is nothing to anybody else", async () => {
+  test("of an own object leads its person to it, and is not found for other callers", async () => {
     for (const [id, type, path] of theirs) {
       expect((await people.owner.api("GET", `/v1/locate/${id}`)).body).toMatchObject({ id, type, path });
       expect((await people.owner.see(`/go/${id}`)).to).toBe(path);
@@ -244,7 +247,7 @@ describe("an id of people", () => {
     }
   });
 
-  test("of a credit entry leads whoever reads usage to it", async () => {
+  test("of a credit entry leads readers of usage to it", async () => {
     expect((await member.see("/go/cre_1")).to).toBe("/usage");
     expect((await ask("cre_1")).body).toMatchObject({ type: "credit", path: "/usage", ...NOWHERE });
     expect(await unfound("cre_1", other)).toBe(await unfound("never-was", other));
@@ -253,7 +256,7 @@ describe("an id of people", () => {
   });
 });
 
-test("of access by SSH each leads to what it is for: a key to its records, a password to its sandbox", async () => {
+test("of SSH access leads to its object: a key to its records, a password to its sandbox", async () => {
   const rows = new Database(join(daemon.dataDir, "roomd.db"));
   rows.run("PRAGMA busy_timeout = 5000");
   const columns = rows.query<{ name: string; notnull: number }, []>("PRAGMA table_info(ssh_keys)").all();
@@ -276,7 +279,7 @@ test("of access by SSH each leads to what it is for: a key to its records, a pas
 });
 
 describe("roomd open", () => {
-  test("prints the address, of each kind and of none", async () => {
+  test("prints the address for each kind of ID, and an error for unknown ones", async () => {
     const open = async (...words: string[]) => (await daemon.cli(["open", ...words])).stdout.trim();
     expect(await open()).toBe(`${daemon.url}/`);
     expect(await open(ROOM)).toBe(`${daemon.url}/rooms/${ROOM}`);
@@ -286,7 +289,7 @@ describe("roomd open", () => {
     });
   });
 
-  test("says what to do with an id that is none", async () => {
+  test("explains what to do about an unknown ID", async () => {
     const { status, stdout, stderr } = await daemon.cli(["open", "never-was"]);
     expect([status, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("room list");
@@ -303,21 +306,21 @@ describe("/go/ID", () => {
   };
 
   test.each([["room"], ["sandbox"], ["agent"], ["message"], ["execution"], ["audit"], ["key"]])(
-    "leads who is signed in to the page of a %s",
+    "redirects a signed-in person to the page of a %s",
     async (what) => {
       const { path } = (await ask(idOf(what))).body;
       expect(await people.owner.see(go(idOf(what)))).toMatchObject({ status: 303, to: path });
     },
   );
 
-  test("of what is none says so, and leads on", async () => {
+  test("of an unknown ID explains that, and has links", async () => {
     const page = await people.owner.see(go("never-was"));
     expect(page.status).toBe(404);
     expect(page.text).toContain('href="/rooms"');
     expect((await (await people.foreign()).see(go(idOf("sandbox")))).status).toBe(404);
   });
 
-  test("brings back who signs in first, once", async () => {
+  test("returns once after sign-in", async () => {
     const { email } = (await people.owner.api("GET", "/v1/account")).body;
     const visitor = new Visitor(daemon);
     expect(await visitor.see(go(idOf("agent")))).toMatchObject({ status: 303, to: "/signin" });
@@ -329,7 +332,7 @@ describe("/go/ID", () => {
   });
 
   test.each(["/go/../signout", "//evil.example/", "/go/a/b", "/go/a?next=//evil.example", "/account", "/go/a\r\nx: y"])(
-    "does not go on to %j, whoever has put that into the browser",
+    "does not redirect to %j from a forged cookie",
     async (place) => {
       const { email } = (await people.owner.api("GET", "/v1/account")).body;
       const visitor = new Visitor(daemon);

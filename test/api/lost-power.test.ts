@@ -17,7 +17,7 @@ const { workMs, states, startedEach } = LONG
 const CHECKPOINT_MS = 100;
 
 test(
-  `of ${states} states that a loss of power leaves, each has all that was acknowledged and read`,
+  `each of ${states} states after a power loss has all acknowledged and all read data`,
   async () => {
     const chance = new Chance();
     console.log(`lost power: ${states} states, ROOMD_TEST_SEED=${chance.seed}`);

@@ -92,14 +92,14 @@ async function refusedOf(reference: string): Promise<Json> {
   return JSON.parse(stderr);
 }
 
-test.skipIf(!asRoot)("an image that is named by its digest is that one, or none", async () => {
+test.skipIf(!asRoot)("an image that is named by digest must have that digest", async () => {
   offer();
   const other = digestOf("another manifest");
   expect(await refusedOf(`docker://${host}/app@${other}`)).toMatchObject({ code: "image_invalid" });
   expect(asked.filter((path) => path.includes("/blobs/"))).toEqual([]);
 });
 
-test.skipIf(!asRoot)("what is to be fetched from elsewhere is not fetched", async () => {
+test.skipIf(!asRoot)("blobs with external URLs are not fetched", async () => {
   await using elsewhere = await listening();
   offer({}, { urls: [`http://127.0.0.1:${elsewhere.port}/config`] });
   expect(await refusedOf(`docker://${host}/app:1`)).toMatchObject({ code: "image_invalid" });
@@ -132,7 +132,7 @@ const layerOf = (name: string, size: number) => ({
   ...{ mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", digest: digestOf(name), size },
 });
 
-test.skipIf(!asRoot)("a layer that is longer than it says ends with what it says", async () => {
+test.skipIf(!asRoot)("a layer longer than its declared size is aborted at that size", async () => {
   const { counter, answer } = endlessBody();
   offer({ layers: [layerOf("a small layer", 13)] });
   blobs[digestOf("a small layer")] = answer;
@@ -141,7 +141,7 @@ test.skipIf(!asRoot)("a layer that is longer than it says ends with what it says
   expect(counter.sent).toBeLessThan(64 * MIB);
 });
 
-test.skipIf(!asRoot)("layers that exceed their declared sizes are bounded by the sum of these", async () => {
+test.skipIf(!asRoot)("layers that exceed their declared sizes are bounded by the sum of those sizes", async () => {
   const { counter, answer } = endlessBody();
   const small = Array.from({ length: 5 }, (_, n) => `small ${n}`);
   // Individually each may be as long as the longest.
@@ -162,7 +162,7 @@ async function failureForOrg(): Promise<Json> {
   return events.at(-1).failure;
 }
 
-test.skipIf(!asRoot)("for an organization nobody is asked to whom a registry leads, but what is public", async () => {
+test.skipIf(!asRoot)("for an organization, redirects of a registry are followed to public addresses only", async () => {
   await using elsewhere = await listening();
   // Of an image of another processor's everything is fetched.
   const config = CONFIG.replace("amd64", "arm64");

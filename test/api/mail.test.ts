@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 
 describe("open sign-up", () => {
-  test("is an address, a letter, and an organization of one's own with its credits", async () => {
+  test("requires an address and an e-mail, and creates an organization with credits", async () => {
     const said = await ask("Ada@Example.org ");
     expect([said.status, saidBy(said)]).toEqual([200, expect.stringContaining("a letter is on its way")]);
     const letter = await mail.letterTo("ada@example.org", /^Finish signing up · roomd$/);
@@ -77,7 +77,7 @@ describe("open sign-up", () => {
     );
   });
 
-  test("grants credits once for an address, whatever stands behind its + and whatever becomes of the account", async () => {
+  test("grants credits once per address, regardless of plus suffixes and deleted accounts", async () => {
     const { visitor: first } = await signUp("once@example.org", "once");
     expect(await creditsOf(first)).toMatchObject({ granted: 500 });
     const { visitor: second } = await signUp("once+more@example.org", "once more");
@@ -90,7 +90,7 @@ describe("open sign-up", () => {
     expect(await creditsOf(third)).toMatchObject({ granted: 0, remaining: 0 });
   });
 
-  test("says the same of an address that is here, whose person reads of it", async () => {
+  test("answers the same for an existing account, and informs its owner by e-mail", async () => {
     await signUp("here@example.org", "here");
     const [here, new_] = [await ask("here@example.org"), await ask("not-here@example.org")];
     expect([here.status, saidBy(here)]).toEqual([new_.status, saidBy(new_)]);
@@ -98,7 +98,7 @@ describe("open sign-up", () => {
     expect(letter.text).not.toMatch(/#\S{20}/);
   });
 
-  test("takes an organization's name once, and the link is still good", async () => {
+  test("accepts an organization's name once, and the link stays valid after a refusal", async () => {
     await ask("name@example.org");
     const { token } = linkIn(await mail.letterTo("name@example.org", /Finish/));
     expect((await finish(token, "ada's")).answer).toMatchObject({ status: 409 });
@@ -106,7 +106,7 @@ describe("open sign-up", () => {
     expect((await finish(token, "another")).answer).toMatchObject({ status: 303 });
   });
 
-  test("two who use a link at once are one", async () => {
+  test("is performed once for two concurrent uses of a link", async () => {
     await ask("twice@example.org");
     const { token } = linkIn(await mail.letterTo("twice@example.org", /Finish/));
     const both = await Promise.all([finish(token, "first of two"), finish(token, "second of two")]);
@@ -114,7 +114,7 @@ describe("open sign-up", () => {
     expect(rows("SELECT email FROM users WHERE email = 'twice@example.org'")).toHaveLength(1);
   });
 
-  test("is for the domains that are named, and for addresses that are some", async () => {
+  test("is limited to the configured domains, and to valid addresses", async () => {
     for (const email of [
       "x@elsewhere.example",
       "x@example.org.evil.example",
@@ -128,7 +128,7 @@ describe("open sign-up", () => {
     expect(mail.letters.filter(({ to }) => to.length !== 1)).toEqual([]);
   });
 
-  test("a letterbox gets five letters a day, and who asks is told the same", async () => {
+  test("a mailbox gets five e-mails a day, and the requester always gets the same answer", async () => {
     const said = [];
     for (let n = 0; n < 8; n++) said.push(saidBy(await ask("much@example.org")));
     expect(new Set(said).size).toBe(1);
@@ -136,7 +136,7 @@ describe("open sign-up", () => {
     expect(rows("SELECT * FROM mails WHERE to_address = 'much@example.org'")).toHaveLength(5);
   });
 
-  test("recovery is mailed although other requests have used up an address's letters", async () => {
+  test("recovery is e-mailed even if other requests have used up the address's limit", async () => {
     const email = "kept@example.org";
     await people.member("member", { email });
     people.sql((database) => database.prepare("UPDATE users SET verified_at = created_at WHERE email = ?").run(email));
@@ -146,7 +146,7 @@ describe("open sign-up", () => {
     expect(rows(`SELECT * FROM mails WHERE to_address = '${email}' AND kind = 'known'`)).toHaveLength(5);
   });
 
-  test("what is refused for good is given up, and the link of a letter is in no file", async () => {
+  test("a permanently rejected e-mail is not retried, and the link of an e-mail is stored nowhere", async () => {
     await ask("nobody@example.org");
     const outcome = () => rows("SELECT * FROM mails WHERE to_address = 'nobody@example.org'")[0]?.outcome;
     await until("it is refused", () => outcome() === "refused");
@@ -157,8 +157,8 @@ describe("open sign-up", () => {
   });
 });
 
-describe("who is here", () => {
-  test("verifies an address while signed in, and comes back by a letter from then on", async () => {
+describe("an existing user", () => {
+  test("verifies an address while signed in, and can recover by e-mail from then on", async () => {
     const person = await people.member("member", { email: "bob@example.org" });
     const unknown = await new Visitor(daemon).send("/recover", { email: "nobody-at-all@example.org" });
     const known = await new Visitor(daemon).send("/recover", { email: "bob@example.org" });
@@ -187,7 +187,7 @@ describe("who is here", () => {
     expect((await person.api("GET", "/v1/account")).status).toBe(401);
   });
 
-  test("has another address once its letter is answered, and nobody else's", async () => {
+  test("changes the address by confirming an e-mail, and cannot take another user's", async () => {
     const person = await people.member("member", { email: "old@example.org" });
     await people.prove(person);
     await person.send("/account", { do: "email", email: "new@example.org" });
@@ -207,7 +207,7 @@ describe("who is here", () => {
     expect((await mail.letterTo("has-shown@example.org", /changed/)).text).toContain("has another address");
   });
 
-  test("keeps no address from its person by only saying that it is theirs", async () => {
+  test("cannot block an address by an unverified claim to it", async () => {
     const squatter = await people.member("member", { email: "eve@example.org" });
     const { look, answer, visitor } = await signUp("eve@example.org", "eve's");
     expect(saidBy(look)).toContain("has not shown it");
@@ -225,7 +225,7 @@ describe("who is here", () => {
     expect((await mail.letterTo("eve@example.org", /account already/, before)).text).toContain("sign in");
   });
 
-  test("may sign up again where their only organization has ended", async () => {
+  test("may sign up again when their only organization has ended", async () => {
     const { visitor } = await signUp("gone@example.org", "gone");
     await people.prove(visitor);
     const { org_id } = (await visitor.api("GET", "/v1/account")).body;
@@ -236,7 +236,7 @@ describe("who is here", () => {
     expect([answer.status, answer.to]).toEqual([303, "/"]);
   });
 
-  test("comes back by a letter alone, and whoever made other ways in does not", async () => {
+  test("recovers by e-mail alone, and sign-in methods of an intruder are removed", async () => {
     const { visitor } = await signUp("lost@example.org", "lost");
     await people.prove(visitor);
     const { user_id } = (await visitor.api("GET", "/v1/account")).body;
@@ -262,7 +262,7 @@ describe("who is here", () => {
     }
   });
 
-  test("is invited by a letter with the link that is shown", async () => {
+  test("is invited by an e-mail with the displayed link", async () => {
     await people.prove(people.owner);
     const { body } = await people.owner.api("POST", "/v1/orgs/self/invitations", {
       role: "viewer",
@@ -284,7 +284,7 @@ describe("who is here", () => {
 });
 
 describe("another mode", () => {
-  test("approval: a letter, a note, the operator's yes, and another letter", async () => {
+  test("approval: an e-mail, a note, the operator's approval, and another e-mail", async () => {
     await using other = await startWith({ ROOMD_SIGNUP_MODE: "approval" });
     await ask("dan@example.org", other);
     const { token } = linkIn(await mail.letterTo("dan@example.org", /Confirm/));
@@ -304,7 +304,7 @@ describe("another mode", () => {
     expect(JSON.parse((await other.cli(["signup", "list", "--json"])).stdout).items).toEqual([]);
   });
 
-  test("approval without mail: the note comes at once, and the operator hands the link over", async () => {
+  test("approval without mail: the request is filed immediately, and the operator passes on the link", async () => {
     await using other = await TestDaemon.start({ env: { ROOMD_SIGNUP_MODE: "approval" } });
     const visitor = new Visitor(other);
     const asked = await visitor.send("/signup", { email: "eve@example.org", name: "Eve", note: "" });
@@ -317,7 +317,7 @@ describe("another mode", () => {
     expect((await visitor.send("/recover", { email: "eve@example.org" })).status).toBe(409);
   });
 
-  test("invite: by the operator's link alone; closed: not at all, while invitations are taken", async () => {
+  test("invite: by the operator's link alone; closed: not at all, but invitations are accepted", async () => {
     await using other = await TestDaemon.start({ env: { ROOMD_SIGNUP_MODE: "invite" } });
     expect((await ask("fay@example.org", other)).status).toBe(403);
     const { url } = JSON.parse((await other.cli(["signup", "invite", "fay@example.org", "--json"])).stdout);
@@ -343,13 +343,13 @@ describe("another mode", () => {
     [{ ROOMD_SMTP_HOST: "mail.example.org" }, /smtp\.from is missing/],
     [{ ROOMD_SMTP_HOST: "mail.example.org", ROOMD_SMTP_FROM: "x@y.z", ROOMD_SMTP_TLS: "off" }, /on this host/],
     [{ ROOMD_SMTP_HOST: "localhost", ROOMD_SMTP_FROM: "no address" }, /must be an address/],
-  ])("%o is told before anything is opened", async (env, why) => {
+  ])("%o is reported before a listener is opened", async (env, why) => {
     await expect(TestDaemon.start({ env })).rejects.toThrow(why);
   });
 });
 
 describe("the mail server", () => {
-  test("that is not there gets the letter later, also from a daemon that was killed meanwhile", async () => {
+  test("gets the e-mail later if it is down, also after a kill of the daemon", async () => {
     const port = await freePort();
     const env = { ...mail.env, ROOMD_SMTP_PORT: String(port), ROOMD_SIGNUP_MODE: "open" };
     await using other = await TestDaemon.start({ env });
@@ -364,7 +364,7 @@ describe("the mail server", () => {
     }
   }, 90_000);
 
-  test("is spoken to encrypted and signed in, and by nothing less than was asked for", async () => {
+  test("is used with encryption and authentication, never with less than configured", async () => {
     const directory = mkdtempSync(join(tmpdir(), "roomd-mail-"));
     const { authority, cert, key } = await issue(["localhost"]);
     writeFileSync(join(directory, "authority.pem"), authority);

@@ -27,7 +27,7 @@ describe.each(ways)("the $generation client over $way", ({ way, generation }) =>
   });
   afterAll(() => client.close());
 
-  test("finds exactly the tools of the interface, each with schemas, hints and words", async () => {
+  test("lists exactly the tools of the interface, each with schemas, hints and descriptions", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }: Json) => name).sort()).toEqual(SEED.split(" ").sort());
     for (const { description, inputSchema, outputSchema, annotations } of tools) {
@@ -38,7 +38,7 @@ describe.each(ways)("the $generation client over $way", ({ way, generation }) =>
     expect(client.instructions()).toContain("health and usage");
   });
 
-  test("calls every tool: each succeeds, or is refused as the interface says", async () => {
+  test("calls every tool: each succeeds, or is refused as documented", async () => {
     await daemon.room(room);
     // The tool that destroys the room is last.
     const inOrder = TOOL_LIST.toSorted(
@@ -52,7 +52,7 @@ describe.each(ways)("the $generation client over $way", ({ way, generation }) =>
     }
   });
 
-  test("is told what is wrong with every tool's arguments", async () => {
+  test("gets the errors in every tool's arguments", async () => {
     await daemon.room(`${room}-wrong`);
     for (const tool of TOOL_LIST) {
       const { args, wrong, code } = rowOf(tool);
@@ -65,14 +65,14 @@ describe.each(ways)("the $generation client over $way", ({ way, generation }) =>
     }
   });
 
-  test("is told that there is no such tool", async () => {
+  test("gets an error for an unknown tool", async () => {
     const result = await client.result("read_file", { path: "/a" });
     expect(result).toMatchObject({ isError: true, structuredContent: { code: "tool_not_found", nearest: "fs_read" } });
     expect(result.structuredContent.detail).toBe("There is no tool read_file.");
   });
 });
 
-describe.each(["http", "stdio"] as const)("a client that asks for all tools over %s", (way) => {
+describe.each(["http", "stdio"] as const)("a client that requests all tools over %s", (way) => {
   const MORE =
     "browser computer message_send_many template_build template_list sandbox_snapshot sandbox_fork sandbox_rollback snapshot_list sandbox_hibernate sandbox_resume egress_explain room_checkpoint room_fork room_restore checkpoint_list".split(
       " ",
@@ -83,13 +83,13 @@ describe.each(["http", "stdio"] as const)("a client that asks for all tools over
   });
   afterAll(() => client.close());
 
-  test("finds the usual ones, and those that most have no use for", async () => {
+  test("lists the usual and the additional tools", async () => {
     const { tools } = await client.listTools();
     expect(tools.map(({ name }: Json) => name).sort()).toEqual([...SEED.split(" "), ...MORE].sort());
     for (const { description } of tools) expect(description).toMatch(/\nNext: .+\nExample: \{/);
   });
 
-  test("calls them, and is told what is wrong", async () => {
+  test("calls them, and gets their errors", async () => {
     const room_id = `more-${way}`;
     await daemon.room(room_id);
     const none = { room_id, sandbox: "nobody" };
@@ -126,7 +126,7 @@ describe.each(["http", "stdio"] as const)("a client that asks for all tools over
     expect(await client.call("sandbox_create", made)).toMatchObject({ code: "snapshot_not_found" });
   });
 
-  test("reads a long file page by page, or in one answer if the call names a length", async () => {
+  test("reads a long file page by page, or in one answer if the call has a length", async () => {
     const room_id = `long-${way}`;
     await daemon.room(room_id);
     const content = "é\n".repeat(100_000);
@@ -146,7 +146,7 @@ describe.each(["http", "stdio"] as const)("a client that asks for all tools over
     expect(read === content).toBe(true);
   });
 
-  test("saves a room, makes another of it and turns it back", async () => {
+  test("saves a room, forks it and restores it", async () => {
     const room_id = `saved-${way}`;
     await daemon.room(room_id);
     const write = (text: string) => client.call("fs_write", { room_id, path: "/plan.md", content: text });
@@ -175,17 +175,17 @@ describe.each(["http", "stdio"] as const)("a client that asks for all tools over
   });
 });
 
-test("whoever does not ask for them has none of them", async () => {
+test("by default, clients get no additional tools", async () => {
   const client = await connectMcp(daemon);
   expect(await client.call("template_list")).toMatchObject({ ok: false, code: "tool_not_found" });
   await client.close();
 });
 
-test("every row is a tool's", () => {
+test("every row belongs to a tool", () => {
   expect(Object.keys(ROWS).sort()).toEqual(TOOL_LIST.map(({ name }) => name).sort());
 });
 
-test("a model is told about every argument", () => {
+test("every argument has a description for the model", () => {
   const silent = [...TOOL_SETS.all.tools.values()].flatMap(({ name, input }) =>
     Object.entries(input.properties).flatMap(([argument, { description }]) =>
       description ? [] : [`${name}.${argument}`],
@@ -195,7 +195,7 @@ test("a model is told about every argument", () => {
 });
 
 describe("preflight", () => {
-  test("goes with the first call that changes something, when the client has not looked itself", async () => {
+  test("is part of the first changing call if the client has made no such checks itself", async () => {
     const hasty = await connectMcp(daemon, { name: "hasty" });
     expect((await hasty.call("room_list")).preflight).toBeUndefined();
     const first = await hasty.call("room_create", { room_id: "hasty-1" });
@@ -207,17 +207,20 @@ describe("preflight", () => {
     await hasty.close();
   });
 
-  test.each(GENERATIONS)("is each %s client's own, also of those with one key and one name", async (generation) => {
-    const rooms = [];
-    for (const nth of ["first", "second"]) {
-      const client = await connectMcp(daemon, { name: "twin", generation });
-      rooms.push(await client.call("room_create", { room_id: `${nth}-${generation}` }));
-      await client.close();
-    }
-    expect(rooms.map(({ preflight }) => Object.keys(preflight ?? {}))).toEqual(Array(2).fill(["health", "usage"]));
-  });
+  test.each(GENERATIONS)(
+    "is separate for each %s client, also of clients with one key and name",
+    async (generation) => {
+      const rooms = [];
+      for (const nth of ["first", "second"]) {
+        const client = await connectMcp(daemon, { name: "twin", generation });
+        rooms.push(await client.call("room_create", { room_id: `${nth}-${generation}` }));
+        await client.close();
+      }
+      expect(rooms.map(({ preflight }) => Object.keys(preflight ?? {}))).toEqual(Array(2).fill(["health", "usage"]));
+    },
+  );
 
-  test("goes with a wait as well: it marks messages as read, and may arrive at a barrier", async () => {
+  test("is part of a wait, too, because it marks messages as read and may arrive at a barrier", async () => {
     const waiting = await connectMcp(daemon, { name: "waiting" });
     await waiting.call("room_list");
     const first = await waiting.call("agent_wait", { room_id: "hasty-1", agent_id: "a", wait_ms: 0 });
@@ -225,7 +228,7 @@ describe("preflight", () => {
     await waiting.close();
   });
 
-  test("leaves out what the client has looked at", async () => {
+  test("omits calls that the client has made already", async () => {
     const careful = await connectMcp(daemon, { generation: "v1" });
     await careful.call("health");
     expect(Object.keys((await careful.call("room_create", { room_id: "careful-1" })).preflight)).toEqual(["usage"]);
@@ -234,7 +237,7 @@ describe("preflight", () => {
 });
 
 describe("waiting", () => {
-  test("for longer than a call may takes several, and a message is sent once", async () => {
+  test("for longer than one call takes several calls, and sends the message once", async () => {
     const client = await connectMcp(daemon);
     await daemon.room("waits");
     await client.call("agent_wait", { room_id: "waits", agent_id: "reviewer", wait_ms: 0 });
@@ -259,7 +262,7 @@ describe("waiting", () => {
     barrier_arrive: { barrier_id: "never", agent_id: "planner", parties: 2, timeout_ms: 300_000 },
   };
   test.skipIf(!LONG).each(Object.entries(waits))(
-    "for minutes, %s answers within 50 s with what goes on",
+    "for minutes, %s answers within 50 s with the call that continues it",
     { timeout: 60_000 },
     async (name, args) => {
       const client = await connectMcp(daemon);
@@ -277,7 +280,7 @@ describe("waiting", () => {
   );
   if (!LONG) console.log("waits of minutes over MCP: left out; ROOMD_TEST_LONG=1 has them");
 
-  test("at a barrier goes on with the generation that was meant", async () => {
+  test("at a barrier continues with the same generation", async () => {
     const client = await connectMcp(daemon);
     await daemon.room("meets");
     const arrival = { room_id: "meets", barrier_id: "all", parties: 2 };
@@ -308,7 +311,7 @@ describe("waiting", () => {
   });
 });
 
-test.each(GENERATIONS)("a wait of the %s client is told that the service is shutting down", async (generation) => {
+test.each(GENERATIONS)("a wait of the %s client is answered when the service shuts down", async (generation) => {
   await using own = await TestDaemon.start();
   const client = await connectMcp(own, { generation });
   await own.room("waits");
@@ -322,7 +325,7 @@ test.each(GENERATIONS)("a wait of the %s client is told that the service is shut
   await client.close();
 });
 
-test("an idempotency key is its API key's own: two agents that choose the same begin two things, and a rotated key goes on", async () => {
+test("an idempotency key belongs to its API key: two agents with the same one are independent, and a rotation keeps it", async () => {
   await daemon.room("shared");
   await daemon.ok("GET", "/v1/rooms/shared/messages?agent_id=worker");
   const askAs = async (key: string, payload: string) => {
@@ -341,7 +344,7 @@ test("an idempotency key is its API key's own: two agents that choose the same b
   expect(await askAs(rotated.key, "of one")).toEqual(["reply_timeout", first]);
 });
 
-test("a call with the same idempotency key is done once", async () => {
+test("a call repeated with its idempotency key is executed once", async () => {
   const client = await connectMcp(daemon);
   const create = { room_id: "once", idempotency_key: "first-try" };
   const [one, other] = [await client.call("room_create", create), await client.call("room_create", create)];
@@ -351,7 +354,7 @@ test("a call with the same idempotency key is done once", async () => {
   await client.close();
 });
 
-test("what happened is summed up, and its source is recorded", async () => {
+test("the result is summarized, and the source is recorded", async () => {
   const client = await connectMcp(daemon);
   await client.call("room_create", { room_id: "told" });
   for (let n = 0; n < 30; n++) await client.call("fs_write", { room_id: "told", path: `/${n}`, content: "" });

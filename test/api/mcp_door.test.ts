@@ -28,12 +28,12 @@ async function call(key: string, name: string, args: Record<string, unknown>): P
   }
 }
 
-describe("without a good key", () => {
+describe("without a valid key", () => {
   test.each([
     ["none", {}, "missing_credentials"],
-    ["one that is unknown", bearer(`key-${"A".repeat(43)}`), "invalid_api_key"],
-    ["the operator's", null, "invalid_api_key"],
-  ])("%s, nobody is let in", async (_, headers, code) => {
+    ["an unknown key", bearer(`key-${"A".repeat(43)}`), "invalid_api_key"],
+    ["the operator's key", null, "invalid_api_key"],
+  ])("%s gets 401", async (_, headers, code) => {
     const {
       status,
       body,
@@ -43,7 +43,7 @@ describe("without a good key", () => {
     expect(answered.get("www-authenticate")).toMatch(/^Bearer/);
   });
 
-  test("a key that was revoked is refused at once, over stdio with a sentence", async () => {
+  test("a revoked key is refused immediately, over stdio with an explanation", async () => {
     const { key, key_id } = await makeKey(daemon);
     const client = await connectMcp(daemon, { key });
     await run(daemon, "key", "revoke", key_id);
@@ -54,7 +54,7 @@ describe("without a good key", () => {
   });
 });
 
-test("stdio says that there is no service", async () => {
+test("stdio reports that no service is reachable", async () => {
   const { status, stderr } = await daemon.cli(["mcp"], "", { ROOMD_URL: "http://127.0.0.1:1" });
   expect({ status, stderr }).toMatchObject({
     status: 1,
@@ -72,7 +72,7 @@ describe("hosts and pages", () => {
     return Number(text.split(" ")[1]);
   };
 
-  test("a name that leads here is none of the service's", async () => {
+  test("an unknown name that resolves to the service is refused", async () => {
     expect([await asHost("rebound.example:8080"), await asHost("localhost:1"), await asHost("[::1]:1")]).toEqual([
       403, 200, 200,
     ]);
@@ -89,15 +89,15 @@ describe("hosts and pages", () => {
 
 describe("messages", () => {
   test.each([
-    ["is no JSON", "{", 400, "invalid_json"],
+    ["is not JSON", "{", 400, "invalid_json"],
     ["is a batch", `[${LIST}]`, 400, "invalid_body"],
     ["is too large", new Uint8Array(23 * 1024 * 1024 + 1), 413, "body_too_large"],
-  ])("what %s is refused", async (_, body, status, code) => {
+  ])("a message that %s is refused", async (_, body, status, code) => {
     const answer = await post({}, body);
     expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code });
   });
 
-  test("what is of another type, or another method, is refused", async () => {
+  test("another content type or method is refused", async () => {
     expect((await post({ "content-type": "text/plain" })).body.code).toBe("unsupported_media_type");
     for (const method of ["GET", "PUT"]) {
       const { status, headers } = await bare(daemon, method, "/mcp", { ...ACCEPTS, ...bearer(daemon.apiKey) });
@@ -105,7 +105,7 @@ describe("messages", () => {
     }
   });
 
-  test("arguments are bounded as the operation's body is", async () => {
+  test("arguments have the same limits as the operation's body", async () => {
     const large = { room_id: "taken", source: "a", destination: "a", payload: "x".repeat(2 * 1024 * 1024) };
     expect(await call(daemon.apiKey, "agent_send", large)).toMatchObject({
       ok: false,
@@ -119,7 +119,7 @@ describe("messages", () => {
     });
   });
 
-  test("what no tool knows in its arguments does no harm", async () => {
+  test("unknown arguments are refused safely by every tool", async () => {
     const odd = { __proto__: null, constructor: { prototype: 1 }, room_id: { toString: 1 } };
     for (const { name } of TOOL_LIST)
       expect(await call(daemon.apiKey, name, odd)).toMatchObject({ ok: false, status: 422 });

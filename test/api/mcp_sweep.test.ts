@@ -20,7 +20,7 @@ afterAll(() => daemon.stop());
 
 const as = (key: string, name: string, args: Record<string, unknown>) => callTool(daemon, bearer(key), name, args);
 
-describe("a key that is none", () => {
+describe("an invalid key", () => {
   const keys: Record<string, string> = { unknown: `key-${"A".repeat(43)}`, malformed: "key-short" };
   beforeAll(async () => {
     const [revoked, expired] = [await makeKey(daemon), await makeKey(daemon, { expires_in_seconds: 1 })];
@@ -31,7 +31,7 @@ describe("a key that is none", () => {
     Object.assign(keys, { revoked: revoked.key, expired: expired.key, operator: daemon.operatorKey });
   });
 
-  test.each(TOOL_LIST)("calls no $name, whatever is wrong with it", async (tool) => {
+  test.each(TOOL_LIST)("cannot call $name, whatever its defect", async (tool) => {
     const { name } = tool;
     const args = rowOf(tool).args("taken");
     for (const [kind, key] of Object.entries(keys)) {
@@ -55,17 +55,20 @@ describe("a key with every scope but one", () => {
     }
   });
 
-  test.each(TOOL_LIST)("calls $name unless it is that one, and before anything is looked up", async (tool) => {
-    const { access } = tool.operation;
-    for (const scope of lacking) {
-      const { body } = await as(keys.get(scope) ?? "", tool.name, rowOf(tool).args("never"));
-      const isRefused = body.code === "insufficient_scope";
-      expect({ scope, isRefused }).toEqual({ scope, isRefused: scope === access });
-      if (isRefused) expect(body).toMatchObject({ ok: false, status: 403, details: { required: access } });
-    }
-  });
+  test.each(TOOL_LIST)(
+    "can call $name unless that scope is missing, which is checked before any lookup",
+    async (tool) => {
+      const { access } = tool.operation;
+      for (const scope of lacking) {
+        const { body } = await as(keys.get(scope) ?? "", tool.name, rowOf(tool).args("never"));
+        const isRefused = body.code === "insufficient_scope";
+        expect({ scope, isRefused }).toEqual({ scope, isRefused: scope === access });
+        if (isRefused) expect(body).toMatchObject({ ok: false, status: 403, details: { required: access } });
+      }
+    },
+  );
 
-  test("does by one tool nothing that another operation has a scope for", async () => {
+  test("cannot use a tool for an effect that requires another operation's scope", async () => {
     await daemon.ok("POST", "/v1/rooms/taken/barriers", { barrier_id: "b", agent_id: "a", parties: 3, timeout_ms: 0 });
     const arrive = { room_id: "taken", barrier_id: "b", agent_id: "late", wait_ms: 0 };
     const { body } = await as(keys.get("fabric:write") ?? "", "agent_wait", arrive);
@@ -88,7 +91,7 @@ describe("another organization's key", () => {
   });
   const shown = (body: Json, name: string) => JSON.stringify({ ...body, request_id: "" }).replaceAll(name, "NAME");
 
-  test.each(inRooms)("gets from $name what a room that never existed gets", async (tool) => {
+  test.each(inRooms)("gets from $name the same answer as for a room that never existed", async (tool) => {
     const { args } = rowOf(tool);
     const ask = async (room: string) => shown((await as(other.api_key, tool.name, args(room))).body, room);
     const taken = await ask("taken");
@@ -96,7 +99,7 @@ describe("another organization's key", () => {
     expect(taken).toContain('"code":"room_not_found"');
   });
 
-  test.each(ofOrgs)("gets from $name what an organization that never existed gets", async ({ name }) => {
+  test.each(ofOrgs)("gets from $name the same answer as for an organization that never existed", async ({ name }) => {
     const ask = async (org_id: string) => shown((await as(other.api_key, name, { org_id })).body, org_id);
     const taken = await ask(daemon.orgId);
     expect(taken).toBe(await ask("org_none"));
@@ -104,7 +107,7 @@ describe("another organization's key", () => {
     expect((await as(other.api_key, name, {})).body.ok).toBe(true);
   });
 
-  test("lists and makes rooms of its own", async () => {
+  test("lists and creates its own rooms", async () => {
     expect((await as(other.api_key, "room_list", {})).body.result).toMatchObject({ org_id: other.org_id, items: [] });
     const made = await as(other.api_key, "room_create", { room_id: "taken" });
     expect(made.body.result).toMatchObject({ room_id: "taken", org_id: other.org_id });

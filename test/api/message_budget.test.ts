@@ -60,8 +60,8 @@ class Room {
   }
 }
 
-describe("messages that nobody has to read", () => {
-  test("are all accepted, and the newest are kept: to nobody", async () => {
+describe("messages without unread recipients", () => {
+  test("are all accepted, and the newest are kept: without recipients", async () => {
     const room = await Room.of("nobody");
     const before = fileMib();
     const { kept, refusal } = await room.fill({ topic: "no.subscriber" }, 400);
@@ -73,7 +73,7 @@ describe("messages that nobody has to read", () => {
     expect((await room.get(`/messages/${kept[0].message_id}`)).status).toBe(404);
   });
 
-  test("are all accepted: to oneself, read past", async () => {
+  test("are all accepted: to the sender itself, and read", async () => {
     const room = await Room.of("oneself", ["a"]);
     let after = 0;
     for (let n = 0; n < 200; n++) {
@@ -84,7 +84,7 @@ describe("messages that nobody has to read", () => {
     }
   });
 
-  test("are told to be gone to who follows the room from before them, and not to others", async () => {
+  test("are reported as gone to a reader that continues from before them, and to no other", async () => {
     const room = await Room.of("followed", ["b"]);
     await room.send({ destination: "b", payload: "to be read" });
     await room.fill({ topic: "no.subscriber" }, 150);
@@ -100,7 +100,7 @@ describe("messages that nobody has to read", () => {
     expect((await room.read("agent_id=b")).body.items).toMatchObject([{ seq: 1, payload: "to be read" }]);
   });
 
-  test("leave the order where it was, also for the next daemon", async () => {
+  test("keep the sequence numbers, also across a restart", async () => {
     const room = await Room.of("ordered");
     await room.fill({ topic: "no.subscriber" }, 150);
     await daemon.restart("SIGKILL");
@@ -108,8 +108,8 @@ describe("messages that nobody has to read", () => {
   });
 });
 
-describe("messages that somebody has to read", () => {
-  test("never go: beyond the budget sending is refused, until they are read; others' messages are as before", async () => {
+describe("unread messages", () => {
+  test("are never dropped: above the budget sending is refused until they are read; other rooms are unaffected", async () => {
     const room = await Room.of("unread", ["b"]);
     const { kept, refusal } = await room.fill({ destination: "b" });
     expect(kept.length).toBeGreaterThan(((KEPT_MIB - 1) * 1024 ** 2) / 62_000);
@@ -151,8 +151,8 @@ describe("messages that somebody has to read", () => {
   });
 });
 
-describe("while space is short", () => {
-  test("a message that was read, and one to nobody, are not sent again by the same message_id", async () => {
+describe("while storage is short", () => {
+  test("a read message and one without recipients are not sent again with the same message_id", async () => {
     const room = await Room.of("retried", ["b"]);
     const calls = [
       { destination: "b", message_id: "to-one", payload: 1 },
@@ -168,7 +168,7 @@ describe("while space is short", () => {
     expect((await room.read("agent_id=b&after=1")).body.items).toEqual([]);
   });
 
-  test("a reply is given again to the same call", async () => {
+  test("a repeated call gets the same reply", async () => {
     const room = await Room.of("replied", ["b"]);
     const ask = () =>
       room.send({ destination: "b", message_id: "question", payload: "?", wait_reply: true, timeout_ms: 20_000 });
@@ -186,7 +186,7 @@ describe("while space is short", () => {
     expect([again.status, again.body.reply?.payload]).toEqual([200, "!"]);
   });
 
-  test("so many named messages to nobody are refused, and unnamed ones are still sent where there is space", async () => {
+  test("named messages without recipients are refused above a limit, unnamed ones only if storage is full", async () => {
     const room = await Room.of("named");
     const statuses: number[] = [];
     for (let n = 0; n < 90; n++) {

@@ -50,8 +50,8 @@ async function expectNone(room: Room, answer: Answer, code: string, index?: numb
   expect(await room.all()).toEqual([]);
 }
 
-describe("messages that are sent together", () => {
-  test("come in their order, each as if sent alone", async () => {
+describe("a batch of messages", () => {
+  test("arrives in order, each message as if sent alone", async () => {
     const room = await roomOf("a", "b", "c");
     await daemon.ok("PUT", `${room.path}/agents/c/subscriptions`, { topics: ["build.*"] });
     const batch = [
@@ -82,7 +82,7 @@ describe("messages that are sent together", () => {
     expect(messages(room.id)).toBe(messages(one.id));
   });
 
-  test("have a record each, in one chain, that says what a single one says", async () => {
+  test("has one audit record per message in one chain, equal to that of a single message", async () => {
     const room = await roomOf("a", "b");
     const { body } = await room.send([to("b", { payload: 1 }), { source: "b", destination: "a", payload: 2 }, to("*")]);
     const records = await room.records();
@@ -101,7 +101,7 @@ describe("messages that are sent together", () => {
     expect(await daemon.ok("GET", "/v1/orgs/self/audit/verify")).toMatchObject({ ok: true });
   });
 
-  test("wake who waits, with all of them", async () => {
+  test("wakes its waiting recipients with all their messages", async () => {
     const room = await roomOf("b");
     const waiting = ["b", "c"].map((agent) => room.inbox(agent, "&wait_ms=20000"));
     const isWaiting = async () => (await daemon.ok("GET", `${room.path}/agents`)).items;
@@ -110,7 +110,7 @@ describe("messages that are sent together", () => {
     expect((await Promise.all(waiting)).map(payloads)).toEqual([[1, 3], [2]]);
   });
 
-  test("may be to who sends one before, reply to one before, and be named twice", async () => {
+  test("may address an earlier sender, reply to an earlier message, and repeat one", async () => {
     const room = await roomOf("a");
     const sent = await room.send([
       { source: "stranger", destination: "a", message_id: "m", payload: 1 },
@@ -126,14 +126,14 @@ describe("messages that are sent together", () => {
     expect((await room.records()).map(({ details }) => details.seq)).toEqual([1, 2, 3, 1, 1]);
   });
 
-  test("do not stand in the way of a message with the name of their path", async () => {
+  test("does not hide a message whose ID is the name of the path", async () => {
     const room = await roomOf("a", "b");
     await room.send([to("b", { message_id: "batch", payload: 7 })]);
     expect(await daemon.ok("GET", `${room.path}/messages/batch`)).toMatchObject({ message_id: "batch", payload: 7 });
     expect((await daemon.api("PUT", `${room.path}/messages/batch`, {})).status).toBe(405);
   });
 
-  test("are sent by the command line, of lines", async () => {
+  test("is sent by the command line, one message per line", async () => {
     const room = await roomOf("b");
     const lines = Array.from({ length: 2 * MAX_BATCH + 1 }, (_, n) => JSON.stringify({ destination: "b", payload: n }));
     const { status, stdout } = await daemon.cli(["message", "send", room.id, "-", "--from", "a"], lines.join("\n\n"));
@@ -151,8 +151,8 @@ describe("messages that are sent together", () => {
   });
 });
 
-describe("what is refused", () => {
-  test("is every bad field of every message, at once", async () => {
+describe("the refusal", () => {
+  test("names every invalid field of every message", async () => {
     const room = await roomOf("a", "b");
     const answer = await room.send([
       to("b"),
@@ -190,7 +190,7 @@ describe("what is refused", () => {
     expect(each.body.errors).toHaveLength(MAX_BATCH);
   });
 
-  test("is no message, too many, more than a body has, and too many topics or recipients", async () => {
+  test("covers no messages, too many, too many bytes, and too many topics or recipients", async () => {
     const room = await roomOf("a", "b");
     expect(fieldsOf(await room.send([]))).toEqual(["messages: length"]);
     expect(fieldsOf(await room.send(undefined))).toEqual(["messages: required"]);
@@ -219,7 +219,7 @@ describe("what is refused", () => {
     expect((await full.send(Array(most).fill(everybody))).status).toBe(202);
   });
 
-  test("is all of them where one is: what it is to, what it replies to, its name, its sender, a full inbox", async () => {
+  test("of one message refuses the batch: recipient, reply_to, message_id, sender, or full inbox", async () => {
     const room = await roomOf("a", "b");
     await expectNone(room, await room.send([to("b"), to("nobody")]), "agent_not_found", 1);
     await expectNone(room, await room.send([to("b"), to("b", { reply_to: "none" })]), "message_not_found", 1);
@@ -240,7 +240,7 @@ describe("what is refused", () => {
     expect((await full.send([to("b")])).body.code).toBe("inbox_full");
   });
 
-  test("is a room of another organization, or of nobody", async () => {
+  test("covers a room of another organization and an unknown room", async () => {
     const room = await roomOf("a", "b");
     const { api_key } = await makeOrg(daemon, "others");
     const asked = await room.send([to("b")], bearer(api_key));
@@ -255,7 +255,7 @@ describe("what is refused", () => {
 });
 
 describe("with an Idempotency-Key", () => {
-  test("the same call is answered as before, and sends nothing more; another is refused", async () => {
+  test("the repeated call gets the first answer, and sends nothing; a different one is refused", async () => {
     const room = await roomOf("a", "b");
     const once = { "idempotency-key": "batch-1" };
     const first = await room.send([to("b", { payload: 1 }), to("b", { payload: 2 })], once);
@@ -267,10 +267,10 @@ describe("with an Idempotency-Key", () => {
   });
 });
 
-describe("a daemon that is killed", () => {
+describe("a killed daemon", () => {
   const messages = Array.from({ length: 32 }, (_, payload) => to("a", { payload }));
 
-  test("after the answer has kept all, with their records", async () => {
+  test("has all messages and their records after the answer", async () => {
     await using own = await TestDaemon.start();
     await own.room("r");
     const send = () => own.api("POST", "/v1/rooms/r/messages/batch", { messages });
@@ -284,7 +284,7 @@ describe("a daemon that is killed", () => {
     expect(await own.ok("GET", "/v1/orgs/self/audit/verify")).toMatchObject({ ok: true });
   });
 
-  test("before the commit has kept none; the same call again sends each once", async () => {
+  test("has no message before the commit; the repeated call sends each once", async () => {
     await using own = await TestDaemon.start();
     const send = () => own.api("POST", "/v1/rooms/r/messages/batch", { messages }, { "idempotency-key": "one" });
     await own.room("r");
@@ -303,7 +303,7 @@ describe("a daemon that is killed", () => {
   });
 });
 
-test("each counts as a call for the key's rate, and a batch that is too early takes nothing of it", async () => {
+test("each message counts toward the key's rate, and a rejected batch consumes nothing", async () => {
   const AT_ONCE = 40;
   const env = { ROOMD_LIMITS_REQUESTS_PER_SECOND: "10", ROOMD_LIMITS_REQUESTS_AT_ONCE: String(AT_ONCE) };
   await using slow = await TestDaemon.start({ env });

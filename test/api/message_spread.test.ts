@@ -12,7 +12,7 @@ afterEach(() => daemon.stop());
 
 /** 699 deliveries are three commits, and one keeps the message. */
 test.each(["message.staged=kill", "message.staged=kill@2", "message.staged=kill@3"])(
-  "killed at %s",
+  "a daemon that is killed at %s completes the delivery to all recipients once",
   async (point) => {
     daemon = await TestDaemon.start({ env: { ROOMD_AUDIT_READS: "false", [FAULT_VARIABLE]: point } });
     await daemon.room("spread");

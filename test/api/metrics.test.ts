@@ -30,8 +30,8 @@ async function look(): Promise<(name: string, labels?: Record<string, string>) =
     samples.filter((each) => each.name === name && isOf(each, labels)).reduce((sum, { value }) => sum + value, 0);
 }
 
-describe("the figures", () => {
-  test("move with what is done", async () => {
+describe("the metrics", () => {
+  test("change with the work that is done", async () => {
     const before = await look();
     await daemon.room("measured");
     expect((await daemon.api("GET", "/v1/rooms/none")).status).toBe(404);
@@ -71,7 +71,7 @@ describe("the figures", () => {
     expect(then("roomd_host_memory_size_bytes")).toBeGreaterThan(then("roomd_host_memory_available_bytes"));
   });
 
-  test("have labels of closed sets, and nobody's id", async () => {
+  test("have labels with a fixed set of values, and no IDs", async () => {
     await daemon.api("GET", "/v1/no-such-route");
     await daemon.api("GET", "/v1/rooms/measured?no_such_field=1");
     const text: string = (await bare(daemon, "GET", "/metrics")).body;
@@ -109,7 +109,7 @@ describe("the figures", () => {
     expect(states.map(({ labels }) => labels.state)).toEqual(SANDBOX_STATES.filter((state) => state !== "destroyed"));
   });
 
-  test("of what takes time add up to the number of times, bound after bound", async () => {
+  test("of durations have cumulative buckets that add up to the count", async () => {
     const samples = parse((await bare(daemon, "GET", "/metrics")).body);
     const buckets = samples.filter(({ name }) => name.endsWith("_bucket"));
     const series = Map.groupBy(buckets, ({ name, labels: { le: _, ...rest } }) => JSON.stringify([name, rest]));
@@ -127,13 +127,13 @@ describe("the figures", () => {
     }
   });
 
-  test("to HEAD are the same without the words", async () => {
+  test("are answered to HEAD without a body", async () => {
     const { status, headers, body } = await bare(daemon, "HEAD", "/metrics");
     expect([status, headers.get("content-type"), body]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8", ""]);
   });
 });
 
-describe("whoever asks from elsewhere", () => {
+describe("a client on another host", () => {
   const relayed = { "x-forwarded-for": "203.0.113.7" };
 
   async function expectGuarded(ask: (headers: Record<string, string>) => Promise<Answer>) {
@@ -145,18 +145,18 @@ describe("whoever asks from elsewhere", () => {
     expect(parse(admin.body).length).toBeGreaterThan(10);
   }
 
-  test("through a proxy on the host needs a key with org:admin", async () => {
+  test("through a proxy on the host requires a key with org:admin", async () => {
     await expectGuarded((headers) => bare(daemon, "GET", "/metrics", { ...headers, ...relayed }));
   });
 
-  test("by another name of the host needs one", async () => {
+  test("by another name of the host requires one", async () => {
     await expectGuarded((headers) => bare(daemon, "GET", "/metrics", { ...headers, host: "rooms.example.org" }));
   });
 
   // nginx's plain proxy_pass: its own address as Host, and no header about the client.
   const proxied = { connection: "close" };
 
-  test("through a proxy that says nothing of its clients needs one where clients reach the service by another name", async () => {
+  test("through a proxy without forwarding headers requires one if clients use another name", async () => {
     daemon.env.ROOMD_HTTP_BASE_URL = "https://rooms.example.org";
     await daemon.restart();
     try {
@@ -168,7 +168,7 @@ describe("whoever asks from elsewhere", () => {
     expect((await bare(daemon, "GET", "/metrics")).status).toBe(200);
   });
 
-  test("through a proxy that closes each connection needs one", async () => {
+  test("through a proxy that closes each connection requires one", async () => {
     await expectGuarded((headers) => bare(daemon, "GET", "/metrics", { ...headers, ...proxied }));
   });
 
@@ -188,7 +188,7 @@ describe("whoever asks from elsewhere", () => {
     ["127.0.0.1", "127.0.0.1", { connection: "keep-alive" }, true],
     ["127.0.0.1", "127.0.0.1", { connection: "close" }, false],
     ["127.0.0.1", "127.0.0.1", { connection: "Close, TE" }, false],
-  ])("from %s asking %s with %j: %s", (address, hostname, given, expected) => {
+  ])("from %s to %s with %j is local: %s", (address, hostname, given, expected) => {
     const origin = { address, hostname, headers: new Headers(given as Record<string, string>) };
     for (const own of ["http://127.0.0.1:8080", "https://localhost:8443", "http://[::1]:8080"]) {
       expect(makeIsFromHost(own)(origin), own).toBe(expected);

@@ -62,7 +62,7 @@ function labelsOf(metric: string): Map<string, Set<string>> | undefined {
 }
 
 describe.each(expressions)("%s: %s", (_, expression) => {
-  test("asks for metrics, labels and values that there are", () => {
+  test("uses existing metrics, labels and values", () => {
     for (const { metric, matchers, groupedBy } of selectorsOf(expression)) {
       const labels = labelsOf(metric);
       expect(labels, metric).toBeDefined();
@@ -77,7 +77,7 @@ describe.each(expressions)("%s: %s", (_, expression) => {
     }
   });
 
-  test("counts what is counted, and takes quantiles of buckets by their bounds", () => {
+  test("counts counters, and computes quantiles of buckets by `le`", () => {
     for (const { metric, functions, groupedBy } of selectorsOf(expression)) {
       const type = samples.find(({ name }) => name === metric)?.type ?? "gauge";
       const isCounted = functions.some((name) => ["rate", "increase"].includes(name));
@@ -89,7 +89,7 @@ describe.each(expressions)("%s: %s", (_, expression) => {
   });
 });
 
-test("expressions are read strictly", () => {
+test("expressions are parsed strictly", () => {
   expect(() => selectorsOf("sum(rate(roomd_requests_total[5m])")).toThrow();
   expect(() => selectorsOf("sum by state (roomd_sandboxes)")).toThrow();
   expect(selectorsOf('sum by (a, b) (rate(x{c=~"d|e"}[$__rate_interval]))')).toEqual([
@@ -102,7 +102,7 @@ test("expressions are read strictly", () => {
   ]);
 });
 
-test("every metric is asked for by a panel or an alert, or is in this list with its reason", () => {
+test("every metric is used by a panel or an alert, or is listed with a reason", () => {
   const asked = new Set(expressions.flatMap(([, text]) => selectorsOf(text).map(({ metric }) => metric)));
   const families = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, "")));
   const unasked = [...families].filter((name) => ![...asked].some((metric) => metric.startsWith(name)));
@@ -111,7 +111,7 @@ test("every metric is asked for by a panel or an alert, or is in this list with 
 });
 
 describe("alerts", () => {
-  test.each(alerts as Json[])("$alert is whole", ({ alert, for: lasting, labels, annotations }) => {
+  test.each(alerts as Json[])("$alert is complete", ({ alert, for: lasting, labels, annotations }) => {
     expect(alert).toMatch(/^Roomd[A-Z]\w+$/);
     expect(lasting).toMatch(/^\d+[mh]$/);
     expect(["critical", "warning", "info"]).toContain(labels.severity);
@@ -120,7 +120,7 @@ describe("alerts", () => {
     expect(annotations.description).toMatch(/\.$/);
   });
 
-  test("have names of their own, and docs/operations.md says of each, where it says it is, what to do", () => {
+  test("have unique names, and docs/operations.md explains each at its link", () => {
     const names = alerts.map(({ alert }: Json) => alert);
     expect(new Set(names).size).toBe(names.length);
     const sections = pageAt("docs/operations.md").text.split(/^#+ /m).slice(1);
@@ -134,13 +134,13 @@ describe("alerts", () => {
 });
 
 describe("the dashboard", () => {
-  test("is one that Grafana reads: a version of its schema, a uid, and no id of a database", () => {
+  test("is valid for Grafana: a schema version, a uid, and no database ID", () => {
     expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(36);
     expect(dashboard).toMatchObject({ id: null, uid: "roomd", title: "roomd", editable: true });
     expect(dashboard.time).toEqual({ from: expect.stringMatching(/^now-/), to: "now" });
   });
 
-  test("asks the data source of its variable everywhere, and hosts by the other", () => {
+  test("uses the data source of its variable everywhere, and hosts the other", () => {
     expect(variables.map(({ name, type }) => [name, type])).toEqual([
       ["datasource", "datasource"],
       ["instance", "query"],
@@ -157,7 +157,7 @@ describe("the dashboard", () => {
     ).toBe(true);
   });
 
-  test("has panels of known types with ids, titles and units, whose targets have names of their own", () => {
+  test("has panels of known types with IDs, titles and units, whose targets have unique names", () => {
     const ids = panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(new Set(panels.map(({ type }) => type))).toEqual(new Set(["row", "stat", "timeseries", "state-timeline"]));
@@ -169,7 +169,7 @@ describe("the dashboard", () => {
     }
   });
 
-  test("has them side by side on a grid of 24 columns, none over another", () => {
+  test("has panels on a grid of 24 columns, without overlaps", () => {
     const taken = new Map<string, string>();
     for (const { title, gridPos } of panels) {
       const { x, y, w, h } = gridPos;

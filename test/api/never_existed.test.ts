@@ -256,7 +256,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => daemon.stop());
 
-test("every path parameter has its names, or says why not", () => {
+test("every path parameter has test names, or a reason for having none", () => {
   const parameters = new Set(OF_KEYS.flatMap(parametersOf));
   expect([...parameters].sort()).toEqual([...Object.keys(NAMES), ...Object.keys(NOT_KEPT)].sort());
   expect(cases.length).toBeGreaterThan(80);
@@ -269,8 +269,11 @@ test.each(all)("$title", ({ title, name }) => {
   if (!Bun.deepEquals(foreign, before)) expect(foreign).toEqual(after);
 });
 
-test.each(Object.entries(CONTROLS))("a %s of one's own is other work: the measure can tell", (control, [own, none]) => {
-  const [found, missed] = [own, none].map((path) => run.get(`${control}:${path}`) ?? []);
-  expect(found?.length).toBeGreaterThan(0);
-  expect(found).not.toEqual(missed);
-});
+test.each(Object.entries(CONTROLS))(
+  "the database work for one's own %s differs: the measurement is sensitive",
+  (control, [own, none]) => {
+    const [found, missed] = [own, none].map((path) => run.get(`${control}:${path}`) ?? []);
+    expect(found?.length).toBeGreaterThan(0);
+    expect(found).not.toEqual(missed);
+  },
+);

@@ -7,10 +7,10 @@ import { untilState } from "../harness/guests.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 
 test.each([
-  ["as soon as it is met", { after: "greeting", text: "x\n" }, "machine_failed"],
+  ["upon its greeting", { after: "greeting", text: "x\n" }, "machine_failed"],
   ["when its devices are plugged", { after: "device_add", text: '{"event": null}\n' }, "plug_failed"],
-  ["when its guest goes on", { after: "cont", text: "y".repeat(65_536), times: 1024 }, "resume_failed"],
-])("%s: its sandbox fails alone", async (_when, says, reason) => {
+  ["when its guest is resumed", { after: "cont", text: "y".repeat(65_536), times: 1024 }, "resume_failed"],
+])("invalid QMP output %s fails only its sandbox", async (_when, says, reason) => {
   await using daemon = await TestDaemon.start({
     env: {
       ROOMD_ACCELERATION: "tcg",

@@ -127,7 +127,7 @@ describe.each(MCP_CLIENTS)("$name", (client) => {
     client_id = await identify(client, found);
   });
 
-  test.each(client.redirects)("is let in, sent back to %s, works, and refreshes", async (redirect_uri) => {
+  test.each(client.redirects)("is authorized, redirected to %s, works, and refreshes", async (redirect_uri) => {
     const asked = grant(redirect_uri);
     const page = await asked.look(ada);
     const { host: place } = new URL(redirect_uri);
@@ -145,7 +145,7 @@ describe.each(MCP_CLIENTS)("$name", (client) => {
     expect((await call({ authorization: `Bearer ${next.body.access_token}` })).status).toBe(200);
   });
 
-  test.each(client.others)("is not sent to %s, and the person is told why", async (redirect_uri) => {
+  test.each(client.others)("is not redirected to %s, and the person gets the reason", async (redirect_uri) => {
     const asked = grant(redirect_uri);
     const page = await asked.look(ada);
     expect([page.status, page.to]).toEqual([400, null]);

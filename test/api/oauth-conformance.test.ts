@@ -58,7 +58,7 @@ function expectTokens(answer: TokenAnswer): void {
 
 const begin = () => new CodeGrant(daemon, { client_id, redirect_uri: REDIRECT });
 
-test("the metadata names this very server, codes, S256, no secrets, and that documents are taken", () => {
+test("the metadata has this issuer, codes, S256, no client secrets, and support for client metadata documents", () => {
   expect(metadata).toMatchObject({
     issuer: daemon.webUrl,
     authorization_endpoint: `${daemon.webUrl}/authorize`,
@@ -72,7 +72,7 @@ test("the metadata names this very server, codes, S256, no secrets, and that doc
   });
 });
 
-test("a code comes back once, with the state as it was and the issuer, and nothing of the question", async () => {
+test("the redirect has the code once, with the unchanged state and the issuer, and no request parameters", async () => {
   const grant = begin();
   const back = await grant.allow(ada);
   expect(back.href.slice(0, back.href.indexOf("?"))).toBe(REDIRECT);
@@ -91,7 +91,7 @@ test("a code comes back once, with the state as it was and the issuer, and nothi
   expectTokens(await grant.refresh(taken.body.refresh_token));
 });
 
-test("tokens of a device are answered as those of a code", async () => {
+test("tokens of a device have the same response format as those of a code", async () => {
   const asked = new URLSearchParams({ client_id: "roomd", resource: daemon.url });
   const begun = await fetch(metadata.device_authorization_endpoint, { method: "POST", body: asked });
   const answer = { status: begun.status, headers: begun.headers, body: (await begun.json()) as Json };
@@ -105,37 +105,47 @@ test("tokens of a device are answered as those of a code", async () => {
   expectTokens(await poll());
 });
 
-describe("what is refused", () => {
+describe("the error", () => {
   test.each<[string, Record<string, string>, number, string]>([
-    ["nothing but a name", { client_id: "x" }, 400, "invalid_request"],
-    ["another grant", { grant_type: "password", username: "a", password: "b" }, 400, "unsupported_grant_type"],
-    ["no client", { grant_type: "authorization_code", code: "x", code_verifier: "y" }, 400, "invalid_request"],
+    ["without a grant type", { client_id: "x" }, 400, "invalid_request"],
     [
-      "a code of chance",
+      "for an unsupported grant type",
+      { grant_type: "password", username: "a", password: "b" },
+      400,
+      "unsupported_grant_type",
+    ],
+    [
+      "without the client's parameters",
+      { grant_type: "authorization_code", code: "x", code_verifier: "y" },
+      400,
+      "invalid_request",
+    ],
+    [
+      "for a guessed code",
       { grant_type: "authorization_code", client_id: "x", code: `oac-${"A".repeat(43)}`, code_verifier: "y" },
       400,
       "invalid_grant",
     ],
     [
-      "a refresh token of chance",
+      "for a guessed refresh token",
       { grant_type: "refresh_token", client_id: "x", refresh_token: `ort-${"A".repeat(43)}` },
       400,
       "invalid_grant",
     ],
     [
-      "a device code of chance",
+      "for a guessed device code",
       { grant_type: DEVICE_GRANT, client_id: "roomd", device_code: `odc-${"A".repeat(43)}` },
       400,
       "invalid_grant",
     ],
-  ])("by the token endpoint, %s, says so in JSON that nobody keeps", async (_, form, status, error) => {
+  ])("of the token endpoint %s is JSON that is not cacheable", async (_, form, status, error) => {
     const answer = await token(daemon, form);
     expect([answer.status, answer.body.error]).toEqual([status, error]);
     expect(answer.body.error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
     expectJson(answer);
   });
 
-  test("by the token endpoint, another method and another type, too", async () => {
+  test("of the token endpoint for another method or content type is the same", async () => {
     const got = await fetch(metadata.token_endpoint);
     const asJson = await fetch(metadata.token_endpoint, {
       method: "POST",
@@ -152,7 +162,7 @@ describe("what is refused", () => {
     }
   });
 
-  test("by registration, says so in JSON that nobody keeps", async () => {
+  test("of registration is JSON that is not cacheable", async () => {
     const refused = await register({ redirect_uris: ["javascript:alert(1)"] });
     expect([refused.status, refused.body.error]).toEqual([400, "invalid_redirect_uri"]);
     expectJson(refused);

@@ -55,8 +55,8 @@ function asking(client_id: string) {
 }
 const consent = async (client_id: string, who = ada) => await who.see(`/authorize?${asking(client_id).query}`);
 
-describe("a document", () => {
-  test("shows the application, lets it in, and is fetched once for a while", async () => {
+describe("a client metadata document", () => {
+  test("describes the application, authorizes it, and is cached for a while", async () => {
     const asked = asking(put("/good.json"));
     const page = await ada.see(`/authorize?${asked.query}`);
     expect([page.status, page.text]).toEqual([200, expect.stringContaining("By document")]);
@@ -78,24 +78,24 @@ describe("a document", () => {
   });
 
   test.each<[string, (path: string) => string, RegExp]>([
-    ["that names another", (path) => put(path, { client_id: "https://localhost/x" }), /names another client_id/],
-    ["that is not there", (path) => place.url(path), /answered with 404/],
-    ["that is a page", (path) => put(path, {}, { "content-type": "text/html" }), /not application\/json/],
+    ["that names another client", (path) => put(path, { client_id: "https://localhost/x" }), /names another client_id/],
+    ["that does not exist", (path) => place.url(path), /answered with 404/],
+    ["that is an HTML page", (path) => put(path, {}, { "content-type": "text/html" }), /not application\/json/],
     [
-      "that leads elsewhere",
+      "that redirects",
       (path) => place.answer(path, () => Response.redirect(place.url("/good.json"))),
       /answered with 302/,
     ],
     [
-      "that is no object",
+      "that is not an object",
       (path) => place.answer(path, () => new Response("[]", { headers: JSON_TYPE })),
       /must be an object/,
     ],
-    ["that is too long", (path) => put(path, { more: "x".repeat(70_000) }), /over 65536 bytes/],
-    ["of a server that nobody vouches for", (path) => put(path, {}, JSON_TYPE, untrusted), /cannot be read/],
-    ["that names no place", (path) => put(path, { redirect_uris: [] }), /redirect/],
+    ["that is too large", (path) => put(path, { more: "x".repeat(70_000) }), /over 65536 bytes/],
+    ["of a server with an untrusted certificate", (path) => put(path, {}, JSON_TYPE, untrusted), /cannot be read/],
+    ["without redirect URIs", (path) => put(path, { redirect_uris: [] }), /redirect/],
     [
-      "that names a place where a system opens things",
+      "with a redirect URI that opens system settings",
       (path) => put(path, { redirect_uris: ["ms-settings:x"] }),
       /cannot begin with ms-settings:/,
     ],
@@ -106,17 +106,17 @@ describe("a document", () => {
   });
 
   test.each([
-    ["of a host that is not listed", "https://example.com/client.json", /are not taken here/],
+    ["of an unlisted host", "https://example.com/client.json", /are not taken here/],
     ["without a path", "https://localhost/", /have a path/],
     ["with a user", "https://me@localhost/x.json", /must be whole/],
     ["over plain HTTP", "http://localhost/x.json", /not known here/],
-  ])("%s is not asked for", async (_, client_id, why) => {
+  ])("%s is not fetched", async (_, client_id, why) => {
     expect((await consent(client_id)).text).toMatch(why);
   });
 });
 
-describe("looking up", () => {
-  test("one that keeps us waiting holds up nobody else, nor a third of the same asker", async () => {
+describe("fetching", () => {
+  test("a slow document delays no other user, and a third fetch of one user is refused", async () => {
     const held = Promise.withResolvers<void>();
     const slow = [1, 2].map((n) =>
       place.answer(`/slow-${n}.json`, () => held.promise.then(() => new Response("no", { status: 500 }))),
@@ -132,7 +132,7 @@ describe("looking up", () => {
     expect((await consent(place.url("/third.json"))).text).toContain("By document");
   });
 
-  test("so many for one address in an hour, also for who is nobody", async () => {
+  test("is limited per hour and client address, also for anonymous users", async () => {
     const before = place.asked.length;
     const statuses: number[] = [];
     for (let n = 0; n < 70; n++)

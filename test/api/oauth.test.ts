@@ -120,7 +120,7 @@ beforeAll(async () => {
 afterAll(() => daemon.stop());
 
 describe("the official client", () => {
-  test("finds out whom to ask, registers, is let in, works, and refreshes", async () => {
+  test("discovers the authorization server, registers, is authorized, works, and refreshes", async () => {
     const application = new Application(daemon, ada, { name: "Official <client>" });
     const client = await application.connect();
     const { tools } = await client.listTools();
@@ -139,7 +139,7 @@ describe("the official client", () => {
     await client.close();
   });
 
-  test("asks for more when a tool needs more, and gets it from the person alone", async () => {
+  test("requests more scopes when a tool requires them, and gets them only from the person", async () => {
     const application = new Application(daemon, ada, { name: "Careful", scope: "rooms:read" });
     const client = await application.connect({ gives: "read" });
     const refusal = await call("/mcp", `Bearer ${application.saved?.access_token}`, {
@@ -156,7 +156,7 @@ describe("the official client", () => {
     await client.close();
   });
 
-  test("is signed out within half a second, with what it has open", async () => {
+  test("is signed out within half a second, with its open streams", async () => {
     const application = new Application(daemon, ada, { name: "Short-lived" });
     const client = await application.connect();
     const token = `Bearer ${application.saved?.access_token}`;
@@ -192,8 +192,8 @@ describe("the official client", () => {
   });
 });
 
-describe("what the server says of itself", () => {
-  test("is what the conformance suite asks for", async () => {
+describe("the metadata of the server", () => {
+  test("conforms to the conformance suite", async () => {
     const response = await fetch(`${daemon.url}/.well-known/oauth-authorization-server`);
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
     const metadata = (await response.json()) as Json;
@@ -212,7 +212,7 @@ describe("what the server says of itself", () => {
     expect(await (await fetch(`${daemon.url}/.well-known/openid-configuration`)).json()).toEqual(metadata);
   });
 
-  test("is asked for by who comes to /mcp without a token, and not by who comes to /mcp/key", async () => {
+  test("is referenced by the challenge of /mcp, and not by that of /mcp/key", async () => {
     const open = await call("/mcp", null, LIST);
     expect(open.status).toBe(401);
     const challenge = open.headers.get("www-authenticate") ?? "";
@@ -238,7 +238,7 @@ describe("what the server says of itself", () => {
 });
 
 describe("codes", () => {
-  test("are sent back with state and iss, and are good once, for who asked, with its verifier", async () => {
+  test("are returned with state and iss, and are valid once, for their client, with its verifier", async () => {
     const asked = await asking();
     const { to } = await decide(ada, asked);
     const answer = new URL(to ?? "").searchParams;
@@ -273,14 +273,14 @@ describe("codes", () => {
     expect((await recorded("oauth.reused")).length).toBe(1);
   });
 
-  test("are good for a minute", async () => {
+  test("expire after a minute", async () => {
     const asked = await asking();
     const code = await codeFor(asked);
     age("oauth_grants", "code_expires_at", 61);
     expect((await exchange(asked, code)).body).toMatchObject({ error: "invalid_grant" });
   });
 
-  test("of two who bring one at once, one gets tokens, and neither keeps them", async () => {
+  test("of two concurrent exchanges of a code one gets tokens, which are then revoked", async () => {
     const asked = await asking();
     const code = await codeFor(asked);
     const both = await Promise.all([exchange(asked, code), exchange(asked, code)]);
@@ -289,7 +289,7 @@ describe("codes", () => {
     expect((await call("/mcp", `Bearer ${token}`, LIST)).status).toBe(401);
   });
 
-  test("and tokens that end a grant by several at once are answered as by one", async () => {
+  test("and tokens that revoke a grant get the same answers under concurrency as in sequence", async () => {
     const six = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 6 }, work));
     for (let round = 0; round < 5; round++) {
       const asked = await asking();
@@ -304,7 +304,7 @@ describe("codes", () => {
   });
 });
 
-test("the place that the consent page shows goes along with the yes, also where the application named none", async () => {
+test("the redirect URI of the consent page is part of the approval, also if the application gave none", async () => {
   const { query } = await asking({ redirect_uri: null });
   const { text } = await ada.see(`/authorize?${query}`);
   const request = /name="request" value="([^"]*)"/.exec(text)?.[1]?.replaceAll("&amp;", "&").replaceAll("&#38;", "&");
@@ -312,7 +312,7 @@ test("the place that the consent page shows goes along with the yes, also where 
 });
 
 describe("refreshing", () => {
-  test("so often that nobody could tell a thief by what was used before is refused, and what was stays known", async () => {
+  test("too often for the detection of replays is refused, and used tokens stay known", async () => {
     const { tokens, ...asked } = await signedIn();
     let newest: string = tokens.refresh_token;
     for (let n = 0; n < 60; n++) newest = (await refresh(asked, newest)).body.refresh_token;
@@ -322,7 +322,7 @@ describe("refreshing", () => {
     expect((await refresh(asked, newest)).body.error).toBe("invalid_grant");
   });
 
-  test("gives a successor, the same for a minute, and ends the grant after that", async () => {
+  test("returns a successor, the same one for a minute, and revokes the grant after that", async () => {
     const { tokens, ...asked } = await signedIn();
     const first = await refresh(asked, tokens.refresh_token);
     expect(first.status).toBe(200);
@@ -335,7 +335,7 @@ describe("refreshing", () => {
     expect((await call("/mcp", `Bearer ${first.body.access_token}`, LIST)).status).toBe(401);
   });
 
-  test("in any order and at once leaves one token that is good", async () => {
+  test("in any order and concurrently leaves one valid token", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(fc.nat(3), { minLength: 1, maxLength: 4 }), { maxLength: 5 }),
@@ -361,7 +361,7 @@ describe("refreshing", () => {
     );
   });
 
-  test("is for who was let in", async () => {
+  test("works only for the authorized client", async () => {
     const { tokens } = await signedIn();
     const other = await asking();
     expect((await refresh(other, tokens.refresh_token)).body.error).toBe("invalid_grant");
@@ -378,8 +378,8 @@ function rows<T>(sql: string): T[] {
   return query<T>(daemon, sql);
 }
 
-describe("what is asked for wrongly", () => {
-  test("is told to the person where it is not known whose it is", async () => {
+describe("an invalid authorization request", () => {
+  test("is shown to the person if its application or redirect URI is unknown", async () => {
     const good = await asking();
     for (const change of [
       { client_id: "oap_01JB3ZK5Q8F7V9X2M4N6P8R0TA" },
@@ -397,7 +397,7 @@ describe("what is asked for wrongly", () => {
     }
   });
 
-  test("is told to the application where it is, with iss", async () => {
+  test("is reported to the application otherwise, with iss", async () => {
     for (const [change, error] of [
       [{ response_type: "token" }, "unsupported_response_type"],
       [{ code_challenge: null }, "invalid_request"],
@@ -418,7 +418,7 @@ describe("what is asked for wrongly", () => {
     }
   });
 
-  test("leads nowhere but to the person's own computer", async () => {
+  test("is redirected only to the person's own computer", async () => {
     const elsewhere = "https://elsewhere.example/callback";
     const { query } = await asking({ scope: "everything" }, [elsewhere]);
     const { status, to, text } = await new Visitor(daemon).see(`/authorize?${query}`);
@@ -429,7 +429,7 @@ describe("what is asked for wrongly", () => {
     expect(told).toContain(`${elsewhere}?error=access_denied`);
   });
 
-  test("is refused when it registers", async () => {
+  test("is refused at registration", async () => {
     for (const uri of [
       "javascript:alert(1)",
       "data:text/html,x",
@@ -455,8 +455,8 @@ describe("what is asked for wrongly", () => {
   });
 });
 
-describe("letting in", () => {
-  test("is a person's, who signs in first where need be, and comes back to what was asked", async () => {
+describe("authorization", () => {
+  test("requires a person, who signs in first if necessary, and returns to the request", async () => {
     const asked = await asking();
     const stranger = new Visitor(daemon);
     const sent = await stranger.see(`/authorize?${asked.query}`);
@@ -470,7 +470,7 @@ describe("letting in", () => {
     expect(stranger.cookies.has("roomd-asked")).toBe(false);
   });
 
-  test("leads nowhere else, whatever the browser has kept", async () => {
+  test("redirects nowhere else, whatever the browser's cookie contains", async () => {
     const stranger = new Visitor(daemon);
     for (const place of ["//evil.example/", "/account/keys", "https://evil.example/authorize?x", "/authorize\nx?"]) {
       stranger.cookies.set("roomd-asked", Buffer.from(place).toString("base64url"));
@@ -480,7 +480,7 @@ describe("letting in", () => {
     }
   });
 
-  test("is refused to another site's page, and asks for a proof", async () => {
+  test("is refused from another site's page, and requires a fresh proof", async () => {
     const asked = await asking();
     const form = { request: asked.query.toString(), ...allow };
     for (const site of ["cross-site", "same-site", "none"]) {
@@ -494,7 +494,7 @@ describe("letting in", () => {
     expect(new URL(proved.to ?? "").searchParams.get("code")).toMatch(/^oac-/);
   });
 
-  test("can be refused, and the application is told", async () => {
+  test("can be denied, which is reported to the application", async () => {
     const asked = await asking();
     const { to } = await decide(ada, asked, { ...allow, do: "deny" });
     expect(Object.fromEntries(new URL(to ?? "").searchParams)).toMatchObject({
@@ -504,7 +504,7 @@ describe("letting in", () => {
     });
   });
 
-  test("gives no more than the person has and chose", async () => {
+  test("grants only scopes that the person has and chose", async () => {
     await daemon.room("bound");
     const asked = await asking();
     const { to } = await decide(bob, asked, {
@@ -527,7 +527,7 @@ describe("letting in", () => {
     expect(wrong.to).toBeNull();
   });
 
-  test("ends with the membership, and with the role", async () => {
+  test("ends with the membership, and is reduced with the role", async () => {
     const carol = await member("admin", "carol@example.org");
     const { tokens } = await signedIn({}, carol);
     expect((await call("/mcp", `Bearer ${tokens.access_token}`, LIST)).status).toBe(200);
@@ -536,7 +536,7 @@ describe("letting in", () => {
     expect((await call("/mcp", `Bearer ${tokens.access_token}`, LIST)).status).toBe(401);
   });
 
-  test("ends with who is shut out", async () => {
+  test("ends when the person is disabled", async () => {
     await member("member", "dan@example.org").then(async (dan) => {
       const { tokens } = await signedIn({}, dan);
       const { stdout } = await daemon.cli(["user", "disable", "dan@example.org", "--json"]);
@@ -545,7 +545,7 @@ describe("letting in", () => {
     });
   });
 
-  test("ends with a new way in that ends all others, also what somebody else lets in until then", async () => {
+  test("ends with a recovery that ends all others, also grants made by an intruder until then", async () => {
     const victim = await member("member", "robbed@example.org");
     const thief = victim.copy();
     const request = (await asking()).query.toString();
@@ -563,7 +563,7 @@ describe("letting in", () => {
     expect((await back.api("GET", "/v1/account/grants")).body.items).toEqual([]);
   });
 
-  test("lets in 100 of one person, however many come at once", async () => {
+  test("is limited to 100 per person, also for concurrent requests", async () => {
     const eager = await member("member", "eager@example.org");
     const request = (await asking()).query.toString();
     const all = Array.from({ length: 200 }, () => eager.api("POST", "/v1/account/grants", { request }));
@@ -572,7 +572,7 @@ describe("letting in", () => {
     expect((await eager.api("GET", "/v1/account/grants")).body.items).toHaveLength(100);
   });
 
-  test("is nothing that keys may do, or another person", async () => {
+  test("is not possible with keys, or for another person", async () => {
     const { body } = await ada.api("GET", "/v1/account/grants");
     const [{ grant_id }] = body.items;
     expect((await bob.api("DELETE", `/v1/account/grants/${grant_id}`)).status).toBe(404);
@@ -585,7 +585,7 @@ describe("letting in", () => {
     );
   });
 
-  test("is listed and ended by admins and keys of the organization, whichever member has authorized it", async () => {
+  test("is listed and revoked by admins and keys of the organization, regardless of the member who granted it", async () => {
     const list = "/v1/orgs/self/applications";
     await signedIn({}, ada);
     const { tokens } = await signedIn({}, bob);
@@ -617,7 +617,7 @@ describe("letting in", () => {
     expect(left).not.toContain(again.grant_id);
   });
 
-  test("for MCP is for MCP alone", async () => {
+  test("for MCP is valid for MCP only", async () => {
     const { tokens } = await signedIn();
     const rest = await fetch(`${daemon.url}/v1/rooms`, { headers: { authorization: `Bearer ${tokens.access_token}` } });
     expect(rest.status).toBe(401);
@@ -629,11 +629,11 @@ describe("letting in", () => {
   });
 });
 
-describe("devices", () => {
+describe("device authorization", () => {
   const begin = () => post("/device_authorization", { client_id: "roomd", resource: daemon.url });
   const poll = (device_code: string) => post("/token", { grant_type: DEVICE_GRANT, client_id: "roomd", device_code });
 
-  test("show a code, which a person types, and are let in", async () => {
+  test("shows a code, which a person enters, and is granted", async () => {
     const { body } = await begin();
     expect(body).toMatchObject({
       user_code: expect.stringMatching(/^[A-Z]{4}-[A-Z]{4}$/),
@@ -656,7 +656,7 @@ describe("devices", () => {
     expect((await ada.send("/device", { user_code: body.user_code, ...allow })).status).toBe(404);
   });
 
-  test("are let in once by several who say yes at once, and no key is left of the others", async () => {
+  test("is granted once despite concurrent approvals, and leaves no other key", async () => {
     const countKeys = () => query(daemon, "SELECT 1 FROM api_keys WHERE kind = 'oauth'").length;
     for (let round = 0; round < 5; round++) {
       const { body } = await begin();
@@ -670,7 +670,7 @@ describe("devices", () => {
     }
   });
 
-  test("are told when a person says no, and when it is too late", async () => {
+  test("reports a denial, and a code that has expired", async () => {
     const denied = (await begin()).body;
     await ada.send("/device", { user_code: denied.user_code, ...allow, do: "deny" });
     expect((await poll(denied.device_code)).body.error).toBe("access_denied");
@@ -733,7 +733,7 @@ describe("the command line", () => {
   });
 });
 
-test("nothing of it is in the database, the logs or the audit that could be used", async () => {
+test("no usable part of it is in the database, the logs or the audit", async () => {
   const text = rows<{ details: string }>("SELECT details FROM audit WHERE event LIKE 'oauth.%'");
   expect(JSON.stringify(text)).not.toMatch(/o(?:ac|at|rt|dc)-[\w-]{20}/);
 });

@@ -89,9 +89,9 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-test(`${REQUESTS} requests from the document are answered as it says`, { timeout: DEADLINE_MS }, async () => {
+test(`${REQUESTS} generated requests are answered as documented`, { timeout: DEADLINE_MS }, async () => {
   const { seed } = IS_LONG || process.env.ROOMD_TEST_SEED ? new Chance() : new Chance(SHORT_SEED);
-  console.log(`seed ${seed}: ROOMD_TEST_SEED=${seed} makes these requests again`);
+  console.log(`seed ${seed}: ROOMD_TEST_SEED=${seed} repeats these requests`);
   const operations = operationsOf(document);
   const requests = fc.sample(generatedRequests(operations, keys), { seed, numRuns: REQUESTS });
   const faults = new Map<string, string>();

@@ -43,7 +43,7 @@ test("the daemon serves that document, with its own version", () => {
   expect(served.info.version).toMatch(/^\d+\.\d+\.\d+/);
 });
 
-test("it is OpenAPI 3.1, as a validator sees it", { timeout: 60_000 }, async () => {
+test("it is valid OpenAPI 3.1", { timeout: 60_000 }, async () => {
   const validator = new Validator();
   const { valid, errors } = await validator.validate(structuredClone(served));
   expect(errors).toBeUndefined();
@@ -56,21 +56,21 @@ test("it is OpenAPI 3.1, as a validator sees it", { timeout: 60_000 }, async () 
 describe("every operation", () => {
   const of = (path: string, method: string) => document.paths[path.replace("*}", "}")]?.[method.toLowerCase()];
 
-  test("belongs to an area that is told of", () => {
+  test("belongs to a declared tag", () => {
     const areas = Object.values<Json>(document.paths).flatMap((methods) =>
       Object.values<Json>(methods).flatMap(({ tags }) => tags),
     );
     expect(document.tags.map(({ name }: Json) => name)).toEqual([...new Set(areas)]);
   });
 
-  test("is in it, and nothing else is", () => {
+  test("is in it, and no other", () => {
     const shown = Object.values<Json>(document.paths).flatMap((methods) =>
       Object.values<Json>(methods).map(({ operationId }) => operationId),
     );
     expect(shown.sort()).toEqual(OPERATIONS.map(({ name }) => name).sort());
   });
 
-  test.each(OPERATIONS)("$name is described whole", (operation) => {
+  test.each(OPERATIONS)("$name is described completely", (operation) => {
     const shown = of(operation.path, operation.method);
     const named = (where: string) =>
       shown.parameters.filter((each: Json) => each.in === where).map(({ name }: Json) => name);
@@ -93,7 +93,7 @@ describe("every operation", () => {
     }
   });
 
-  test("has an example of each body that is no file, which its schema takes", { timeout: 60_000 }, () => {
+  test("has an example of each body that is not a file, valid for its schema", { timeout: 60_000 }, () => {
     for (const { name, path, method } of OPERATIONS) {
       const { requestBody, responses, parameters } = of(path, method);
       for (const { name: parameter, schema, example, required } of parameters) {
@@ -109,7 +109,7 @@ describe("every operation", () => {
     }
   });
 
-  test("has examples that are of one room, at any place", () => {
+  test("has examples that consistently describe one room", () => {
     const told = new Map<string, Set<string>>();
     const note = (name: string, value: Json) => {
       if (typeof value === "string") told.set(name, (told.get(name) ?? new Set()).add(value));
@@ -136,7 +136,7 @@ describe("every operation", () => {
     expect([...(told.get("agent_id") ?? [])].sort()).toEqual(["planner", "try-1", "try-2", "worker-1"]);
   });
 
-  test("has headers whose examples their schemas take", () => {
+  test("has headers with examples valid for their schemas", () => {
     const { parameters, headers } = document.components;
     for (const { name, schema, example } of Object.values<Json>(parameters)) {
       expect(whyNot(schema, example), name).toBeNull();
@@ -160,7 +160,7 @@ describe("every operation", () => {
     }
   });
 
-  test("takes no further fields in its body", { timeout: 60_000 }, () => {
+  test("allows no additional fields in its body", { timeout: 60_000 }, () => {
     for (const { name, path, method } of OPERATIONS) {
       const json = of(path, method).requestBody?.content["application/json"];
       if (json) expect(whyNot(json.schema, { ...json.example, "no such field": 1 }), name).not.toBeNull();
@@ -169,7 +169,7 @@ describe("every operation", () => {
 });
 
 /** The harness checks in every test that no undocumented header is sent. */
-test("each header of an answer that it tells of is sent", async () => {
+test("each documented response header is sent", async () => {
   const sent = new Set<string>();
   const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const answer = await daemon.api(method, path, body, headers);
@@ -202,12 +202,12 @@ describe("its schemas", () => {
     for (const [name, schema] of Object.entries<Json>(served.components.schemas)) schemas.push({ at: name, schema });
   });
 
-  test("are JSON Schema: known words only, patterns that compile, bounds that leave something", () => {
+  test("are JSON Schema: known keywords, patterns that compile, bounds that can be satisfied", () => {
     expect(schemas.length).toBeGreaterThan(100);
     for (const { at, schema } of schemas) check(at, schema);
   });
 
-  test("have a name if they are objects of more than three fields, and are used where they have one", () => {
+  test("are named if they are objects of more than three fields, and are referenced by name", () => {
     const nameless: string[] = [];
     const look = (at: string, schema: Json): void => {
       if (Object.keys(schema.properties ?? {}).length > 3) nameless.push(at);
@@ -224,7 +224,7 @@ describe("its schemas", () => {
     expect(Object.keys(served.components.schemas).filter(unused)).toEqual([]);
   });
 
-  test("say of what may be null that it may, as generators of clients understand it", () => {
+  test("declare nullable values in a form that client generators support", () => {
     const look = (at: string, schema: Json): void => {
       const ofNull = (schema.anyOf ?? []).filter(({ type }: Json) => type === "null");
       // Named or alternative schemas are combined with null by anyOf; all others have null among their types.
@@ -238,7 +238,7 @@ describe("its schemas", () => {
     for (const { at, schema } of schemas) look(at, schema);
   });
 
-  test("have no references that lead nowhere", () => {
+  test("have no dangling references", () => {
     const references = [...JSON.stringify(served).matchAll(/"\$ref":"#([^"]+)"/g)].map((match) => String(match[1]));
     expect(references.length).toBeGreaterThan(0);
     for (const reference of new Set(references)) {

@@ -25,14 +25,14 @@ async function makeKey(by: TestDaemon, { scopes = [], rooms = [] }: KeyOptions =
 }
 
 describe("init", () => {
-  test("gives an organization and two keys, which are not the same", () => {
+  test("creates an organization and two different keys", () => {
     expect(daemon.orgId).toMatch(/^org_[0-9A-Z]{26}$/);
     expect(daemon.apiKey).toMatch(KEY);
     expect(daemon.operatorKey).toMatch(KEY);
     expect(daemon.apiKey).not.toBe(daemon.operatorKey);
   });
 
-  test("a second time refuses, says what to do, and changes nothing", async () => {
+  test("a second time refuses with a remedy, and changes nothing", async () => {
     const before = await run(daemon, "org", "list");
     const again = await daemon.cli(["init"]);
     expect(again.status).not.toBe(0);
@@ -43,7 +43,7 @@ describe("init", () => {
   });
 });
 
-test("init says which plan its organization is on, what that allows and what changes it", async () => {
+test("init prints the plan of its organization, its limits and how to change it", async () => {
   // Standalone: a cluster member cannot be initialized again.
   const env = { ROOMD_PLANS_STARTER_ROOMS_HARD_CAP: "77", ROOMD_CLUSTER_URL: "" };
   await using other = await TestDaemon.start({ env });
@@ -57,7 +57,7 @@ test("init says which plan its organization is on, what that allows and what cha
   expect((await run(other, "org", "list")).items).toMatchObject([{ plan: "starter" }]);
 });
 
-test("another user of the host is told what to do, and gets at nothing", () => {
+test("another user of the host gets an explanation, and no access", () => {
   const directory = mkdtempSync(join(tmpdir(), "roomd-other-user-"));
   try {
     chmodSync(directory, 0o755);
@@ -88,13 +88,13 @@ test("another user of the host is told what to do, and gets at nothing", () => {
   }
 });
 
-test("the operator sees the templates that clients see", async () => {
+test("the operator sees the same templates as clients", async () => {
   const record = describeTemplate(daemon, "described");
   expect((await run(daemon, "template", "list")).items).toEqual([record]);
   expect(await daemon.ok("GET", "/v1/templates/described")).toEqual({ ...record, visibility: "host" });
 });
 
-test("what is made on the host has the bounds that it has over the API", async () => {
+test("objects created on the host have the same limits as over the API", async () => {
   const before = await run(daemon, "org", "list");
   const { key_id } = await makeKey(daemon);
   const file = join(daemon.home, "key.pub");
@@ -118,7 +118,7 @@ test("what is made on the host has the bounds that it has over the API", async (
 });
 
 describe("keys", () => {
-  test("work as soon as they are made, and not a moment after they are revoked", async () => {
+  test("work immediately after creation, and not after revocation", async () => {
     for (let n = 0; n < 5; n++) {
       const { key, key_id } = await makeKey(daemon);
       expect(await me(key)).toBe(200);
@@ -127,7 +127,7 @@ describe("keys", () => {
     }
   });
 
-  test("in heavy use are refused from the moment of their revocation on, without one late success", async () => {
+  test("in heavy use are refused from the moment of their revocation, without a late success", async () => {
     const { key, key_id } = await makeKey(daemon);
     let revokedAt = Number.POSITIVE_INFINITY;
     let stop = false;
@@ -150,7 +150,7 @@ describe("keys", () => {
     expect(late).toEqual([]);
   });
 
-  test("are listed by their beginnings, never whole", async () => {
+  test("are listed by prefix, never in full", async () => {
     const { key, key_id } = await makeKey(daemon, { scopes: ["rooms:read"], rooms: ["a"] });
     const { items } = await run(daemon, "key", "list", "--org", daemon.orgId);
     const shown = items.find((each: Json) => each.key_id === key_id);
@@ -172,7 +172,7 @@ describe("keys", () => {
     });
   });
 
-  test("are rotated with a grace in which both work, and without one", async () => {
+  test("are rotated with a grace period in which both work, and without one", async () => {
     const old = await makeKey(daemon, { scopes: ["rooms:read"] });
     const made = await run(daemon, "key", "rotate", old.key_id, "--grace", "1h");
     expect(made).toMatchObject({ key: expect.stringMatching(KEY), replaces: { replaced_by: made.key_id } });
@@ -183,7 +183,7 @@ describe("keys", () => {
     expect([again.status === 0, again.stderr.includes(made.key_id)]).toEqual([false, true]);
   });
 
-  test("that are not there cannot be revoked, nor one twice, nor made for no organization", async () => {
+  test("that do not exist or are revoked cannot be revoked, and unknown organizations get none", async () => {
     const { key_id } = await makeKey(daemon);
     await run(daemon, "key", "revoke", key_id);
     for (const args of [
@@ -200,7 +200,7 @@ describe("keys", () => {
     }
   });
 
-  test("leave a record of their making and their end with their organization", async () => {
+  test("have audit records of creation and revocation in their organization", async () => {
     const { key_id } = await makeKey(daemon);
     await run(daemon, "key", "revoke", key_id);
     const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=key.&limit=2");
@@ -214,7 +214,7 @@ describe("keys", () => {
 });
 
 describe("organizations", () => {
-  test("are made beside a running daemon, each with a key that works at once", async () => {
+  test("are created while a daemon runs, each with a key that works immediately", async () => {
     const made = await makeOrg(daemon, "Acme");
     const { body } = await daemon.api("GET", "/v1/me", undefined, bearer(made.api_key));
     expect(body).toMatchObject({ org_id: made.org_id, plan: "free", name: "first" });
@@ -227,7 +227,7 @@ describe("organizations", () => {
 });
 
 describe("two daemons", () => {
-  test("with directories and ports of their own run side by side and know nothing of each other", async () => {
+  test("with separate directories and ports run in parallel without affecting each other", async () => {
     const other = await TestDaemon.start();
     try {
       await daemon.room("mine");
@@ -241,7 +241,7 @@ describe("two daemons", () => {
     }
   });
 
-  test("cannot share a runtime directory: the second says so and leaves the first alone", async () => {
+  test("cannot share a runtime directory: the second reports that and leaves the first alone", async () => {
     const second = await daemon.cli(["serve"], undefined, { ROOMD_DATA_DIR: join(daemon.home, "second") });
     expect(second.status).not.toBe(0);
     expect(second.stderr).toContain(`another roomd (pid ${daemon.pid}) runs with this runtime_dir`);
@@ -252,7 +252,7 @@ describe("two daemons", () => {
 
 describe("the end of a daemon", () => {
   test.each(["SIGTERM", "SIGINT"] as const)(
-    "by %s is status 0, soon, also with a connection that is kept",
+    "by %s is prompt with status 0, also with an idle connection",
     async (signal) => {
       const own = await TestDaemon.start();
       try {
@@ -274,7 +274,7 @@ describe("the end of a daemon", () => {
     },
   );
 
-  test("answers what is under way", async () => {
+  test("answers calls in progress", async () => {
     const own = await TestDaemon.start();
     try {
       await own.room("r");
@@ -308,7 +308,7 @@ describe("the end of a daemon", () => {
     }
   });
 
-  test("is not the end of rooms, files, keys and audit", async () => {
+  test("preserves rooms, files, keys and audit", async () => {
     const { key } = await makeKey(daemon, { scopes: ["rooms:read", "drive:read"] });
     const room = await daemon.room("stays");
     await daemon.ok("POST", "/v1/rooms/stays/drive/write", { path: "f", content: "kept" });
@@ -329,7 +329,7 @@ describe("the end of a daemon", () => {
   });
 
   const KILL_MS = 60_000;
-  test("by kill -9 under 200 creates at once loses none that was answered, and leaves nothing half made", {
+  test("by kill -9 during 200 concurrent creates loses no answered one, and leaves none incomplete", {
     timeout: KILL_MS,
   }, async () => {
     const own = await TestDaemon.start();
@@ -366,7 +366,7 @@ describe("the end of a daemon", () => {
     }
   });
 
-  test("while it erases a room is made up for at the next start", async () => {
+  test("during a room's erasure is repaired at the next start", async () => {
     const own = await TestDaemon.start({ env: { ROOMD_DRIVE_RETENTION: "0s" } });
     try {
       for (let n = 0; n < 10; n++) await own.room(`r-${n}`);

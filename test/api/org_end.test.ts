@@ -55,7 +55,7 @@ beforeEach(() => {
 });
 
 describe("an organization", () => {
-  test("is ended by an owner who proves it and names it, and by nobody else", async () => {
+  test("is ended by an owner with a fresh proof and its name, and by no other role", async () => {
     const { owner, end, org_id, name } = await made(0);
     const admin = await people.member("admin", { by: owner });
     expect((await end(admin)).body).toMatchObject({ code: "insufficient_scope", details: { required: "owner" } });
@@ -69,7 +69,7 @@ describe("an organization", () => {
     expect(stateOf(org_id).ending_at).toBeNull();
   });
 
-  test("ends with its keys and members at once, then its rooms and drives, and gives its name back", async () => {
+  test("ends with its keys and members immediately, then its rooms and drives, and frees its name", async () => {
     const { name, owner, org_id, key, asKey, room_uids, end } = await made();
     const member = await people.member("member", { by: owner });
     const link = await invite(owner, "viewer");
@@ -100,7 +100,7 @@ describe("an organization", () => {
     expect(await verified()).toBe(0);
   });
 
-  test("that is ending takes nothing new, shows how far it is, and is not ended twice", async () => {
+  test("that is ending rejects changes, shows its progress, and cannot be ended again", async () => {
     const { name, owner, org_id, end } = await made();
     await daemon.end("SIGTERM");
     daemon.env[FAULT_VARIABLE] = "room.emptied=stall";
@@ -128,7 +128,7 @@ describe("an organization", () => {
       "room.retired@2",
     ]),
   )(
-    "goes on to its end after a kill at %s",
+    "continues ending after a kill at %s",
     async (point) => {
       const { owner, org_id, end, room_uids } = await made(3);
       await daemon.end("SIGTERM");
@@ -161,7 +161,7 @@ describe("an organization", () => {
 });
 
 describe("roomd org delete", () => {
-  test("wants the name, waits until all has gone, and says so", async () => {
+  test("requires the name, waits until everything is removed, and reports it", async () => {
     const { name, org_id, key } = await made();
     const wrong = await daemon.cli(["org", "delete", org_id, "--name", "Acme"]);
     expect([wrong.status, wrong.stderr]).toEqual([1, expect.stringContaining("another name")]);
@@ -173,7 +173,7 @@ describe("roomd org delete", () => {
   });
 });
 
-test("the last owner is told that leaving is by another owner or by the end, and others leave by themselves", async () => {
+test("the last owner must appoint another or end the organization to leave; other members leave on their own", async () => {
   const { owner } = await made(0);
   const member = await people.member("member", { by: owner });
   const refused = await owner.api("DELETE", "/v1/orgs/self/members/self");

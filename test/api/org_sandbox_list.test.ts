@@ -33,7 +33,7 @@ async function seenWith(key: string, query = ""): Promise<{ places: unknown[]; b
 }
 
 describe("the list over all rooms", () => {
-  test("has all of the organization's, by label, state and room", async () => {
+  test("has all sandboxes of the organization, filtered by label, state and room", async () => {
     const seen = async (query: string) => (await seenWith(daemon.apiKey, query)).places;
     expect(await seen("")).toEqual(PLACES);
     expect(await seen("?label=role:planner")).toEqual([PLACES[0], PLACES[2]]);
@@ -42,14 +42,14 @@ describe("the list over all rooms", () => {
     expect((await seenWith(daemon.apiKey, "?room_id=none")).body.code).toBe("room_not_found");
   });
 
-  test("comes in pages, whose cursors belong to it alone", async () => {
+  test("is paged, with cursors that are valid for it alone", async () => {
     const { body } = await seenWith(daemon.apiKey, "?limit=2");
     const next = encodeURIComponent(body.next_cursor);
     expect((await seenWith(daemon.apiKey, `?limit=2&cursor=${next}`)).places).toEqual([PLACES[2]]);
     expect((await daemon.problem("GET", `/v1/rooms/one/sandboxes?cursor=${next}`)).code).toBe("invalid_cursor");
   });
 
-  test("shows a bound key what it is bound to, and another organization nothing", async () => {
+  test("shows a bound key only what it is bound to, and nothing of another organization", async () => {
     const ofRoom = await makeKey(daemon, { scopes: [...SCOPES], rooms: ["other", "none"] });
     expect((await seenWith(ofRoom.key)).places).toEqual([PLACES[2]]);
     expect((await seenWith(ofRoom.key, "?room_id=one")).status).toBe(404);
@@ -60,7 +60,7 @@ describe("the list over all rooms", () => {
   });
 });
 
-test("both paths of create are one call, also for Idempotency-Key", async () => {
+test("both paths of create are one operation, also for Idempotency-Key", async () => {
   await daemon.room("short");
   const { key } = await makeKey(daemon, { scopes: [...SCOPES], agent: "worker" });
   const headers = { "idempotency-key": "once", "content-type": "application/json", ...bearer(key) };

@@ -45,7 +45,7 @@ async function signIn(key: Passkey, otherwise: Otherwise = {}) {
   return { visitor, answer, page: await signInWith(visitor, answer) };
 }
 
-test("a person has a passkey, and signs in by it without a name", async () => {
+test("a person adds a passkey, and signs in with it without a name", async () => {
   const member = await people.member("member");
   const { key, added } = await add(member);
   expect([added.status, added.body]).toEqual([
@@ -59,7 +59,7 @@ test("a person has a passkey, and signs in by it without a name", async () => {
   expect(Date.parse(listed.last_used_at)).toBeGreaterThan(Date.now() - 60_000);
 });
 
-test("what a browser answers is good once, in the browser that was asked, for what was asked", async () => {
+test("a passkey response is valid once, in the challenged browser, for its purpose", async () => {
   const { key } = await add(await people.member("member"));
   const { visitor, answer, page } = await signIn(key);
   expect(page.to).toBe("/");
@@ -77,20 +77,20 @@ test("what a browser answers is good once, in the browser that was asked, for wh
 
 test.each<[string, Otherwise]>([
   ["at another origin", { origin: "https://elsewhere.example" }],
-  ["at an origin that begins alike", { origin: "http://localhost:1" }],
-  ["for another name", { rpId: "elsewhere.example" }],
-  ["without its person being known", { isVerified: false }],
-  ["for somebody else", { userHandle: Buffer.from("usr_other").toString("base64url") }],
-  ["as another kind", { type: "webauthn.create" }],
-  ["to a challenge of its own", { challenge: Buffer.alloc(56, 7).toString("base64url") }],
-])("%s nothing is signed in", async (_, otherwise) => {
+  ["at an origin with the same prefix", { origin: "http://localhost:1" }],
+  ["for another relying party ID", { rpId: "elsewhere.example" }],
+  ["without user verification", { isVerified: false }],
+  ["for another user", { userHandle: Buffer.from("usr_other").toString("base64url") }],
+  ["as a registration", { type: "webauthn.create" }],
+  ["to a challenge that the service did not issue", { challenge: Buffer.alloc(56, 7).toString("base64url") }],
+])("a sign-in %s is refused", async (_, otherwise) => {
   const { key } = await add(await people.member("member"));
   const { page, visitor } = await signIn(key, otherwise);
   expect([page.status, visitor.session]).toEqual([401, ""]);
   expect((await signIn(key)).page.to).toBe("/");
 });
 
-test("a signature that was changed, and one of another passkey, are refused", async () => {
+test("a modified signature, and one of another passkey, are refused", async () => {
   const { key } = await add(await people.member("member"));
   const visitor = new Visitor(daemon);
   const options = optionsIn(await visitor.see("/signin", host));
@@ -118,7 +118,7 @@ test("a signature that was changed, and one of another passkey, are refused", as
   expect((await signInWith(visitor, answer)).to).toBe("/");
 });
 
-test("a count that goes back is a copy's, and stays out", async () => {
+test("a signature counter that goes back indicates a copy, and is refused", async () => {
   const { key } = await add(await people.member("member"));
   key.counter = 5;
   expect((await signIn(key)).page.to).toBe("/");
@@ -129,7 +129,7 @@ test("a count that goes back is a copy's, and stays out", async () => {
   expect((await signIn(key)).page.to).toBe("/");
 });
 
-test("a passkey that is made is good once, for the session that asked, and is nobody else's", async () => {
+test("the response for a new passkey is valid once, for its session and person only", async () => {
   const [member, other] = [await people.member("member"), await people.member("member")];
   const { options } = (await member.api("POST", "/v1/account/passkeys/options", {})).body;
   const key = new Passkey(origin);
@@ -151,7 +151,7 @@ test("a passkey that is made is good once, for the session that asked, and is no
   expect((await other.api("DELETE", `/v1/account/passkeys/${passkey_id}`)).body.code).toBe("passkey_not_found");
 });
 
-test("who was disabled or removed is not let in, nor by a passkey that is gone", async () => {
+test("a disabled or removed person cannot sign in, nor can one with a deleted passkey", async () => {
   const member = await people.member("member", { email: "gone@example.org" });
   const { key, passkey_id } = await add(member);
   await daemon.cli(["user", "disable", "gone@example.org"]);
@@ -165,7 +165,7 @@ test("who was disabled or removed is not let in, nor by a passkey that is gone",
   expect((await signIn(key)).page.status).toBe(401);
 });
 
-test("who was invited comes in with a passkey alone, which stays as the last way in", async () => {
+test("an invited person joins with a passkey alone, which cannot be removed as the last sign-in method", async () => {
   const path = await invite(people.owner, "member");
   const visitor = new Visitor(daemon);
   const page = await visitor.see(path, host);
@@ -187,7 +187,7 @@ test("who was invited comes in with a passkey alone, which stays as the last way
 
 const optionsUser = (options: Json): string => Buffer.from(options.user.id, "base64url").toString();
 
-test("a passkey proves who somebody is, in the session that asked, and by its own person", async () => {
+test("a passkey proves a person's presence, in the requesting session and for its own person only", async () => {
   const [member, other] = [await people.member("member"), await people.member("member")];
   const { key } = await add(member);
   const { key: others } = await add(other);
@@ -221,7 +221,7 @@ test("a person has 20 passkeys at most", async () => {
   expect([refused.status, refused.body.code]).toEqual([429, "quota_exceeded"]);
 });
 
-test("a flood of challenges takes nothing from who was asked before, and an owner with a passkey counts as one", async () => {
+test("a flood of sign-in challenges does not invalidate an earlier one of the owner", async () => {
   const { key } = await add(people.owner);
   const visitor = new Visitor(daemon);
   const options = optionsIn(await visitor.see("/signin", host));
@@ -232,7 +232,7 @@ test("a flood of challenges takes nothing from who was asked before, and an owne
   expect((await signInWith(visitor, key.use(options))).to).toBe("/");
 });
 
-test("an address leads to the name at which passkeys work, and the record has no part of any", async () => {
+test("an IP address redirects to the name at which passkeys work, and the audit contains no part of a passkey response", async () => {
   const headers = { accept: "text/html", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
   const visit = await fetch(`${daemon.url}/signin`, { headers, redirect: "manual" });
   expect(visit.headers.get("location")).toBe(`${origin}/signin`);

@@ -53,8 +53,8 @@ beforeAll(async () => {
 afterAll(() => daemon.stop());
 beforeEach(async () => prove(owner));
 
-describe("a session's cookie alone", () => {
-  test("gets no proof by taking an invitation, and no session of its own", async () => {
+describe("a session cookie alone", () => {
+  test("gets neither a proof nor a new session by accepting an invitation", async () => {
     const mallory = await foreign();
     const thief = owner.copy();
     staleProofs();
@@ -70,7 +70,7 @@ describe("a session's cookie alone", () => {
     expect((await thief.api("POST", "/v1/orgs/self/keys", { name: "x" })).body.code).toBe("proof_required");
   });
 
-  test("has nothing of the proof that its owner gives afterwards", async () => {
+  test("does not share the proof that its owner gives afterwards", async () => {
     const visitor = await member("member");
     const thief = visitor.copy();
     staleProofs();
@@ -79,7 +79,7 @@ describe("a session's cookie alone", () => {
     expect((await thief.api("GET", "/v1/account")).body.code).toBe("session_ended");
   });
 
-  test("that was stolen takes nothing once it has ended, however slowly its form comes", async () => {
+  test("that was stolen has no effect after sign-out, however slowly its form arrives", async () => {
     const visitor = await member("member");
     const path = await invite(await foreign(), "viewer");
     const { user_id, email } = (await visitor.api("GET", "/v1/account")).body;
@@ -92,7 +92,7 @@ describe("a session's cookie alone", () => {
     expect(items.find((each: Json) => each.user_id === user_id).organizations).toHaveLength(1);
   });
 
-  test("has no use of a proof that gets old while what it asks for comes", async () => {
+  test("cannot use a proof that expires while its request arrives", async () => {
     const body = JSON.stringify({ name: "too late" });
     const heard = await slowly(owner, "/v1/orgs/self/keys", "application/json", body, async () => {
       expect((await owner.api("GET", "/v1/account")).body.proved_until).not.toBeNull();
@@ -126,7 +126,7 @@ describe.each([
     async (user_id: string) => await owner.api("PATCH", `/v1/orgs/self/members/${user_id}`, { role: "viewer" }),
   ],
 ] as const)("an admin who is %s", (_, end) => {
-  test("does not come back by links, by keys that keys have made, or by SSH keys", async () => {
+  test("does not regain access by links, by keys that keys have made, or by SSH keys", async () => {
     const admin = await member("admin");
     const user_id = await idOf(admin);
     const path = await invite(admin, "admin");
@@ -146,7 +146,7 @@ describe.each([
     expect(back.status).toBe(404);
   });
 
-  test("has streams that are open cut within half a second", async () => {
+  test("loses open streams within half a second", async () => {
     const admin = await member("admin");
     const user_id = await idOf(admin);
     const stream = await admin.fetch("GET", "/v1/orgs/self/events", { accept: "text/event-stream" });
@@ -161,7 +161,7 @@ describe.each([
   });
 });
 
-test("who rotates a key that others have made ends, when removed, what they have seen of it, and nothing that came later", async () => {
+test("a removed person's rotation of another's key ends with them, a later rotation does not", async () => {
   const shared = await daemon.ok("POST", "/v1/orgs/self/keys", { name: "production" });
   const admin = await member("admin");
   const seen = (await admin.api("POST", `/v1/orgs/self/keys/${shared.key_id}/rotate`, { grace_seconds: 0 })).body;
@@ -171,7 +171,7 @@ test("who rotates a key that others have made ends, when removed, what they have
   expect((await asKey(later.key, "GET", "/v1/me")).status).toBe(200);
 });
 
-test("a member sees the key that an admin has rotated for them", async () => {
+test("a member sees a key of theirs that an admin has rotated", async () => {
   const visitor = await member("member");
   const own = (await visitor.api("POST", "/v1/orgs/self/keys", { name: "mine" })).body;
   const next = (await owner.api("POST", `/v1/orgs/self/keys/${own.key_id}/rotate`, {})).body;
@@ -179,8 +179,8 @@ test("a member sees the key that an admin has rotated for them", async () => {
   expect(items.map(({ key_id }: Json) => key_id).sort()).toEqual([own.key_id, next.key_id].sort());
 });
 
-describe("who signs in", () => {
-  test("is not held up by strangers who try their name, in a browser that they have signed in by", async () => {
+describe("sign-in", () => {
+  test("is not throttled by strangers' attempts, in a browser that the user has signed in with before", async () => {
     const victim = await member("member", "victim@example.org");
     const wrong = { email: "victim@example.org", password: "a wrong password" };
     const statuses = [];
@@ -194,7 +194,7 @@ describe("who signs in", () => {
     expect((await victim.send("/signin", { ...wrong, password: PASSWORD })).status).toBe(303);
   });
 
-  test("by a setup link does so only as the first of all", async () => {
+  test("by a setup link is possible only for the first user", async () => {
     const other = await TestDaemon.start();
     try {
       const { url } = JSON.parse((await other.cli(["user", "link", "--json"])).stdout);
@@ -206,7 +206,7 @@ describe("who signs in", () => {
     }
   });
 
-  test("learns by an invitation neither whom it is for nor who is here", async () => {
+  test("by an invitation reveals neither its recipient nor the members", async () => {
     const path = await invite(owner, "viewer", { email: "secret@example.org" });
     expect((await new Visitor(daemon).see(path, VISIT)).text).not.toContain("secret@example.org");
     const open = await invite(owner, "viewer");
@@ -227,7 +227,7 @@ describe("who signs in", () => {
     expect(common).toEqual([422, 422]);
   });
 
-  test("who belongs there already keeps the link for another", async () => {
+  test("by an existing member leaves the invitation for another", async () => {
     const path = await invite(owner, "viewer");
     const again = await owner.send(path, { as: "me" });
     expect([again.status, again.text]).toEqual([409, expect.stringContaining("still good")]);
@@ -264,7 +264,7 @@ describe("behind a proxy", () => {
   };
   const env = { ROOMD_LIMITS_FAILED_LOGINS: "3" };
 
-  test("that is trusted each client has limits of its own, and is on record by its address", async () => {
+  test("that is trusted each client has its own limits, and is audited with its address", async () => {
     await using proxied = await TestDaemon.start({ env: { ...env, ROOMD_HTTP_TRUSTED_PROXIES: "127.0.0.1" } });
     expect(new Set(await tries(proxied, (n) => `198.51.100.9, 203.0.113.${n}`))).toEqual(new Set([401]));
     expect(await tries(proxied, (n) => `198.51.100.${n}, 203.0.113.7`)).toEqual([401, 401, 401, 429, 429, 429]);
@@ -272,13 +272,13 @@ describe("behind a proxy", () => {
     expect(JSON.parse(stdout).items.map(({ ip }: Json) => ip)).toContain("203.0.113.7");
   });
 
-  test("that nobody trusts, what it says is nobody's address", async () => {
+  test("that is not trusted, the forwarded address is ignored", async () => {
     await using plain = await TestDaemon.start({ env });
     expect(await tries(plain, (n) => `203.0.113.${n}`)).toEqual([401, 401, 401, 429, 429, 429]);
   });
 });
 
-test("a form that offers no such choice makes no key", async () => {
+test("a form value that was not offered creates no key", async () => {
   const page = await owner.see("/account/keys");
   const form = { ...formWith(page.text, "do", "make"), name: "x" };
   for (const wrong of [
@@ -292,7 +292,7 @@ test("a form that offers no such choice makes no key", async () => {
   expect(items.map(({ name }: Json) => name)).not.toContain("x");
 });
 
-test("a name has no characters that cannot be seen, and an address is one, by whatever way they come", async () => {
+test("a name has no invisible characters, and an address is normalized, through every path", async () => {
   const path = await invite(owner, "viewer");
   const person = { name: "a\u0007b", email: "name@example.org", password: PASSWORD };
   expect((await new Visitor(daemon).send(path, person)).status).toBe(422);

@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => daemon.stop());
 
 describe("the first owner", () => {
-  test("comes in by the setup link, which is good once", async () => {
+  test("joins by the setup link, which is valid once", async () => {
     const { url } = await userLink();
     expect(url).toMatch(/^http:\/\/localhost:\d+\/setup#[\w-]{43}$/);
     const token = tokenOf(url);
@@ -63,7 +63,7 @@ describe("the first owner", () => {
     expect([status, stderr]).toEqual([1, expect.stringContaining("is set up")]);
   });
 
-  test("of two who use it at once, one gets in", async () => {
+  test("is one of two concurrent users of the link", async () => {
     const other = await TestDaemon.start();
     try {
       const made = JSON.parse((await other.cli(["user", "link", "--json"])).stdout);
@@ -77,7 +77,7 @@ describe("the first owner", () => {
     }
   });
 
-  test("sees the account as pages, which show what was typed as text", async () => {
+  test("sees the account in pages, which show input as text", async () => {
     for (const path of ["/account", "/account/keys", "/account/sessions", "/org/members"]) {
       const page = await ada.see(path);
       expect([path, page.status]).toEqual([path, 200]);
@@ -92,7 +92,7 @@ describe("the first owner", () => {
 });
 
 describe("signing in", () => {
-  test("takes the address in any case, and says of a wrong one what it says of a wrong password", async () => {
+  test("accepts the address in any case, and gives the same answer for a wrong address and a wrong password", async () => {
     const visitor = new Visitor(daemon);
     const wrong = await visitor.send("/signin", { email: ADA.email, password: "not the password" });
     const nobody = await visitor.send("/signin", { email: "nobody@example.org", password: "not the password" });
@@ -108,7 +108,7 @@ describe("signing in", () => {
     expect(visitor.session).toBe("");
   });
 
-  test("holds up who fails again and again, and nobody else", async () => {
+  test("throttles repeated failures, and no other user", async () => {
     const visitor = new Visitor(daemon);
     const statuses: number[] = [];
     // The delay doubles: on a busy host the first may be over before the next try comes.
@@ -121,7 +121,7 @@ describe("signing in", () => {
     expect((await visitor.send("/signin", { email: ADA.email, password: PASSWORD })).status).toBe(303);
   });
 
-  test("is on record, with neither password nor cookie", async () => {
+  test("is audited, without password or cookie", async () => {
     const signedIn = await recorded("auth.signed_in");
     expect(signedIn.length).toBeGreaterThan(1);
     expect(signedIn[0]).toMatchObject({
@@ -136,7 +136,7 @@ describe("signing in", () => {
 });
 
 describe("a session", () => {
-  test("reads what belongs to rooms, and changes none of it, whatever asks", async () => {
+  test("reads room data by role, and changes none of it", async () => {
     await daemon.room("seen");
     expect((await ada.api("GET", "/v1/rooms")).body.items).toHaveLength(1);
     const own: readonly string[] = ["open", "key", "account", ...READ_SCOPES];
@@ -175,7 +175,7 @@ describe("a session", () => {
     ]);
   });
 
-  test("is taken only from pages of ours", async () => {
+  test("is accepted only from pages of the service", async () => {
     for (const site of ["cross-site", "same-site", "none"]) {
       const answer = await ada.api("GET", "/v1/rooms", undefined, { "sec-fetch-site": site });
       expect([site, answer.status, answer.body.code]).toEqual([site, 403, "foreign_request"]);
@@ -190,7 +190,7 @@ describe("a session", () => {
     expect((await ada.api("GET", "/v1/account")).body.name).toBe(ADA.name);
   });
 
-  test("gives way to a key that is sent along", async () => {
+  test("is ignored if the request has a key", async () => {
     const answer = await ada.api("GET", "/v1/me", undefined, {
       ...bearer(daemon.apiKey),
       "sec-fetch-site": "cross-site",
@@ -199,7 +199,7 @@ describe("a session", () => {
     expect((await daemon.problem("GET", "/v1/account")).code).toBe("insufficient_scope");
   });
 
-  test("makes keys only with a fresh proof, and each is shown once", async () => {
+  test("creates keys only with a fresh proof, and each is shown once", async () => {
     age("proved_at", 700);
     const page = await ada.see("/account/keys");
     const asked = { ...formWith(page.text, "do", "make"), name: "laptop", may: "all", ends: "" };
@@ -223,7 +223,7 @@ describe("a session", () => {
     expect((await daemon.api("GET", "/v1/me", undefined, bearer(key))).status).toBe(401);
   });
 
-  test("ends by itself when it is not used, and when it is old", async () => {
+  test("expires when unused, and at its maximal age", async () => {
     for (const [column, days] of [
       ["seen_at", 15],
       ["created_at", 91],
@@ -238,7 +238,7 @@ describe("a session", () => {
     await ada.send("/signin", { email: ADA.email, password: PASSWORD });
   });
 
-  test("that is ended is cut within half a second, with its streams", async () => {
+  test("that is ended is disconnected within half a second, with its streams", async () => {
     const other = new Visitor(daemon);
     await other.send("/signin", { email: ADA.email, password: PASSWORD });
     const stream = await other.fetch("GET", "/v1/orgs/self/events", { accept: "text/event-stream" });
@@ -261,7 +261,7 @@ describe("a session", () => {
 describe("members", () => {
   const invite = async (body: Json) => await ada.api("POST", "/v1/orgs/self/invitations", body);
 
-  test("come by an invitation, once, and only whom it is for", async () => {
+  test("join by an invitation, once, and only its recipient", async () => {
     const { body } = await invite({ role: "member", email: "Bob@example.org" });
     const path = new URL(body.url).pathname;
     expect(await bob.see(path)).toMatchObject({ status: 200, text: expect.stringContaining("Join default") });
@@ -273,7 +273,7 @@ describe("members", () => {
     expect((await ada.see("/org/members")).text).toContain("bob@example.org");
   });
 
-  test("have keys of their own, see no others, and give no more than their role", async () => {
+  test("have their own keys, see no others, and grant no more than their role", async () => {
     expect((await bob.api("GET", "/v1/orgs/self/keys")).body.items).toEqual([]);
     const { status, body } = await bob.api("POST", "/v1/orgs/self/keys", { name: "bob's" });
     expect(status).toBe(201);
@@ -290,7 +290,7 @@ describe("members", () => {
     expect((await bob.see("/org/members")).text).not.toContain("Invite somebody");
   });
 
-  test("are changed by who may, and an owner stays", async () => {
+  test("are changed by authorized roles, and an owner remains", async () => {
     const { items } = (await ada.api("GET", "/v1/orgs/self/members")).body;
     const [owner, member] = ["owner", "member"].map((role) => items.find((each: Json) => each.role === role).user_id);
     const set = (visitor: Visitor, who: string, role: string) =>
@@ -317,7 +317,7 @@ describe("members", () => {
     );
   });
 
-  test("that are removed lose sessions and keys at once", async () => {
+  test("that are removed lose sessions and keys immediately", async () => {
     const { body: key } = await bob.api("POST", "/v1/orgs/self/keys", { name: "again" });
     const { user_id } = (await bob.api("GET", "/v1/account")).body;
     const removed = await ada.api("DELETE", `/v1/orgs/self/members/${user_id}`);
@@ -330,7 +330,7 @@ describe("members", () => {
     expect(ends).toMatchObject([{ details: { user_id, keys_revoked: 1, key_ids: [key.key_id] } }]);
   });
 
-  test("take an invitation with the account that they have", async () => {
+  test("accept an invitation with their existing account", async () => {
     const { body } = await invite({ role: "viewer" });
     const wrong = await new Visitor(daemon).send(new URL(body.url).pathname, { ...BOB, password: "not bob's secret" });
     expect(wrong.status).toBe(401);
@@ -340,7 +340,7 @@ describe("members", () => {
 });
 
 describe("a person of two organizations", () => {
-  test("sees one at a time, and leaves what was open in the other", async () => {
+  test("sees one at a time, and loses open streams of the other", async () => {
     const second = await makeOrg(daemon, "second");
     const argv = ["user", "create", "dana@example.org", "--name", "Dana", "--role", "owner", "--org", second.org_id];
     const { url } = JSON.parse((await daemon.cli([...argv, "--json"])).stdout);
@@ -369,7 +369,7 @@ describe("a person of two organizations", () => {
     expect((await ada.api("PATCH", "/v1/account", { org_id: "org_none" })).body.code).toBe("org_not_found");
   });
 
-  test("names calls apart in each of them: the same Idempotency-Key is another call", async () => {
+  test("has separate calls in each: the same Idempotency-Key is a different call", async () => {
     const third = await makeOrg(daemon, "third");
     const { url } = JSON.parse(
       (
@@ -403,7 +403,7 @@ describe("a person of two organizations", () => {
 });
 
 describe("the operator", () => {
-  test("lets somebody back in by a link, which ends what was open", async () => {
+  test("restores a user's access by a link, which ends their sessions", async () => {
     const { url } = await userLink("bob@example.org");
     const visitor = new Visitor(daemon);
     const page = await visitor.send("/setup", { token: tokenOf(url) });
@@ -414,7 +414,7 @@ describe("the operator", () => {
     expect((await bob.send("/signin", BOB)).status).toBe(401);
   });
 
-  test("shuts somebody out, and lets them in again", async () => {
+  test("disables a user, and enables them again", async () => {
     await bob.send("/signin", { ...BOB, password: "a third long secret" });
     expect((await daemon.cli(["user", "disable", BOB.email])).status).toBe(0);
     await until(
@@ -434,7 +434,7 @@ describe("the operator", () => {
     ).toContain("already");
   });
 
-  test("has no pages where they are switched off", async () => {
+  test("serves no account pages if they are disabled", async () => {
     const without = await TestDaemon.start({ env: { ROOMD_WEB_ENABLED: "false" } });
     try {
       for (const path of ["/signin", "/account", "/setup"])

@@ -108,7 +108,7 @@ const rows = (): Row[] =>
   }));
 
 describe("people", { timeout: 60_000 }, () => {
-  test("ask to sign up, are let in by the operator, and come in", async () => {
+  test("sign up, are approved by the operator, and join", async () => {
     const email = secret("an address", "signs-up@example.org");
     const form = { name: secret("a person's name", "Ludmilla Quist"), note: secret("a note", "what I want it for") };
     await browser().send("/signup", { email });
@@ -128,7 +128,7 @@ describe("people", { timeout: 60_000 }, () => {
     secret("a link of the operator's", tokenOf((await run(daemon, "signup", "invite", invited)).url));
   });
 
-  test("sign in, fail to, prove who they are, and sign out", async () => {
+  test("sign in, fail to, prove their presence, and sign out", async () => {
     const visitor = await member("member", "signs-in@example.org");
     const form = { email: "signs-in@example.org", password: PASSWORD };
     const elsewhere = browser();
@@ -153,7 +153,7 @@ describe("people", { timeout: 60_000 }, () => {
     expect((await visitor.api("DELETE", `/v1/account/passkeys/${made.body.passkey_id}`)).status).toBe(200);
   });
 
-  test("link an account elsewhere", async () => {
+  test("link an account of a provider", async () => {
     const visitor = await member("member", "links@example.org");
     const person = { sub: "a subject", email: secret("an address", "elsewhere@example.net"), name: "Elsewhere" };
     provider.person = { ...person, email_verified: true };
@@ -166,7 +166,7 @@ describe("people", { timeout: 60_000 }, () => {
     expect((await visitor.api("DELETE", `/v1/account/identities/${identity_id}`)).status).toBe(200);
   });
 
-  test("change their name and address, come back by a letter, and lose an address that another shows", async () => {
+  test("change name and address, recover by e-mail, and lose an address that another verifies", async () => {
     const visitor = await member("member", "claims@example.org");
     await visitor.api("PATCH", "/v1/account", { name: secret("a person's name", "Zerlina Quist") });
     const email = secret("an address", "shows@example.org");
@@ -183,7 +183,7 @@ describe("people", { timeout: 60_000 }, () => {
     expect((await back.send("/verify", { token: await letterTo(claimed, /Confirm/) })).to).toBe("/account");
   });
 
-  test("are invited, looked at, changed and removed", async () => {
+  test("are invited, viewed, changed and removed", async () => {
     await people.prove(owner);
     const withdrawn = (await owner.api("POST", "/v1/orgs/self/invitations", { role: "viewer" })).body;
     secret("an invitation", withdrawn.url.split("/").at(-1));
@@ -202,7 +202,7 @@ describe("people", { timeout: 60_000 }, () => {
     expect((await owner.api("DELETE", of)).status).toBe(200);
   });
 
-  test("are let in, shut out, shown what is kept of them, and forgotten", async () => {
+  test("are enabled, disabled, shown their data, and deleted", async () => {
     const email = "is-forgotten@example.org";
     const visitor = await member("member", email);
     secret("a link of the operator's", tokenOf((await run(daemon, "user", "link", email)).url));
@@ -231,7 +231,7 @@ describe("applications", { timeout: 60_000 }, () => {
     return secret("a refresh token", refresh_token);
   };
 
-  test("are let in by a code, work, refresh, and are signed out, also for a code that comes twice", async () => {
+  test("are authorized by a code, work, refresh, and are signed out, also by a replayed code", async () => {
     const visitor = await member("member", "grants@example.org");
     for (const isReused of [false, true]) {
       const grant = new CodeGrant(daemon, { client_id: await register(), redirect_uri: REDIRECT });
@@ -253,7 +253,7 @@ describe("applications", { timeout: 60_000 }, () => {
     expect((await fetch(`${daemon.url}/revoke`, { method: "POST", body: form })).status).toBe(200);
   });
 
-  test("are let in from a device, and refused", async () => {
+  test("are authorized from a device, and denied", async () => {
     const visitor = await member("member", "devices@example.org");
     for (const choice of ["allow", "deny"]) {
       const asked = new URLSearchParams({ client_id: "roomd", resource: daemon.url });
@@ -268,7 +268,7 @@ describe("applications", { timeout: 60_000 }, () => {
   });
 });
 
-test("a plan is bought, looked at, and has its key", async () => {
+test("a plan is bought, viewed, and has its key", async () => {
   await people.prove(owner);
   const at = "/v1/orgs/self/billing";
   const { checkout_id, url } = (await owner.api("POST", `${at}/checkouts`)).body;
@@ -285,7 +285,7 @@ test("a plan is bought, looked at, and has its key", async () => {
   secret("the portal", (await owner.api("POST", `${at}/portal`)).body.url);
 });
 
-test("each kind of record that there is was left by this", async () => {
+test("these tests produce each kind of record", async () => {
   const kinds = auditKinds(FAMILIES);
   expect(kinds.length).toBeGreaterThan(45);
   const left = (): string[] => [...new Set(rows().map(({ event }) => event))];
@@ -299,7 +299,7 @@ test("each kind of record that there is was left by this", async () => {
   expect(left().filter((event) => FAMILIES.includes(event.split(".")[0] ?? "") && !kinds.includes(event))).toEqual([]);
 });
 
-test("no record has what lets somebody in, an address, or a name", () => {
+test("no record has a credential, an address, or a name", () => {
   rememberCookies();
   const all = rows();
   const found = [...secrets].flatMap(([what, value]) =>
@@ -316,7 +316,7 @@ test("no record has what lets somebody in, an address, or a name", () => {
   }
 });
 
-test("what is read of the audit says the same, and its chains hold", async () => {
+test("the audit over the API has none either, and its chains verify", async () => {
   const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?limit=1000");
   const host = await run(daemon, "audit", "list", "--host");
   const text = JSON.stringify([items, host.items]);

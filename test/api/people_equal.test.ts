@@ -119,7 +119,7 @@ function withoutCarrier(work: string[]): string[] {
 }
 
 if (!isWorkTold)
-  console.log("what is asked of the database: left out, because a host does it for several callers at once");
+  console.log("the database work of each answer: left out, because a host does it for several callers at a time");
 
 let mail: MailServer;
 let open: Place;
@@ -144,8 +144,8 @@ function expectAlike(asked: Map<string, Asked>): Asked {
   return nobody;
 }
 
-describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
-  test("by the page for who has lost the way in", async () => {
+describe("the existence of an account is not revealed", { timeout: 90_000 }, () => {
+  test("by the recovery page", async () => {
     const { status, text, work } = expectAlike(
       (await open.ask("/recover", (email) => ({ email }), [...HERE, NOBODY])).asked,
     );
@@ -153,7 +153,7 @@ describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
     if (isWorkTold) expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "COMMIT"]));
   });
 
-  test("by the page for who signs up", async () => {
+  test("by the sign-up page", async () => {
     const who = ["verified", "claimed", "disabled", NOBODY];
     const { status, text, work } = expectAlike((await open.ask("/signup", (email) => ({ email }), who)).asked);
     expect([status, text]).toEqual([200, expect.stringContaining("If the address is right")]);
@@ -161,7 +161,7 @@ describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
       expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "insert audit", "COMMIT"]));
   });
 
-  test("by the page for who signs up, where the operator looks at each and no letters are sent", async () => {
+  test("by the sign-up page with operator approval and without e-mail", async () => {
     const place = await Place.start({ ROOMD_SIGNUP_MODE: "approval" });
     try {
       const form = (email: string) => ({ email, name: "Somebody", note: "please" });
@@ -179,7 +179,7 @@ describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
     }
   });
 
-  test("by the page for who signs in, which compares a password with each", async () => {
+  test("by the sign-in page, which compares a password for each address", async () => {
     const form = (email: string) => ({ email, password: "not the password" });
     const { asked, times } = await open.ask("/signin", form, [...HERE, NOBODY]);
     const { status, text } = expectAlike(asked);
@@ -190,7 +190,7 @@ describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
     expect(least).toBeGreaterThan(20);
   });
 
-  test("by an invitation, whose page asks everybody for the same", async () => {
+  test("by an invitation, whose page has the same form for everyone", async () => {
     await open.people.prove(open.people.owner);
     const path = await invite(open.people.owner, "viewer");
     const form = (email: string) => ({ name: "", email, password: PASSWORD });
@@ -200,7 +200,7 @@ describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
   });
 });
 
-describe("of a link nothing is told but that it is good", () => {
+describe("a link's defect is not revealed", () => {
   test.each(["/signup", "/setup", "/verify"])("by %s", async (path) => {
     const person = await open.people.member("member");
     const form = { "/signup": { do: "look" }, "/setup": { step: "look" }, "/verify": {} }[path] ?? {};

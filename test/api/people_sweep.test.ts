@@ -116,7 +116,7 @@ function expectStrict({ headers }: PageSeen | Response): void {
 }
 
 describe("the page", () => {
-  test.each(places)("$place has strict headers whatever it answers", async ({ place }) => {
+  test.each(places)("$place has strict headers with any answer", async ({ place }) => {
     const path = pathOf(place);
     for (const visitor of [new Visitor(daemon), owner, viewer]) {
       expectStrict(await visitor.see(path));
@@ -126,7 +126,7 @@ describe("the page", () => {
     }
   });
 
-  test.each(places)("$place shows itself to whom it is for", async ({ place, who, isSeen }) => {
+  test.each(places)("$place is shown to its intended audience only", async ({ place, who, isSeen }) => {
     const path = pathOf(place);
     const statuses = [];
     for (const visitor of [new Visitor(daemon), ended, owner]) statuses.push(await unmoved(() => visitor.see(path)));
@@ -140,7 +140,7 @@ describe("the page", () => {
   });
 
   test.each(places)(
-    "$place is seen by a link from elsewhere, and by nothing else from there",
+    "$place can be opened by a link from another site, and not embedded or fetched",
     async ({ place, who }) => {
       if (who !== "person") return;
       const path = pathOf(place);
@@ -152,7 +152,7 @@ describe("the page", () => {
     },
   );
 
-  test.each(places)("$place has no forms but those of the list", async ({ place, isSeen }) => {
+  test.each(places)("$place has no forms other than the listed ones", async ({ place, isSeen }) => {
     if (!isSeen) return;
     for (const visitor of [new Visitor(daemon), owner, viewer]) {
       const { text } = await visitor.see(pathOf(place));
@@ -174,7 +174,7 @@ describe("the page", () => {
 });
 
 describe("the form", () => {
-  test.each(forms)("$place $name is taken from pages of ours only", async (form) => {
+  test.each(forms)("$place $name is accepted only from pages of the service", async (form) => {
     for (const site of ELSEWHERE) {
       const answer = await unmoved(() => send(owner, form, { "sec-fetch-site": site }));
       expect([site, answer.status]).toEqual([site, 403]);
@@ -192,13 +192,13 @@ describe("the form", () => {
     expect((await unmoved(() => bare({ origin: "null" }))).status).toBe(403);
   });
 
-  test.each(ofPersons)("$place $name is nothing without a session, and by one that has ended", async (form) => {
+  test.each(ofPersons)("$place $name has no effect without a session or with an ended one", async (form) => {
     for (const visitor of [new Visitor(daemon), ended]) {
       expect(await unmoved(() => send(visitor, form))).toMatchObject({ status: 303, to: "/signin" });
     }
   });
 
-  test.each(ofPersons)("$place $name by somebody else's session changes nothing of ours", async (form) => {
+  test.each(ofPersons)("$place $name with another organization's session changes nothing of ours", async (form) => {
     const ours = () => {
       const { api_keys, memberships, links, sessions } = kept();
       const ofOrg = (rows: Json[]) => rows.filter(({ org_id }) => org_id === daemon.orgId);
@@ -215,7 +215,7 @@ describe("the form", () => {
   });
 
   test.each(ofPersons.filter(({ role = "viewer" }) => role !== "viewer"))(
-    "$place $name is refused to who is less than its role",
+    "$place $name is refused below its role",
     async (form) => {
       const least = ROLES.indexOf(form.role ?? "viewer");
       for (const role of ROLES.slice(least + 1)) {
@@ -226,16 +226,13 @@ describe("the form", () => {
     },
   );
 
-  test.each(ofPersons.filter(({ wantsProof }) => wantsProof))(
-    "$place $name wants a proof that is not old",
-    async (form) => {
-      people.staleProofs();
-      const answer = await unmoved(() => send(owner, form));
-      expect(answer).toMatchObject({ status: 403, text: expect.stringContaining("Is it you?") });
-    },
-  );
+  test.each(ofPersons.filter(({ wantsProof }) => wantsProof))("$place $name requires a fresh proof", async (form) => {
+    people.staleProofs();
+    const answer = await unmoved(() => send(owner, form));
+    expect(answer).toMatchObject({ status: 403, text: expect.stringContaining("Is it you?") });
+  });
 
-  test.each(forms)("$place $name is bounded, and of one type", async (form) => {
+  test.each(forms)("$place $name is limited in size, and to one content type", async (form) => {
     const path = pathOf(form.place);
     const long = new URLSearchParams({ ...fieldsOf(form), more: "x".repeat(20_000) }).toString();
     expect((await unmoved(() => owner.fetch("POST", path, FORM, long))).status).toBe(413);
@@ -254,11 +251,11 @@ describe("the operation", () => {
 
   test("is one of several", () => expect(ofAccount.length).toBeGreaterThan(12));
 
-  test.each(ofAccount)("$name is not for a session that has ended", async (operation) => {
+  test.each(ofAccount)("$name is refused for an ended session", async (operation) => {
     expect(await unmoved(() => call(ended, operation))).toMatchObject({ status: 401, body: { code: "session_ended" } });
   });
 
-  test.each(ofAccount)("$name is asked for by pages of ours only", async (operation) => {
+  test.each(ofAccount)("$name is accepted only from pages of the service", async (operation) => {
     for (const site of ELSEWHERE) {
       const answer = await unmoved(() => call(owner, operation, { "sec-fetch-site": site }));
       expect([site, answer.status, answer.body.code]).toEqual([site, 403, "foreign_request"]);
@@ -268,7 +265,7 @@ describe("the operation", () => {
     expect(((await bare.json()) as Json).code).toBe("foreign_request");
   });
 
-  test.each(changing)("$name changes nothing of another organization's, or another person's", async (operation) => {
+  test.each(changing)("$name changes nothing of another organization or person", async (operation) => {
     await people.prove(foreign);
     const own = await idOf(foreign);
     const others = () => {
@@ -284,17 +281,14 @@ describe("the operation", () => {
     if ((await foreign.api("GET", "/v1/account")).status !== 200) foreign = await people.foreign();
   });
 
-  test.each(changing.filter(({ wantsProof }) => wantsProof))(
-    "$name wants a proof that is not old",
-    async (operation) => {
-      people.staleProofs();
-      const answer = await unmoved(() => call(owner, operation));
-      expect(answer).toMatchObject({ status: 403, body: { code: "proof_required" } });
-    },
-  );
+  test.each(changing.filter(({ wantsProof }) => wantsProof))("$name requires a fresh proof", async (operation) => {
+    people.staleProofs();
+    const answer = await unmoved(() => call(owner, operation));
+    expect(answer).toMatchObject({ status: 403, body: { code: "proof_required" } });
+  });
 
   test.each(changing.filter(({ path }) => path.includes("{org_id}")))(
-    "$name is not for a viewer",
+    "$name is refused for a viewer",
     async (operation) => {
       const { status, body } = await unmoved(() => call(viewer, operation));
       expect([status, body.code]).toEqual([expect.toBeOneOf([403, 404, 422]), expect.any(String)]);

@@ -50,7 +50,7 @@ function tablesWith(text: string): string[] {
   });
 }
 
-test("is shown whole to the person and the operator, without what lets in", async () => {
+test("a person's data are shown completely to the person and the operator, without credentials", async () => {
   const { visitor, key_id, user_id } = await busy("shown@example.org");
   const own = (await visitor.api("GET", "/v1/account/export")).body;
   expect(own).toMatchObject({
@@ -77,7 +77,7 @@ test("is shown whole to the person and the operator, without what lets in", asyn
   expect(page.text).toContain("&#34;shown@example.org&#34;");
 });
 
-test("who only claims an address sees and ends nothing that others have sent to it", async () => {
+test("a person with an unverified address neither sees nor deletes what others have sent to it", async () => {
   const email = "claimed@example.org";
   await people.prove(people.owner);
   const claimer = await people.member("viewer", { email });
@@ -88,46 +88,52 @@ test("who only claims an address sees and ends nothing that others have sent to 
   expect((await new Visitor(daemon).see(link)).status).toBe(200);
 });
 
-test.each(["by the operator", "by the person"])("is gone %s, and so is all that it opened", async (how) => {
-  const email = how === "by the operator" ? EMAIL : "zerlina.again@example.org";
-  const { visitor, application, elsewhere, key, invited, user_id } = await busy(email);
-  const stream = await elsewhere.fetch("GET", "/v1/orgs/self/events", { accept: "text/event-stream" });
-  const reader = stream.body?.getReader();
-  expect(tablesWith(email)).toEqual(expect.arrayContaining(["users", "links"]));
-  if (how === "by the operator") {
-    expect(await run(daemon, "user", "forget", email)).toMatchObject({
-      user_id,
-      organizations_left: 1,
-      keys_revoked: 2,
-    });
-  } else {
-    const wrong = await visitor.api("DELETE", "/v1/account?email=other@example.org");
-    expect(wrong).toMatchObject({ status: 422, body: { errors: [{ field: "email" }] } });
-    expect(await visitor.send("/account/data", { do: "forget", email })).toMatchObject({ status: 303, to: "/signin" });
-    expect(visitor.session).toBe("");
-  }
-  const goneAt = performance.now();
-  while (!(await reader?.read().catch(() => ({ done: true })))?.done);
-  expect(performance.now() - goneAt).toBeLessThan(600);
-  expect((await elsewhere.api("GET", "/v1/account")).body.code).toBe("session_ended");
-  expect((await daemon.api("GET", "/v1/me", undefined, bearer(key))).body.code).toBe("invalid_api_key");
-  await expect(application.listTools()).rejects.toThrow();
-  expect((await new Visitor(daemon).see(invited)).status).toBe(404);
-  expect([tablesWith(nameOf(email)), tablesWith(email)]).toEqual([[], []]);
-  // The ID remains in audit records, and in resources of the organization.
-  expect(tablesWith(user_id).sort()).toEqual(expect.arrayContaining(["api_keys", "audit"]));
-  for (const table of ["users", "memberships", "sessions", "browsers", "links", "oauth_grants"]) {
-    expect(tablesWith(user_id)).not.toContain(table);
-  }
-  expect((await daemon.cli(["audit", "verify", "--host"])).status).toBe(0);
-  expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).ok).toBe(true);
-  expect((await daemon.cli(["user", "forget", email])).status).toBe(1);
-  // The address is free, and may be used again.
-  expect((await people.member("viewer", { email })).session).not.toBe("");
-  await run(daemon, "user", "forget", email);
-});
+test.each(["by the operator", "by the person"])(
+  "a person's data are deleted %s, with all access that was granted",
+  async (how) => {
+    const email = how === "by the operator" ? EMAIL : "zerlina.again@example.org";
+    const { visitor, application, elsewhere, key, invited, user_id } = await busy(email);
+    const stream = await elsewhere.fetch("GET", "/v1/orgs/self/events", { accept: "text/event-stream" });
+    const reader = stream.body?.getReader();
+    expect(tablesWith(email)).toEqual(expect.arrayContaining(["users", "links"]));
+    if (how === "by the operator") {
+      expect(await run(daemon, "user", "forget", email)).toMatchObject({
+        user_id,
+        organizations_left: 1,
+        keys_revoked: 2,
+      });
+    } else {
+      const wrong = await visitor.api("DELETE", "/v1/account?email=other@example.org");
+      expect(wrong).toMatchObject({ status: 422, body: { errors: [{ field: "email" }] } });
+      expect(await visitor.send("/account/data", { do: "forget", email })).toMatchObject({
+        status: 303,
+        to: "/signin",
+      });
+      expect(visitor.session).toBe("");
+    }
+    const goneAt = performance.now();
+    while (!(await reader?.read().catch(() => ({ done: true })))?.done);
+    expect(performance.now() - goneAt).toBeLessThan(600);
+    expect((await elsewhere.api("GET", "/v1/account")).body.code).toBe("session_ended");
+    expect((await daemon.api("GET", "/v1/me", undefined, bearer(key))).body.code).toBe("invalid_api_key");
+    await expect(application.listTools()).rejects.toThrow();
+    expect((await new Visitor(daemon).see(invited)).status).toBe(404);
+    expect([tablesWith(nameOf(email)), tablesWith(email)]).toEqual([[], []]);
+    // The ID remains in audit records, and in resources of the organization.
+    expect(tablesWith(user_id).sort()).toEqual(expect.arrayContaining(["api_keys", "audit"]));
+    for (const table of ["users", "memberships", "sessions", "browsers", "links", "oauth_grants"]) {
+      expect(tablesWith(user_id)).not.toContain(table);
+    }
+    expect((await daemon.cli(["audit", "verify", "--host"])).status).toBe(0);
+    expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).ok).toBe(true);
+    expect((await daemon.cli(["user", "forget", email])).status).toBe(1);
+    // The address is free, and may be used again.
+    expect((await people.member("viewer", { email })).session).not.toBe("");
+    await run(daemon, "user", "forget", email);
+  },
+);
 
-test("stays while an organization would have no owner, and goes once it is ended", async () => {
+test("a person's data stay while an organization would lose its last owner, and are deleted once it has ended", async () => {
   const owner = await people.foreign("Lonely");
   const { email, org_id } = (await owner.api("GET", "/v1/account")).body;
   const refused = await daemon.cli(["user", "forget", email]);

@@ -50,7 +50,7 @@ test.each([
   ["with an unknown key", `GET /v1/me HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer key-${"x".repeat(43)}\r\n\r\n`],
   ["of an unknown route", "GET /nowhere HTTP/1.1\r\nHost: HOST\r\n\r\n"],
   ["OPTIONS", "OPTIONS /v1/rooms HTTP/1.1\r\nHost: HOST\r\n\r\n"],
-])("pipelined requests %s hold up no other client", async (_, request) => {
+])("pipelined requests %s do not delay other clients", async (_, request) => {
   const { seen, stop } = flood(request);
   try {
     const between: number[] = [];
@@ -82,7 +82,7 @@ async function pipelined(): Promise<(string | undefined)[]> {
   return [...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => status);
 }
 
-test("a few pipelined requests are all answered, in order, on one connection", async () => {
+test("a few pipelined requests are all answered in order on one connection", async () => {
   const expected = ["404", "401", "404"];
   // A request that has to wait for its turn on a busy host closes the connection after it: then a client repeats the others.
   for (let attempt = 1; attempt <= 20; attempt++) {

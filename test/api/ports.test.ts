@@ -59,7 +59,7 @@ const codeOf = async (path: string, headers: Record<string, string> = {}, method
 };
 
 describe("expose", () => {
-  test("by a key that ends is for no longer than the key", async () => {
+  test("by a key that expires lasts no longer than the key", async () => {
     const { key, key_id } = await makeKey(daemon, { expires_in_seconds: 3600 });
     const { items } = await daemon.ok("GET", "/v1/orgs/self/keys");
     const { expires_at } = items.find((each: Json) => each.key_id === key_id);
@@ -72,7 +72,7 @@ describe("expose", () => {
     expect((await daemon.ok("POST", PORTS, { port: 8004 })).expires_at).toBeNull();
   });
 
-  test("with wait_ms waits as long for a server, and for no refusal", async () => {
+  test("with wait_ms waits that long for a server, and not if refused", async () => {
     const began = performance.now();
     const waited = await daemon.api("POST", PORTS, { port: 8000, wait_ms: 400 });
     expect([waited.status, waited.body.listening]).toEqual([201, false]);
@@ -85,17 +85,17 @@ describe("expose", () => {
   });
 
   test.each<[string, object, string, string]>([
-    ["a wait that is too long", { wait_ms: 50_001 }, "timeout_out_of_range", "wait_ms"],
+    ["a wait above the limit", { wait_ms: 50_001 }, "timeout_out_of_range", "wait_ms"],
     ["port 0", { port: 0 }, "port_out_of_range", "port"],
     ["port 65536", { port: 65_536 }, "port_out_of_range", "port"],
     ["half a port", { port: 1.5 }, "validation_failed", "port"],
     ["no port", { port: undefined }, "validation_failed", "port"],
-    ["another visibility", { visibility: "secret" }, "validation_failed", "visibility"],
+    ["an unknown visibility", { visibility: "secret" }, "validation_failed", "visibility"],
     ["a label with dots", { label: "a.b" }, "validation_failed", "label"],
-    ["a label of capitals", { label: "Web" }, "validation_failed", "label"],
-    ["a label that ends oddly", { label: "web-" }, "validation_failed", "label"],
+    ["a label of uppercase letters", { label: "Web" }, "validation_failed", "label"],
+    ["a label with an invalid ending", { label: "web-" }, "validation_failed", "label"],
     ["a label that is too long", { label: "a".repeat(32) }, "validation_failed", "label"],
-    ["no time", { expires_in_seconds: 0 }, "validation_failed", "expires_in_seconds"],
+    ["no lifetime", { expires_in_seconds: 0 }, "validation_failed", "expires_in_seconds"],
     ["an unknown field", { ports: 1 }, "unknown_field", "ports"],
   ])("refuses %s", async (_, more, code, field) => {
     const problem = await daemon.problem("POST", PORTS, { port: 8000, ...more });
@@ -103,7 +103,7 @@ describe("expose", () => {
     expect(problem.errors.map((each) => each.field)).toEqual([field]);
   });
 
-  test.each(["failed", "destroying"] as const)("refuses a sandbox that is %s", async (state) => {
+  test.each(["failed", "destroying"] as const)("refuses a sandbox in the state %s", async (state) => {
     setState(state);
     expect(await daemon.problem("POST", PORTS, { port: 8000 })).toMatchObject({
       status: 409,
@@ -112,7 +112,7 @@ describe("expose", () => {
     });
   });
 
-  test("gives a record with an address that nobody guesses, and its token", async () => {
+  test("returns a record with an unguessable URL and its token", async () => {
     const { status, body } = await daemon.api("POST", PORTS, { port: 8000, label: "web", expires_in_seconds: 60 });
     expect(status).toBe(201);
     const [, label] = /\/p\/(web-[a-z2-7]{26})\/$/.exec(body.path_url) ?? [];
@@ -132,7 +132,7 @@ describe("expose", () => {
     expect(other.path_url).not.toBe(body.path_url);
   });
 
-  test("again is the same record; otherwise it is refused", async () => {
+  test("again returns the same record; with other settings it is refused", async () => {
     const row = exposed({ wish: "web" });
     const before = await first();
     for (const same of [{ port: 8000 }, { port: 8000, visibility: "private", label: "web", expires_in_seconds: 9 }]) {
@@ -150,7 +150,7 @@ describe("expose", () => {
     }
   });
 
-  test("sixteen at most, those that have expired not counted", async () => {
+  test("is limited to sixteen, not counting expired ones", async () => {
     const past = new Date(Date.now() - 1000).toISOString();
     exposed({ port: 7000, expires_at: past });
     for (let port = 8000; port < 8016; port++) exposed({ port });
@@ -166,7 +166,7 @@ describe("expose", () => {
 });
 
 describe("list, record and unexpose", () => {
-  test("the list has tokens, the sandbox's record has none", async () => {
+  test("the list has tokens, the sandbox's record has not", async () => {
     exposed();
     const item = await first();
     const { token, listening, ...shown } = item;
@@ -174,7 +174,7 @@ describe("list, record and unexpose", () => {
     expect((await daemon.ok("GET", SANDBOX)).ports).toEqual([shown]);
   });
 
-  test("unexpose", async () => {
+  test("unexpose removes the port", async () => {
     const { label } = exposed();
     expect(await daemon.ok("DELETE", `${PORTS}/8000`)).toEqual({ port: 8000, state: "unexposed" });
     expect(await daemon.problem("DELETE", `${PORTS}/8000`)).toMatchObject({ status: 404, code: "port_not_exposed" });
@@ -182,13 +182,13 @@ describe("list, record and unexpose", () => {
     expect((await daemon.problem("DELETE", `${PORTS}/70000`)).code).toBe("port_out_of_range");
   });
 
-  test("another organization's port is no port", async () => {
+  test("another organization's port is not found", async () => {
     exposed();
     const { key } = await makeKey(daemon, { scopes: ["sandboxes:read"] });
     expect((await daemon.api("GET", PORTS, undefined, bearer(key))).body.details).toEqual({ required: "ports:write" });
   });
 
-  test("what is exposed and what is no longer is in the audit, without a token", async () => {
+  test("exposing and unexposing are audited, without a token", async () => {
     await daemon.api("POST", PORTS, { port: 8000 });
     await until(listed, (items) => items.length === 0);
     const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?event=port.&order=desc&limit=5");
@@ -203,11 +203,11 @@ describe("list, record and unexpose", () => {
   });
 });
 
-describe("the maker of a port", () => {
+describe("the creator of a port", () => {
   const KEYS = "/v1/orgs/self/keys";
 
   test.each(["by the API", "by the operator"])(
-    "is a line of keys: once it has ended %s the port is unreachable",
+    "includes rotations of its key: once it has ended %s the port is unreachable",
     async (how) => {
       const first = await makeKey(daemon);
       const { label } = exposed({ visibility: "public", ends_with: first.key_id });
@@ -225,7 +225,7 @@ describe("the maker of a port", () => {
     },
   );
 
-  test("is the key that exposes it again, and no program in the sandbox", async () => {
+  test("is replaced by a key that exposes the port again, and not by a program in the sandbox", async () => {
     const [one, two] = [await makeKey(daemon), await makeKey(daemon)];
     const { label } = exposed({ ends_with: one.key_id });
     const again = await daemon.api("POST", PORTS, { port: 8000 }, bearer(two.key));
@@ -235,10 +235,10 @@ describe("the maker of a port", () => {
   });
 });
 
-describe("the way to it", () => {
+describe("access", () => {
   const refusal = [502, "guest_unreachable"];
 
-  test("needs the token: its own, by header, and nothing else", async () => {
+  test("requires the port's own token in a header, and no other credential", async () => {
     const { label } = exposed();
     const other = exposed({ port: 8001 });
     const [own, others] = await listed();
@@ -255,7 +255,7 @@ describe("the way to it", () => {
     expect(await codeOf("/v1/me", { ...bearer(own.token) })).toEqual([401, "invalid_api_key"]);
   });
 
-  test("tokens that are not its own are in the audit, counted together", async () => {
+  test("with wrong tokens is audited as a count", async () => {
     const { label } = exposed({ port: 8007 });
     for (let tries = 0; tries < 5; tries++) await codeOf(`/p/${label}/`, { "x-port-token": "ptk_wrong" });
     await daemon.restart("SIGTERM");
@@ -267,7 +267,7 @@ describe("the way to it", () => {
     expect(own[0]).toMatchObject({ outcome: "denied", agent_id: "worker-1", ip: "127.0.0.1", status: 401 });
   });
 
-  test("public needs none; labels that are none are 404", async () => {
+  test("to a public port requires no token; unknown labels are 404", async () => {
     const { label } = exposed({ visibility: "public" });
     expect(await codeOf(`/p/${label}/x`)).toEqual(refusal);
     for (const none of ["/p/nothing/", `/p/${label}x/`, `/p/${label.toUpperCase()}/`, "/p//", "/p/%2e/"]) {
@@ -280,12 +280,12 @@ describe("the way to it", () => {
     ]);
   });
 
-  test("one that has expired is 404, though its row is there", async () => {
+  test("to an expired port is 404, even while its row exists", async () => {
     const { label } = exposed({ visibility: "public", expires_at: new Date(Date.now() - 1).toISOString() });
     expect(await codeOf(`/p/${label}/`)).toEqual([404, "port_not_exposed"]);
   });
 
-  test("the token in the query becomes a cookie of that path, which scripts cannot read", async () => {
+  test("with the token in the query sets a cookie for that path, which scripts cannot read", async () => {
     const { label } = exposed();
     const { token } = await first();
     const navigation: Record<string, string> = { "sec-fetch-mode": "navigate" };
@@ -318,13 +318,13 @@ describe("the way to it", () => {
     expect(await codeOf(`/p/${label}/?port_token=${token}`, {}, "POST")).toEqual(refusal);
   });
 
-  test("without its last slash it is led to it", async () => {
+  test("without the trailing slash is redirected", async () => {
     const { label } = exposed({ visibility: "public" });
     const answer = await fetch(`${daemon.url}/p/${label}`, { redirect: "manual" });
     expect([answer.status, answer.headers.get("location")]).toEqual([308, `/p/${label}/`]);
   });
 
-  test("by a host of its own, where another host's paths are not the API's", async () => {
+  test("by a host name of its own does not serve the API's paths", async () => {
     const { label } = exposed();
     const { token } = await first();
     const host = (name: string) => ({ host: `${name}.${DOMAIN}` });
@@ -345,7 +345,7 @@ describe("the way to it", () => {
     expect((await codeOf("/health", { host: `a.b.${DOMAIN}` }))[0]).not.toBe(404);
   });
 
-  test("a page of somebody else opens no WebSocket by the cookie, nor registers a worker", async () => {
+  test("from another site's page opens no WebSocket with the cookie, and registers no service worker", async () => {
     const { label } = exposed();
     const { token } = await first();
     const shaken = (origin: string | null, more: Record<string, string>) =>
@@ -369,7 +369,7 @@ describe("the way to it", () => {
     ]);
   });
 
-  test("a page of somebody else changes nothing by the cookie, that of another port neither", async () => {
+  test("from another site's page or another port's page changes nothing with the cookie", async () => {
     const { label } = exposed();
     const { token } = await first();
     const host = `${label}.${DOMAIN}`;
@@ -390,7 +390,7 @@ describe("the way to it", () => {
     expect(await post(sibling, "GET")).toEqual(refusal);
   });
 
-  test("a body of GET is refused, since it would not get there", async () => {
+  test("by a GET with a body is refused, because the body would be lost", async () => {
     const { label } = exposed({ visibility: "public" });
     const asked = (rest: string) =>
       overSocket(daemon, `GET /p/${label}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`);
@@ -400,18 +400,18 @@ describe("the way to it", () => {
   });
 
   test.each([
-    ["two hosts", "Host: a\r\nX-A: b\r\n\r\n"],
-    ["two lengths", "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"],
-    ["a length and a coding", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    ["two Host headers", "Host: a\r\nX-A: b\r\n\r\n"],
+    ["two Content-Length headers", "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"],
+    ["Content-Length and Transfer-Encoding", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
     ["a list of lengths", "Content-Length: 3, 3\r\n\r\nabc"],
-    ["a length with a sign", "Content-Length: +3\r\n\r\nabc"],
-    ["another coding", "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"],
-    ["a coding with a space", "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n"],
+    ["a signed length", "Content-Length: +3\r\n\r\nabc"],
+    ["an unknown transfer coding", "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"],
+    ["a transfer coding with a space", "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n"],
     ["a folded header", "X-A: b\r\n c\r\n\r\n"],
     ["a bare line feed", "X-A: b\nX-C: d\r\n\r\n"],
     ["a NUL", "X-A: b\0c\r\n\r\n"],
-    ["too many bytes of head", `X-A: ${"a".repeat(20_000)}\r\n\r\n`],
-  ])("a request with %s gets no further than the door", async (_, rest) => {
+    ["an oversized head", `X-A: ${"a".repeat(20_000)}\r\n\r\n`],
+  ])("by a request with %s is refused by the daemon", async (_, rest) => {
     const { label } = exposed({ visibility: "public" });
     const answer = await overSocket(daemon, `POST /p/${label}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`);
     expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
@@ -419,7 +419,7 @@ describe("the way to it", () => {
   });
 });
 
-test("neither the token nor its hash is in the database, and its key is for root alone", async () => {
+test("neither the token nor its hash is in the database, and its key is readable by root only", async () => {
   exposed();
   const { token } = await first();
   rows.run("PRAGMA wal_checkpoint(TRUNCATE)");

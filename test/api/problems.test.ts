@@ -37,7 +37,7 @@ async function refusal(method: string, path: string, body?: unknown, headers: Re
   return problemIn(await daemon.api(method, path, body, headers));
 }
 
-describe("the way", () => {
+describe("the route", () => {
   test.each([
     ["GET", "/nowhere", 404, "route_not_found"],
     ["GET", "/v1", 404, "route_not_found"],
@@ -49,7 +49,7 @@ describe("the way", () => {
     expect(await refusal(method, path, undefined, { accept: "text/html" })).toMatchObject({ status, code });
   });
 
-  test("a method that no operation of the path has is 405 and names those that it has", async () => {
+  test("with an unsupported method is 405 and lists the supported ones", async () => {
     const methods = new Map<string, Set<string>>();
     for (const { method, path, aliases = [] } of OPERATIONS) {
       for (const each of [path, ...aliases]) methods.set(each, (methods.get(each) ?? new Set()).add(method));
@@ -67,14 +67,14 @@ describe("the way", () => {
     }
   });
 
-  test("what is no HTTP at all is refused, and the next caller is served", async () => {
+  test("without valid HTTP is refused, and the next client is served", async () => {
     const nonsense = await overSocket(daemon, "GARBAGE\r\n\r\n");
     expect(nonsense).not.toMatch(/ 200 |<html/i);
     expect((await daemon.api("GET", "/v1/me")).status).toBe(200);
   });
 
   test.each(["a", "ab", "127.0.0.1:8080", "very.long.name.example.org"])(
-    "is found whatever host %s is asked",
+    "is found with the Host header %s",
     async (host) => {
       const answer = await overSocket(daemon, `GET /v1/me HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
       expect(answer).toMatch(/^HTTP\/1.1 401 /);
@@ -82,7 +82,7 @@ describe("the way", () => {
   );
 
   test.each(["[", "a b", "a/p/label", "user@a", "a?b", "", "xn--", "a:99999", "ü", "a\r\nHost: b", "a,b"])(
-    "a host of %j is 400, and no page of the server's own",
+    "with the Host header %j is 400, and no page of the HTTP server itself",
     async (host) => {
       const answer = await overSocket(daemon, `GET /v1/me HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
       const [head = "", body = ""] = answer.split("\r\n\r\n");
@@ -92,7 +92,7 @@ describe("the way", () => {
     },
   );
 
-  test("names that climb stay names, or lead nowhere", async () => {
+  test("with parent directories stays below its root, or is not found", async () => {
     for (const path of ["/v1/rooms/../../etc/passwd", "/v1/rooms/r/drive/files/../../../../../etc/passwd"]) {
       const raw = await overSocket(
         daemon,
@@ -105,7 +105,7 @@ describe("the way", () => {
 });
 
 describe("X-Request-Id", () => {
-  test.each(["mine", "a.b-c_d", "x".repeat(128)])("%s is given back", async (own) => {
+  test.each(["mine", "a.b-c_d", "x".repeat(128)])("%s is returned", async (own) => {
     for (const path of ["/health", "/v1/rooms", "/v1/rooms/none", "/nowhere"]) {
       const { headers } = await daemon.api("GET", path, undefined, { "x-request-id": own });
       expect(headers.get("x-request-id")).toBe(own);
@@ -117,7 +117,7 @@ describe("X-Request-Id", () => {
     expect(headers.get("x-request-id")).toMatch(/^req_[0-9A-Z]{26}$/);
   });
 
-  test("is another for every request", async () => {
+  test("is unique per request", async () => {
     const ids = await Promise.all(
       Array.from({ length: 50 }, async () => (await daemon.api("GET", "/v1/me")).headers.get("x-request-id")),
     );
@@ -141,21 +141,21 @@ describe("a body", () => {
     expect(await post(body, { "content-type": type })).toMatchObject({ status: 415, code: "unsupported_media_type" });
   });
 
-  test("of JSON with a charset, or in capitals, is JSON", async () => {
+  test("of JSON with a charset, or with capitals, is accepted", async () => {
     for (const type of ["application/json; charset=utf-8", "Application/JSON"]) {
       expect((await post("{}", { "content-type": type })).code).toBe("validation_failed");
     }
   });
 
   test.each([
-    ["cut short", '{"room_id":"x"'],
+    ["truncated JSON", '{"room_id":"x"'],
     ["two values", '{"room_id":"x"}{"room_id":"y"}'],
     ["a trailing comma", '{"room_id":"x",}'],
     ["single quotes", "{'room_id':'x'}"],
     ["a bare word", "undefined"],
     ["only space", "   "],
     ["broken UTF-8", Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d)],
-    ["half a character", new Uint8Array([...Buffer.from('{"room_id":"'), 0xe2, 0x82, ...Buffer.from('"}')])],
+    ["a truncated character", new Uint8Array([...Buffer.from('{"room_id":"'), 0xe2, 0x82, ...Buffer.from('"}')])],
     ["UTF-16", new Uint8Array(Buffer.from('{"room_id":"x"}', "utf16le"))],
     ["NUL bytes", "\0\0\0"],
   ])("with %s is 400 invalid_json", async (_, body) => {
@@ -169,7 +169,7 @@ describe("a body", () => {
     },
   );
 
-  test("15 000 levels deep is refused by its field, quickly", async () => {
+  test("of 15,000 levels is refused by its field, quickly", async () => {
     const deep = `${'{"a":'.repeat(15_000)}1${"}".repeat(15_000)}`;
     const { status, errors } = await post(`{"room_id":"x","labels":${deep}}`);
     expect({ status, fields: errors.map(({ field }) => field) }).toEqual({ status: 422, fields: ["labels.a"] });
@@ -177,7 +177,7 @@ describe("a body", () => {
     expect((await refusal("POST", "/v1/rooms/r/sandboxes/from-template", sandbox)).status).toBe(422);
   });
 
-  test("of over 20,000 values is 413, and may be shorter than others", async () => {
+  test("of over 20,000 values is 413, even if it is short", async () => {
     const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;
     expect(await post(`{"room_id":"x","labels":${deep}}`)).toMatchObject({
       status: 413,
@@ -186,7 +186,7 @@ describe("a body", () => {
     });
   });
 
-  test("over the limit is 413, whether it says so or not, and the next request is served", async () => {
+  test("above the limit is 413, with or without Content-Length, and the next request is served", async () => {
     const large = `{"room_id":"x","labels":{"a":"${"x".repeat(1_100_000)}"}}`;
     expect(await post(large)).toMatchObject({ status: 413, code: "body_too_large", details: { max_bytes: 1_048_576 } });
     const head = (more: string) =>
@@ -199,7 +199,7 @@ describe("a body", () => {
     expect((await daemon.api("GET", "/v1/me")).status).toBe(200);
   });
 
-  test("with names of JavaScript's own is data like any other", async () => {
+  test("with names of JavaScript's prototype is treated like any other", async () => {
     for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
       expect(await post(`{"room_id":"x","${name}":{"labels":{}}}`)).toMatchObject({
         status: 422,
@@ -218,7 +218,7 @@ describe("a body", () => {
 describe("fields", () => {
   const create = (body: unknown) => refusal("POST", "/v1/rooms", body);
 
-  test("all that are wrong are named at once, each once, with what would be right", async () => {
+  test("that are invalid are all reported together, each once, with the expected format", async () => {
     const { code, errors, detail } = await create({
       room_id: "-x",
       ttl_seconds: 0,
@@ -237,7 +237,7 @@ describe("fields", () => {
     expect(errors.find(({ field }) => field === "ttl_seconds")).toMatchObject({ min: 1, max: 31_536_000 });
   });
 
-  test("an unknown one is named with the nearest that there is, when one is near", async () => {
+  test("with an unknown name are reported with the most similar known name, if any", async () => {
     expect(await create({ room_id: "x", labls: {} })).toMatchObject({
       code: "unknown_field",
       detail: "There is no field labls. Did you mean labels?",
@@ -267,14 +267,14 @@ describe("fields", () => {
   });
 
   test.each(["1e400", "-1", "1.5", '"60"', "9007199254740993", "31536001", "true", "[60]"])(
-    "ttl_seconds %s is none",
+    "with ttl_seconds %s are refused",
     async (text) => {
       const { status, errors } = await create(`{"room_id":"x","ttl_seconds":${text}}`);
       expect({ status, fields: errors.map(({ field }) => field) }).toEqual({ status: 422, fields: ["ttl_seconds"] });
     },
   );
 
-  test("in the query are checked as those of the body are, and unknown ones ignored", async () => {
+  test("in the query are validated like those of the body, and unknown ones are ignored", async () => {
     const { errors } = await refusal("GET", "/v1/rooms?limit=0&state=gone&label=nocolon&cursor=&nonsense=1");
     expect(errors.map(({ field }) => field).sort()).toEqual(["label", "limit", "state"]);
     for (const limit of ["abc", "1.5", "1001", "-1", "1e3", " 1", "0x10"]) {
@@ -284,7 +284,7 @@ describe("fields", () => {
     expect(await refusal("GET", "/v1/rooms?label=%FF%FE")).toMatchObject({ status: 400, code: "invalid_query" });
   });
 
-  test("of any length and number are answered in few words", async () => {
+  test("of any length and number get a bounded answer", async () => {
     const { errors } = await create({ room_id: "x", ["x".repeat(100_000)]: 1 });
     expect(errors).toMatchObject([{ field: `${"x".repeat(200)}…` }]);
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`field-${index}`, 1]));
@@ -315,7 +315,7 @@ describe("the order of checks", () => {
     ["validation_failed", there, bad, right, () => daemon.apiKey],
     ["path_not_found", there, '{"from":"/nothing","to":"/t"}', right, () => daemon.apiKey],
   ];
-  test.each(steps)("%s comes before what follows", async (code, path, body, headers, key) => {
+  test.each(steps)("%s precedes all later checks", async (code, path, body, headers, key) => {
     const as = key();
     const answer = await bare(daemon, "POST", path, { ...headers, ...(as === null ? {} : bearer(as)) }, body);
     expect(problemIn(answer).code).toBe(code);
@@ -329,7 +329,7 @@ describe("the order of checks", () => {
     expect((await refusal("POST", "/v1/rooms", { room_id: "r" })).code).toBe("room_id_in_use");
   });
 
-  test("a route that is none is hidden behind the key, as everything under /v1", async () => {
+  test("an unknown route is hidden without a key, like everything under /v1", async () => {
     for (const path of ["/v1/nowhere", "/v1/rooms/r/x"]) {
       expect(problemIn(await bare(daemon, "GET", path)).code).toBe("missing_credentials");
     }
@@ -337,6 +337,6 @@ describe("the order of checks", () => {
   });
 });
 
-test("nothing of all this was a bug of roomd", async () => {
+test("these requests caused no error log of the daemon", async () => {
   expect(daemon.log.split("\n").filter((line) => line.includes('"level":"error"'))).toEqual([]);
 });

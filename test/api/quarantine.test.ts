@@ -16,7 +16,7 @@ import { withFailedSandbox } from "./failed-sandbox.ts";
 
 const CRASH = "sandbox.adopting=throw";
 
-test("what crashes the service twice is put aside by the third start, and nothing else is", async () => {
+test("a sandbox whose adoption crashes the service twice is quarantined at the third start, and no other", async () => {
   const { daemon, rows } = await withFailedSandbox("crasher");
   const children: ChildProcess[] = [];
   try {
@@ -90,7 +90,7 @@ test("what crashes the service twice is put aside by the third start, and nothin
   }
 });
 
-test("that somebody kills the service is no crash, however often", async () => {
+test("killing the service counts as no crash, however often", async () => {
   const { daemon, rows } = await withFailedSandbox("kept");
   try {
     rows.run("INSERT INTO adoptions SELECT sandbox_id, 0, 1 FROM sandboxes");

@@ -14,7 +14,7 @@ const NAMESPACES = ["unshare", "--mount", "--net", "--ipc", "--pid", "--fork", "
 const HIDDEN = "/etc/systemd /run /usr/local /var/lib";
 const canHide = spawnSync("unshare", [...NAMESPACES, "mount", "-t", "tmpfs", "none", "/run"].slice(1)).status === 0;
 const reason = canHide ? null : "namespaces cannot be made here";
-if (reason !== null) console.log(`where quickstart puts the daemon: left out, because ${reason}`);
+if (reason !== null) console.log(`the daemon's settings in quickstart: left out, because ${reason}`);
 
 /** As with systemd, the service gets no variable of its starter. */
 const SYSTEMD_STAND_IN = `#!/bin/bash -e
@@ -72,7 +72,7 @@ function onHost(script: string): string {
   }
 }
 
-test.skipIf(reason !== null)("a client's variables make no daemon of their own, and none of them reaches it", () => {
+test.skipIf(reason !== null)("environment variables of a client configure no daemon, and reach none", () => {
   const clients =
     "ROOMD_CA_CERT=/nowhere/cert.pem ROOMD_OPERATOR_KEY=key-operator ROOMD_URL=http://127.0.0.1:1 ROOMD_API_KEY=key-x";
   const said = onHost(`
@@ -94,7 +94,7 @@ test.skipIf(reason !== null)("a client's variables make no daemon of their own, 
   expect(said).not.toContain("demo");
 });
 
-test.skipIf(reason !== null)("`roomd uninstall` says what it would do, and with --purge leaves nothing", () => {
+test.skipIf(reason !== null)("`roomd uninstall` lists its steps, and leaves nothing with --purge", () => {
   const said = onHost(`
     quickstart A=b
     roomd() { /usr/local/bin/roomd "$@"; }

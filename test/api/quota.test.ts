@@ -66,7 +66,7 @@ class Org {
   }
 }
 
-test("the caps of every plan are published, those that nobody set as shipped", async () => {
+test("the caps of every plan are published, with defaults for those not configured", async () => {
   const { plans } = await daemon.ok("GET", "/v1/config");
   expect(plans.free.rooms).toEqual({ soft_cap: SOFT, hard_cap: HARD });
   expect(plans.starter).toMatchObject({
@@ -76,14 +76,14 @@ test("the caps of every plan are published, those that nobody set as shipped", a
   });
 });
 
-test("a soft cap above its hard cap is refused at the start, by name", async () => {
+test("a soft cap above its hard cap is refused at startup, by name", async () => {
   const { status, stderr } = await daemon.cli(["serve"], undefined, { ROOMD_PLANS_STARTER_ROOMS_SOFT_CAP: "101" });
   expect(status).not.toBe(0);
   expect(stderr).toContain("plans.starter.rooms_soft_cap = 101");
 });
 
 describe("rooms", () => {
-  test("beyond the soft cap come with a warning, and the crossing is recorded once each time", async () => {
+  test("above the soft cap get a warning, and each crossing is recorded once", async () => {
     const org = await Org.named("soft");
     for (let n = 1; n <= HARD; n++) {
       const { status, body } = await org.room(`r${n}`);
@@ -103,7 +103,7 @@ describe("rooms", () => {
     expect(await org.events("quota.soft_exceeded")).toHaveLength(2);
   });
 
-  test("beyond the hard cap are 429, leave nothing, and are on record; 409 comes first", async () => {
+  test("above the hard cap are 429, leave nothing, and are audited; 409 takes precedence", async () => {
     const org = await Org.named("hard");
     await org.rooms(HARD);
     const before = readdirSync(join(daemon.dataDir, "rooms"));
@@ -125,7 +125,7 @@ describe("rooms", () => {
     expect((await org.room("more")).status).toBe(201);
   });
 
-  test("of fifty that are asked for at once as many come to be as there is room for", async () => {
+  test("requested concurrently, fifty at a time, are created up to the cap", async () => {
     const org = await Org.named("burst");
     const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => org.room(`r${n}`)));
     const refused = answers.filter(({ status }) => status !== 201);
@@ -135,7 +135,7 @@ describe("rooms", () => {
     expect(await org.events("quota.soft_exceeded")).toHaveLength(1);
   });
 
-  test("of one organization take nothing of another's", async () => {
+  test("of one organization do not count for another", async () => {
     const [full, other] = [await Org.named("full"), await Org.named("empty")];
     await full.rooms(HARD);
     expect((await full.room("more")).status).toBe(429);
@@ -154,7 +154,7 @@ describe("sandboxes", () => {
   };
   beforeAll(() => describeTemplate(daemon));
 
-  test("beyond their number are 429, and the CID stays free", async () => {
+  test("above the cap of sandboxes are 429, and the CID stays free", async () => {
     const org = await Org.named("sandboxes");
     const { status, body } = await create(org);
     expect({ status, code: body.code, details: body.details }).toEqual({
@@ -169,7 +169,7 @@ describe("sandboxes", () => {
     );
   });
 
-  test("beyond the memory that the plan has for them are 429", async () => {
+  test("above the plan's memory are 429", async () => {
     const org = await Org.named("memory");
     await org.setPlan("starter");
     expect((await create(org)).body).toMatchObject({
@@ -180,7 +180,7 @@ describe("sandboxes", () => {
 });
 
 describe("disks of sandboxes", () => {
-  test("beyond what the plan has for them are 429, by what the template's disk may grow to", async () => {
+  test("above the plan's disk space are 429, by the maximal size of the template's disk", async () => {
     describeTemplate(daemon, "large", { diskGib: 20 });
     const org = await Org.named("disks");
     await org.setPlan("starter");
@@ -199,7 +199,7 @@ describe("disks of sandboxes", () => {
 describe("drives", () => {
   const write = (org: Org, path: string) => org.call("POST", "/v1/rooms/r0/drive/write", { path, content: "x" });
 
-  test("beyond the soft cap take what is written, with a warning, and the crossing is recorded once", async () => {
+  test("above the soft cap accept writes with a warning, and the crossing is recorded once", async () => {
     const org = await Org.named("written");
     await org.rooms(1);
     for (const path of ["a", "b"]) {
@@ -216,7 +216,7 @@ describe("drives", () => {
     expect(events).toMatchObject([{ details: { limit: "drive", cap: 0 } }]);
   });
 
-  test("beyond the hard cap are 429, and what is there can be read and deleted", async () => {
+  test("above the hard cap refuse writes with 429, and allow reads and deletions", async () => {
     const org = await Org.named("shut");
     await org.rooms(1);
     await write(org, "a");
@@ -232,7 +232,7 @@ describe("drives", () => {
   });
 });
 
-describe("a drive that is kept after its room's end", () => {
+describe("a retained drive", () => {
   const MIB = 1024 ** 2;
   const used = async (org: Org): Promise<number> =>
     (await org.call("GET", "/v1/orgs/self/usage")).body.drive.used_bytes;
@@ -241,7 +241,7 @@ describe("a drive that is kept after its room's end", () => {
     expect((await org.call("PUT", `/v1/rooms/${room}/drive/files/a`, "x".repeat(2 * MIB))).status).toBe(201);
   };
 
-  test("counts until it is erased, also for a daemon that finds it", async () => {
+  test("counts until it is erased, also for a restarted daemon", async () => {
     const org = await Org.named("keeper");
     for (const room of ["r1", "r2"]) {
       await fill(org, room);
@@ -276,7 +276,7 @@ describe("a drive that is kept after its room's end", () => {
 });
 
 describe("org set-plan", () => {
-  test("gives more at once, also to keys that were used before", async () => {
+  test("raises caps immediately, also for keys used before", async () => {
     const org = await Org.named("grows");
     await org.rooms(HARD);
     expect((await org.room("more")).status).toBe(429);
@@ -288,7 +288,7 @@ describe("org set-plan", () => {
     ]);
   });
 
-  test("to a smaller plan ends nothing, and adds nothing", async () => {
+  test("to a smaller plan ends nothing, and prevents additions", async () => {
     const org = await Org.named("shrinks");
     await org.setPlan("starter");
     await org.rooms(HARD + 2);
@@ -300,7 +300,7 @@ describe("org set-plan", () => {
     expect((await org.room("more")).status).toBe(201);
   });
 
-  test("takes only organizations and plans that there are", async () => {
+  test("accepts only existing organizations and plans", async () => {
     const org = await Org.named("stays");
     for (const args of [
       ["--org", "org_none", "--plan", "free"],

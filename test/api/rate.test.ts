@@ -29,7 +29,7 @@ const useUp = async (key: string) => {
   await Promise.all(Array.from({ length: Number(headers.get("ratelimit-remaining")) }, () => ask(key)));
 };
 
-test("every answer to a key tells what is left of its rate, refusals too; others have none", async () => {
+test("every answer to a key, also a refusal, reports its remaining rate; other answers do not", async () => {
   const key = await newKey();
   const answers = [
     await ask(key),
@@ -53,7 +53,7 @@ test("every answer to a key tells what is left of its rate, refusals too; others
   }
 });
 
-test("beyond it is 429 with Retry-After on every route, after what is wrong with the call itself; another key goes on", async () => {
+test("above the limit every route is 429 with Retry-After, after validation; other keys are unaffected", async () => {
   const [key, other] = [await newKey(), await newKey()];
   await useUp(key);
   for (const [method, path, body] of [
@@ -71,7 +71,7 @@ test("beyond it is 429 with Retry-After on every route, after what is wrong with
   expect((await ask(other, "GET", "/v1/rooms/late")).body.code).toBe("room_not_found");
 });
 
-test("a message counts as one more call for each 100 of its recipients", async () => {
+test("a message counts as one additional call per 100 recipients", async () => {
   const key = await newKey();
   expect((await ask(key, "POST", "/v1/rooms", '{"room_id":"crowd"}')).status).toBe(201);
   const to = (count: number) =>
@@ -87,7 +87,7 @@ test("a message counts as one more call for each 100 of its recipients", async (
   expect(await used(500)).toBeLessThanOrEqual(6);
 });
 
-test("a call that waits costs one, however long", async () => {
+test("a waiting call counts once, however long", async () => {
   const key = await newKey();
   expect((await ask(key, "POST", "/v1/rooms", '{"room_id":"waits"}')).status).toBe(201);
   const before = told(await ask(key))[1] ?? 0;
@@ -95,7 +95,7 @@ test("a call that waits costs one, however long", async () => {
   expect(told(await ask(key))[1]).toBeGreaterThanOrEqual(before - 2);
 });
 
-test("a rotated key has what the one before it has left", async () => {
+test("a rotated key has the remaining rate of its predecessor", async () => {
   const made = await makeKey(daemon);
   const rotated = await run(daemon, "key", "rotate", made.key_id, "--grace", "1h");
   const again = await run(daemon, "key", "rotate", rotated.key_id, "--grace", "1h");
@@ -105,7 +105,7 @@ test("a rotated key has what the one before it has left", async () => {
   expect(again.first_key_id).toBeUndefined();
 });
 
-test("what was refused is on record by its number, and not one by one", async () => {
+test("refused calls are audited as a count, not individually", async () => {
   const key = await newKey();
   const keyId = (await ask(key)).body.key_id;
   await useUp(key);

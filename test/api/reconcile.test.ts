@@ -30,7 +30,7 @@ function pretendedShare(socket: string): ChildProcess {
 
 const ended = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
 
-test("processes, sockets and directories of no sandbox go; those of another daemon stay", async () => {
+test("processes, sockets and directories without a sandbox are removed; those of another daemon stay", async () => {
   const [alone, found, template] = [newId("sbx"), newId("sbx"), newId("sbx")];
   const shareOf = (id: string) => pretendedShare(join(daemon.runtimeDir, "g", id, "fs", "drive.sock"));
   // On start the daemon also sweeps leftovers of builds.
@@ -50,7 +50,7 @@ test("processes, sockets and directories of no sandbox go; those of another daem
   await until("it is in the log", () => [alone, found].every((id) => daemon.log.includes(id)));
 });
 
-test("a daemon that was killed sweeps at its start, before a minute has gone by", async () => {
+test("a daemon sweeps at its start after a kill, within a minute", async () => {
   daemon.env.ROOMD_RECONCILE_INTERVAL = "1h";
   await daemon.end("SIGKILL");
   const left = pretendedShare(join(daemon.runtimeDir, "g", newId("sbx"), "fs", "drive.sock"));

@@ -55,7 +55,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-test("they come along, as checkpoints of the new room, which the former room's end does not take away", async () => {
+test("checkpoints are restored for the new room, and survive the end of the former room", async () => {
   const { status, body } = await bringBack("made", file);
   expect([status, body.detail, body.left_out]).toEqual([
     201,
@@ -96,40 +96,46 @@ const entries =
     });
 
 test.each<[string, () => Buffer]>([
-  ["files of one that it does not tell of", about((all) => all.slice(1))],
-  ["no files of one that it tells of", about((all) => [...all, { ...all[0], checkpoint_id: `chk_${"0".repeat(26)}` }])],
-  ["nothing but its first line", () => fileOf(partsOf(file).slice(0, 1))],
+  ["files of an undeclared checkpoint", about((all) => all.slice(1))],
   [
-    "no list of its drive",
+    "no files of a declared checkpoint",
+    about((all) => [...all, { ...all[0], checkpoint_id: `chk_${"0".repeat(26)}` }]),
+  ],
+  ["only its first line", () => fileOf(partsOf(file).slice(0, 1))],
+  [
+    "no list of the checkpoint's drive",
     () => fileOf(partsOf(file).filter(({ said }) => said.file !== "entries" && !("at" in said))),
   ],
-  ["two of one name", about((all) => [...all, ...all])],
-  ["one that is a place", about(([one, ...all]) => [{ ...one, checkpoint_id: "../../rooms" }, ...all])],
-  ["one from before all", about(([one, ...all]) => [{ ...one, cut_at: "0001-01-01T00:00:00.000Z" }, ...all])],
-  ["one that is still to be taken", about(([one, ...all]) => [{ ...one, cut_at: "2999-01-01T00:00:00.000Z" }, ...all])],
-  ["one that never ends", about(([one, ...all]) => [{ ...one, expires_in_seconds: 2 ** 40 }, ...all])],
-  ["sandboxes of one", about(([one, ...all]) => [{ ...one, sandboxes: [{ sandbox_id: "sbx_1" }] }, ...all])],
-  ["a name that leads out of its drive", entries("f", "../../../escape", 0o644, 0, 0, "0", 0, 0, 0)],
-  ["a device on its drive", entries("c", "null", 0o666, 0, 0, "0", 0)],
-  ["a content that is not there", entries("f", "none", 0o644, 0, 0, "0", 0, 12345, 0)],
+  ["two checkpoints with one ID", about((all) => [...all, ...all])],
+  ["a path as checkpoint ID", about(([one, ...all]) => [{ ...one, checkpoint_id: "../../rooms" }, ...all])],
+  ["a checkpoint from the year 1", about(([one, ...all]) => [{ ...one, cut_at: "0001-01-01T00:00:00.000Z" }, ...all])],
+  ["a checkpoint from the future", about(([one, ...all]) => [{ ...one, cut_at: "2999-01-01T00:00:00.000Z" }, ...all])],
+  ["a checkpoint that never expires", about(([one, ...all]) => [{ ...one, expires_in_seconds: 2 ** 40 }, ...all])],
+  ["sandboxes of a checkpoint", about(([one, ...all]) => [{ ...one, sandboxes: [{ sandbox_id: "sbx_1" }] }, ...all])],
+  ["a path that leaves the checkpoint's drive", entries("f", "../../../escape", 0o644, 0, 0, "0", 0, 0, 0)],
+  ["a device on the checkpoint's drive", entries("c", "null", 0o666, 0, 0, "0", 0)],
+  ["missing file content", entries("f", "none", 0o644, 0, 0, "0", 0, 12345, 0)],
   [
-    "a message that is SQL",
+    "SQL as a message",
     () => withFile(file, place("state.ndjson"), (text) => text.replaceAll('"first"', `"'); DROP TABLE rooms; --"`)),
   ],
-  ["a state that is none", () => withFile(file, place("state.ndjson"), () => "{}\n")],
-  ["a file beside its own", () => fileOf([...partsOf(file), part({ file: place("sandboxes.json"), size: 0 })])],
+  ["an invalid state", () => withFile(file, place("state.ndjson"), () => "{}\n")],
   [
-    "a link to its drive",
+    "an additional file of the checkpoint",
+    () => fileOf([...partsOf(file), part({ file: place("sandboxes.json"), size: 0 })]),
+  ],
+  [
+    "a link to the checkpoint's drive",
     () => fileOf([...partsOf(file), part({ link: place("drive/x"), to: place("state.ndjson") })]),
   ],
-])("a file with %s makes nothing", async (_what, forge) => {
+])("a file with %s is rejected without a trace", async (_what, forge) => {
   const { status, body } = await bringBack("hostile", forge());
   expect([status, body.code]).toEqual([400, "invalid_body"]);
   await expectNothingLeft();
 });
 
 test.each(["backup.drive", "backup.made"])(
-  "a daemon that is killed at %s has all of the room, on record once, or nothing",
+  "a daemon that is killed at %s has the complete room, audited once, or nothing",
   async (point) => {
     await daemon.end("SIGTERM");
     daemon.env[FAULT_VARIABLE] = `${point}=kill`;

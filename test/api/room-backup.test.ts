@@ -29,7 +29,7 @@ import { rowsOf } from "../harness/rows.ts";
 import { bearer, makeKey, makeOrg } from "./calls.ts";
 
 const chance = new Chance();
-if (!LONG) console.log("a file whose drive would be too large; 6 of 200 damaged files: ROOMD_TEST_LONG=1 runs all");
+if (!LONG) console.log("a file with an oversized drive; 6 of 200 damaged files: ROOMD_TEST_LONG=1 runs all");
 let daemon: TestDaemon;
 let file: Buffer;
 
@@ -105,7 +105,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-test("a room that is made of a file has what the other had, and neither knows of the other", async () => {
+test("a room that is restored from a file has the other's contents, and both are isolated", async () => {
   const { status, body } = await bringBack("second", file);
   expect([status, body.of_room, body.room.room_id]).toEqual([201, "source", "second"]);
   expect(body.left_out).toEqual({ sandboxes: 0, snapshots: 0, checkpoints: 0, recordings: 0 });
@@ -146,7 +146,7 @@ test("a room that is made of a file has what the other had, and neither knows of
   await expectNothingLeft();
 });
 
-test("it is another organization's room where that makes it, and only administrators may", async () => {
+test("it belongs to the restoring organization, and requires an administrator", async () => {
   const { api_key, org_id } = await makeOrg(daemon, "other");
   const { status, body } = await bringBack("source", file, bearer(api_key));
   expect([status, body.room.org_id]).toEqual([201, org_id]);
@@ -163,7 +163,7 @@ test("it is another organization's room where that makes it, and only administra
   await expectNothingLeft();
 });
 
-test("the command line takes a room away and brings it back, by files and by pipes", async () => {
+test("the command line backs up a room and restores it, by files and by pipes", async () => {
   const path = join(daemon.home, "source.room");
   const taken = await daemon.cli(["room", "backup", "source", path]);
   expect([taken.status, taken.stderr, taken.stdout]).toEqual([0, "", expect.stringContaining("took room source")]);
@@ -176,8 +176,8 @@ test("the command line takes a room away and brings it back, by files and by pip
   expect((await daemon.cli(["room", "restore", path, "--name", "none"])).stderr).toContain("no room's file");
 });
 
-describe("a file makes nothing", () => {
-  test("that was cut off or changed at a place of chance", async () => {
+describe("a file is rejected without a trace", () => {
+  test("that is truncated or modified at a random position", async () => {
     for (let times = 0; times < (LONG ? 200 : 6); times++) {
       const at = chance.whole(0, file.length - 1);
       const changed = Buffer.from(file);
@@ -221,64 +221,64 @@ describe("a file makes nothing", () => {
       fileOf([...partsOf(file), ...more]);
 
   test.each<[string, () => Buffer]>([
-    ["a message of another room", cell(1, "message_id", "../other")],
+    ["a message ID with a path", cell(1, "message_id", "../other")],
     ["SQL", cell(1, "source", "x'); DROP TABLE messages; --")],
-    ["a size that is none of its payload's", cell(1, "size_bytes", 1)],
-    ["a message beyond the last", cell(1, "seq", 99)],
-    ["a delivery to who is no recipient", cell(2, "seq", 77)],
-    ["a number that is text", cell(2, "attempts", "1")],
-    ["a time that is none", cell(2, "due_at_ms", 1e18)],
-    ["a payload that is no JSON", cell(1, "payload", "{")],
-    ["an agent that is a sandbox", cell(0, "agent_id", "sbx_1")],
-    ["a message that is still to be sent", cell(1, "created_at", "8999-01-01T00:00:00.000Z")],
-    ["a message that ends in a thousand years", cell(1, "expires_at", "3000-01-01T00:00:00.000Z")],
-    ["a message that is due though it has no end", cell(2, "due_at_ms", Date.now())],
-    ["a delivery to another", cell(2, "agent_id", "three")],
-    ["an agent that is still to be seen", cell(0, "last_seen_at", "8999-01-01T00:00:00.000Z")],
-    ["a barrier that waits though it is over", cell(3, "ended_at", "2026-01-01T00:00:00.000Z")],
+    ["a size other than its payload's", cell(1, "size_bytes", 1)],
+    ["a message beyond the last sequence number", cell(1, "seq", 99)],
+    ["a delivery of a message without that recipient", cell(2, "seq", 77)],
+    ["a string as number", cell(2, "attempts", "1")],
+    ["an invalid time", cell(2, "due_at_ms", 1e18)],
+    ["a payload that is not JSON", cell(1, "payload", "{")],
+    ["an agent with a sandbox ID", cell(0, "agent_id", "sbx_1")],
+    ["a message from the future", cell(1, "created_at", "8999-01-01T00:00:00.000Z")],
+    ["a message that expires in a thousand years", cell(1, "expires_at", "3000-01-01T00:00:00.000Z")],
+    ["a message that is due although it has no expiry", cell(2, "due_at_ms", Date.now())],
+    ["a delivery to an agent that is not the recipient", cell(2, "agent_id", "three")],
+    ["an agent last seen in the future", cell(0, "last_seen_at", "8999-01-01T00:00:00.000Z")],
+    ["a waiting barrier with an end time", cell(3, "ended_at", "2026-01-01T00:00:00.000Z")],
     [
-      "who is gone and not waited for",
+      "a departed agent that nothing waits for",
       state((line) => {
         if (line.rest) line.rest.nouns.barriers.gone = ["two", "two"];
         return line;
       }),
     ],
-    ["a barrier of no parties", cell(3, "parties", 0)],
+    ["a barrier without parties", cell(3, "parties", 0)],
     [
-      "a column of another's",
+      "a column of another table",
       state((line) => JSON.parse(JSON.stringify(line).replaceAll('"message_id"', '"room_uid"'))),
     ],
-    ["a noun that is missing", state((line) => (line.rest ? { format: 1, rest: { nouns: {} } } : line))],
-    ["a state of a later form", state((line) => (line.rest ? { ...line, format: 2 } : line))],
-    ["a state that is nested deep", () => withFile(file, "state", () => `${"[".repeat(2_000_000)}\n`)],
+    ["a missing noun", state((line) => (line.rest ? { format: 1, rest: { nouns: {} } } : line))],
+    ["a state of a newer format", state((line) => (line.rest ? { ...line, format: 2 } : line))],
+    ["a deeply nested state", () => withFile(file, "state", () => `${"[".repeat(2_000_000)}\n`)],
     ["a state of one long line", () => withFile(file, "state", () => "x".repeat(5 * 1024 ** 2))],
-    ["a name that leads out", added("f", "../../escape", 0o644, 0, 0, "0", 0, 0, 0)],
-    ["a name that is another directory's", added("d", "..", 0o755, 0, 0, "0", 0)],
+    ["a path that leaves the drive", added("f", "../../escape", 0o644, 0, 0, "0", 0, 0, 0)],
+    ["a name that is the parent directory", added("d", "..", 0o755, 0, 0, "0", 0)],
     ["a device", added("b", "disk", 0o666, 0, 0, "0", 0)],
-    ["a content that is not there", added("f", "none", 0o644, 0, 0, "0", 0, 12345, 0)],
-    ["a directory that is never left", added("d", "open", 0o755, 0, 0, "0", 0)],
-    ["more ups than downs", added("u")],
-    ["a mode that is more than one", added("f", "odd", 0o107777, 0, 0, "0", 0, 0, 0)],
-    ["labels that are none", about({ labels: { "": "x" } })],
-    ["an organization", about({ org_id: "org_other" })],
-    ["a life of minus a year", about({ ttl_seconds: -1 })],
-    ["a time before all", about({ made_at: "0001-01-01T00:00:00.000Z" })],
-    ["a time that is still to come", about({ made_at: new Date(Date.now() + 7_200_000).toISOString() })],
-    ["another first line", () => withFirst(file, () => ({ roomd_room: 2, about: {} }))],
-    ["a later form", () => withFirst(file, (said) => ({ ...said, roomd_room_backup: 2 }))],
+    ["missing file content", added("f", "none", 0o644, 0, 0, "0", 0, 12345, 0)],
+    ["a directory entry that is not closed", added("d", "open", 0o755, 0, 0, "0", 0)],
+    ["more closings than directories", added("u")],
+    ["an invalid mode", added("f", "odd", 0o107777, 0, 0, "0", 0, 0, 0)],
+    ["invalid labels", about({ labels: { "": "x" } })],
+    ["an organization ID", about({ org_id: "org_other" })],
+    ["a negative TTL", about({ ttl_seconds: -1 })],
+    ["a creation time in the year 1", about({ made_at: "0001-01-01T00:00:00.000Z" })],
+    ["a creation time in the future", about({ made_at: new Date(Date.now() + 7_200_000).toISOString() })],
+    ["a first line of another file type", () => withFirst(file, () => ({ roomd_room: 2, about: {} }))],
+    ["a newer format", () => withFirst(file, (said) => ({ ...said, roomd_room_backup: 2 }))],
     ["a file of a sandbox", parts(part({ file: "sandboxes/sbx_1/memory", size: 0 }))],
     ["a file of a template", parts(part({ same: "snapshots/snap_1/base/root", digest: "0".repeat(64) }))],
-    ["a link to another", parts(part({ link: "snapshots/a", to: "snapshots/b" }))],
-    ["two files of one number", parts(part({ file: 0, size: 0 }))],
-    ["a file that is longer than one may be", parts(part({ file: 9999, size: Number.MAX_SAFE_INTEGER }))],
-    ["a piece at no place", parts(part({ file: 9999, size: 1 }), part({ at: 1, bytes: 1 }, Buffer.alloc(1)))],
+    ["a link to another file", parts(part({ link: "snapshots/a", to: "snapshots/b" }))],
+    ["two files with one number", parts(part({ file: 0, size: 0 }))],
+    ["a file above the size limit", parts(part({ file: 9999, size: Number.MAX_SAFE_INTEGER }))],
+    ["a piece without a place", parts(part({ file: 9999, size: 1 }), part({ at: 1, bytes: 1 }, Buffer.alloc(1)))],
   ])("that has %s", async (_what, forge) => {
     const { status, body } = await bringBack("hostile", forge());
     expect([status, body.code]).toEqual([400, "invalid_body"]);
     await expectNothingLeft();
   });
 
-  test.runIf(LONG)("whose drive is named so often that it would be larger than one may be", async () => {
+  test.runIf(LONG)("whose drive exceeds the limit by repeated names", async () => {
     const all = partsOf(file);
     const number = all[all.findIndex(({ said, bytes }) => said.at === 1024 ** 2 && bytes.length > 0) - 2]?.said.file;
     const many = Array.from({ length: 4000 }, (_, at) =>
@@ -301,12 +301,12 @@ describe("a file makes nothing", () => {
     }
   });
 
-  test("whose drive is larger than one may be", async () => {
+  test("whose drive exceeds the limit", async () => {
     expect((await bringBack("hostile", about({ drive_bytes: 2 ** 50 })())).body.code).toBe("quota_exceeded");
     await expectNothingLeft();
   });
 
-  test("and all that is wrong with its first line is told", async () => {
+  test("with all errors of its first line", async () => {
     const { body } = await bringBack("hostile", about({ labels: 1, ttl_seconds: "x" })());
     expect(body.errors.map(({ field }: Json) => field)).toEqual(
       expect.arrayContaining(["about.labels", "about.ttl_seconds"]),
@@ -330,7 +330,7 @@ function columnsOf(bytes: Buffer): string[][] {
   return found;
 }
 
-test("who stops taking or sending leaves nothing, and the room is backed up again at once", async () => {
+test("an aborted download or upload leaves nothing, and the room can be backed up again immediately", async () => {
   const answer = await backupAnswer("source");
   const reader = answer.body?.getReader();
   await reader?.read();
@@ -350,7 +350,7 @@ test("who stops taking or sending leaves nothing, and the room is backed up agai
 });
 
 test.each(["backup.copied", "backup.packed", "backup.read", "backup.drive", "backup.rows", "backup.made"])(
-  "what a kill at %s cuts off is thrown away, or is whole",
+  "after a kill at %s the restored room is discarded, or complete",
   async (point) => {
     await daemon.end("SIGTERM");
     daemon.env[FAULT_VARIABLE] = `${point}=kill`;

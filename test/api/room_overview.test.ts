@@ -43,8 +43,8 @@ function rows<T>(work: (rows: Database) => T): T {
   }
 }
 
-describe("a room at a glance", () => {
-  test("has nobody in it at first", async () => {
+describe("the overview of a room", () => {
+  test("is empty at first", async () => {
     const room = await roomOf();
     const { created_at } = room;
     const { host } = await daemon.ok("GET", `/v1/rooms/${room.id}`);
@@ -56,7 +56,7 @@ describe("a room at a glance", () => {
     });
   });
 
-  test("counts its agents, those that wait, and what was said", async () => {
+  test("counts its agents, the waiting ones, and its messages", async () => {
     const room = await roomOf("planner", "worker", "reviewer");
     const asked = await room.ask("planner", "worker");
     expect(await room.glance()).toMatchObject({ agents: 3, blocked: 1, in_circle: false, messages_last_minute: 1 });
@@ -70,7 +70,7 @@ describe("a room at a glance", () => {
     expect(await room.glance()).toMatchObject({ blocked: 1, in_circle: false, messages_last_minute: 4 });
   });
 
-  test("says what it has cost, of all its days, and only of its own", async () => {
+  test("has the room's cost over all days, and of no other room", async () => {
     const room = await roomOf();
     const other = await roomOf();
     rows((database) => {
@@ -92,7 +92,7 @@ describe("a room at a glance", () => {
     expect((await other.glance()).cost).toEqual({ sandbox_seconds: 7200, credits: 4 });
   });
 
-  test("that has ended is shown with its cost, where it is asked for", async () => {
+  test("of a destroyed room has its cost, on request", async () => {
     const room = await roomOf("planner", "worker");
     await room.ask("planner", "worker");
     await daemon.ok("DELETE", room.path);
@@ -103,7 +103,7 @@ describe("a room at a glance", () => {
 });
 
 describe("the list", () => {
-  test("comes in pages, by labels, as that of rooms does", async () => {
+  test("is paged and filtered by labels, like the list of rooms", async () => {
     for (const room_id of ["page-a", "page-b", "page-c"])
       await daemon.ok("POST", "/v1/rooms", { room_id, labels: { paged: "yes" } });
     const names = ({ items }: Json) => items.map((each: Json) => each.room_id);
@@ -115,7 +115,7 @@ describe("the list", () => {
     expect((await daemon.api("GET", `${PATH}?limit=1001`)).status).toBe(422);
   });
 
-  test("is of the caller's organization, and of the rooms that its key is bound to", async () => {
+  test("covers the caller's organization, and the rooms that its key is bound to", async () => {
     const room = await roomOf();
     await roomOf();
     const other = await makeOrg(daemon, "elsewhere");
@@ -124,7 +124,7 @@ describe("the list", () => {
     expect((await bare(daemon, "GET", PATH, bound)).body.items.map((each: Json) => each.room_id)).toEqual([room.id]);
   });
 
-  test("tells a key that is bound to an agent of the waits that it sees, and no cost", async () => {
+  test("shows an agent-bound key the waits that it may see, and no cost", async () => {
     const room = await roomOf("planner", "worker", "reviewer");
     await room.ask("planner", "worker");
     await room.ask("reviewer", "planner");
@@ -137,7 +137,7 @@ describe("the list", () => {
     expect(await as("stranger")).toMatchObject({ blocked: 0 });
   });
 
-  test("has no cost for a key that reads no usage, and has it for a person who looks", async () => {
+  test("has no cost for a key without usage:read, and has it for a person", async () => {
     const room = await roomOf();
     const key = bearer((await makeKey(daemon, { scopes: ["rooms:read"] })).key);
     expect(glanceOf((await bare(daemon, "GET", `${PATH}?limit=1000`, key)).body, room.id).cost).toBeNull();
@@ -148,7 +148,7 @@ describe("the list", () => {
     expect(glanceOf(body, room.id).cost).toEqual({ sandbox_seconds: 0, credits: 0 });
   });
 
-  test("is in a terminal, too", async () => {
+  test("is available on the command line", async () => {
     const room = await roomOf("planner", "worker");
     await room.ask("planner", "worker");
     await room.ask("worker", "planner");
@@ -161,7 +161,7 @@ describe("the list", () => {
   });
 });
 
-test("a thousand rooms, in all of which somebody waits, are looked at in many turns", async () => {
+test("a thousand rooms with waits are computed in many turns of the event loop", async () => {
   const own = await TestDaemon.start({ env: { ROOMD_PLAN_DEFAULT_ROOMS: "2000" } });
   try {
     const seed = await own.room("seed");
@@ -208,7 +208,7 @@ test("a thousand rooms, in all of which somebody waits, are looked at in many tu
     isOver = true;
     await others;
     const figures = `${tookMs.toFixed(0)} ms, ${answered} calls of others, the longest ${longestMs.toFixed(0)} ms`;
-    console.log(`1000 rooms at a glance: ${figures}`);
+    console.log(`overview of 1000 rooms: ${figures}`);
     expect(items).toHaveLength(1000);
     expect(items.filter(({ blocked, in_circle }: Json) => blocked === 2 && in_circle)).toHaveLength(1000);
     // In one turn there would be one or two.

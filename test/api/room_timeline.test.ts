@@ -29,7 +29,7 @@ async function roomOf() {
 
 const titles = ({ items }: Json): string[] => items.map(({ title }: TimelineItem) => title);
 
-test("shows what happened and leaves out what was read", async () => {
+test("has all events and omits reads", async () => {
   const room = await roomOf();
   await daemon.ok("GET", `${room.path}/messages?agent_id=worker`);
   await daemon.ok("GET", room.path);
@@ -87,8 +87,8 @@ test("shows what happened and leaves out what was read", async () => {
   }
 });
 
-describe("what goes on", () => {
-  test("is there on the first page, until it is over", async () => {
+describe("an open wait", () => {
+  test("is on the first page until it ends", async () => {
     const room = await roomOf();
     const reading = daemon.api("GET", `${room.path}/messages?agent_id=worker&wait_ms=20000`);
     await until(room.timeline, (seen: Json) => seen.open.length === 1);
@@ -149,7 +149,7 @@ describe("pages", () => {
     }
   }
 
-  test("of either order have every item once, and none is empty because of what was read", async () => {
+  test("in either order have every item once, and none is empty because of omitted reads", async () => {
     const ascending = await walk("order=asc&limit=170&types=message");
     expect(ascending).toHaveLength(MESSAGES);
     expect(new Set(ascending.map(({ title }) => title)).size).toBe(MESSAGES);
@@ -160,7 +160,7 @@ describe("pages", () => {
     expect((await room.timeline()).items).toEqual(descending.slice(0, 200));
   });
 
-  test("are what toItem makes of the room's records, one by one", async () => {
+  test("are equal to toItem applied to each record of the room", async () => {
     const response = await fetch(`${daemon.url}${room.path}/audit?order=asc`, {
       headers: { ...bearer(daemon.apiKey), accept: "application/x-ndjson" },
     });
@@ -173,7 +173,7 @@ describe("pages", () => {
     expect(await walk("order=asc&limit=1000")).toEqual(items);
   });
 
-  test("go on where they were while more happens", async () => {
+  test("continue at their cursor while events are added", async () => {
     const first = await room.timeline("limit=10");
     await room.send({ source: "b", topic: "nobody.later" });
     const second = await room.timeline(`limit=10&cursor=${first.next_cursor}`);
@@ -183,7 +183,7 @@ describe("pages", () => {
   });
 });
 
-test("filters by time, agent and type; what is wrong with a query is said", async () => {
+test("are filtered by time, agent and type; an invalid query is explained", async () => {
   const room = await roomOf();
   await room.send({ source: "a", topic: "x" });
   await room.arrive({ agent_id: "b", parties: 2, timeout_ms: 0 });
@@ -209,7 +209,7 @@ test("filters by time, agent and type; what is wrong with a query is said", asyn
   expect(mistaken.body.code).toBe("invalid_cursor");
 });
 
-test("wants audit:read", async () => {
+test("require audit:read", async () => {
   const room = await roomOf();
   const { key } = await makeKey(daemon, { scopes: ["fabric:read"] });
   const answer = await bare(daemon, "GET", `${room.path}/timeline`, bearer(key));
@@ -217,7 +217,7 @@ test("wants audit:read", async () => {
   expect((await bare(daemon, "GET", `${room.path}/waits`, bearer(key))).status).toBe(200);
 });
 
-test("of a room that has ended is not found, as its audit is not; a new room of its name begins anew", async () => {
+test("of a destroyed room are not found, like its audit; a new room of that name starts empty", async () => {
   const room = await roomOf();
   await room.send({ source: "a", topic: "x" });
   await daemon.ok("DELETE", room.path);
@@ -233,7 +233,7 @@ test("of a room that has ended is not found, as its audit is not; a new room of 
   expect(titles(await room.timeline())).toEqual(["room created"]);
 });
 
-test("the command prints a line for each item, and with --follow what comes, until the room ends", async () => {
+test("the command prints one line per item, and with --follow new ones until the room ends", async () => {
   const room = await roomOf();
   await room.send({ source: "a", topic: "x" });
   const { status, stdout } = await daemon.cli(["timeline", room.id, "--order", "asc"]);

@@ -36,8 +36,8 @@ async function roomOf(...agents: string[]) {
   };
 }
 
-describe("what is waited for without a call", () => {
-  test("is a request, until it is answered", async () => {
+describe("a wait without a call", () => {
+  test("is listed for a request until it is answered", async () => {
     const room = await roomOf("planner", "worker");
     expect(await room.waits()).toMatchObject({ waits: [], cycles: [], truncated: false, text: "Nobody waits." });
     const id = await room.ask("planner", "worker");
@@ -63,7 +63,7 @@ describe("what is waited for without a call", () => {
     expect((await room.waits()).waits).toEqual([]);
   });
 
-  test("is a reply of each of several, and the first of those who share a topic; of nobody once it has expired", async () => {
+  test("is for a reply of each recipient, or of the first of a topic; of none once the request has expired", async () => {
     const room = await roomOf("a", "b", "c");
     const { message_id } = (await room.send({ source: "a", destinations: ["b", "c"], kind: "request" })).body;
     expect((await room.waits()).waits[0].on).toEqual(["b", "c"]);
@@ -88,7 +88,7 @@ describe("what is waited for without a call", () => {
     await room.counted(0);
   });
 
-  test("is who has not come to a barrier: participants, or all agents of the room", async () => {
+  test("is for the missing agents of a barrier: participants, or all agents of the room", async () => {
     const room = await roomOf("a", "b", "c");
     expect((await room.arrive("a", { participants: ["a", "b"] })).status).toBe(202);
     const opened = (await daemon.ok("GET", `${room.path}/barriers/merged`)).opened_at;
@@ -112,8 +112,8 @@ describe("what is waited for without a call", () => {
   });
 });
 
-describe("a call that waits", () => {
-  test("is one wait with what is known without it, held, and as old as the older", async () => {
+describe("a waiting call", () => {
+  test("is merged with the wait of its request, marked as held, with the age of the older one", async () => {
     const room = await roomOf("a", "b", "c");
     const reading = daemon.api("GET", `${room.path}/messages?agent_id=c&wait_ms=20000`);
     expect((await room.counted(1)).waits).toMatchObject([
@@ -134,7 +134,7 @@ describe("a call that waits", () => {
     expect((await room.waits()).waits).toEqual([]);
   });
 
-  test("is no wait any more once it has timed out, but for the request that it has sent", async () => {
+  test("is no longer listed after its timeout, but its request is", async () => {
     const room = await roomOf("a", "b");
     const asked = await room.send({ source: "a", destination: "b", message_id: "q", wait_reply: true, timeout_ms: 50 });
     expect(asked.body.code).toBe("reply_timeout");
@@ -143,7 +143,7 @@ describe("a call that waits", () => {
 });
 
 describe("a cycle", () => {
-  test("is two agents that ask each other without waiting, and one sentence; a reply ends it", async () => {
+  test("is two agents that wait for each other's reply, in one sentence; a reply ends it", async () => {
     const room = await roomOf("planner", "worker");
     const ids = [await room.ask("planner", "worker"), await room.ask("worker", "planner")];
     const { cycles, text } = await room.waits();
@@ -159,7 +159,7 @@ describe("a cycle", () => {
     expect(await room.waits()).toMatchObject({ waits: [{ agent_id: "worker" }], cycles: [] });
   });
 
-  test("is made of different waits", async () => {
+  test("can consist of different kinds of waits", async () => {
     const room = await roomOf("a", "b", "c");
     await room.ask("a", "b");
     await room.arrive("b", { participants: ["b", "c"] });
@@ -172,7 +172,7 @@ describe("a cycle", () => {
     expect((await room.waits()).cycles).toEqual([]);
   });
 
-  test("is none where one of several agents is enough", async () => {
+  test("does not exist if one of several agents suffices", async () => {
     const room = await roomOf("a", "b", "c");
     await room.arrive("a", { parties: 2 });
     await room.ask("b", "a");
@@ -180,7 +180,7 @@ describe("a cycle", () => {
   });
 });
 
-test("at most a thousand waits are told, the oldest first, and that there are more", async () => {
+test("at most a thousand waits are listed, the oldest first, and the list is marked as truncated", async () => {
   const room = await roomOf("b", "c");
   const ids: string[] = [];
   for (let sent = 0; sent < 1002; sent += 2) {
@@ -195,7 +195,7 @@ test("at most a thousand waits are told, the oldest first, and that there are mo
   expect(await room.waits()).toMatchObject({ truncated: false });
 });
 
-test("of many at a barrier likewise, and each is shown some of those whom it waits for", async () => {
+test("many waits at barriers are truncated likewise, each with some of the awaited agents", async () => {
   const room = await roomOf();
   for (const barrier_id of ["first", "second"]) {
     const arrivals = Array.from({ length: 600 }, (_, at) => `${barrier_id}-${at}`);
@@ -207,7 +207,7 @@ test("of many at a barrier likewise, and each is shown some of those whom it wai
   expect(new Set(waits.map(({ on }: Json) => on.length))).toEqual(new Set([100]));
 });
 
-test("a key of one agent sees what that agent waits for, and who waits for it", async () => {
+test("an agent's key sees that agent's waits, and those for it", async () => {
   const room = await roomOf("a", "b", "c");
   await room.ask("a", "b");
   const between = await room.ask("b", "c");
@@ -225,7 +225,7 @@ test("a key of one agent sees what that agent waits for, and who waits for it", 
   expect(JSON.stringify(body)).not.toContain(between);
 });
 
-test("requests that have expired are forgotten, however many they are", async () => {
+test("expired requests are removed, however many", async () => {
   const room = await roomOf("a", "b");
   for (let sent = 0; sent < 50; sent++) await room.send({ source: "a", destination: "b", kind: "request", ttl_ms: 1 });
   await room.counted(0);
@@ -238,7 +238,7 @@ test("requests that have expired are forgotten, however many they are", async ()
   );
 });
 
-test("a room of another organization is not found, and neither is one that has ended", async () => {
+test("a room of another organization or a destroyed one is not found", async () => {
   const room = await roomOf("a", "b");
   await room.ask("a", "b");
   const { api_key } = await makeOrg(daemon, "others");
@@ -254,7 +254,7 @@ test("a room of another organization is not found, and neither is one that has e
   expect([gone.status, gone.body.code]).toEqual([404, "room_not_found"]);
 });
 
-test("the command prints circles first, then a line for each wait", async () => {
+test("the command prints cycles first, then one line per wait", async () => {
   const room = await roomOf("planner", "worker");
   await room.ask("planner", "worker");
   await room.ask("worker", "planner");

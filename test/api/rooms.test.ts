@@ -15,7 +15,7 @@ const names = (list: Json): string[] => list.items.map((room: Json) => room.room
 const driveOf = (room: Json) => join(daemon.dataDir, "rooms", room.room_uid, "drive");
 
 describe("a room", () => {
-  test("is made with its place, its record and its drive", async () => {
+  test("is created with its directory, record and drive", async () => {
     const before = Date.now();
     const answer = await daemon.api("POST", "/v1/rooms", {
       room_id: "build-42",
@@ -45,7 +45,7 @@ describe("a room", () => {
     expect(readdirSync(driveOf(room))).toEqual([]);
   });
 
-  test("has a name that no other active one has, also of a hundred made at once", async () => {
+  test("has a unique name among active rooms, also with a hundred concurrent creates", async () => {
     const answers = await Promise.all(
       Array.from({ length: 100 }, () => daemon.api("POST", "/v1/rooms", { room_id: "one-only" })),
     );
@@ -57,7 +57,7 @@ describe("a room", () => {
     expect(readdirSync(join(daemon.dataDir, "rooms")).sort()).toEqual(made.sort());
   });
 
-  test("counts what is on its drive", async () => {
+  test("counts the files and bytes on its drive", async () => {
     await daemon.room("counted");
     for (const path of ["/a", "/b/c"]) {
       await daemon.ok("POST", "/v1/rooms/counted/drive/write", { path, content: "x".repeat(5000) });
@@ -69,7 +69,7 @@ describe("a room", () => {
 });
 
 describe("the end of a room", () => {
-  test("answers what became of it; then it is gone, and its drive kept for a while", async () => {
+  test("reports its results; then the room is gone, and its drive retained for a while", async () => {
     const room = await daemon.room("ends");
     await daemon.ok("POST", "/v1/rooms/ends/drive/write", { path: "/kept", content: "x" });
     const ended = await daemon.ok("DELETE", "/v1/rooms/ends");
@@ -96,7 +96,7 @@ describe("the end of a room", () => {
     expect(readdirSync(join(daemon.dataDir, "retired", room.room_uid, "drive"))).toEqual(["kept"]);
   });
 
-  test("with drive=delete leaves nothing", async () => {
+  test("with drive=delete removes everything", async () => {
     const room = await daemon.room("erased");
     await daemon.ok("POST", "/v1/rooms/erased/drive/write", { path: "/a/b/c", content: "x" });
     expect((await daemon.ok("DELETE", "/v1/rooms/erased?drive=delete")).drive).toEqual({
@@ -121,7 +121,7 @@ describe("the end of a room", () => {
     expect(new Set(items.map((record: Json) => record.room_uid))).toEqual(new Set([second.room_uid]));
   });
 
-  test("asked for many times at once is one end", async () => {
+  test("requested many times concurrently happens once", async () => {
     await daemon.room("ended-often");
     const answers = await Promise.all(Array.from({ length: 20 }, () => daemon.api("DELETE", "/v1/rooms/ended-often")));
     const statuses = new Set(answers.map(({ status }) => status));
@@ -131,7 +131,7 @@ describe("the end of a room", () => {
     expect(new Set(ended).size).toBe(1);
   });
 
-  test("comes by itself after ttl_seconds, and is recorded", async () => {
+  test("is automatic after ttl_seconds, and recorded", async () => {
     const room = await daemon.ok("POST", "/v1/rooms", { room_id: "short", ttl_seconds: 1 });
     await until(
       () => daemon.api("GET", "/v1/rooms/short"),
@@ -150,7 +150,7 @@ describe("the end of a room", () => {
     });
   });
 
-  test("comes at the time that PATCH sets, counted from now, or not at all", async () => {
+  test("is at the time set by PATCH, counted from the call, or never", async () => {
     const room = await daemon.ok("POST", "/v1/rooms", { room_id: "later", ttl_seconds: 3600, labels: { a: "b" } });
     const never = await daemon.ok("PATCH", "/v1/rooms/later", { expires_in_seconds: null });
     expect(never).toMatchObject({ expires_at: null, labels: { a: "b" } });
@@ -171,7 +171,7 @@ describe("the end of a room", () => {
     ).toHaveLength(2);
   });
 
-  test("by ttl_seconds comes also when the daemon was away at that moment", async () => {
+  test("by ttl_seconds also happens if the daemon was down at that moment", async () => {
     const other = await TestDaemon.start();
     try {
       const room = await other.ok("POST", "/v1/rooms", { room_id: "short", ttl_seconds: 1 });
@@ -193,8 +193,8 @@ describe("the end of a room", () => {
   });
 });
 
-describe("a drive that was kept", () => {
-  test("is erased when its time has come, also after a restart", async () => {
+describe("a retained drive", () => {
+  test("is erased when its retention ends, also after a restart", async () => {
     const other = await TestDaemon.start({ env: { ROOMD_DRIVE_RETENTION: "1s" } });
     try {
       const retired = (room: Json) => join(other.dataDir, "retired", room.room_uid);
@@ -226,7 +226,7 @@ describe("the list", () => {
   test.each([
     ["the oldest first", "", made],
     ["the newest first", "&order=desc", made.toReversed()],
-  ])("comes in pages that together are the whole, each room once, %s", async (_, order, expected) => {
+  ])("is paged, complete, with each room once, %s", async (_, order, expected) => {
     for (const limit of [1, 7, 24, 25, 26]) {
       const seen: string[] = [];
       let cursor: string | null = null;
@@ -244,7 +244,7 @@ describe("the list", () => {
     }
   });
 
-  test("goes on where it was while rooms come and go", async () => {
+  test("continues at its cursor while rooms are created and destroyed", async () => {
     const first = await daemon.ok("GET", "/v1/rooms?label=set:list&limit=10");
     await daemon.ok("DELETE", `/v1/rooms/${made[5]}`);
     await daemon.ok("DELETE", `/v1/rooms/${made[9]}`);
@@ -253,7 +253,7 @@ describe("the list", () => {
     expect(names(rest)).toEqual([...made.slice(10), "list-late"]);
   });
 
-  test("takes only its own cursors, unedited", async () => {
+  test("accepts only its own cursors, unedited", async () => {
     const { next_cursor: cursor } = await daemon.ok("GET", "/v1/rooms?limit=2");
     const edited = [
       `${cursor}x`,
@@ -280,7 +280,7 @@ describe("the list", () => {
     expect((await daemon.problem("GET", `/v1/rooms?cursor=${elsewhere}`)).code).toBe("invalid_cursor");
   });
 
-  test("can be asked for by label and by state", async () => {
+  test("can be filtered by label and state", async () => {
     const odd = await daemon.ok("GET", "/v1/rooms?label=parity:odd");
     expect(names(odd).every((name) => Number(name.slice(5)) % 2 === 1)).toBe(true);
     expect(names(odd).length).toBeGreaterThan(8);
@@ -300,7 +300,7 @@ describe("the list", () => {
   });
 });
 
-test("directories of rooms that never came to be are gone after a restart; whatever else lies there stays", async () => {
+test("directories of rooms that were never completed are removed at a restart; other files stay", async () => {
   const rooms = join(daemon.dataDir, "rooms");
   writeFileSync(join(rooms, "a-file"), "x");
   // Leftovers of a crash between a room's directory and its row, and a directory that an operator has placed there.

@@ -59,14 +59,14 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-test("of one that connected nowhere there is nothing, since it was made", async () => {
+test("a sandbox without connections has an empty list, since its creation", async () => {
   expect(await daemon.ok("GET", `${PLACE}/worker/network`)).toEqual({
     ...{ sandbox_id: sandbox.sandbox_id, agent_id: "worker", since: sandbox.created_at },
     ...{ items: [], other: { allowed: 0, refused: 0 } },
   });
 });
 
-test("all of it is told, the newest first, over a kill and after the sandbox's end, by both its names", async () => {
+test("all connections are listed, newest first, after a kill and the sandbox's end, by both its names", async () => {
   leave();
   const seen = await daemon.ok("GET", `${PLACE}/worker/network`);
   expect(seen.items).toHaveLength(2 * MANY);
@@ -87,7 +87,7 @@ test("all of it is told, the newest first, over a kill and after the sandbox's e
   }
 });
 
-test("the command line shows the same", async () => {
+test("the command line prints the same", async () => {
   const shown = await run(daemon, "egress", "network", "r", "worker");
   expect(shown.items).toHaveLength(2 * MANY);
   const { stdout } = await daemon.cli(["egress", "network", "r", "worker"]);
@@ -99,7 +99,7 @@ test("the command line shows the same", async () => {
 const explained = (query: string, headers?: Record<string, string>) =>
   daemon.api("GET", `${PLACE}/fenced/egress/explain?${query}`, undefined, headers);
 
-test("whether a connection is allowed is explained by the list and the configuration, by key, tool and command line", async () => {
+test("API, tool and command line explain whether a connection is allowed, by list and configuration", async () => {
   const body = {
     agent_id: "fenced",
     memory_mib: DESCRIBED_MIN_MIB,
@@ -134,7 +134,7 @@ test("whether a connection is allowed is explained by the list and the configura
   await client.close();
 });
 
-test("the command line explains it for a sandbox, a room and all rooms, and its exit status is the verdict", async () => {
+test("the command line explains it for a sandbox, a room and all rooms, with the verdict as exit status", async () => {
   const why = (...words: string[]) => daemon.cli(["egress", "why", ...words]);
   const refused = await why("r/fenced", "evil.example:443");
   expect(refused).toMatchObject({ status: 1, stderr: "" });
@@ -159,7 +159,7 @@ test("the command line explains it for a sandbox, a room and all rooms, and its 
   expect((await daemon.cli(["egress", "explain", "r", "evil.example"])).stderr).toContain("roomd egress why");
 });
 
-test("who may not see the sandbox sees none of it, and what was read is on record", async () => {
+test("a caller without access to the sandbox sees nothing, and reads are audited", async () => {
   const ask = async (headers: Record<string, string>) =>
     (await daemon.api("GET", `${PLACE}/worker/network`, undefined, headers)).status;
   expect(await ask(bearer((await makeOrg(daemon, "other")).api_key))).toBe(404);

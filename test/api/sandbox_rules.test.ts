@@ -19,7 +19,7 @@ afterAll(() => daemon.stop());
 const refused = (change: Json) =>
   daemon.problem("POST", PATH, typeof change === "string" ? change : { ...GOOD, ...change });
 
-test("without a template every create is refused, with those that there are", async () => {
+test("without templates every create is refused, with the list of available ones", async () => {
   const problem = await refused({});
   expect(problem).toMatchObject({ status: 422, code: "template_not_found", details: { available: [] } });
   expect(problem.errors.map(({ field }) => field)).toEqual(["template_id"]);
@@ -35,7 +35,7 @@ describe("with a template", () => {
     limits = (await daemon.ok("GET", "/v1/config")).limits;
   });
 
-  test("an unknown one is named with those that there are", async () => {
+  test("an unknown one is refused with the list of available ones", async () => {
     expect(await refused({ template_id: "other" })).toMatchObject({
       status: 422,
       code: "template_not_found",
@@ -49,7 +49,7 @@ describe("with a template", () => {
     expect(problem.errors).toMatchObject([{ field: "guest_cid", code: "out_of_range", min: 9100, max: 9999 }]);
   });
 
-  test.each(["9100", null, 9100.5, true, [9100], {}])("guest_cid %j is no number", async (guest_cid) => {
+  test.each(["9100", null, 9100.5, true, [9100], {}])("guest_cid %j is not an integer", async (guest_cid) => {
     expect(await refused({ guest_cid })).toMatchObject({
       status: 422,
       code: "validation_failed",
@@ -68,7 +68,7 @@ describe("with a template", () => {
     expect(problem.detail).toContain(`; template default needs ${DESCRIBED_MIN_MIB}.`);
   });
 
-  test("memory_mib has the most that the template was saved for", async () => {
+  test("memory_mib is limited to the maximum that the template was saved for", async () => {
     describeTemplate(daemon, "small", { maxPluggedMib: 512 - DESCRIBED_BASE_MIB });
     for (const memory_mib of [513, 127]) {
       const problem = await refused({ template_id: "small", memory_mib });
@@ -83,7 +83,7 @@ describe("with a template", () => {
     await rm(join(daemon.dataDir, "templates", "small"), { recursive: true });
   });
 
-  test("memory_mib has the host's limit, which /v1/config tells, and the template's least", async () => {
+  test("memory_mib is limited by the host, as in /v1/config, and by the template's minimum", async () => {
     expect(await refused({ memory_mib: limits.memory_mib_max + 1 })).toMatchObject({
       code: "memory_mib_out_of_range",
       errors: [{ min: 128, max: limits.memory_mib_max }],
@@ -95,7 +95,7 @@ describe("with a template", () => {
     });
   });
 
-  test("vcpu_count has the host's cores", async () => {
+  test("vcpu_count is limited to the host's cores", async () => {
     for (const vcpu_count of [0, limits.vcpu_count_max + 1]) {
       expect(await refused({ vcpu_count })).toMatchObject({
         status: 422,
@@ -104,7 +104,7 @@ describe("with a template", () => {
     }
   });
 
-  test.each(["sbx_1", "", "-a", "a b", "a/b", "a\nb", "x".repeat(129)])("agent_id %j is none", async (agent_id) => {
+  test.each(["sbx_1", "", "-a", "a b", "a/b", "a\nb", "x".repeat(129)])("agent_id %j is invalid", async (agent_id) => {
     expect(await refused({ agent_id })).toMatchObject({
       status: 422,
       errors: [{ field: "agent_id", code: "pattern" }],
@@ -112,7 +112,7 @@ describe("with a template", () => {
   });
 
   test.each(["{", "[1]", "null", '"x"', '{"A":1}', '{"A":{"B":"c"}}', '{"1A":"x"}', '{"A=B":"x"}', '{"":"x"}'])(
-    "env_json %s is none",
+    "env_json %s is invalid",
     async (env_json) => {
       const { status, code, errors } = await refused({ env_json });
       expect({ status, code }).toEqual({ status: 422, code: "invalid_env_json" });
@@ -121,7 +121,7 @@ describe("with a template", () => {
     },
   );
 
-  test("env has bounds, and names that are roomd's own", async () => {
+  test("env is limited, and cannot set roomd's own names", async () => {
     const names = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`V${index}`, "x"]));
     expect((await refused({ env: names(129) })).code).toBe("invalid_env_json");
@@ -137,7 +137,7 @@ describe("with a template", () => {
     expect((await refused({ env_json: '{"ROOMD_X":"x"}' })).code).toBe("reserved_env_key");
   });
 
-  test("x and x_json exclude each other", async () => {
+  test("x and x_json are mutually exclusive", async () => {
     expect(await refused({ env: {}, env_json: "{}" })).toMatchObject({
       status: 422,
       code: "conflicting_fields",
@@ -178,13 +178,13 @@ describe("with a template", () => {
     "-a.org",
     "a,b",
     "example.org\nb",
-  ])("egress entry %j is refused by its place", async (entry) => {
+  ])("egress entry %j is refused by its index", async (entry) => {
     const problem = await refused({ egress_allowlist: ["example.org", entry] });
     expect(problem).toMatchObject({ status: 422, code: "invalid_egress_entry" });
     expect(problem.errors.map(({ field }) => field)).toEqual(["egress_allowlist[1]"]);
   });
 
-  test("of an egress list that is none the field is named as it was sent", async () => {
+  test("an invalid egress list is refused by the name of the field as sent", async () => {
     for (const egress_allowlist_json of ["{", "{}", "[1]", "null"]) {
       const { code, errors } = await refused({ egress_allowlist_json });
       expect(code).toBe("invalid_egress_entry");
@@ -192,7 +192,7 @@ describe("with a template", () => {
     }
   });
 
-  test("every field that is wrong is named at once", async () => {
+  test("all invalid fields are reported together", async () => {
     const all = {
       agent_id: "sbx_x",
       guest_cid: 9099,
@@ -235,7 +235,7 @@ describe("with a template", () => {
     expect(await daemon.problem("POST", `${PATH}?${query}`, GOOD)).toMatchObject({ status: 422, errors: [{ field }] });
   });
 
-  test("nothing of it is left behind", async () => {
+  test("no refused create leaves anything", async () => {
     expect((await daemon.ok("GET", "/v1/rooms/r/sandboxes")).items).toEqual([]);
     expect((await daemon.ok("GET", "/health")).capacity.guest_cids_free).toBe(900);
     expect(daemon.log).not.toContain('"level":"error"');

@@ -32,7 +32,7 @@ const ask = (verb: string, headers?: Record<string, string>): Promise<Answer> =>
 
 describe.each(ALLOWED)("%s", (verb, allowed) => {
   test.each(LIVE.filter((state) => !(allowed as readonly SandboxState[]).includes(state)))(
-    "is refused in the state %s, with those in which it is not",
+    "is refused in the state %s, with the allowed states",
     async (state) => {
       setState(state);
       const { status, body } = await ask(verb);
@@ -48,7 +48,7 @@ describe.each(ALLOWED)("%s", (verb, allowed) => {
   );
 });
 
-test("who has the sandbox's guest has the last word, not its row", async () => {
+test("the supervisor of the guest decides, not the row", async () => {
   for (const [verb, allowed] of ALLOWED.slice(0, 3)) {
     for (const state of allowed) {
       setState(state);
@@ -60,7 +60,7 @@ test("who has the sandbox's guest has the last word, not its row", async () => {
   }
 });
 
-test("a room or sandbox that is not there comes before its state", async () => {
+test("an unknown room or sandbox is reported before a wrong state", async () => {
   setState("paused");
   for (const verb of ["standby", "resume"]) {
     expect(await daemon.problem("POST", `/v1/rooms/none/sandboxes/worker-1/${verb}`)).toMatchObject({
@@ -78,7 +78,7 @@ test("a room or sandbox that is not there comes before its state", async () => {
   }
 });
 
-test("reading is not enough to bring a sandbox to a standstill", async () => {
+test("sandboxes:read is not sufficient for standby", async () => {
   const { key } = await makeKey(daemon, { scopes: ["sandboxes:read", "exec"] });
   for (const verb of ["standby", "resume"]) {
     expect(await ask(verb, bearer(key))).toMatchObject({
@@ -88,7 +88,7 @@ test("reading is not enough to bring a sandbox to a standstill", async () => {
   }
 });
 
-test("the same Idempotency-Key gets the same answer, whatever has become of the sandbox", async () => {
+test("the same Idempotency-Key gets the same answer, whatever the sandbox's state is by then", async () => {
   setState("running");
   const headers = { "idempotency-key": "once" };
   const first = await ask("resume", headers);
@@ -99,7 +99,7 @@ test("the same Idempotency-Key gets the same answer, whatever has become of the 
   expect(again.headers.get("idempotency-replayed")).toBe("true");
 });
 
-test("every refusal is in the audit, by the event's name", async () => {
+test("every refusal is audited with the event's name", async () => {
   const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?event=sandbox.&order=asc&limit=1000");
   for (const verb of ["standby", "resume"]) {
     const own = items.filter(({ event }: { event: string }) => event === `sandbox.${verb}`);

@@ -27,17 +27,22 @@ afterAll(async () => {
 
 test.each<[string, object, string, string]>([
   ["no action", {}, "validation_failed", "action"],
-  ["an action that is none", { action: "fly" }, "validation_failed", "action"],
-  ["no place", { action: "mouse_move" }, "validation_failed", "coordinate"],
-  ["half a place", { action: "mouse_move", coordinate: [1] }, "validation_failed", "coordinate"],
-  ["a place beyond any screen", { action: "mouse_move", coordinate: [1, 5000] }, "validation_failed", "coordinate[1]"],
-  ["a place where none is wanted", { action: "key", text: "a", coordinate: [1, 1] }, "validation_failed", "coordinate"],
-  ["a key that is none", { action: "key", text: "nokey" }, "validation_failed", "text"],
-  ["a character that no key types", { action: "type", text: "\u001b" }, "validation_failed", "text"],
-  ["too long a text", { action: "type", text: "a".repeat(10_001) }, "validation_failed", "text"],
-  ["too long a wait", { action: "wait", duration_ms: 30_001 }, "validation_failed", "duration_ms"],
-  ["too small a width", { action: "screenshot", width: 1 }, "validation_failed", "width"],
-  ["a region that is none", { action: "zoom", region: [9, 9, 1, 1] }, "validation_failed", "region"],
+  ["an unknown action", { action: "fly" }, "validation_failed", "action"],
+  ["no position", { action: "mouse_move" }, "validation_failed", "coordinate"],
+  ["half a position", { action: "mouse_move", coordinate: [1] }, "validation_failed", "coordinate"],
+  [
+    "a position outside of any screen",
+    { action: "mouse_move", coordinate: [1, 5000] },
+    "validation_failed",
+    "coordinate[1]",
+  ],
+  ["a superfluous position", { action: "key", text: "a", coordinate: [1, 1] }, "validation_failed", "coordinate"],
+  ["an unknown key", { action: "key", text: "nokey" }, "validation_failed", "text"],
+  ["a character without a key", { action: "type", text: "\u001b" }, "validation_failed", "text"],
+  ["a text above the limit", { action: "type", text: "a".repeat(10_001) }, "validation_failed", "text"],
+  ["a wait above the limit", { action: "wait", duration_ms: 30_001 }, "validation_failed", "duration_ms"],
+  ["a width below the limit", { action: "screenshot", width: 1 }, "validation_failed", "width"],
+  ["an invalid region", { action: "zoom", region: [9, 9, 1, 1] }, "validation_failed", "region"],
   ["an unknown field", { action: "screenshot", witdh: 640 }, "unknown_field", "witdh"],
 ])("an action with %s is refused, by its field", async (_, body, code, field) => {
   const problem = await daemon.problem("POST", `${SANDBOX}/computer`, body);
@@ -45,7 +50,7 @@ test.each<[string, object, string, string]>([
   expect(problem.errors.map((each) => each.field)).toEqual([field]);
 });
 
-test("a picture needs the scope exec, as output does; a person who is signed in may look", async () => {
+test("a screenshot requires the scope exec, as output does; a signed-in person may view it", async () => {
   rows.run("UPDATE sandboxes SET state = 'paused'");
   const codes = [];
   for (const scopes of [GUEST_SCOPES, ["sandboxes:read"], ["exec"]] as const) {
@@ -59,7 +64,7 @@ test("a picture needs the scope exec, as output does; a person who is signed in 
   );
 });
 
-test("is seen live by a WebSocket of our own pages, by who may", async () => {
+test("is streamed over a WebSocket from pages of the service, to authorized callers", async () => {
   rows.run("UPDATE sandboxes SET state = 'paused'");
   const upgrade = {
     Upgrade: "websocket",

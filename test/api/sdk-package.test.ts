@@ -32,7 +32,7 @@ function run(program: string, args: string[], cwd: string): string {
 
 const NPM_INSTALL = ["install", "--no-audit", "--no-fund", "--silent"];
 
-test.each(["roomd-sdk.tgz", WHEEL])("%s needs no key and is asked for again only if it changes", async (name) => {
+test.each(["roomd-sdk.tgz", WHEEL])("%s requires no key, and is downloaded again only after a change", async (name) => {
   const url = `${daemon.url}/sdk/${name}`;
   const whole = await fetch(url);
   expect([whole.status, whole.headers.get("cache-control")]).toEqual([200, "no-cache"]);
@@ -50,14 +50,14 @@ test.each(["roomd-sdk.tgz", WHEEL])("%s needs no key and is asked for again only
   expect((await fetch(`${daemon.url}/sdk/roomd-0.0.1-py3-none-any.whl`)).status).toBe(404);
 });
 
-test("the pages name the wheel of this version", () => {
+test("the documentation names the wheel of this version", () => {
   for (const page of ["docs/sdk.md", "sdk/python/README.md"]) {
     const named = readFileSync(join(ROOT, page), "utf8").match(/roomd-[\w.]+-py3-none-any\.whl/g);
     expect([page, new Set(named)]).toEqual([page, new Set([WHEEL])]);
   }
 });
 
-test("the SDK is small, and has what it needs and nothing else", { timeout: 60_000 }, async () => {
+test("the SDK is small, and contains only the required files", { timeout: 60_000 }, async () => {
   const tarball = await (await fetch(`${daemon.url}/sdk/roomd-sdk.tgz`)).bytes();
   console.log(`roomd-sdk: ${tarball.byteLength} bytes packed`);
   expect(tarball.byteLength).toBeLessThan(MAX_SDK_BYTES);
@@ -74,7 +74,7 @@ test("the SDK is small, and has what it needs and nothing else", { timeout: 60_0
   expect(dependencies).toBeUndefined();
 });
 
-test("Node runs the example of the SDK's page, with import and with require", { timeout: 60_000 }, () => {
+test("Node runs the example from the SDK's page, with import and with require", { timeout: 60_000 }, () => {
   run("npm", [...NPM_INSTALL, `${daemon.url}/sdk/roomd-sdk.tgz`], directory);
   // The first example needs a guest; this one needs none.
   const [, example = ""] =
@@ -90,7 +90,7 @@ test("Node runs the example of the SDK's page, with import and with require", { 
   expect(run("node", noModules, directory)).toBe("planner hello\n\n");
 });
 
-test("both forms of the SDK have types", { timeout: 60_000 }, () => {
+test("both module formats of the SDK have types", { timeout: 60_000 }, () => {
   run("npm", [...NPM_INSTALL, `${daemon.url}/sdk/roomd-sdk.tgz`], directory);
   const uses = [
     `import { Roomd, type schemas } from "roomd-sdk";`,
@@ -108,7 +108,7 @@ test("both forms of the SDK have types", { timeout: 60_000 }, () => {
   expect(checked.status).toBe(0);
 });
 
-test("pip installs the wheel, and Python finds the SDK with its types", { timeout: 120_000 }, ({ skip }) => {
+test("pip installs the wheel, and Python imports the SDK with its types", { timeout: 120_000 }, ({ skip }) => {
   const builder = ["python3", "/usr/bin/python3"].find(
     (python) => spawnSync(python, ["-m", "pip", "--version"]).status === 0,
   );

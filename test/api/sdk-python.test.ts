@@ -35,7 +35,7 @@ afterAll(async () => {
   await Promise.all([daemon.stop(), secure.stop()]);
 });
 
-test("what it has of the document is what the document says", async () => {
+test("the generated files match the OpenAPI document", async () => {
   for (const [name, text] of Object.entries(generate())) {
     const file = Bun.file(`${PYTHON_SDK}/src/roomd/_generated/${name}`);
     expect(await file.text(), `run \`bun sdk/python/generate.ts\`: ${name} is old`).toBe(text);

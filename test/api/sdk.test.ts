@@ -43,14 +43,14 @@ function happens(times: number, fault: ReturnType<typeof proxy.fault>): void {
   proxy.fault = () => (left-- > 0 ? fault : null);
 }
 
-test("what it has of the document is what the document says", { timeout: 60_000 }, async () => {
+test("the generated files match the OpenAPI document", { timeout: 60_000 }, async () => {
   for (const [name, text] of Object.entries(await generate())) {
     const file = Bun.file(`${import.meta.dirname}/../../sdk/typescript/src/generated/${name}`);
     expect(await file.text(), `run \`bun sdk/typescript/generate.ts\`: ${name} is old`).toBe(text);
   }
 });
 
-test("it knows every operation", () => {
+test("it has a method for every operation", () => {
   expect(Object.keys(ROWS).sort()).toEqual(OPERATIONS.map(({ name }) => name).sort());
   for (const { name, method, path } of OPERATIONS) {
     const row = ROWS[name as keyof typeof ROWS];
@@ -59,7 +59,7 @@ test("it knows every operation", () => {
 });
 
 describe("a room", () => {
-  test("is created, found, listed and ended", async () => {
+  test("is created, found, listed and destroyed", async () => {
     const room = await roomd.rooms.create({ labels: { team: "search" } });
     expect((await room.get()).labels).toEqual({ team: "search" });
     const listed = await Array.fromAsync(roomd.rooms.list());
@@ -68,7 +68,7 @@ describe("a room", () => {
     await expect(room.get()).rejects.toBeInstanceOf(NotFoundError);
   });
 
-  test("has a drive: files both ways, parts, lists, changes", async () => {
+  test("has a drive: upload and download, ranges, lists, watches", async () => {
     const { drive } = await roomd.rooms.create({ roomId: "files" });
     const bytes = crypto.getRandomValues(new Uint8Array(300_000).subarray(0, 65_536));
     expect((await drive.write("/a/b c/%.bin", bytes)).created).toBe(true);
@@ -90,7 +90,7 @@ describe("a room", () => {
     await expect(drive.stat("/a")).rejects.toMatchObject({ code: "path_not_found" });
   });
 
-  test("has agents who talk: messages, requests, topics", async () => {
+  test("has agents with messages, requests and topics", async () => {
     const room = await roomd.rooms.create({ roomId: "talk" });
     const [planner, worker] = [room.agent("planner"), room.agent("worker")];
     await worker.subscribe(["build.*"]);
@@ -107,7 +107,7 @@ describe("a room", () => {
     await expect(planner.request("worker", "?", { timeoutMs: 50 })).rejects.toBeInstanceOf(TimeoutError);
   });
 
-  test("sends many messages at a time, all or none, to whom each says", async () => {
+  test("sends a batch of messages atomically, each to its recipients", async () => {
     const room = await roomd.rooms.create({ roomId: "many" });
     const [planner, worker] = [room.agent("planner"), room.agent("worker")];
     await worker.subscribe(["build.*"]);
@@ -135,7 +135,7 @@ describe("a room", () => {
     expect((await worker.wait())?.source).toBe("operator");
   });
 
-  test("has barriers that all pass together, again and again", async () => {
+  test("has barriers that release all participants, repeatedly", async () => {
     const room = await roomd.rooms.create({ roomId: "together" });
     const agents = ["a", "b", "c"].map((id) => room.agent(id));
     for (const generation of [1, 2, 3]) {
@@ -145,7 +145,7 @@ describe("a room", () => {
     await expect(agents[0]?.barrier("never", { parties: 2, timeoutMs: 100 })).rejects.toBeInstanceOf(TimeoutError);
   });
 
-  test("tells what happens in it", async () => {
+  test("streams its events", async () => {
     const room = await roomd.rooms.create({ roomId: "told" });
     const ended = new AbortController();
     const seen: string[] = [];
@@ -162,7 +162,7 @@ describe("a room", () => {
 });
 
 describe("an error", () => {
-  test("has its code, all fields that are wrong, and what to do", async () => {
+  test("has its code, all invalid fields, and a remedy", async () => {
     const bad = roomd.client.call("room_create", { room_id: "no name", ttl_seconds: -1 });
     const error = await bad.catch((each: unknown) => each as InvalidRequestError);
     expect(error).toBeInstanceOf(InvalidRequestError);
@@ -174,7 +174,7 @@ describe("an error", () => {
     stranger.close();
   });
 
-  test("of a service that is not there says where it was looked for", async () => {
+  test("of an unreachable service names its URL", async () => {
     const nowhere = new Client({ url: "http://127.0.0.1:9" });
     const failed = nowhere.call("health", {}, { timeoutMs: 300 });
     await expect(failed).rejects.toBeInstanceOf(ConnectionError);
@@ -183,7 +183,7 @@ describe("an error", () => {
 });
 
 describe("a network that fails", () => {
-  test.each(["refused", "answer_lost"] as const)("%s: what is asked for happens once", async (fault) => {
+  test.each(["refused", "answer_lost"] as const)("%s: the call has its effect once", async (fault) => {
     happens(2, fault);
     const room = await shaken.rooms.create({ roomId: `once-${fault.replace("_", "-")}` });
     expect(proxy.asked.map(({ method }) => method)).toEqual(["POST", "POST", "POST"]);
@@ -203,7 +203,7 @@ describe("a network that fails", () => {
     expect(items.map(({ payload }) => payload)).toEqual(["hello"]);
   });
 
-  test("a file is whole, wherever its answer was cut", async () => {
+  test("a file is complete, wherever its response was cut", async () => {
     const { drive } = await shaken.rooms.create({ roomId: "whole" });
     happens(1, "answer_lost");
     await drive.write("/x", "12345");
@@ -215,7 +215,7 @@ describe("a network that fails", () => {
     await expect((await drive.open("/x")).text()).rejects.toBeInstanceOf(ConnectionError);
   });
 
-  test("a refusal that may pass is tried again, as a call of its own", async () => {
+  test("a transient refusal is retried as a separate call", async () => {
     const refused = roomd.client.call("room_create", { room_id: "talk" });
     await expect(refused).rejects.toBeInstanceOf(ProblemError);
     happens(0, null);
@@ -223,7 +223,7 @@ describe("a network that fails", () => {
     expect(proxy.asked).toHaveLength(1);
   });
 
-  test("a stream that is cut at any byte is gone on with, and nothing of it is lost or told twice", async () => {
+  test("a stream that is cut at any byte is resumed without loss or duplicates", async () => {
     const room = await roomd.rooms.create({ roomId: "cut" });
     for (let index = 0; index < 4; index++) await room.drive.write(`/${index}`, "x");
     const input = { room_id: "cut", after: 0, follow: false };
@@ -244,7 +244,7 @@ describe("a network that fails", () => {
     }
   });
 
-  test("a daemon that is killed and comes back is waited for", async () => {
+  test("calls wait for a killed daemon until it is back", async () => {
     happens(0, null);
     const room = await shaken.rooms.create({ roomId: "back" });
     const agent = room.agent("a");

@@ -31,7 +31,7 @@ const made = async (path: string, body: Json, key = daemon.apiKey): Promise<Json
   return first.body;
 };
 
-test("every kind is made, used, and asked for again", async () => {
+test("a secret of every kind is created, used, and requested again", async () => {
   const AT = "/v1/rooms/r/sandboxes/it";
   rows.run("UPDATE sandboxes SET state = 'running'");
   const org = await made("/v1/orgs", { name: "another" }, daemon.operatorKey);
@@ -64,12 +64,12 @@ test("every kind is made, used, and asked for again", async () => {
   await daemon.api("POST", `${AT}/exec`, { command: `TOKEN=${port.token} roomd --api-key ${rotated.key}` });
 });
 
-test("each is told by its form, and so would be found in any file", () => {
+test("each is detected by its format, and so would be found in any file", () => {
   for (const [kind, secret] of Object.entries(secrets)) expect(secretsIn(kind, `x=${secret};`), kind).toHaveLength(1);
   expect(secretsIn("", `${daemon.apiKey.slice(0, -1)} ${daemon.orgId}`)).toEqual([]);
 });
 
-test("none is in the files of the database, in the daemon's log, or in what is read of the audit", async () => {
+test("none is in the files of the database, the daemon's log, or the audit over the API", async () => {
   const files = filesWithoutSecrets(daemon.dataDir);
   const names = files.map((file) => file.slice(daemon.dataDir.length + 1));
   expect(names).toEqual(expect.arrayContaining(["roomd.db", "roomd.db-wal"]));
@@ -86,7 +86,7 @@ test("none is in the files of the database, in the daemon's log, or in what is r
   }
 });
 
-test("one that were left in a file would be found, and fail whoever stops the daemon", () => {
+test("a leaked secret in a file would be found, and fails the test that stops the daemon", () => {
   const file = join(daemon.home, "copy.db");
   for (const name of readdirSync(daemon.dataDir).filter((each) => each.startsWith("roomd.db"))) {
     appendFileSync(file, readFileSync(join(daemon.dataDir, name)));

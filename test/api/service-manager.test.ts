@@ -37,8 +37,8 @@ async function receive(address: string): Promise<string[]> {
 
 test.each([
   ["a socket with a path", join(home, "notify")],
-  ["one with an abstract name", `@roomd-test-${process.pid}`],
-])("at %s", async (_what, address) => {
+  ["an abstract socket", `@roomd-test-${process.pid}`],
+])("readiness, watchdog and stopping are sent to %s", async (_what, address) => {
   const said = await receive(address);
   const env = { NOTIFY_SOCKET: address, WATCHDOG_USEC: String(WATCHDOG_MS * 1000) };
   await using daemon = await TestDaemon.start({ env });
@@ -60,7 +60,7 @@ test.each([
   expect(said.at(-1)).toBe("STOPPING=1");
 });
 
-test("what an interrupted upgrade has kept of the database goes once the service is ready", async () => {
+test("a database copy of an interrupted upgrade is removed once the service is ready", async () => {
   await using daemon = await TestDaemon.start();
   const kept = join(daemon.dataDir, "before-upgrade");
   await daemon.end("SIGKILL");
@@ -70,7 +70,7 @@ test("what an interrupted upgrade has kept of the database goes once the service
   expect(existsSync(kept)).toBe(false);
 });
 
-test("a start that has to migrate the database says that it takes longer", async () => {
+test("a start with a database migration extends the startup timeout", async () => {
   const address = join(home, "migrating");
   mkdirSync(home, { recursive: true });
   const said = await receive(address);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-test("the daemon is the process that was started, with the settings that its runtime reads as it starts", () => {
+test("the daemon is the started process itself, with the settings that its runtime reads at startup", () => {
   const variables = readFileSync(`/proc/${daemon.pid}/environ`, "utf8").split("\0");
   expect(variables.filter((line) => line.startsWith("BUN_GC_TIMER_INTERVAL="))).toEqual([
     "BUN_GC_TIMER_INTERVAL=60000",
@@ -22,7 +22,7 @@ test("the daemon is the process that was started, with the settings that its run
 });
 
 describe("/health", () => {
-  test("without a key says whether, and not why", async () => {
+  test("without a key reports the status, without reasons", async () => {
     const before = Date.now();
     const { status, headers, body } = await bare(daemon, "GET", "/health");
     expect(status).toBe(503);
@@ -53,7 +53,7 @@ describe("/health", () => {
     expect(body.checks).toContainEqual({ id: "templates", status: "fail" });
   });
 
-  test("with a key also says why, what to do, and what is free", async () => {
+  test("with a key also reports reasons, remedies, and free capacity", async () => {
     const { body } = await daemon.api("GET", "/health");
     for (const check of body.checks) {
       expect(check.message).toMatch(/\.$/);
@@ -62,7 +62,7 @@ describe("/health", () => {
     expect(body.capacity).toEqual({ memory_mib_free: expect.any(Number), guest_cids_free: 900 });
   });
 
-  test("with a key that is none answers as to anyone", async () => {
+  test("with an invalid key answers as without one", async () => {
     for (const key of ["key-none", daemon.operatorKey]) {
       const { status, body } = await bare(daemon, "GET", "/health", bearer(key));
       expect(status).toBe(503);
@@ -70,7 +70,7 @@ describe("/health", () => {
     }
   });
 
-  test("to HEAD is the same without the words", async () => {
+  test("to HEAD answers without a body", async () => {
     const get = await bare(daemon, "GET", "/health");
     const head = await bare(daemon, "HEAD", "/health");
     expect(head).toMatchObject({ status: get.status, body: "" });
@@ -93,7 +93,7 @@ const FIRST_EXTENSIONS = [
 ];
 
 describe("/v1/config", () => {
-  test("tells limits, defaults, and what is promised and what is not", async () => {
+  test("has limits, defaults, guarantees and non-guarantees", async () => {
     const config = await daemon.ok("GET", "/v1/config");
     expect(config).toMatchObject({
       version: (await daemon.ok("GET", "/v1/openapi.json")).info.version,
@@ -117,7 +117,7 @@ describe("/v1/config", () => {
     expect(config.non_guarantees.join(" ")).toContain("drive write with append");
   });
 
-  test("tells whatever goes beyond the tools, and goes on telling what it once told", async () => {
+  test("lists every extension beyond the tools, and never drops one", async () => {
     const { api_extensions: told } = await daemon.ok("GET", "/v1/config");
     const ofTools = [...TOOLS.values()].map(({ operation }) => operation);
     const beyond = OPERATIONS.filter((operation) => !ofTools.includes(operation));
@@ -127,7 +127,7 @@ describe("/v1/config", () => {
     for (const extension of FIRST_EXTENSIONS) expect(told).toContain(extension);
   });
 
-  test("tells limits that hold: one more is refused", async () => {
+  test("has effective limits: one more is refused", async () => {
     const { limits } = await daemon.ok("GET", "/v1/config");
     const { list_limit_max: page, body_bytes_max: size } = limits;
     expect((await daemon.api("GET", `/v1/rooms?limit=${page}`)).status).toBe(200);
@@ -140,7 +140,7 @@ describe("/v1/config", () => {
     expect((await daemon.api("POST", "/v1/rooms", body(size + 1))).status).toBe(413);
   });
 
-  test("tells what this host was configured to", async () => {
+  test("has this host's configuration", async () => {
     const env = { ROOMD_LIMITS_MEMORY_MIB: "777", ROOMD_LIMITS_VCPUS: "3", ROOMD_DRIVE_LIMIT_GIB: "2" };
     const other = await TestDaemon.start({
       env: { ...env, ROOMD_DRIVE_RETENTION: "7d", ROOMD_EGRESS_DEFAULT: "none", ROOMD_TERMINAL_DETACHED_LIFE: "3m" },
@@ -162,7 +162,7 @@ describe("/v1/config", () => {
 });
 
 describe("/v1/me", () => {
-  test("of the first key is everything in its organization", async () => {
+  test("of the first key has all permissions in its organization", async () => {
     expect(await daemon.ok("GET", "/v1/me")).toEqual({
       org_id: daemon.orgId,
       plan: "free",
@@ -175,7 +175,7 @@ describe("/v1/me", () => {
     });
   });
 
-  test("of a narrow key says how narrow", async () => {
+  test("of a narrow key has its restrictions", async () => {
     const { key, key_id } = await makeKey(daemon, {
       scopes: ["rooms:read", "exec"],
       rooms: ["a", "b"],
@@ -190,7 +190,7 @@ describe("/v1/me", () => {
 });
 
 describe("templates", () => {
-  test("are none at first, and one that is none is 404 in a path", async () => {
+  test("are empty at first, and an unknown one in a path is 404", async () => {
     expect(await daemon.ok("GET", "/v1/templates")).toEqual({ items: [], next_cursor: null });
     for (const id of ["default", "..", "%2e%2e", "a%2Fb", "a%00b", "x".repeat(300)]) {
       const problem = await daemon.problem("GET", `/v1/templates/${id}`);
@@ -199,7 +199,7 @@ describe("templates", () => {
     expect((await daemon.problem("GET", "/v1/templates/none")).code).toBe("template_not_found");
   });
 
-  test("are shown as soon as they are there, without what only the host needs", async () => {
+  test("are listed as soon as they exist, without host-internal fields", async () => {
     const record = { ...describeTemplate(daemon, "tools"), visibility: "host" };
     expect(await daemon.ok("GET", "/v1/templates")).toEqual({ items: [record], next_cursor: null });
     expect(await daemon.ok("GET", "/v1/templates/tools")).toEqual(record);

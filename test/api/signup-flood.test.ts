@@ -35,7 +35,7 @@ const told = (times: readonly number[]) =>
   `p50 ${percentile(times, 0.5).toFixed(1)} p99 ${percentile(times, 0.99).toFixed(1)} ms of ${times.length}`;
 
 test.skipIf(leftOut !== null)(
-  "10,000 attempts get so many letters and not one more, credits once an address, and hold up nobody else",
+  "10,000 attempts send e-mails up to the limit, grant credits once per address, and delay no other client",
   async () => {
     const mail = await MailServer.start();
     await using daemon = await TestDaemon.start({

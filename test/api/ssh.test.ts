@@ -36,7 +36,7 @@ function keyOf(kind: string[], name: string): string {
 }
 
 describe("public keys", () => {
-  test("are added, listed as ssh-keygen shows them, and removed", async () => {
+  test("are added, listed in the format of ssh-keygen, and removed", async () => {
     for (const kind of [
       ["-t", "ed25519"],
       ["-t", "ecdsa", "-b", "384"],
@@ -61,7 +61,7 @@ describe("public keys", () => {
     expect((await daemon.ok("GET", KEYS)).items).toEqual([]);
   });
 
-  test("that are none are refused with what is wrong", async () => {
+  test("that are invalid are refused with the reason", async () => {
     const good = client.publicKey.split(" ");
     const wrong: Record<string, string> = {
       "": "",
@@ -79,7 +79,7 @@ describe("public keys", () => {
     }
   });
 
-  test("belong to an organization, and open nothing that who adds them may not", async () => {
+  test("belong to an organization, and grant nothing that their creator may not do", async () => {
     const other = await makeOrg(daemon, "elsewhere");
     const { ssh_key_id } = await daemon.ok("POST", KEYS, { public_key: client.publicKey });
     const theirs = (method: string, path: string, body?: unknown) =>
@@ -107,7 +107,7 @@ describe("public keys", () => {
     const isListed = async (sshKeyId: string) =>
       (await daemon.ok("GET", KEYS)).items.some(({ ssh_key_id }: { ssh_key_id: string }) => ssh_key_id === sshKeyId);
 
-    test("no later than that does, and are refused where they were to", async () => {
+    test("at its expiry, or earlier if requested", async () => {
       const short = await makeKey(daemon, { scopes: MAY_ADD, expires_in_seconds: 3600 });
       const { items } = await daemon.ok("GET", "/v1/orgs/self/keys");
       const { expires_at } = items.find(({ key_id }: { key_id: string }) => key_id === short.key_id);
@@ -118,7 +118,7 @@ describe("public keys", () => {
       expect(later).toMatchObject({ status: 403, body: { code: "scope_escalation", details: { expires_at } } });
     });
 
-    test("when it is revoked, as its record says, but not when it is rotated", async () => {
+    test("when it is revoked, which is audited, but not when it is rotated", async () => {
       const key = await makeKey(daemon, { scopes: MAY_ADD });
       const { ssh_key_id } = (await addAs(key.key)).body;
       const next = await daemon.ok("POST", `/v1/orgs/self/keys/${key.key_id}/rotate`, { grace_seconds: 0 });
@@ -130,7 +130,7 @@ describe("public keys", () => {
       expect(record.details.ssh_key_ids).toEqual([ssh_key_id, another]);
     });
 
-    test("an administrator's too; what the operator has added stays", async () => {
+    test("of an administrator, too; those that the operator added stay", async () => {
       const owner = await makeKey(daemon, {});
       const { ssh_key_id } = (await addAs(owner.key)).body;
       const file = join(client.home, "by-operator");
@@ -151,7 +151,7 @@ describe("public keys", () => {
     });
   });
 
-  test("are the operator's to add as well", async () => {
+  test("can be added by the operator", async () => {
     const file = join(client.home, "id.pub");
     const added = await run(daemon, "org", "ssh-key", "add", file, "--org", daemon.orgId);
     expect(added.name).toBe("test");
@@ -164,7 +164,7 @@ describe("public keys", () => {
 describe("the gateway", () => {
   const login = (user: string, more: string[] = []) => client.ssh(user, ["true"], "", more);
 
-  test("gives whoever may not come in the same answer", async () => {
+  test("gives every unauthorized caller the same answer", async () => {
     const { ssh_key_id } = await daemon.ok("POST", KEYS, { public_key: client.publicKey });
     const users = ["none@here", "none@nowhere", "none", "a@b@c", "@", "x".repeat(500)];
     const answers = await Promise.all([
@@ -183,7 +183,7 @@ describe("the gateway", () => {
     expect(items[0]).toMatchObject({ source: "ssh", error_code: "sandbox_not_found", actor: { type: "key" } });
   });
 
-  test("cuts off who does not log in in time, and who tries too often", async () => {
+  test("disconnects clients that do not log in in time, and after too many attempts", async () => {
     const silent = await open();
     const began = performance.now();
     await closed(silent);
@@ -196,14 +196,14 @@ describe("the gateway", () => {
     expect(tried.stderr).toMatch(/closed by|Connection reset|disconnect/i);
   });
 
-  test("keeps a place for who comes when a thousand only hold one", async () => {
+  test("admits a login while a thousand idle connections are open", async () => {
     const idle = await Promise.all(Array.from({ length: 1000 }, open));
     const answer = await login("none@here");
     expect(answer.stderr).toContain("Permission denied");
     for (const socket of idle) socket.destroy();
   });
 
-  test("has a key of its own, which nobody else can read and which stays", async () => {
+  test("has its own persistent host key, which only root can read", async () => {
     const file = join(daemon.dataDir, "ssh_host_ed25519_key");
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const scan = async () =>
@@ -219,7 +219,7 @@ describe("the gateway", () => {
     expect(await scan()).toBe(before);
   });
 
-  test("offers what is written down, with strict key exchange", async () => {
+  test("offers the documented algorithms, with strict key exchange", async () => {
     const { stderr } = await login("none@here", ["-vv"]);
     const [, server = ""] = stderr.split("peer server KEXINIT proposal");
     const offered = (name: string) => new RegExp(`${name}: (\\S+)`).exec(server)?.[1]?.split(",");
@@ -231,7 +231,7 @@ describe("the gateway", () => {
     expect(JSON.stringify(ALGORITHMS)).not.toMatch(/sha1|-cbc|nistp|diffie-hellman|md5|arcfour/);
   });
 
-  test("shows ssh-audit nothing that fails", async () => {
+  test("passes ssh-audit", async () => {
     const { stdout, status } = await runProgram("ssh-audit", [
       "--level=fail",
       "-p",
@@ -244,7 +244,7 @@ describe("the gateway", () => {
   });
 });
 
-test("a key that two organizations have opens no sandbox of a name that both use, and each by its id", async () => {
+test("a key of two organizations opens no sandbox by a name that both use, and each by its ID", async () => {
   const { daemon: both, rows } = await withFailedSandbox("agent-1");
   using known = new SshClient(sshPort(both));
   try {
@@ -274,7 +274,7 @@ test("a key that two organizations have opens no sandbox of a name that both use
   }
 });
 
-test("switched off, there is none", async () => {
+test("disabled, it does not listen", async () => {
   await using off = await TestDaemon.start({ env: { ROOMD_SSH_LISTEN: "" } });
   expect(off.ready).not.toContain("ssh");
 });

@@ -35,14 +35,14 @@ const rightHeaders = ({ access }: Operation) =>
   access === "account" ? owner.headers : bearer(access === "operator" ? daemon.operatorKey : daemon.apiKey);
 const unknownKey = `key-${"A".repeat(43)}`;
 
-test("every operation can be asked for", () => {
+test("every operation can be called", () => {
   expect(missing()).toEqual([]);
   expect(unused()).toEqual([]);
   expect(OPERATIONS.length).toBeGreaterThan(25);
 });
 
-describe("the right key", () => {
-  test.each(OPERATIONS)("opens $name", async (operation) => {
+describe("a sufficient key", () => {
+  test.each(OPERATIONS)("is accepted by $name", async (operation) => {
     const own = { ...names, room_id: `right-${operation.name.replaceAll("_", "-")}` };
     await daemon.room(own.room_id);
     const { status, body } = await call(operation, rightHeaders(operation), own);
@@ -61,13 +61,13 @@ describe("without a key", () => {
     expect(headers.get("www-authenticate")).toMatch(/^Bearer/);
   });
 
-  test.each(OPERATIONS.filter(({ access }) => access === "open"))("$name is open", async (operation) => {
+  test.each(OPERATIONS.filter(({ access }) => access === "open"))("$name is open without one", async (operation) => {
     const { status } = await call(operation, {});
     expect(Object.values(operation.outcomes)).toContain(status);
   });
 });
 
-describe("a key that is none", () => {
+describe("an invalid key", () => {
   test.each(guarded)("is refused by $name", async (operation) => {
     const spellings = ["key-short", unknownKey, `${daemon.apiKey} `.repeat(2), ""];
     if (operation.access !== "operator" && !operation.openToOperator) spellings.push(daemon.operatorKey);
@@ -81,7 +81,7 @@ describe("a key that is none", () => {
   });
 });
 
-describe("a key that has expired", () => {
+describe("an expired key", () => {
   let expired: string;
   beforeAll(async () => {
     expired = (await makeKey(daemon, { expires_in_seconds: 1 })).key;
@@ -115,7 +115,7 @@ describe("a key that was revoked while it was in use", () => {
 });
 
 describe("a key of an organization, with every scope", () => {
-  test.each(operators)("is refused by $name, which is the operator's", async (operation) => {
+  test.each(operators)("is refused by $name, which is for the operator", async (operation) => {
     const { status, body } = await call(operation, bearer(daemon.apiKey));
     expect({ status, code: body.code, details: body.details }).toEqual({
       status: 403,
@@ -143,7 +143,7 @@ describe("a key with every scope but one", () => {
     });
   });
 
-  test.each(scoped)("is refused by $name before anything is looked up", async (operation) => {
+  test.each(scoped)("is refused by $name before any lookup", async (operation) => {
     const nowhere = { room_id: "no-such-room", org_id: "org_none" };
     const { body } = await call(operation, bearer(keys.get(operation.access) ?? ""), nowhere);
     expect(body.code).toBe("insufficient_scope");
@@ -161,7 +161,7 @@ describe("another organization's key", () => {
     body: { ...body, request_id: "" },
   });
 
-  test("gets exactly what it got before the thing existed, from every operation that names one", async () => {
+  test("gets the same answers as before the room existed, from every operation with an ID in its path", async () => {
     const other = await makeOrg(daemon, "other");
     const own = { room_id: ROOM, org_id: daemon.orgId };
     const ask = (operation: Operation, id: Names) => call(operation, bearer(other.api_key), id);
@@ -186,7 +186,7 @@ describe("another organization's key", () => {
 });
 
 describe("a key that is bound to rooms", () => {
-  test("sees those, and of the others not even that they exist", async () => {
+  test("sees only those, and cannot detect the others", async () => {
     await daemon.room("bound-in");
     const { key } = await makeKey(daemon, { rooms: ["bound-in", "bound-later"] });
     const as = (method: string, path: string, body?: unknown) => daemon.api(method, path, body, bearer(key));

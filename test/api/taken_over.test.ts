@@ -13,7 +13,7 @@ import { TestDaemon } from "../harness/daemon.ts";
 import { until, untilState } from "../harness/guests.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 
-test("it goes on with the record: a vsock device that is replaced is in it, and the rest stays as it was", async () => {
+test("an adopted sandbox keeps its record up to date: a replaced vsock device is in it, the rest is unchanged", async () => {
   await using daemon = await TestDaemon.start({
     env: {
       ROOMD_ACCELERATION: "tcg",

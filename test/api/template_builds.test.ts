@@ -90,7 +90,7 @@ function own(orgId: string, templateId: string, mib = 0): void {
   renameSync(from, to);
 }
 
-test("what cannot be built is refused with all that is wrong, before anything is fetched", async () => {
+test("an invalid build is refused with all errors before anything is fetched", async () => {
   const refused = async (body: object) => {
     const answer = await daemon.api("POST", TEMPLATES, { template_id: "t", ...body });
     return [answer.status, answer.body.code, answer.body.errors.map(({ field }: Json) => field)];
@@ -129,7 +129,7 @@ test("what cannot be built is refused with all that is wrong, before anything is
   expect(connections.size).toBe(0);
 });
 
-test("a build is followed, ended, and seen by its organization alone", async () => {
+test("a build is followed, cancelled, and visible to its organization only", async () => {
   const asked = await ask("slow", { secrets: { token: SECRET }, registry_auth: '{"auths":{}}' });
   const path = buildPath(asked);
   await until("something is fetched", () => connections.size > 0);
@@ -170,7 +170,7 @@ test("a build is followed, ended, and seen by its organization alone", async () 
   expect(JSON.stringify(items)).not.toContain(SECRET);
 });
 
-test("an organization has so many builds and templates, and one of a name at a time", async () => {
+test("builds and templates per organization are limited, and a name has one build at a time", async () => {
   const first = await ask("one");
   const again = await daemon.api("POST", TEMPLATES, { template_id: "one", from: image() });
   expect([again.status, again.body.code, again.body.details.build_id]).toEqual([409, "already_exists", first.build_id]);
@@ -200,12 +200,12 @@ test("an organization has so many builds and templates, and one of a name at a t
   }
 });
 
-describe("what templates take on the disk", () => {
+describe("the disk usage of templates", () => {
   const ofOther = (method: string, path: string, body?: object) => daemon.api(method, path, body, other);
   const askOther = (template_id: string) => ofOther("POST", TEMPLATES, { template_id, from: image() });
   const standing = async () => (await ofOther("GET", "/v1/orgs/self/usage")).body;
 
-  test("is told, warned of beyond the soft cap, and beyond the hard one nothing is built until some is removed", async () => {
+  test("is reported, warned about above the soft cap, and blocks builds above the hard cap until one is removed", async () => {
     expect((await standing()).template_mib).toEqual({ used: 0, soft_cap: 2, hard_cap: 4 });
     // Its manifest takes something too.
     own(otherId, "a", 1);
@@ -234,7 +234,7 @@ describe("what templates take on the disk", () => {
     expect((await standing()).template_mib.used).toBe(0);
   });
 
-  test("ends a build that is sure not to fit, of which nothing is left", async () => {
+  test("cancels a build that cannot fit, without leftovers", async () => {
     const { body } = await askOther("grows");
     const home = join(daemon.dataDir, "org-templates", otherId, "grows");
     await until("something is fetched", () => connections.size > 0);
@@ -250,7 +250,7 @@ describe("what templates take on the disk", () => {
     expect((await standing()).template_mib.used).toBe(0);
   });
 
-  test("is looked at again before a build that has waited begins, and a crossing of the soft cap is on record", async () => {
+  test("is checked again before a queued build starts, and crossing the soft cap is audited", async () => {
     own(otherId, "waits", 0);
     const [first, waits] = [await askOther("first"), await askOther("waits")];
     expect([first.status, waits.status]).toEqual([202, 202]);
@@ -274,14 +274,14 @@ describe("what templates take on the disk", () => {
   });
 });
 
-test("the same call makes one build", async () => {
+test("a repeated call starts one build", async () => {
   const headers = { "idempotency-key": "once" };
   const [one, two] = [await ask("twice", {}, headers), await ask("twice", {}, headers)];
   expect(two).toEqual(one);
   await daemon.ok("DELETE", buildPath(one));
 });
 
-test("a model has one built, and goes on with what it tells until its end", async () => {
+test("a model starts a build, and follows it with the returned calls until its end", async () => {
   const client = await connectMcp(daemon, { tools: "all" });
   const of = { template_id: "of-a-model", idempotency_key: "of-a-model" };
   const call = () => client.call("template_build", { ...of, from: image(), wait_ms: 500 });
@@ -303,7 +303,7 @@ test("a model has one built, and goes on with what it tells until its end", asyn
   await client.close();
 });
 
-test("an organization's own template stands before the host's, for it alone", async () => {
+test("an organization's own template takes precedence over the host's, for it alone", async () => {
   own(daemon.orgId, "default");
   const seen = async (headers = {}) => {
     const { body } = await daemon.api("GET", TEMPLATES, undefined, headers);
@@ -325,7 +325,7 @@ test("an organization's own template stands before the host's, for it alone", as
   expect(readdirSync(join(daemon.dataDir, "templates"))).toContain("default");
 });
 
-test("whoever has a key without the scope, or one that is bound, builds nothing", async () => {
+test("a key without the scope, or a bound key, cannot build", async () => {
   const make = async (more: object) =>
     (await daemon.ok("POST", "/v1/orgs/self/keys", { name: "k", ...more })).key as string;
   await daemon.room("bound");
@@ -338,7 +338,7 @@ test("whoever has a key without the scope, or one that is bound, builds nothing"
   }
 });
 
-test("whoever waits for a build takes no processor meanwhile", async () => {
+test("the command uses no CPU while it waits for a build", async () => {
   const argv = ["template", "import", "waited-for", `docker://${host}/app:1`, "--json"];
   const child = spawn(BINARY, argv, { env: daemon.env, stdio: "ignore" });
   const ended = new Promise((done) => child.once("exit", done));
@@ -364,7 +364,7 @@ test.each([
   ["SIGINT", 130],
   ["SIGTERM", 130],
   ["SIGKILL", null],
-] as const)("of a build of the host that %s ends nothing is left", async (signal, status) => {
+] as const)("a build on the host that is ended by %s leaves nothing", async (signal, status) => {
   const argv = ["template", "import", "given-up", `docker://${host}/app:1`, "--json"];
   const child = spawn(BINARY, argv, { env: daemon.env, stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
@@ -379,7 +379,7 @@ test.each([
   await until("its connections are gone", () => connections.size === 0);
 });
 
-test("where the daemon is killed the build has failed, and nothing of it is left", async () => {
+test("a kill of the daemon fails its builds, without leftovers", async () => {
   const asked = [await ask("cut"), await ask("waits")];
   await until("something is fetched", () => connections.size > 0);
   await daemon.restart("SIGKILL");
@@ -393,7 +393,7 @@ test("where the daemon is killed the build has failed, and nothing of it is left
   await until("its files are gone", () => readdirSync(join(daemon.dataDir, "trials")).length === 0);
 });
 
-test("where the daemon stops, who follows is told to come again, and what was begun has failed", async () => {
+test("a stop of the daemon asks followers to reconnect, and running builds fail", async () => {
   const [current, waits] = [await ask("under-way"), await ask("waiting")];
   await until("something is fetched", () => connections.size > 0);
   let heard = 0;

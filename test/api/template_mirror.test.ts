@@ -14,13 +14,13 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-test.skipIf(!asRoot)("template.mirror is what the builder is given", async () => {
+test.skipIf(!asRoot)("template.mirror is passed to the builder", async () => {
   const env = { ROOMD_TEMPLATE_MIRROR: "neither here nor there" };
   const { status, stderr } = await daemon.cli(["template", "build", "default"], undefined, env);
   expect([status, stderr]).toEqual([1, expect.stringContaining("no URL of a Debian mirror: neither here nor there.")]);
 });
 
-test.skipIf(!asRoot)("on a host whose apt names no Debian the builder says to set it", () => {
+test.skipIf(!asRoot)("without a Debian mirror in apt's sources the builder suggests the setting", () => {
   const apt = join(daemon.home, "apt-get");
   writeFileSync(apt, "#!/bin/sh\n");
   chmodSync(apt, 0o755);

@@ -35,14 +35,14 @@ test.each<[string, object, string, string]>([
   ["no rows", { rows: 0 }, "validation_failed", "rows"],
   ["too many cols", { cols: 1001 }, "validation_failed", "cols"],
   ["half a row", { rows: 1.5 }, "validation_failed", "rows"],
-  ["both argv and command", { argv: ["a"], command: "a" }, "invalid_command", "command"],
+  ["argv and command together", { argv: ["a"], command: "a" }, "invalid_command", "command"],
   ["an empty argv", { argv: [] }, "invalid_command", "argv"],
   ["an empty command", { command: "" }, "invalid_command", "command"],
-  ["an empty first word", { argv: [""] }, "invalid_command", "argv[0]"],
-  ["NUL in a word", { argv: ["a", "b\0"] }, "invalid_command", "argv"],
+  ["an empty program name", { argv: [""] }, "invalid_command", "argv[0]"],
+  ["NUL in an argument", { argv: ["a", "b\0"] }, "invalid_command", "argv"],
   ["a relative cwd", { cwd: "tmp" }, "validation_failed", "cwd"],
-  ["a user that is no name", { user: "a b" }, "validation_failed", "user"],
-  ["a TERM that is none", { term: "x\ny" }, "validation_failed", "term"],
+  ["an invalid user name", { user: "a b" }, "validation_failed", "user"],
+  ["an invalid TERM", { term: "x\ny" }, "validation_failed", "term"],
   ["an unknown field", { row: 3 }, "unknown_field", "row"],
 ])("a terminal with %s is refused, by its field", async (_, more, code, field) => {
   const problem = await opened(more);
@@ -73,7 +73,7 @@ describe.each(SANDBOX_STATES.filter((state) => state !== "destroyed" && state !=
   });
 });
 
-test("a guest that stands still for want of disk space is said to, at once", async () => {
+test("a guest that is paused because the disk is full gets 507 immediately", async () => {
   setState("running");
   rows.run("UPDATE sandboxes SET status_reason = 'disk_full', status_message = 'It stands still.'");
   const stands = { status: 507, code: "disk_full", detail: "It stands still." };
@@ -83,13 +83,13 @@ test("a guest that stands still for want of disk space is said to, at once", asy
   rows.run("UPDATE sandboxes SET status_reason = 'vmm_failed', status_message = ''");
 });
 
-test("attaching needs a handshake", async () => {
+test("attaching requires a WebSocket handshake", async () => {
   for (const method of ["GET", "HEAD"]) expect((await daemon.api(method, WS)).status).toBe(422);
   expect(await daemon.problem("GET", WS)).toMatchObject({ errors: [{ field: "Upgrade", code: "required" }] });
   expect(await daemon.problem("POST", WS, {})).toMatchObject({ code: "method_not_allowed" });
 });
 
-test("a handshake needs a key, or a token as a subprotocol; the query is none", async () => {
+test("a handshake requires a key, or a token as a subprotocol, and ignores the query", async () => {
   const token = `ttk_${"A".repeat(43)}`;
   const protocol = (value: string) => ({ "sec-websocket-protocol": value });
   for (const [headers, path, code] of [
@@ -107,7 +107,7 @@ test("a handshake needs a key, or a token as a subprotocol; the query is none", 
   expect(items.every(({ outcome }: Json) => outcome !== "success")).toBe(true);
 });
 
-test("a token is taken nowhere else", async () => {
+test("a token is not accepted by other routes", async () => {
   const headers = { "sec-websocket-protocol": `roomd.token.ttk_${"A".repeat(43)}` };
   expect((await bare(daemon, "GET", "/v1/me", { ...HANDSHAKE, ...headers })).body.code).toBe("missing_credentials");
 });
@@ -116,22 +116,22 @@ test.each([
   ["https://elsewhere.example", 403],
   ["null", 403],
   ["nonsense", 403],
-])("a page of %s may not open one", async (origin, status) => {
+])("a page of %s may not attach", async (origin, status) => {
   const refused = await shaken({ ...bearer(daemon.apiKey), origin });
   expect(refused).toMatchObject({ status, body: { code: "source_mismatch" } });
 });
 
-test("a page of the service's own may", async () => {
+test("a page of the service may attach", async () => {
   setState("paused");
   expect((await shaken({ ...bearer(daemon.apiKey), origin: daemon.url })).body.code).toBe("invalid_state");
 });
 
-test("it needs the scope terminal, and exec is not it", async () => {
+test("the scope terminal is required, and exec is not sufficient", async () => {
   const { key } = await makeKey(daemon, { scopes: ["exec", "sandboxes:write"] });
   expect(await shaken(bearer(key))).toMatchObject({ status: 403, body: { details: { required: "terminal" } } });
 });
 
-describe("a session of the web", () => {
+describe("a web session", () => {
   const commands = `${SANDBOX}/executions`;
   const watched = [
     commands,
@@ -146,7 +146,7 @@ describe("a session of the web", () => {
     people = await People.first(daemon);
   });
 
-  test("looks at commands and terminals, whatever its role, as far as the guest can be asked", async () => {
+  test("can view commands and terminals in any role, if the guest is reachable", async () => {
     setState("paused");
     for (const role of ["viewer", "member", "admin"]) {
       const visitor = await people.member(role);
@@ -158,7 +158,7 @@ describe("a session of the web", () => {
     for (const path of watched) expect((await stranger.api("GET", path)).body.code).toBe("room_not_found");
   });
 
-  test("acts on none of them, and attaches to no terminal", async () => {
+  test("cannot change them, nor attach to a terminal", async () => {
     for (const [method, path] of [
       ["POST", `${SANDBOX}/exec`],
       ["POST", commands],
@@ -175,7 +175,7 @@ describe("a session of the web", () => {
     }
   });
 
-  test("is nothing where a token comes with its cookie: the token decides", async () => {
+  test("is ignored if a token is sent with its cookie", async () => {
     const page = { ...people.owner.headers, origin: daemon.url };
     const token = { "sec-websocket-protocol": `roomd.terminal, roomd.token.ttk_${"A".repeat(43)}` };
     expect((await shaken(page)).body.code).toBe("hub_is_read_only");
@@ -184,7 +184,7 @@ describe("a session of the web", () => {
     expect((await shaken(elsewhere)).body.code).toBe("source_mismatch");
   });
 
-  test("is asked for by pages of ours only", async () => {
+  test("is accepted only from pages of the service", async () => {
     for (const path of watched) {
       const { body } = await people.owner.api("GET", path, undefined, { "sec-fetch-site": "cross-site" });
       expect(body.code).toBe("foreign_request");
@@ -192,7 +192,7 @@ describe("a session of the web", () => {
   });
 });
 
-test("to watch with a key needs the scope terminal, and to look at commands exec", async () => {
+test("watching with a key requires the scope terminal, and listing commands exec", async () => {
   const { key } = await makeKey(daemon, { scopes: ["rooms:read", "sandboxes:read"] });
   for (const [path, required] of [
     ["terminals/ter_none/watch", "terminal"],
@@ -204,7 +204,7 @@ test("to watch with a key needs the scope terminal, and to look at commands exec
   }
 });
 
-test("what to watch from is an offset", async () => {
+test("the position to watch from must be a valid offset", async () => {
   setState("running");
   const watch = `${SANDBOX}/terminals/ter_none/watch`;
   for (const after of ["-1", "x", "1.5", "9007199254740992"]) {

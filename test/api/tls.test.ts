@@ -46,7 +46,7 @@ async function refusalWith(env: Record<string, string>): Promise<unknown> {
   }
 }
 
-describe("a certificate of its own", () => {
+describe("a self-signed certificate", () => {
   let daemon: TestDaemon;
   const certificate = () => readFileSync(join(daemon.dataDir, "tls", "cert.pem"), "utf8");
   beforeAll(async () => {
@@ -54,7 +54,7 @@ describe("a certificate of its own", () => {
   });
   afterAll(() => daemon.stop());
 
-  test("is served, and trusted by those who have its file and by no others", async () => {
+  test("is served, and trusted only by clients that have its file", async () => {
     expect(daemon.url).toMatch(/^https:/);
     const answer = await get(daemon, "/v1/me", certificate());
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/json"]);
@@ -65,7 +65,7 @@ describe("a certificate of its own", () => {
     expect(statSync(join(daemon.dataDir, "tls", "key.pem")).mode & 0o777).toBe(0o600);
   });
 
-  test("is not served by suites of TLS 1.2 that do not authenticate what they encrypt", async () => {
+  test("is not served with unauthenticated cipher suites of TLS 1.2", async () => {
     const { host } = new URL(daemon.url);
     const speak = (...only: string[]) => {
       const argv = ["openssl", "s_client", "-connect", host, ...only];
@@ -78,21 +78,21 @@ describe("a certificate of its own", () => {
     expect(speak()).toContain("New, TLSv1.3");
   });
 
-  test("is what the CLI takes as ROOMD_CA_CERT", async () => {
+  test("is accepted by the CLI as ROOMD_CA_CERT", async () => {
     const file = join(daemon.dataDir, "tls", "cert.pem");
     const trusted = await daemon.cli(["room", "list", "--json"], undefined, { ROOMD_CA_CERT: file });
     expect({ status: trusted.status, stderr: trusted.stderr }).toEqual({ status: 0, stderr: "" });
     expect((await daemon.cli(["room", "list"])).status).not.toBe(0);
   });
 
-  test("stays the same over restarts", async () => {
+  test("stays the same across restarts", async () => {
     const before = certificate();
     await daemon.restart();
     expect(certificate()).toBe(before);
     expect((await shownBy(daemon)).pem).toBe(ofPem(before));
   });
 
-  test("is not spoken without TLS", async () => {
+  test("is not bypassed by plain HTTP", async () => {
     await expect(fetch(daemon.url.replace("https:", "http:"))).rejects.toThrow();
   });
 });
@@ -119,7 +119,7 @@ describe("a certificate from files", () => {
   });
   afterAll(() => daemon.stop());
 
-  test("is served, and replaced without a restart while a connection goes on", async () => {
+  test("is served, and replaced without a restart while a connection stays open", async () => {
     const [first, second] = made;
     if (!first || !second) throw new Error("no certificates");
     expect((await get(daemon, "/v1/me", first.cert)).status).toBe(200);
@@ -141,7 +141,7 @@ describe("a certificate from files", () => {
     expect(daemon.log).toContain("serving a new certificate");
   });
 
-  test("that cannot be used leaves the one before in use", async () => {
+  test("that is invalid leaves the previous one in use", async () => {
     writeFileSync(files.cert, "no certificate");
     await until(
       () => daemon.log,
@@ -199,17 +199,17 @@ describe("a certificate from files", () => {
   }
 });
 
-describe("in the clear", () => {
+describe("plain HTTP", () => {
   const SENTENCE =
     /http\.listen = "0\.0\.0\.0:0" can be reached from other hosts and has no TLS: set tls\.cert and tls\.key, or tls\.mode = "self-signed", or http\.insecure = true/;
 
-  test("nothing listens where other hosts reach it, and the daemon says what to do", async () => {
+  test("is refused on a non-local address, with a remedy", async () => {
     const refused = await refusalWith({ ROOMD_HTTP_LISTEN: "0.0.0.0:0" });
     expect(String(refused)).toMatch(SENTENCE);
     expect(String(refused)).not.toMatch(/\bat \w+ \(/);
   });
 
-  test("it is possible by saying so", async () => {
+  test("is possible if configured explicitly", async () => {
     const env = { ROOMD_HTTP_LISTEN: "0.0.0.0:0", ROOMD_HTTP_INSECURE: "true" };
     const daemon = await TestDaemon.start({ env });
     try {
@@ -221,18 +221,18 @@ describe("in the clear", () => {
 });
 
 test.each<[string, Record<string, string>, RegExp]>([
-  ["half a pair", { ROOMD_TLS_CERT: "/nowhere.pem" }, /tls\.key/],
+  ["one of two files", { ROOMD_TLS_CERT: "/nowhere.pem" }, /tls\.key/],
   [
-    "files that are not there",
+    "missing files",
     { ROOMD_TLS_CERT: "/nowhere.pem", ROOMD_TLS_KEY: "/nowhere.key" },
     /tls\.cert = \/nowhere\.pem: no such file/,
   ],
-  ["an address that is none", { ROOMD_HTTP_LISTEN: "nonsense" }, /http\.listen = "nonsense": must be host:port/],
-])("%s ends the start with one sentence", async (_, env, sentence) => {
+  ["an invalid address", { ROOMD_HTTP_LISTEN: "nonsense" }, /http\.listen = "nonsense": must be host:port/],
+])("%s fails the start with one sentence", async (_, env, sentence) => {
   expect(String(await refusalWith(env))).toMatch(sentence);
 });
 
-test("a port in use ends the start with one sentence, with TLS and without", async () => {
+test("a port in use fails the start with one sentence, with TLS and without", async () => {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const address = server.address();

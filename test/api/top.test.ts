@@ -54,13 +54,13 @@ test("an organization's key sees its sandboxes, and with org:admin the host", as
   expect(later.cpu.busy_seconds + later.cpu.idle_seconds).toBeGreaterThanOrEqual(cpu.busy_seconds + cpu.idle_seconds);
 });
 
-test("one room of them by its name", async () => {
+test("the usage can be limited to one room by name", async () => {
   expect((await seenWith(daemon.apiKey, "?room_id=other")).places).toEqual([["other", "planner"]]);
   const { status, body } = await seenWith(daemon.apiKey, "?room_id=none");
   expect([status, body.code]).toEqual([404, "room_not_found"]);
 });
 
-test("a key that is bound sees what it is bound to, and no host", async () => {
+test("a bound key sees only what it is bound to, and no host", async () => {
   const all = [...SCOPES];
   const ofRoom = await makeKey(daemon, { scopes: all, rooms: ["other", "none"] });
   expect(await seenWith(ofRoom.key)).toMatchObject({ places: [["other", "planner"]], body: { host: null } });
@@ -83,7 +83,7 @@ test("another organization sees none of them", async () => {
   expect((await seenWith(api_key, "?room_id=one")).status).toBe(404);
 });
 
-test("without a key the host itself sees the host, and nobody's sandboxes", async () => {
+test("a keyless call from the host itself sees the host, and no sandboxes", async () => {
   const { status, body } = await bare(daemon, "GET", "/v1/top");
   expect([status, body.items, body.host.rooms]).toEqual([200, [], 2]);
   expect((await bare(daemon, "GET", "/v1/top", { "x-forwarded-for": "203.0.113.7" })).status).toBe(401);

@@ -49,7 +49,7 @@ describe("without a collector", () => {
   });
   afterAll(() => daemon.stop());
 
-  test("a call's trace is in its record, and goes on with its message as it came", async () => {
+  test("a call's trace is in its record, and is passed on unchanged with its message", async () => {
     const { trace_id, headers } = outer();
     const message = await sent(daemon, { ...headers, tracestate: "vendor=1" });
     expect(message.headers).toEqual(headers);
@@ -61,7 +61,7 @@ describe("without a collector", () => {
     expect((await daemon.ok("GET", "/v1/rooms/r/audit?trace_id=none")).items).toEqual([]);
   });
 
-  test("a call without one, or with something else in its place, has none and begins none", async () => {
+  test("a call without a valid trace has none, and starts none", async () => {
     const bad = [
       "",
       "00",
@@ -85,7 +85,7 @@ describe("without a collector", () => {
     expect(later.headers).toEqual({ traceparent: `00-${trace_id}-${span_id}-01` });
   });
 
-  test("a message says itself what it continues, and then so does the call; its reply and its ack follow it", async () => {
+  test("a message with its own trace context overrides the call's; its reply and ack continue it", async () => {
     const own = outer("00");
     const message = await sent(daemon, {}, { headers: { ...own.headers, step: "1" } });
     expect(message.headers).toEqual({ ...own.headers, step: "1" });
@@ -102,7 +102,7 @@ describe("without a collector", () => {
     expect(odd.headers).toEqual({ traceparent: "mine" });
   });
 
-  test("a reply from another trace goes on with its message's; one that is not to be kept takes none over", async () => {
+  test("a reply from another trace continues its message's trace, unless that is unsampled", async () => {
     const [asked, own, unwanted] = [outer(), outer(), outer("00")];
     const reply = async (to: Outer) => {
       const message = await sent(daemon, to.headers);
@@ -113,7 +113,7 @@ describe("without a collector", () => {
     expect([await reply(asked), await reply(unwanted)]).toEqual([asked.trace_id, own.trace_id]);
   });
 
-  test("headers that are as long as they may be have room for it, and are taken as they are handed on", async () => {
+  test("headers of maximal size have room for the trace context, and can be sent on", async () => {
     const long = { note: "x".repeat(4080) };
     const message = await sent(daemon, outer().headers, { headers: long });
     expect(message.headers).toMatchObject(long);
@@ -123,7 +123,7 @@ describe("without a collector", () => {
     await daemon.problem("POST", "/v1/rooms/r/messages", { source: "a", topic: "t", payload: 1, headers: hidden });
   });
 
-  test("the same message in another trace is the same message", async () => {
+  test("the same message with another trace context is the same message", async () => {
     const first = outer();
     const given = { message_id: "once" };
     await sent(daemon, first.headers, given);
@@ -178,14 +178,14 @@ describe("with a collector", () => {
     for (const span of spans) expect(span.ended_ms).toBeGreaterThanOrEqual(span.began_ms);
   });
 
-  test("who is known by its headers, and as what", () => {
+  test("the exporter sends the configured headers and its resource attributes", () => {
     const [{ path, headers, resource }] = collector.requests as [Collector["requests"][number]];
     expect(path).toBe("/v1/traces");
     expect(headers).toMatchObject({ "x-team": "blue", authorization: "Bearer collectors-own" });
     expect(resource).toMatchObject({ "service.name": "roomd", "service.instance.id": expect.stringMatching(/^host-/) });
   });
 
-  test("a refused call says why; one that only reads is told where it has a trace", async () => {
+  test("a refused call has its error code; a read has a span only within a trace", async () => {
     const { trace_id, span_id, headers } = outer();
     await daemon.api("GET", "/v1/rooms/none", undefined, headers);
     await daemon.api("PUT", "/v1/rooms/r/drive/files/notes.txt", "text", headers);
@@ -214,7 +214,7 @@ describe("with a collector", () => {
     expect([ofOne?.links, ofOther?.links]).toEqual([[ofOther?.span_id], [ofOne?.span_id]]);
   });
 
-  test("MCP: what a message's _meta says is continued, by all that the tool asks for", async () => {
+  test("MCP: the trace context in _meta is continued by all calls of the tool", async () => {
     const { trace_id, span_id, headers } = outer();
     const client = new NewClient({ name: "test", version: "1" }, { versionNegotiation: { mode: "legacy" } });
     const init = { headers: { authorization: `Bearer ${daemon.apiKey}` } };
@@ -232,7 +232,7 @@ describe("with a collector", () => {
     expect((await tracesOf(daemon, "message.sent"))[0]).toBe(trace_id);
   });
 
-  test("what its beginner does not want kept is handed on, and not told", async () => {
+  test("an unsampled trace is propagated, and not exported", async () => {
     const unwanted = outer("00");
     const message = await sent(daemon, unwanted.headers);
     expect(message.headers).toEqual(unwanted.headers);
@@ -242,7 +242,7 @@ describe("with a collector", () => {
     expect(collector.spans.filter(({ trace_id }) => trace_id === unwanted.trace_id)).toEqual([]);
   });
 
-  test("a call without a trace begins one, unless it only reads, or nobody knows who makes it", async () => {
+  test("a call without a trace starts one, unless it is a read or unauthenticated", async () => {
     const message = await sent(daemon, {});
     const [, trace_id = ""] = /^00-([\da-f]{32})-/.exec(message.headers.traceparent) ?? [];
     const spans = await collector.trace(trace_id, named("agent_send"));
@@ -262,7 +262,7 @@ describe("with a collector", () => {
     ]);
   });
 
-  test("an answer that is told again, and a call that is refused at once, begin none", async () => {
+  test("a replayed answer and a call that fails validation start none", async () => {
     const before = collector.spans.length;
     const body = { source: "a", topic: "t", payload: 1 };
     const once = () => daemon.api("POST", "/v1/rooms/r/messages", body, { "Idempotency-Key": "once" });
@@ -277,14 +277,14 @@ describe("with a collector", () => {
     ]);
   });
 
-  test("the timeline says which trace, and where traces are looked at", async () => {
+  test("the timeline has the trace ID and the URL of the trace viewer", async () => {
     const { trace_id, headers } = outer();
     await sent(daemon, headers);
     const { items, trace_url } = await daemon.ok("GET", "/v1/rooms/r/timeline?types=message&limit=1");
     expect([items[0].trace_id, trace_url]).toEqual([trace_id, "https://traces.example.com/t/{trace_id}"]);
   });
 
-  test("a collector that is busy is asked again, and nothing is lost", async () => {
+  test("a busy collector is retried, and nothing is lost", async () => {
     collector.answers.push({ status: 503, headers: { "Retry-After": "1" } }, { status: 429 });
     const { trace_id, headers } = outer();
     await sent(daemon, headers);
@@ -292,7 +292,7 @@ describe("with a collector", () => {
     expect(collector.answers).toEqual([]);
   });
 
-  test("what it refuses, or redirects, is dropped and counted; the next is taken", async () => {
+  test("spans that are rejected or redirected are dropped and counted; the next are accepted", async () => {
     const dropped = async () => {
       const { body } = await daemon.api("GET", "/metrics");
       const samples = parseMetrics(body);
@@ -325,7 +325,7 @@ describe("with a collector", () => {
     await collector.trace(trace_id, named("agent_send"));
   });
 
-  test("one that is away is reached again; calls are answered meanwhile, and the daemon stops without it", async () => {
+  test("an unavailable collector is retried; calls are answered, and the daemon stops without it", async () => {
     const { port } = collector;
     await collector.stop();
     const { trace_id, headers } = outer();
@@ -343,7 +343,7 @@ describe("with a collector", () => {
   });
 });
 
-test("where only some begin a trace, all that is done within it hears which", async () => {
+test("with sampling, all work within a trace follows its decision", async () => {
   const collector = await new Collector().listen();
   const env = { ROOMD_OTEL_ENDPOINT: collector.url, ROOMD_OTEL_SAMPLE_PERCENT: "50" };
   await using daemon = await TestDaemon.start({ env });
@@ -379,7 +379,7 @@ test("where only some begin a trace, all that is done within it hears which", as
   await collector.stop();
 });
 
-test("who calls too fast tells nothing of what was refused for that, by whatever door", async () => {
+test("rate-limited calls are not exported, through any door", async () => {
   const collector = await new Collector().listen();
   const env = {
     ROOMD_OTEL_ENDPOINT: collector.url,

@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-test("of the calendar month, with what there is beside the caps", async () => {
+test("is of the calendar month, with current usage and caps", async () => {
   const now = new Date();
   const start_at = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth())).toISOString();
   const end_at = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString();
@@ -64,13 +64,13 @@ describe("groups", () => {
     expect(others).toBeNull();
   });
 
-  test("of another kind there are none", async () => {
+  test("of an unknown kind are refused", async () => {
     const { code, errors } = await daemon.problem("GET", "/v1/orgs/self/usage?group_by=colour");
     expect({ code, field: errors[0]?.field }).toEqual({ code: "validation_failed", field: "group_by" });
   });
 });
 
-test("another month has its own", async () => {
+test("another month has its own usage", async () => {
   const { period, totals, groups } = await usage("?month=2020-02&group_by=room");
   expect({ period, totals, groups }).toEqual({
     period: { start_at: "2020-02-01T00:00:00.000Z", end_at: "2020-03-01T00:00:00.000Z" },
@@ -101,7 +101,7 @@ test("the command line shows it", async () => {
   expect((await daemon.cli(["usage", "--month", "soon"])).status).toBe(2);
 });
 
-test("what was acknowledged is still there after kill -9, and after its room is gone", async () => {
+test("acknowledged usage survives kill -9 and the end of its room", async () => {
   await daemon.restart("SIGKILL");
   await daemon.ok("DELETE", "/v1/rooms/two");
   await send("one", "a", 5);
@@ -114,7 +114,7 @@ test("what was acknowledged is still there after kill -9, and after its room is 
 });
 
 describe("credits", () => {
-  test("without any granted there is no limit, and prices are published as shipped", async () => {
+  test("are unlimited if none were granted, and prices are published with their defaults", async () => {
     expect((await usage()).credits).toEqual({ granted: null, used: 0, remaining: null });
     const { prices, plans, limits } = await daemon.ok("GET", "/v1/config");
     expect(Object.values(prices)).toEqual([0, 0, 0, 0, 0]);
@@ -122,7 +122,7 @@ describe("credits", () => {
     expect(limits.credits_grace_seconds).toBe(15 * 60);
   });
 
-  test("the operator grants them and takes them back, on record", async () => {
+  test("are granted and withdrawn by the operator, and audited", async () => {
     const { org_id, api_key } = await makeOrg(daemon, "granted");
     const granted = () => daemon.api("GET", "/v1/orgs/self/usage", undefined, bearer(api_key));
     expect(await run(daemon, "org", "credits", "--org", org_id, "--grant", "500")).toEqual({
@@ -144,7 +144,7 @@ describe("credits", () => {
     );
   });
 
-  test("each grant is an entry with its reason, done once by its name", async () => {
+  test("are listed per grant with a reason, and each named grant is applied once", async () => {
     const { org_id, api_key } = await makeOrg(daemon, "ledger");
     const grant = (...more: string[]) => run(daemon, "org", "credits", org_id, "--grant", "20", ...more);
     expect(await grant("--reason", "a <b>workshop</b>", "--once", "workshop")).toMatchObject({ granted: 20 });
@@ -168,7 +168,7 @@ describe("credits", () => {
     expect((await daemon.api("GET", "/v1/orgs/self/credits", undefined, bearer(other.api_key))).body.items).toEqual([]);
   });
 
-  test("with none left no sandbox is created, and that is on record and can be ended by a grant", async () => {
+  test("when used up prevent new sandboxes, which is audited, until another grant", async () => {
     describeTemplate(daemon);
     const { org_id, api_key } = await makeOrg(daemon, "spent");
     const as = (method: string, path: string, body?: unknown) => daemon.api(method, path, body, bearer(api_key));

@@ -8,7 +8,7 @@ import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 
 const MIB = 1024 * 1024;
 
-test("a log that grows by megabytes a second is emptied again and again", async () => {
+test("a log that grows by megabytes a second is truncated repeatedly", async () => {
   await using daemon = await TestDaemon.start({
     env: {
       ROOMD_ACCELERATION: "tcg",

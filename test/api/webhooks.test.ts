@@ -95,7 +95,7 @@ async function whileDown(change: (rows: Database) => void, signal: NodeJS.Signal
 }
 
 describe("an event", () => {
-  test("arrives signed, thin, in order, and is what the audit has", async () => {
+  test("arrives signed, thin and in order, equal to its audit record", async () => {
     const own = await hook(["room.created"]);
     for (let n = 0; n < 20; n++) await daemon.room(`ordered-${n}`);
     const all = await arrived(own.path, 20);
@@ -129,7 +129,7 @@ describe("an event", () => {
     await remove(own);
   });
 
-  test("is sent to whom it is for: by its beginning, and by its room", async () => {
+  test("is sent to matching webhooks: by type prefix, and by room", async () => {
     const [all, ofRoom] = [await hook(["*"]), await hook(["*"], { room_ids: ["wanted"] })];
     await daemon.room("unwanted");
     await daemon.room("wanted");
@@ -147,7 +147,7 @@ describe("an event", () => {
 });
 
 describe("a receiver", () => {
-  test("that is down gets everything once it is back, and disturbs no other", async () => {
+  test("that is down gets all events once it is back, and does not delay others", async () => {
     const [first, other] = [await hook(["room."]), await hook(["room."])];
     const { webhook_id } = await daemon.ok("POST", HOOKS, { url: "https://receiver.test:1024/", types: ["room."] });
     for (let n = 0; n < 3; n++) await daemon.room(`before-${n}`);
@@ -173,7 +173,7 @@ describe("a receiver", () => {
     for (const each of [first, other]) await remove(each);
   });
 
-  test("that answers 500 to every third gets the others at once, and those with the next try", async () => {
+  test("that answers 500 to every third event gets the others immediately, and those on retry", async () => {
     const own = await hook(["room.created"]);
     const refused = new Set<string>();
     let count = 0;
@@ -205,15 +205,19 @@ describe("a receiver", () => {
   });
 
   test.each<[string, (path: string) => string, Json]>([
-    ["whose certificate is not trusted", (path) => untrusted.url(path), { error: /is not trusted/ }],
-    ["whose certificate has another name", (path) => receiver.url(path, "unnamed.test"), { error: /is not trusted/ }],
-    ["whose certificate is for no address", (path) => receiver.url(path, "127.0.0.1"), { error: /is not trusted/ }],
+    ["with an untrusted certificate", (path) => untrusted.url(path), { error: /is not trusted/ }],
+    ["with a certificate for another name", (path) => receiver.url(path, "unnamed.test"), { error: /is not trusted/ }],
+    ["with a certificate for no address", (path) => receiver.url(path, "127.0.0.1"), { error: /is not trusted/ }],
     ["in a private network", () => "https://inside.test/", { error: closed("inside.test") }],
-    ["whose name nobody has", () => "https://nobody.invalid/", { error: closed("nobody.invalid") }],
-    ["beside the one on the list", (path) => receiver.url(path, "beside.test"), { error: /may not be sent to/ }],
+    ["with an unknown name", () => "https://nobody.invalid/", { error: closed("nobody.invalid") }],
+    [
+      "with an address next to the allowed one",
+      (path) => receiver.url(path, "beside.test"),
+      { error: /may not be sent to/ },
+    ],
     ["with one address too many", (path) => receiver.url(path, "both.test"), { error: /may not be sent to/ }],
-    ["that gives away credentials", () => "https://metadata.test/", { error: /may not be sent to/ }],
-  ])("%s is sent nothing, which its test says", async (_, urlOf, { error }) => {
+    ["that leaks credentials", () => "https://metadata.test/", { error: /may not be sent to/ }],
+  ])("%s is sent nothing, which the test call reports", async (_, urlOf, { error }) => {
     const url = urlOf(`/never-${++made}`);
     const { webhook_id } = await daemon.ok("POST", HOOKS, { url, types: ["none."] });
     const told = await daemon.ok("POST", `${HOOKS}/${webhook_id}/test`, {});
@@ -222,7 +226,7 @@ describe("a receiver", () => {
     await daemon.ok("DELETE", `${HOOKS}/${webhook_id}`);
   });
 
-  test("whose name leads elsewhere the next time is refused then", async () => {
+  test("whose name resolves to another address later is refused then", async () => {
     nameAddresses(["127.0.0.1 other.test"]);
     const path = "/rebound";
     const { webhook_id } = await daemon.ok("POST", HOOKS, { url: receiver.url(path, "other.test"), types: ["room."] });
@@ -242,13 +246,13 @@ describe("a receiver", () => {
 
   test.each<[string, (path: string) => string]>([
     ["without TLS", () => "http://example.org/"],
-    ["at a system's port", () => "https://example.org:22/"],
+    ["at a privileged port", () => "https://example.org:22/"],
     ["with a password", () => "https://me:pass@example.org/"],
     ["at a private address", () => "https://10.0.0.1/"],
-    ["at loopback, oddly written", () => "https://0x7f.2/"],
+    ["at loopback in an unusual notation", () => "https://0x7f.2/"],
     ["at a metadata service", () => "https://[fd00:ec2::254]/"],
-    ["that is no URL", () => "example.org"],
-  ])("%s is refused at once", async (_, urlOf) => {
+    ["that is not a URL", () => "example.org"],
+  ])("%s is refused immediately", async (_, urlOf) => {
     const told = await daemon.problem("POST", HOOKS, { url: urlOf("/x"), types: ["*"] });
     expect(told).toMatchObject({ status: 422, detail: expect.stringMatching(/^url [a-z]/) });
   });
@@ -270,7 +274,7 @@ describe("a receiver", () => {
     await remove(own);
   });
 
-  test("that never ends its answer, or never begins it, holds nobody up", { timeout: 30_000 }, async () => {
+  test("that never ends or starts its answer delays no other", { timeout: 30_000 }, async () => {
     const [endless, other, mute] = [await hook(["room."]), await hook(["room."]), await hook(["none."])];
     const writing = new Set<Timer>();
     receiver.answer(({ path }, response) => {
@@ -297,7 +301,7 @@ describe("a receiver", () => {
     for (const each of [endless, other, mute]) await remove(each);
   });
 
-  test("that asks for time gets it", async () => {
+  test("with Retry-After is given that time", async () => {
     const own = await hook(["room."]);
     receiver.answer(({ path }, response) => {
       if (path !== own.path) return 204;
@@ -318,7 +322,7 @@ describe("a receiver", () => {
     await remove(own);
   });
 
-  test("that answers 410 is left alone, which is on record; enabled again it gets what it missed", async () => {
+  test("that answers 410 is disabled, which is audited; enabled again it gets the missed events", async () => {
     const [own, watcher] = [await hook(["room."]), await hook(["webhook.disabled"])];
     receiver.answer(({ path }) => (path === own.path ? 410 : 204));
     await daemon.room("gone-0");
@@ -338,8 +342,8 @@ describe("a receiver", () => {
   });
 });
 
-describe("over the daemon's end", () => {
-  test("by SIGKILL, again and again, nothing is lost", { timeout: 60_000 }, async () => {
+describe("across the daemon's end", () => {
+  test("by repeated SIGKILL, no event is lost", { timeout: 60_000 }, async () => {
     const own = await hook(["room.created"]);
     let count = 0;
     const refused = new Set<string>();
@@ -369,7 +373,7 @@ describe("over the daemon's end", () => {
     await remove(own);
   });
 
-  test("tries come later and later, and one that others outlive is given up and counted", {
+  test("retries back off, and an event that exceeds the limit is dropped and counted", {
     timeout: 60_000,
   }, async () => {
     const own = await hook(["room.created"]);
@@ -400,7 +404,7 @@ describe("over the daemon's end", () => {
     await remove(own);
   });
 
-  test("five days of failure disable it", async () => {
+  test("five days of failure disable the webhook", async () => {
     const own = await hook(["room.created"]);
     receiver.answer(({ path }) => (path === own.path ? 500 : 204));
     await daemon.room("five-days");
@@ -427,7 +431,7 @@ describe("over the daemon's end", () => {
     await remove(own);
   });
 
-  test("what the audit's retention deleted first is told, and not passed over", async () => {
+  test("events deleted by audit retention are reported as missed", async () => {
     const own = await hook(["room.created"]);
     receiver.answer(({ path }) => (path === own.path ? 500 : 204));
     await daemon.room("lost");
@@ -468,7 +472,7 @@ describe("its owner", () => {
     await remove(own);
   });
 
-  test("has an event sent again that was taken, and tries the receiver", async () => {
+  test("redelivers a delivered event, and tests the receiver", async () => {
     const own = await hook(["room.created"]);
     await daemon.room("again-taken");
     const [first] = (await arrived(own.path, 1)) as [Received];
@@ -489,7 +493,7 @@ describe("its owner", () => {
     await remove(own);
   });
 
-  test("loses nothing while it is disabled, and may change where it is sent", async () => {
+  test("loses no events while it is disabled, and may change its URL", async () => {
     const own = await hook(["room.created"]);
     await daemon.ok("PATCH", `${HOOKS}/${own.webhook_id}`, { enabled: false });
     await daemon.room("while-disabled");
@@ -501,7 +505,7 @@ describe("its owner", () => {
     expect(await daemon.problem("GET", `${HOOKS}/${own.webhook_id}`)).toMatchObject({ code: "webhook_not_found" });
   });
 
-  test("alone sees it: no other organization, no narrower key, no member who looks", async () => {
+  test("is the only one to see it: not other organizations, narrower keys or members", async () => {
     const own = await hook(["none."]);
     const foreign = bearer((await makeOrg(daemon, "foreign")).api_key);
     const bound = bearer((await makeKey(daemon, { rooms: ["r"] })).key);
@@ -534,7 +538,7 @@ describe("its owner", () => {
     await remove(own);
   });
 
-  test("is a key or its rotations; when they end the webhook is disabled, and the caller that enables it becomes its maker", async () => {
+  test("is a key or its rotations; their end disables the webhook, and the caller that enables it is its new creator", async () => {
     const first = await makeKey(daemon);
     const path = `/hook-${++made}`;
     const body = { url: receiver.url(path), types: ["room.created"] };
@@ -574,7 +578,7 @@ describe("its owner", () => {
     rows.close();
   });
 
-  test("is told what types and how many there may be", async () => {
+  test("sees the types and limits of webhooks", async () => {
     for (const types of [[], ["Room"], ["audit.listed"]]) {
       expect((await daemon.problem("POST", HOOKS, { url: receiver.url("/x"), types })).status).toBe(422);
     }
@@ -592,7 +596,7 @@ describe("its owner", () => {
   });
 });
 
-test("docs/webhooks.md runs as it stands, without guests too", async () => {
+test("docs/webhooks.md runs as written, also without guests", async () => {
   const page = pageAt("docs/webhooks.md");
   const blocks = blocksOf(page, "sh test");
   const { status, printed, errors } = await typed(daemon, page.path, blocks);

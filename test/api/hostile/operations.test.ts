@@ -127,7 +127,7 @@ const known = (example: Record<string, unknown>) =>
 // A missing bound shows in seconds; the check's hosts make 20 ms up to 70.
 if (!LONG) holdTurns(import.meta.filename, 200);
 
-test("no operation keeps the event loop", { timeout: 15 * 60_000 }, async () => {
+test("no operation blocks the event loop", { timeout: 15 * 60_000 }, async () => {
   using disk = new MemoryDisk();
   await using daemon = await TestDaemon.start({
     env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_AUDIT_RECORDS_PER_DAY: "100000000" },
