@@ -40,7 +40,7 @@ const prepare = async (daemon: TestDaemon) => {
   daemon.env.ROOMD_EGRESS_PRIVATE_RANGES = `${outside.hostV4}/32`;
 };
 
-describe.skipIf(!LONG)("where there is time", () => {
+describe.skipIf(!LONG)("long tests", () => {
   withGuests("browser", { prepare }, (guests) => {
     afterAll(() => outside?.[Symbol.asyncDispose]());
 
@@ -59,7 +59,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       }
     }, BUILD_MS);
 
-    test("what draws random numbers began in this sandbox", async () => {
+    test("random numbers were first drawn in this sandbox, not in the template", async () => {
       for (const agent of AGENTS) {
         const lines = (await guests.daemon.sh("b", agent, AGES)).split("\n");
         const ages = (of: RegExp) => lines.filter((line) => of.test(line)).map((line) => Number.parseInt(line, 10));
@@ -71,7 +71,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     });
 
     test(
-      "a program connects, draws a page and takes a picture, and none was there before",
+      "a program connects, renders a page and takes a screenshot, and no browser ran before",
       async () => {
         const { daemon } = guests;
         await daemon.sandbox("b", "server", guests.cid());
@@ -107,7 +107,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "examples/browser.ts prints a page's title, and leaves its picture and no room",
+      "examples/browser.ts prints a page's title, and leaves its screenshot and no room",
       async () => {
         const { daemon } = guests;
         const project = mkdtempSync(join(tmpdir(), "roomd-browser-"));

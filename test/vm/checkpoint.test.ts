@@ -50,7 +50,7 @@ withGuests("checkpoints", {}, (guests) => {
   };
 
   test(
-    "four agents among messages and at a barrier finish in both worlds, each message processed once in each",
+    "four agents with messages and a barrier finish in both rooms, each message processed once in each",
     async () => {
       const { daemon } = guests;
       await write("first", "/mark", "before");
@@ -108,7 +108,7 @@ withGuests("checkpoints", {}, (guests) => {
     3 * LONG_MS,
   );
 
-  test("a snapshot of a checkpoint goes with it, and the checkpoint with what it has on disk", async () => {
+  test("a snapshot of a checkpoint is deleted with it, and so are the checkpoint's files", async () => {
     const { daemon } = guests;
     const { items } = await daemon.ok("GET", "/v1/rooms/first/checkpoints");
     const [taken] = items;
@@ -153,7 +153,7 @@ withGuests("checkpoints", {}, (guests) => {
         ["fork", "fork.drive", 1],
       ] as const),
     )(
-      "while it does %s, at %s, leaves all of it or nothing",
+      "during %s, at %s, leaves all of it or nothing",
       async (verb, point, extra) => {
         const { daemon } = guests;
         const before = await taken();
@@ -175,7 +175,7 @@ withGuests("checkpoints", {}, (guests) => {
     );
 
     test.each(sampled("kills while the room of a fork is made", ["fork.made", "start.begun"]))(
-      "while it makes a room, at %s, has the next make the rest of it",
+      "during the creation of a room, at %s, has it completed by the next one",
       async (point) => {
         const { daemon } = guests;
         const { checkpoint_id } = await daemon.ok("POST", "/v1/rooms/first/checkpoints", {});
@@ -219,7 +219,7 @@ withGuests("checkpoints", {}, (guests) => {
     let checkpoint = "";
 
     test(
-      "is turned back with what was in standby or hibernated, what is gone since made anew, what is new destroyed",
+      "is restored: paused and hibernated sandboxes too, deleted ones are recreated, new ones destroyed",
       async () => {
         const { daemon } = guests;
         await write("first", "/mark", "then");
@@ -241,7 +241,7 @@ withGuests("checkpoints", {}, (guests) => {
     );
 
     test(
-      "is turned back also where one of its sandboxes has failed since: that one is made anew",
+      "is restored even if one of its sandboxes has failed since: that one is recreated",
       async () => {
         const { daemon } = guests;
         const { sandbox_id } = await daemon.ok("GET", "/v1/rooms/first/sandboxes/one");
@@ -276,7 +276,7 @@ withGuests("checkpoints", {}, (guests) => {
         1,
       ),
     )(
-      "that is being turned back when the daemon is killed, at %s, is turned back by the next",
+      "whose restore is interrupted by a kill at %s is restored by the next daemon",
       async (point) => {
         const { daemon } = guests;
         await change();
@@ -306,7 +306,7 @@ withGuests("checkpoints", {}, (guests) => {
   });
 
   test(
-    "a checkpoint that the kills have left makes a room, which outlives the first",
+    "a checkpoint that survived the kills can be forked, and the fork outlives the source",
     async () => {
       const { daemon } = guests;
       const forked: Json = await daemon.ok("POST", "/v1/rooms/first/fork", { room_id: "third" });

@@ -40,9 +40,9 @@ async function lane(ledger: Ledger, room: string, cid: number, over: () => boole
 
 if (!LONG) console.log("churn with faults: left out, because it takes minutes; ROOMD_TEST_LONG=1 runs it");
 
-describe.skipIf(!LONG)("where there is time", () =>
+describe.skipIf(!LONG)("long tests", () =>
   testAlone(
-    "work with faults leaks nothing",
+    "random work with faults leaks nothing",
     { env: { ROOMD_POOL_SIZE: "1", ROOMD_DRIVE_LIMIT_GIB: "4", ROOMD_RECONCILE_INTERVAL: "5s" } },
     async (daemon) => {
       const chance = new Chance();

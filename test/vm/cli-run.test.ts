@@ -48,19 +48,19 @@ withGuests("commands of the command line", {}, (guests) => {
     expect(await runningIn()).toEqual([]);
   });
 
-  test("an output without a reader ends the command", async () => {
+  test("a command ends when the reader of its output is gone", async () => {
     const line = `${BINARY} exec cli w -- yes | head -n 1`;
     expect(execFileSync("bash", ["-c", line], { env: env(), encoding: "utf8" })).toBe("y\n");
     await until("it has ended", async () => (await runningIn()).length === 0);
   });
 
-  test("roomd ps shows the command that runs", async () => {
+  test("roomd ps lists the running command", async () => {
     const started = await guests.daemon.ok("POST", "/v1/rooms/cli/sandboxes/w/executions", { command: "sleep 321" });
     expect((await guests.daemon.cli(["ps", "cli"])).stdout).toMatch(/cli +w +running .*sleep 321/);
     await guests.daemon.ok("DELETE", `/v1/rooms/cli/sandboxes/w/executions/${started.exec_id}`);
   });
 
-  test("roomd run has a sandbox of its own, and leaves nothing", async () => {
+  test("roomd run uses its own sandbox, and leaves nothing", async () => {
     const before = await rooms();
     const done = await guests.daemon.cli(["run", "sh", "-c", "cat; exit 3"], "through stdin\n");
     expect(done).toMatchObject({ status: 3, stdout: "through stdin\n" });
@@ -71,7 +71,7 @@ withGuests("commands of the command line", {}, (guests) => {
     expect(await rooms()).toEqual(before);
   });
 
-  test("roomd run that is ended leaves nothing either", async () => {
+  test("roomd run leaves nothing when interrupted", async () => {
     const before = await rooms();
     const child = spawn(BINARY, ["run", "sleep", "500"], { env: env() });
     await until("its room is there", async () => (await rooms()).length > before.length);
@@ -80,7 +80,7 @@ withGuests("commands of the command line", {}, (guests) => {
     await until("its room is gone", async () => (await rooms()).length === before.length);
   });
 
-  test("the npm package runs commands as the binary does", async () => {
+  test("the npm package runs commands like the binary", async () => {
     const run = (args: string[], input = "") =>
       execFileSync(client, args, { env: env(), encoding: "utf8", input, cwd: directory });
     expect(run(["exec", "cli", "w", "sh", "-c", "cat; echo $A", "x"], "in\n")).toBe("in\n\n");
@@ -105,7 +105,7 @@ withGuests("commands of the command line", {}, (guests) => {
     expect(await terminal.ended).toMatchObject({ exit_code: 5 });
   });
 
-  test("roomd exec -it is a terminal", async () => {
+  test("roomd exec -it opens a terminal", async () => {
     await using terminal = new RealTerminal([BINARY, "exec", "-it", "cli", "w", "sh", "-c", "tty; exit 6"], env());
     await terminal.shows("/dev/pts/");
     expect(await terminal.ended).toMatchObject({ exit_code: 6 });

@@ -21,7 +21,7 @@ withGuests("the command line", {}, (guests) => {
     await done("sandbox", "create", "cli", "worker", "--memory", "256", "--env", "GREETING=hello");
   });
 
-  test("a sandbox gets a free guest_cid when none is given", async () => {
+  test("a sandbox gets a free guest_cid by default", async () => {
     const first = await json("sandbox", "get", "cli", "worker");
     expect(first).toMatchObject({ state: "running", memory_mib: 256, env_keys: ["GREETING"] });
     const second = await json("sandbox", "create", "cli", "second", "--memory", "256", "--label", "n=2");
@@ -35,7 +35,7 @@ withGuests("the command line", {}, (guests) => {
     expect((await json("sandbox", "list", "cli")).items.map((item: Json) => item.agent_id)).toEqual(["worker"]);
   });
 
-  test("exec passes on both streams, and ends as the command did", async () => {
+  test("exec passes on both streams, and exits with the command's status", async () => {
     const sh = (line: string, ...options: string[]) =>
       roomd("exec", "cli", "worker", ...options, "--", "sh", "-c", line);
     expect(await sh("echo out; echo err >&2; exit 7")).toEqual({ status: 7, stdout: "out\n", stderr: "err\n" });
@@ -53,7 +53,7 @@ withGuests("the command line", {}, (guests) => {
     expect(whole).toMatchObject({ exit_code: 3, state: "exited" });
   });
 
-  test("exec passes on what is piped in", async () => {
+  test("exec passes on piped input", async () => {
     const { daemon } = guests;
     const python = await daemon.cli(["exec", "cli", "worker", "--", "python3", "-"], "print(6 * 7)\n");
     expect(python).toEqual({ status: 0, stdout: "42\n", stderr: "" });
@@ -62,7 +62,7 @@ withGuests("the command line", {}, (guests) => {
     expect(wc.stdout).toBe("2000000\n");
   });
 
-  test("exec goes on where it was when the service was killed, with its input", async () => {
+  test("exec resumes after a kill of the service, with its input", async () => {
     const { daemon } = guests;
     const line = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done; wc -c; exit 5";
     const begun = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ withGuests("the command line", {}, (guests) => {
     expect(stderr).toContain("roomd: the connection was lost, reconnecting");
   });
 
-  test("drive put, ls and get move files both ways as they are", async () => {
+  test("drive put, ls and get transfer files unchanged in both directions", async () => {
     const { daemon } = guests;
     const local = join(daemon.home, "local");
     mkdirSync(local);
@@ -100,7 +100,7 @@ withGuests("the command line", {}, (guests) => {
     expect([missing.status, missing.stdout]).toEqual([1, ""]);
   });
 
-  test("logs show what the guest printed on its console", async () => {
+  test("logs prints the guest's console output", async () => {
     await guests.daemon.sh("cli", "worker", "echo said on the console >/dev/console");
     expect(await done("logs", "cli", "worker")).toContain("said on the console\n");
     const { items, next_after } = await json("logs", "cli", "worker");
@@ -108,7 +108,7 @@ withGuests("the command line", {}, (guests) => {
     expect(await done("logs", "cli", "worker", "--after", String(next_after))).toBe("");
   });
 
-  test("audit tells who did what, and that nothing of it was changed", async () => {
+  test("audit prints each action with its actor, and verifies the chain", async () => {
     const told = await done("audit", "cli");
     for (const event of ["sandbox.created", "sandbox.destroyed", "exec.finished", "drive.written"])
       expect(told).toContain(event);
@@ -117,7 +117,7 @@ withGuests("the command line", {}, (guests) => {
     expect(await done("audit", "verify")).toMatch(/records \d+ to \d+ are whole/);
   });
 
-  test("a refusal is one line for people, and JSON for programs", async () => {
+  test("a refusal is one line of text, or JSON with --json", async () => {
     const refused = await roomd("sandbox", "create", "cli", "worker");
     expect(refused.status).toBe(1);
     expect(refused.stderr).toContain("has a live sandbox");
@@ -126,7 +126,7 @@ withGuests("the command line", {}, (guests) => {
     expect((await roomd("sandbox", "create", "cli")).status).toBe(2);
   });
 
-  test("room destroy ends it all", async () => {
+  test("room destroy ends everything", async () => {
     expect(await done("room", "destroy", "cli", "--delete-drive")).toMatch(/destroyed with 1 sandbox/);
     expect(guests.daemon.leftovers()).toEqual([]);
     expect((await json("room", "list")).items).toEqual([]);

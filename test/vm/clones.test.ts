@@ -12,7 +12,7 @@ const atOnce = 2;
 withGuests("clones of one template", {}, (guests) => {
   const names = Array.from({ length: clones }, (_, index) => `clone-${index}`);
 
-  test("share no randomness and no name", async () => {
+  test("share no randomness and no identity", async () => {
     const { daemon } = guests;
     await daemon.room("clones");
     const random: Record<string, string> = {
@@ -45,7 +45,7 @@ withGuests("clones of one template", {}, (guests) => {
     expect(seen.map((printed) => printed[Object.keys(random).indexOf("hostname")])).toEqual(names);
   });
 
-  test("have the host's clock", async () => {
+  test("have the host's time", async () => {
     const { daemon } = guests;
     const skews: number[] = [];
     for (const name of names) {
@@ -61,7 +61,7 @@ withGuests("clones of one template", {}, (guests) => {
     expect(skews.filter((skew) => !(Math.abs(skew) < CLOCK_TOLERANCE_MS))).toEqual([]);
   });
 
-  test("leave the template's files as they are, whatever they write to memory and disk", async () => {
+  test("leave the template's files unchanged, regardless of their writes to memory and disk", async () => {
     const { daemon } = guests;
     const directory = join(SHARED_TEMPLATES, "default", "current");
     const manifest: Json = await Bun.file(join(directory, "manifest.json")).json();

@@ -33,7 +33,7 @@ withGuests("roomd cp", {}, (guests) => {
   };
   const w = (line: string) => guests.daemon.sh("cp", "w", line);
 
-  test("a file goes in with owner and mode, and comes back the same", async () => {
+  test("a file is copied in with owner and mode, and back unchanged", async () => {
     const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => index % 251));
     writeFileSync(local("large"), bytes);
     chmodSync(local("large"), 0o750);
@@ -46,7 +46,7 @@ withGuests("roomd cp", {}, (guests) => {
     expect(statSync(local("back")).mode & 0o700).toBe(0o700);
   });
 
-  test("a directory goes in and comes back, with modes, and links on the way back", async () => {
+  test("a directory is copied in and back, with modes, and links on the way back", async () => {
     mkdirSync(local("src/deep/empty"), { recursive: true });
     for (let each = 0; each < 20; each++) writeFileSync(local(`src/deep/${each} ü.txt`), `text ${each}`);
     writeFileSync(local("src/run"), "#!/bin/sh\necho ran\n");
@@ -66,7 +66,7 @@ withGuests("roomd cp", {}, (guests) => {
     expect([readlinkSync(local("copy/link")), statSync(local("copy/run")).mode & 0o7700]).toEqual(["run", 0o700]);
   });
 
-  test("between drive and sandbox, one file and a directory", async () => {
+  test("a file and a directory are copied between drive and sandbox", async () => {
     await w("mkdir -p /root/out/sub; echo 1 >/root/out/sub/one; echo 2 >/root/two");
     await done("-r", "cp/w:/root/out", "cp:/kept");
     expect(await w("cat /mnt/drive/kept/sub/one")).toBe("1");
@@ -75,13 +75,13 @@ withGuests("roomd cp", {}, (guests) => {
     expect(await w("cat /root/again/sub/one /mnt/drive/kept/two")).toBe("1\n2");
   });
 
-  test("standard input and output", async () => {
+  test("standard input and output can be source and target", async () => {
     expect((await cli(["cp", "-", "cp/w:/root/piped", "--mode", "0600"], "piped in\n")).status).toBe(0);
     expect(await w("stat -c %a /root/piped")).toBe("600");
     expect(await cli(["cp", "cp/w:/root/piped", "-"])).toMatchObject({ status: 0, stdout: "piped in\n" });
   });
 
-  test("a missing source, a directory without -r, and a file in the way are refused", async () => {
+  test("a missing source, a directory without -r, and an existing target are refused", async () => {
     await w("mkdir -p /root/dir; : >/root/there");
     const refused = async (...words: string[]) => {
       const { status, stderr } = await cli(["cp", ...words]);
@@ -98,7 +98,7 @@ withGuests("roomd cp", {}, (guests) => {
     expect(await refused(local("there"), "cp/nobody:/x")).toEqual([1, expect.stringContaining("nobody")]);
   });
 
-  test("roomd ls, rm and file see the same", async () => {
+  test("roomd ls, rm and file access the same files", async () => {
     await w("mkdir -p /root/seen/in; : >/root/seen/in/f");
     expect((await cli(["ls", "cp/w:/root/seen", "-r"])).stdout).toBe("/root/seen/in/\n/root/seen/in/f\n");
     expect((await cli(["file", "mv", "cp/w:/root/seen/in/f", "cp/w:/root/seen/g"])).status).toBe(0);

@@ -27,7 +27,7 @@ const RECORD_FIELDS = [
 withGuests("creating", {}, (guests) => {
   const path = (room: string) => `/v1/rooms/${room}/sandboxes`;
 
-  test("the guest has the memory that was asked for, from one template", async () => {
+  test("the guest has the requested memory, from one template", async () => {
     const { daemon } = guests;
     await daemon.room("memory");
     const digests = new Set<string>();
@@ -44,7 +44,7 @@ withGuests("creating", {}, (guests) => {
     expect(digests.size).toBe(1);
   });
 
-  test("the record has every field, with what each stage took", async () => {
+  test("the record has every field, with the duration of each stage", async () => {
     const { daemon } = guests;
     await daemon.room("record");
     const guest_cid = guests.cid();
@@ -90,7 +90,7 @@ withGuests("creating", {}, (guests) => {
     await daemon.ok("DELETE", `${path("record")}/whole`);
   });
 
-  test("its commands have its environment, as object or as JSON, and know where they are", async () => {
+  test("commands get the sandbox's environment, from an object or JSON, and its IDs", async () => {
     const { daemon } = guests;
     await daemon.room("environment");
     const value = `a b'"$HOME,\n=;\\ü`;
@@ -103,7 +103,7 @@ withGuests("creating", {}, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/environment?drive=delete");
   });
 
-  test(`${atOnce} at once all succeed and share nothing`, async () => {
+  test(`${atOnce} concurrent creates succeed, and share nothing`, async () => {
     const { daemon } = guests;
     await daemon.room("at-once");
     const names = Array.from({ length: atOnce }, (_, index) => `agent-${index}`);
@@ -116,7 +116,7 @@ withGuests("creating", {}, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/at-once?drive=delete");
   });
 
-  test("nothing that a caller writes reaches QEMU's command line", async () => {
+  test("no caller-supplied text reaches QEMU's command line", async () => {
     const { daemon } = guests;
     await daemon.room("lines");
     const hostile = ",server=on -monitor stdio\n--__proto__'\"$(id)";
@@ -135,7 +135,7 @@ withGuests("creating", {}, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/lines?drive=delete");
   });
 
-  test("wait=none answers at once, and the sandbox comes up behind it", async () => {
+  test("wait=none answers immediately, and the sandbox starts in the background", async () => {
     const { daemon } = guests;
     await daemon.room("later");
     const create = (agent_id: string, query: string) =>
@@ -159,7 +159,7 @@ withGuests("creating", {}, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/later?drive=delete");
   });
 
-  test("labels and timeouts can be changed, and taken away", async () => {
+  test("labels and timeouts can be changed and removed", async () => {
     const { daemon } = guests;
     await daemon.room("change");
     const { created_at } = await daemon.sandbox("change", "it", guests.cid(), { labels: { a: "1", b: "2" } });

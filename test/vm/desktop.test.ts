@@ -101,7 +101,7 @@ const STEPS: readonly Step[] = [
 if (LONG && !hasBrowser) console.log(`a screen in the hub: left out, because there is no ${CHROMIUM}`);
 if (!LONG) console.log("the desktop: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
 
-describe.skipIf(!LONG)("where there is time", () => {
+describe.skipIf(!LONG)("long tests", () => {
   withGuests("desktop", { prepare: async (daemon: TestDaemon) => void ownTemplates(daemon) }, (guests) => {
     const use = (action: Json) => guests.daemon.ok("POST", `${AT}/computer`, action);
     const shownBy = (used: Json) => colourAt(Buffer.from(used.screenshot_b64, "base64"), ...MIDDLE);
@@ -122,7 +122,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     }, BUILD_MS);
 
     test(
-      `${STEPS.length} actions are done, and the screen says so`,
+      `${STEPS.length} actions are performed, and the screen shows it`,
       async () => {
         expect(STEPS.length).toBe(30);
         /** Column and row of the cells at these places. */
@@ -153,7 +153,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "two see it live, and one drives",
+      "two viewers watch it live, and one drives",
       async () => {
         const { daemon } = guests;
         const ticket = async (drive: boolean) => (await daemon.ok("POST", `${AT}/screen/ticket`, { drive })).ws_path;
@@ -191,7 +191,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test.skipIf(!hasBrowser)(
-      "a person sees it in the hub, and drives it by a ticket",
+      "a person views it in the hub, and drives it with a ticket",
       async () => {
         const { daemon } = guests;
         const asAgent = "setpriv --reuid=agent --regid=agent --init-groups --reset-env env DISPLAY=:0 LANG=C.UTF-8";

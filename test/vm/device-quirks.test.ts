@@ -17,9 +17,11 @@ const WRITING_MS = 50;
 const STOPPED_MS = 200;
 
 if (!LONG)
-  console.log("quirks of the vsock device: left out, because they go with its version alone; ROOMD_TEST_LONG=1 looks");
+  console.log(
+    "quirks of the vsock device: left out, because they depend only on its version; ROOMD_TEST_LONG=1 tests them",
+  );
 
-describe.skipIf(!LONG)("where there is time", () => {
+describe.skipIf(!LONG)("long tests", () => {
   withGuests("a guest's vsock device", { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user" } }, (guests) => {
     let sandboxId = "";
     const sockets = () => join(guests.daemon.runtimeDir, "g", sandboxId);
@@ -65,7 +67,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       return { heard, stop };
     }
 
-    test("silent_connect: says nothing to who connects where nobody listens", async () => {
+    test("silent_connect: gives no answer to a connection without a listener", async () => {
       const said = await python(
         "link.settimeout(3)",
         `try: link.connect((2, ${PORT}))`,
@@ -75,7 +77,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       expect(said).toBe("no answer");
     }, 150_000);
 
-    test("split_packets_lost: loses a packet in several descriptors, and passes on one that fits into one", async () => {
+    test("split_packets_lost: loses a packet in several descriptors, and delivers one that fits into one", async () => {
       const { heard, stop } = listen();
       try {
         const send = (length: number) =>
@@ -89,7 +91,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       }
     }, 180_000);
 
-    test("end_untold: does not always tell a guest that is writing of the end of its connection", async () => {
+    test("end_untold: does not always inform a writing guest of the end of its connection", async () => {
       const { stop } = listen((socket) => void setTimeout(() => socket.terminate(), WRITING_MS));
       try {
         const said = await python(
@@ -102,14 +104,14 @@ describe.skipIf(!LONG)("where there is time", () => {
           "    except TimeoutError: print('waits since turn', turn); break",
           "    except OSError: pass",
         );
-        console.log(`guests that were writing: ${said || "all were told"}`);
+        console.log(`guests that were writing: ${said || "all were informed"}`);
         expect(said).toMatch(/^waits/);
       } finally {
         stop();
       }
     }, 180_000);
 
-    test("lost_while_stopped: serves its guest no more once something arrived while that was stopped", async () => {
+    test("lost_while_stopped: stops serving its guest after traffic that arrived while QEMU was stopped", async () => {
       const { daemon } = guests;
       const { heard, stop } = listen();
       const lost = () => daemon.log.includes("guest connection lost");

@@ -62,7 +62,7 @@ docker run -d --name up -p 8000:80 served busybox httpd -f -p 80 -h /
 
 if (!LONG) console.log("docker: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
 
-describe.skipIf(!LONG)("where there is time", () => {
+describe.skipIf(!LONG)("long tests", () => {
   withGuests("docker", { prepare }, (guests) => {
     const sh = async (command: string) => {
       const result = await guests.daemon.exec("d", "host", { command, timeout_ms: EXEC_MS, max_output_bytes: 65_536 });
@@ -98,7 +98,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     afterAll(() => outside?.[Symbol.asyncDispose]());
 
     test(
-      "a container runs, also as another user and within limits",
+      "a container runs, also as another user and within resource limits",
       async () => {
         expect((await inContainer("id -u")).stdout).toBe("0\n");
         expect(
@@ -111,7 +111,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "a container reaches by name what the list has, and nothing else",
+      "a container reaches allowlisted names, and nothing else",
       async () => {
         expect(await inContainer("wget -qO- http://allowed.example/")).toMatchObject({
           exit_code: 0,
@@ -130,7 +130,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "an image is pulled from a registry that the list has, and from no other",
+      "an image is pulled from an allowlisted registry, and from no other",
       async () => {
         const { daemon } = guests;
         const { v4, directory, issued } = outside;
@@ -164,7 +164,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "containers of a composition reach each other, and a published port is exposed",
+      "containers of a compose file reach each other, and a published port is exposed",
       async () => {
         await sh(
           `mkdir -p /root/app && cat >/root/app/compose.yaml <<'END'\n${COMPOSE}\nEND\ncd /root/app && docker compose up -d --quiet-pull 2>&1`,
@@ -179,7 +179,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "an image is built, whose steps reach what the list has",
+      "an image is built, and its steps reach allowlisted names",
       async () => {
         const file = 'FROM bb\nRUN wget -qO /got http://allowed.example/\nCMD ["cat", "/got"]';
         await sh(`mkdir -p /root/b && printf '%s' '${file}' >/root/b/Dockerfile && docker build -q -t built /root/b`);
@@ -206,7 +206,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "what runs goes on over standby",
+      "a running container survives standby",
       async () => {
         await guests.daemon.ok("POST", "/v1/rooms/d/sandboxes/host/standby", {});
         await guests.daemon.ok("POST", "/v1/rooms/d/sandboxes/host/resume", {});

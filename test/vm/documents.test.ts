@@ -21,7 +21,7 @@ const others = pages.filter(({ path }) => path !== GUIDE);
 // A daemon each: a failure on one page does not affect the others.
 for (const { path, blocks } of [...guide, ...sampled("pages", others)]) {
   withGuests(path, {}, (guests) => {
-    test("runs as it stands", async () => {
+    test("runs as written", async () => {
       const { daemon } = guests;
       const { status, printed, errors } = await typed(daemon, path, blocks);
       const failure = `${printed}\n${errors}`.slice(-4000);

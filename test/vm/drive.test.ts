@@ -23,7 +23,7 @@ withGuests("the drive", {}, (guests) => {
     ]);
   });
 
-  test("what one sandbox writes the other reads at once", async () => {
+  test("a write by one sandbox is read by the other immediately", async () => {
     for (let round = 0; round < rounds; round++) {
       // In turn: a new file, a longer one in its place, a shorter one, more at its end.
       const write = ["echo %s >n", "printf '%%99s' %s >n", "printf %s >n", "printf %s >>n"][round % 4] ?? "";
@@ -34,7 +34,7 @@ withGuests("the drive", {}, (guests) => {
     }
   });
 
-  test("what one renames, links or deletes is so for the other at once", async () => {
+  test("a rename, link or deletion by one is visible to the other immediately", async () => {
     await a("cd /mnt/drive; mkdir d; echo 1 >d/one; ln d/one d/twin; ln -s one d/link");
     expect(await b("cd /mnt/drive; ls d; cat d/twin d/link")).toBe("link\none\ntwin\n1\n1");
     await b("cd /mnt/drive; mv d/one d/moved; echo 2 >>d/moved");
@@ -58,7 +58,7 @@ withGuests("the drive", {}, (guests) => {
     expect((await daemon.problem("GET", `${drive("read", "other")}?path=of-shared`)).code).toBe("path_not_found");
   });
 
-  test("a file of the room has the drive as of one instant while a sandbox writes, and the sandbox goes on", async () => {
+  test("a room backup has the drive at one instant while a sandbox writes, and the sandbox continues", async () => {
     const { daemon } = guests;
     const step = "echo $n >t; mv t one; echo $n >t; mv t two; n=$((n+1))";
     const argv = ["sh", "-c", `cd /mnt/drive; mkdir pair; cd pair; n=1; while [ ! -e ../enough ]; do ${step}; done`];
@@ -84,7 +84,7 @@ withGuests("the drive", {}, (guests) => {
     await until("it has ended", async () => (await ended()) === "exited");
   });
 
-  test("API and guest see each other's writes at once", async () => {
+  test("API and guest see each other's writes immediately", async () => {
     const { daemon } = guests;
     for (let round = 0; round < 20; round++) {
       const text = `${round} ${"x".repeat(round * 100)}`;
@@ -102,7 +102,7 @@ withGuests("the drive", {}, (guests) => {
     expect(await b("ls -d /mnt/drive/made || echo gone")).toBe("gone");
   });
 
-  test("a reader in a guest never sees half of what the API writes", async () => {
+  test("a reader in a guest never sees a partial write of the API", async () => {
     const { daemon } = guests;
     const size = 256 * 1024;
     const write = (letter: string) =>
@@ -125,7 +125,7 @@ withGuests("the drive", {}, (guests) => {
     expect(await reader).toMatchObject({ exit_code: 0, stdout: "['a', 'b']\n", stderr: "" });
   });
 
-  test(`a directory of ${entries} entries that a guest made is listed whole`, async () => {
+  test(`a directory of ${entries} entries made by a guest is listed completely`, async () => {
     const { daemon } = guests;
     const script = `import os\nos.mkdir('/mnt/drive/many')\nfor n in range(${entries}): os.mknod('/mnt/drive/many/%05d' % n)`;
     const made = await daemon.exec("shared", "a", { argv: ["python3", "-c", script], timeout_ms: 300_000 });
@@ -142,7 +142,7 @@ withGuests("the drive", {}, (guests) => {
     expect(await a("ls -d /mnt/drive/many || echo gone")).toBe("gone");
   });
 
-  test("100 MB written inside are streamed out as they were", async () => {
+  test("100 MB written by a guest are streamed out unchanged", async () => {
     const { daemon } = guests;
     const line = "head -c 100000000 /dev/urandom >/mnt/drive/large; sha256sum </mnt/drive/large";
     const inside = await daemon.exec("shared", "a", { command: line, timeout_ms: 120_000 });
@@ -163,7 +163,7 @@ withGuests("the drive", {}, (guests) => {
     await until("the room's record counts them", async () => (await used()) >= 100_000_000);
   });
 
-  test("names that no one would choose are listed, and do no harm", async () => {
+  test("unusual names are listed, and do no harm", async () => {
     const { daemon } = guests;
     const script = [
       "import os",

@@ -42,7 +42,7 @@ withGuests("the rate of connections", { prepare }, (guests) => {
     ["address", () => outside.v4],
     ["name", () => NAME],
   ] as const) {
-    test(`${RATE} a second by ${how} for ${SECONDS} seconds, and none fails`, {
+    test(`${RATE} a second by ${how} for ${SECONDS} seconds, without failures`, {
       timeout: DEADLINE_MS + 60_000,
     }, async () => {
       const argv = ["python3", "-c", CLIENT, host(), String(RATE), String(SECONDS)];
@@ -56,7 +56,7 @@ withGuests("the rate of connections", { prepare }, (guests) => {
     });
   }
 
-  test("those that have ended leave most of the table free at this rate", async () => {
+  test("at this rate, closed ones leave most of the conntrack table free", async () => {
     const place = "/proc/sys/net/netfilter/nf_conntrack";
     const shown = await guests.daemon.sh("rate", "a", `cat ${place}_max ${place}_tcp_timeout_time_wait`);
     const [most = 0, seconds = 0] = shown.split("\n").map(Number);

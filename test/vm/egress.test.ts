@@ -106,7 +106,7 @@ withGuests("egress", { env, prepare }, (guests) => {
   });
   afterAll(() => outside?.[Symbol.asyncDispose]());
 
-  test("what may be reached is, and what may not is refused at once and without a byte", async () => {
+  test("allowed destinations are reachable, and others are refused immediately, without a byte", async () => {
     const { v4, v6, privateV4, hostV4 } = outside;
     const decimal = String(v4.split(".").reduce((value, part) => value * 256 + Number(part), 0));
     const hex = `0x${Number(decimal).toString(16)}`;
@@ -200,7 +200,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect(outside.seen.filter(({ kind }) => kind === "private" || kind === "udp")).toEqual([]);
   });
 
-  test("a name that leads elsewhere the next time is checked again", async () => {
+  test("a name that resolves differently later is checked again", async () => {
     const step: Step = { host: "rebound.example", port: PORTS.never };
     outside.setHosts({ ...hosts(), "rebound.example": outside.privateV4 });
     const { rebound, metadata } = await table("a", { rebound: step, metadata: { ...step, port: 80 } });
@@ -209,7 +209,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     outside.setHosts(hosts());
   });
 
-  test("curl and git work as they are, and say why when they may not", async () => {
+  test("curl and git work unchanged, and report why a connection was refused", async () => {
     const { daemon } = guests;
     const lines = [
       "curl -sS https://allowed.example/",
@@ -226,7 +226,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect(said[3]).toMatch(/alert access denied|reset/i);
   });
 
-  test("a list that is changed is in force at once, for connections that are open too", async () => {
+  test("a changed list takes effect immediately, also for open connections", async () => {
     const { daemon } = guests;
     const steps: Step[] = [
       { host: "allowed.example", port: PORTS.echo, wait: 60 },
@@ -262,7 +262,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     await until("it is metered", async () => (await metered()) > 100_000);
   });
 
-  test("without a list every public place may be reached, and no other; with an empty one nothing, names included", async () => {
+  test("without a list only public addresses are reachable; with an empty one nothing, including DNS", async () => {
     const { daemon } = guests;
     expect((await daemon.ok("GET", "/v1/rooms/e/sandboxes/b")).egress).toMatchObject({ mode: "public", allowlist: [] });
     const steps = {
@@ -286,7 +286,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect((await table("b", { other: steps.other })).other.got).toMatch(HERE);
   });
 
-  test("another sandbox cannot be reached by any address, nor the host's own learnt", async () => {
+  test("another sandbox is unreachable by any address, and the host's address is not disclosed", async () => {
     const { daemon } = guests;
     const cidOf = async (agent: string) =>
       (await daemon.ok("GET", `/v1/rooms/e/sandboxes/${agent}`)).guest_cid as number;
@@ -327,10 +327,10 @@ withGuests("egress", { env, prepare }, (guests) => {
   });
 
   if (!LONG)
-    console.log("egress: npm, pip, 256 connections at once and 1 GiB are left out; ROOMD_TEST_LONG=1 runs them");
+    console.log("egress: npm, pip, 256 concurrent connections and 1 GiB are left out; ROOMD_TEST_LONG=1 runs them");
   const inFull = { skip: !LONG, timeout: 600_000 };
 
-  test("npm and pip work as they are", inFull, async ({ skip }) => {
+  test("npm and pip work unchanged", inFull, async ({ skip }) => {
     const { daemon } = guests;
     const installers = packInstallers(outside.root);
     if ("missing" in installers) return skip(installers.missing);
@@ -356,7 +356,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     );
   });
 
-  test("apt works as it is", async () => {
+  test("apt works unchanged", async () => {
     const { daemon } = guests;
     writeAptMirror(outside.root);
     await put("a", ["allowed.example"]);
@@ -371,7 +371,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect([done.exit_code, done.stdout.trim().split("\n").at(-1)], done.stdout + done.stderr).toEqual([0, "42"]);
   });
 
-  test("256 connections at once, and another guest's go on", inFull, async () => {
+  test("256 concurrent connections do not stall another guest's", inFull, async () => {
     await put("a", ["allowed.example"]);
     await put("b", ["allowed.example"]);
     const step = { host: "allowed.example", port: PORTS.echo };
@@ -389,7 +389,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect(new Set(told.map(({ got, error }) => `${got} ${error}`))).toEqual(new Set(["!ping\n null"]));
   });
 
-  test("1 GiB goes through whole", inFull, async () => {
+  test("1 GiB is transferred completely", inFull, async () => {
     const bytes = 1024 ** 3;
     const command = `curl -sS http://allowed.example/bytes?n=${bytes} | sha256sum`;
     const done = await guests.daemon.exec("e", "a", { command, timeout_ms: 550_000 });
@@ -398,7 +398,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect(outside.seen).toContainEqual({ kind: "sent", bytes, sha256 });
   });
 
-  test("without guest_net there is no network, and no list makes one", async () => {
+  test("without guest_net there is no network, and a list does not change that", async () => {
     const { daemon } = guests;
     await daemon.sandbox("e", "c", guests.cid(), { enable_guest_net: false });
     const told = await client("c", [
@@ -413,7 +413,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/e/sandboxes/c");
   });
 
-  test("where root takes the rules away, there is no way out at all", async () => {
+  test("without its firewall rules, root in the guest has no network at all", async () => {
     const { daemon } = guests;
     await put("a", ["*"]);
     await daemon.sh("e", "a", "nft flush ruleset");
@@ -433,7 +433,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect(outside.seen.slice(before)).toEqual([]);
   });
 
-  test("every refusal is in the audit, with host and port, those that are alike with their count", async () => {
+  test("every refusal is audited with host and port, equal ones as a count", async () => {
     const { daemon } = guests;
     for (const agent of ["a", "b"]) await daemon.ok("DELETE", `/v1/rooms/e/sandboxes/${agent}`);
     const { v4, v6, privateV4, hostV4 } = outside;

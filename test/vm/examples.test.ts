@@ -64,7 +64,7 @@ async function run(
   return `${text}\nstatus ${status}`;
 }
 
-test("every program is here", () => {
+test("every program has a test", () => {
   const programs = readdirSync(DIRECTORY).filter((name) => name.endsWith(".ts"));
   expect([...Object.keys(PRINTED), "browser.ts"].sort()).toEqual(programs.sort());
 });

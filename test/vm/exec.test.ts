@@ -25,7 +25,7 @@ withGuests("commands", {}, (guests) => {
     await guests.daemon.sandbox("exec", "it", guests.cid(), { memory_mib: 512, env: { FROM: "sandbox", KEPT: "yes" } });
   });
 
-  test("argv is taken word by word, command is a line of shell", async () => {
+  test("argv is passed word by word, command is a shell line", async () => {
     const words = ["", "a b", "$HOME", "*", "'\"", "-n", "ü\n", "--"];
     const script = "import sys, json; print(json.dumps(sys.argv[1:]))";
     expect(JSON.parse((await exec({ argv: ["python3", "-c", script, ...words] })).stdout)).toEqual(words);
@@ -43,7 +43,7 @@ withGuests("commands", {}, (guests) => {
     expect(Date.parse(done.finished_at) - Date.parse(done.started_at)).toBe(done.duration_ms);
   });
 
-  test("every end is told as it was: exit code, not found, not executable, signal", async () => {
+  test("every kind of end is reported: exit code, not found, not executable, signal", async () => {
     expect(await exec({ command: "exit 3" })).toMatchObject({ exit_code: 3, signal: null });
     expect(await exec({ argv: ["no-such-program"] })).toMatchObject({ exit_code: 127, signal: null });
     expect(await exec({ argv: ["/no/such/program"] })).toMatchObject({ exit_code: 127 });
@@ -58,7 +58,7 @@ withGuests("commands", {}, (guests) => {
     expect(await exec({ command: "kill -9 $$" })).toMatchObject({ exit_code: null, signal: "SIGKILL" });
   });
 
-  test("the two streams are kept apart, and bytes that are no text are still bytes", async () => {
+  test("the streams are separate, and binary output is preserved", async () => {
     expect(await exec({ command: "echo out; echo err >&2" })).toMatchObject({ stdout: "out\n", stderr: "err\n" });
     const binary = await exec({ command: "printf '\\377\\000\\n'; printf ok >&2" });
     expect(binary).toMatchObject({
@@ -70,7 +70,7 @@ withGuests("commands", {}, (guests) => {
     });
   });
 
-  test("output over the limit is cut, counted and told", async () => {
+  test("output over the limit is truncated, counted and reported", async () => {
     const cut = await exec({ command: "seq 1000; printf 12345 >&2", max_output_bytes: 10 });
     expect(cut).toMatchObject({ stdout: "1\n2\n3\n4\n5\n", stdout_bytes: 3893, stdout_truncated: true });
     expect(cut).toMatchObject({ stderr: "12345", stderr_bytes: 5, stderr_truncated: false });
@@ -82,7 +82,7 @@ withGuests("commands", {}, (guests) => {
     expect(Buffer.from(flood.stdout_b64, "base64").length).toBe(MIB);
   });
 
-  test("standard input arrives whole: none, text, bytes, 8 MiB", async () => {
+  test("standard input arrives completely: none, text, bytes, 8 MiB", async () => {
     expect(await exec({ argv: ["cat"] })).toMatchObject({ exit_code: 0, stdout: "" });
     expect(await exec({ argv: ["cat"], stdin: "süß\n" })).toMatchObject({ stdout: "süß\n" });
     expect(await exec({ argv: ["cat"], stdin_b64: "/wAK" })).toMatchObject({ stdout_b64: "/wAK" });
@@ -95,21 +95,21 @@ withGuests("commands", {}, (guests) => {
     expect(await refused({ argv: ["cat"], stdin_b64: over })).toMatchObject({ status: 422, code: "validation_failed" });
   });
 
-  test("8 MiB of output come back whole", async () => {
+  test("8 MiB of output arrive completely", async () => {
     const script = "head -c 8388608 /dev/urandom | tee /tmp/bytes; sha256sum </tmp/bytes >&2";
     const done = await exec({ command: script, max_output_bytes: 8 * MIB, timeout_ms: 60_000 });
     expect(done).toMatchObject({ stdout: null, stdout_bytes: 8 * MIB, stdout_truncated: false });
     expect(done.stderr).toBe(`${sha256(Buffer.from(done.stdout_b64, "base64"))}  -\n`);
   });
 
-  test("its environment is the sandbox's with its own over it", async () => {
+  test("the environment is the sandbox's, overridden by the command's", async () => {
     const printed = "printf '%s ' $FROM $KEPT $NEW";
     expect((await exec({ command: printed, env: { FROM: "exec", NEW: "1" } })).stdout).toBe("exec yes 1 ");
     expect((await exec({ command: printed })).stdout).toBe("sandbox yes ");
     expect((await refused({ command: "true", env: { ROOMD_AGENT_ID: "x" } })).code).toBe("reserved_env_key");
   });
 
-  test("it runs as the user that is named", async () => {
+  test("the requested user runs it", async () => {
     const line = "id -un; id -gn; echo $HOME $USER; pwd; touch /etc/mine 2>/dev/null || echo kept out";
     const asAgent = "agent\nagent\n/home/agent agent\n/home/agent\nkept out\n";
     expect((await exec({ command: line, user: "agent" })).stdout).toBe(asAgent);
@@ -120,7 +120,7 @@ withGuests("commands", {}, (guests) => {
     expect(unknown).toMatchObject({ status: 422, errors: [{ field: "user" }] });
   });
 
-  test("it runs in the directory that is named, which must be there", async () => {
+  test("it runs in the requested directory, which must exist", async () => {
     expect((await exec({ argv: ["pwd"], cwd: "/usr/share" })).stdout).toBe("/usr/share\n");
     for (const cwd of ["/no/such/directory", "/etc/passwd"]) {
       expect(await refused({ argv: ["pwd"], cwd })).toMatchObject({ status: 422, code: "cwd_not_found" });
@@ -129,8 +129,8 @@ withGuests("commands", {}, (guests) => {
   });
 
   // Side by side, since most of it is waiting.
-  describe.concurrent("ends", () => {
-    test("at its timeout the whole process group is ended", async () => {
+  describe.concurrent("the end", () => {
+    test("at the timeout includes the whole process group", async () => {
       const late = await exec({ command: "sleep 7771 & sleep 7771", timeout_ms: 500 });
       expect(late).toMatchObject({ timed_out: true, exit_code: null, signal: null });
       // By TERM, not by KILL five seconds later.
@@ -140,7 +140,7 @@ withGuests("commands", {}, (guests) => {
       expect(told).toMatchObject({ timed_out: true, stdout: "kept\n", stderr: "told\n" });
     });
 
-    test("who ignores TERM is killed five seconds later, alone or left behind by one who did not", async () => {
+    test("is by SIGKILL after five seconds for a process that ignores SIGTERM, or for its descendants", async () => {
       const [stubborn, obedient] = await Promise.all([
         exec({ command: "trap '' TERM; while :; do sleep 0.2; done", timeout_ms: 1_500 }),
         exec({ command: "(trap '' TERM; exec sleep 7773) & exec sleep 7774", timeout_ms: 1_500 }),
@@ -153,7 +153,7 @@ withGuests("commands", {}, (guests) => {
       await until("the one that was left behind is gone", async () => (await alive("sleep 7773")) === 0, 10_000);
     });
 
-    test("what it leaves in the background does not keep the answer", async () => {
+    test("does not wait for background processes", async () => {
       const done = await exec({ command: "(sleep 7775; echo late) & echo now" });
       expect(done).toMatchObject({ exit_code: 0, stdout: "now\n" });
       // The answer has come while the background process runs.
@@ -162,7 +162,7 @@ withGuests("commands", {}, (guests) => {
     });
   });
 
-  test("an exec_id is one command's while it runs", async () => {
+  test("an exec_id belongs to one command while it runs", async () => {
     const first = exec({
       exec_id: "mine",
       command: "until [ -e /mnt/drive/mine-go ]; do sleep 0.05; done; echo first",
@@ -176,7 +176,7 @@ withGuests("commands", {}, (guests) => {
     expect(await first).toMatchObject({ exec_id: "mine", stdout: "first\n" });
   });
 
-  test("20 at once get their own answers", async () => {
+  test("20 concurrent commands get their own answers", async () => {
     const numbers = Array.from({ length: 20 }, (_, index) => index);
     const answers = await Promise.all(
       numbers.map((number) => exec({ command: `sleep 0.2; echo ${number}; exit ${number}` })),
@@ -185,7 +185,7 @@ withGuests("commands", {}, (guests) => {
     expect(answers.map(({ exit_code }) => exit_code)).toEqual(numbers);
   });
 
-  test("64 may be alive, the next is told to come back", async () => {
+  test("64 can run concurrently, the next gets a retryable refusal", async () => {
     await sh("mkfifo /tmp/gate; rm -f /mnt/drive/go /mnt/drive/waiting");
     const waiting = Array.from({ length: 63 }, () => exec({ argv: ["cat", "/tmp/gate"], timeout_ms: 120_000 }));
     // The last one counts them, and opens the gate on request.
@@ -202,7 +202,7 @@ withGuests("commands", {}, (guests) => {
     expect(await exec({ argv: ["true"] })).toMatchObject({ exit_code: 0 });
   });
 
-  test("a client that goes away does not end the command", async () => {
+  test("a disconnected client does not end the command", async () => {
     const leaving = new AbortController();
     const { daemon } = guests;
     const call = fetch(`${daemon.url}${path("it")}/exec`, {
@@ -221,7 +221,7 @@ withGuests("commands", {}, (guests) => {
     expect(await until("it has ended", async () => (await onDrive("ended")) || null)).toBe("whole\n");
   });
 
-  test("output_to saves both streams on the drive, whole", async () => {
+  test("output_to saves both streams completely on the drive", async () => {
     const script = "seq 500000; printf problem >&2; exit 4";
     const done = await exec({ command: script, output_to: "/runs/one", max_output_bytes: 100 });
     expect(done).toMatchObject({ exit_code: 4, stdout_truncated: true });
@@ -236,7 +236,7 @@ withGuests("commands", {}, (guests) => {
     expect(await onDrive("side-effect")).toBeNull();
   });
 
-  test("an argument may be as long as the kernel lets it", async () => {
+  test("an argument may be as long as the kernel allows", async () => {
     const long = "x".repeat(120 * 1024);
     expect((await exec({ argv: ["printf", "%s", long] })).stdout).toBe(long);
     // Linux takes 128 KiB for one argument: the shell's own answer to more.
@@ -247,14 +247,14 @@ withGuests("commands", {}, (guests) => {
     expect((await exec({ argv: ["printf", "%s", ...many] })).stdout_bytes).toBe(1_000_000);
   });
 
-  test("no zombie is left, whoever its parent was", async () => {
+  test("no zombie remains, whoever its parent was", async () => {
     const orphans = "for i in 1 2 3 4 5 6 7 8; do (sleep 0.1 & exec true) & (true & exec sleep 0.2) & done; true";
     await Promise.all([1, 2, 3].map(() => exec({ command: orphans })));
     const zombies = async () => (await exec({ command: "ps -eo stat=,pid=,ppid=,args= | grep ^Z" })).stdout;
     await until("all are reaped", async () => (await zombies()) === "");
   });
 
-  test("process 1 survives the signals that would end any other process", async () => {
+  test("process 1 survives signals that would end other processes", async () => {
     const identity = () => sh("cat /etc/machine-id /proc/sys/kernel/hostname");
     const before = await identity();
     const signals = "KILL STOP TERM INT HUP QUIT USR1 USR2 PIPE ALRM IO URG CHLD";
@@ -269,7 +269,7 @@ withGuests("commands", {}, (guests) => {
     expect((await guests.daemon.ok("GET", path("it"))).state).toBe("running");
   });
 
-  test("a command in a sandbox that has failed or is gone is refused", async () => {
+  test("a command in a failed or destroyed sandbox is refused", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox("exec", "doomed", guests.cid());
     for (const pid of processesOf(daemon, "qemu", sandbox_id)) process.kill(pid, "SIGKILL");

@@ -8,7 +8,7 @@ import { bytesOf, executionsPath, readStream } from "../harness/streams.ts";
 const EVERY_MS = 100;
 
 withGuests("executions and a daemon that is killed", {}, (guests) => {
-  test("every number arrives once, though the daemon is killed twice and the reader leaves in between", async () => {
+  test("every number arrives once, across two kills of the daemon and a reconnecting reader", async () => {
     const { daemon } = guests;
     const seconds = shortOrLong("seconds of output", 6, 30);
     const count = (seconds * 1000) / EVERY_MS;
@@ -53,7 +53,7 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
     expect(await daemon.sh("kept", "it", "cat /tmp/runs")).toBe("run");
   });
 
-  test("what a caller waited for is in the audit once, and answered when it is asked for again", async () => {
+  test("a command whose caller was disconnected is audited once, and a repeated call gets its result", async () => {
     const { daemon } = guests;
     const body = { exec_id: "cut", command: "echo run >>/tmp/cut; echo begun >/mnt/drive/begun; sleep 3; echo done" };
     const cut = expect(daemon.exec("kept", "it", body)).rejects.toThrow();
@@ -87,39 +87,42 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
   });
 
   test.each([
-    ["exec", "exec.sent", "asked the guest to"],
-    ["exec", "exec.done", "heard of its end"],
-    ["executions", "exec.sent", "asked the guest to"],
-  ])("%s with an Idempotency-Key runs once, though the daemon ends at %s, when it has %s", async (verb, point) => {
-    const { daemon } = guests;
-    const name = `${verb}-${point}`;
-    const path = `/v1/rooms/kept/sandboxes/it/${verb}`;
-    const body = { command: `cat >>/tmp/${name}; echo ran`, stdin: "run\n" };
-    const call = () => daemon.api("POST", path, body, { "idempotency-key": name });
-    daemon.env[FAULT_VARIABLE] = `${point}=kill`;
-    await daemon.restart();
-    await expect(call()).rejects.toThrow();
-    await until("the daemon has ended", () => !daemon.runs);
-    delete daemon.env[FAULT_VARIABLE];
-    await daemon.serve();
-    const { status, body: answer } = await call();
-    expect([200, 201]).toContain(status);
-    const listed = await until("it has ended", async () => {
-      const { items } = await daemon.ok("GET", executionsPath("kept", "it"));
-      const own = items.filter(({ argv }: Json) => argv[2] === body.command);
-      return own.length > 0 && own.every(({ state }: Json) => state === "exited") && own;
-    });
-    expect(listed.map(({ exec_id }: Json) => exec_id)).toEqual([answer.exec_id]);
-    expect(await daemon.sh("kept", "it", `cat /tmp/${name}`)).toBe("run");
-    const again = await call();
-    expect(again.headers.get("idempotency-replayed")).toBe("true");
-    expect(again.body.exec_id).toBe(answer.exec_id);
-    // Another key is another run.
-    const other = await daemon.api("POST", path, body, { "idempotency-key": `${name}-other` });
-    expect(other.body.exec_id).not.toBe(answer.exec_id);
-  });
+    ["exec", "exec.sent", "sent it to the guest"],
+    ["exec", "exec.done", "received its end"],
+    ["executions", "exec.sent", "sent it to the guest"],
+  ])(
+    "%s with an Idempotency-Key runs once, although the daemon is killed at %s, when it has %s",
+    async (verb, point) => {
+      const { daemon } = guests;
+      const name = `${verb}-${point}`;
+      const path = `/v1/rooms/kept/sandboxes/it/${verb}`;
+      const body = { command: `cat >>/tmp/${name}; echo ran`, stdin: "run\n" };
+      const call = () => daemon.api("POST", path, body, { "idempotency-key": name });
+      daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+      await daemon.restart();
+      await expect(call()).rejects.toThrow();
+      await until("the daemon has ended", () => !daemon.runs);
+      delete daemon.env[FAULT_VARIABLE];
+      await daemon.serve();
+      const { status, body: answer } = await call();
+      expect([200, 201]).toContain(status);
+      const listed = await until("it has ended", async () => {
+        const { items } = await daemon.ok("GET", executionsPath("kept", "it"));
+        const own = items.filter(({ argv }: Json) => argv[2] === body.command);
+        return own.length > 0 && own.every(({ state }: Json) => state === "exited") && own;
+      });
+      expect(listed.map(({ exec_id }: Json) => exec_id)).toEqual([answer.exec_id]);
+      expect(await daemon.sh("kept", "it", `cat /tmp/${name}`)).toBe("run");
+      const again = await call();
+      expect(again.headers.get("idempotency-replayed")).toBe("true");
+      expect(again.body.exec_id).toBe(answer.exec_id);
+      // Another key is another run.
+      const other = await daemon.api("POST", path, body, { "idempotency-key": `${name}-other` });
+      expect(other.body.exec_id).not.toBe(answer.exec_id);
+    },
+  );
 
-  test("what has ended is kept for ten minutes, and its name is no second run's afterwards", async (context) => {
+  test("a finished command is retained for ten minutes, and its ID is not reused afterwards", async (context) => {
     if (!LONG) return context.skip("it takes ten minutes: ROOMD_TEST_LONG=1 runs it");
     const { daemon } = guests;
     const path = executionsPath("kept", "it");

@@ -32,7 +32,7 @@ withGuests("executions", {}, (guests) => {
   });
 
   describe("the record", () => {
-    test("says what runs and how it ended, and is on the list", async () => {
+    test("has the running command and its end, and is listed", async () => {
       const begun = await start({ exec_id: "first", command: "echo out; echo err >&2; exit 3", cwd: "/tmp" });
       expect(begun).toMatchObject({ exec_id: "first", state: "running", cwd: "/tmp", user: "root", exit_code: null });
       expect(await ended("first")).toMatchObject({
@@ -54,7 +54,7 @@ withGuests("executions", {}, (guests) => {
       expect(unknown).toMatchObject({ status: 404, code: "execution_not_found" });
     });
 
-    test("a command that cannot begin leaves none", async () => {
+    test("is absent for a command that cannot start", async () => {
       const refused = await guests.daemon.problem("POST", PATH, {
         exec_id: "nowhere",
         argv: ["true"],
@@ -67,7 +67,7 @@ withGuests("executions", {}, (guests) => {
   });
 
   describe("the same exec_id", () => {
-    test("posted 50 times at once, both ways, is one run", async () => {
+    test("posted 50 times concurrently, to both routes, is one run", async () => {
       const body = { exec_id: "once", command: "echo run >>/tmp/once; sleep 0.5; wc -l </tmp/once" };
       const { daemon } = guests;
       const answers = await Promise.all([
@@ -81,7 +81,7 @@ withGuests("executions", {}, (guests) => {
       expect(await sh("cat /tmp/once")).toBe("run");
     });
 
-    test("with another body is refused, now and after its end", async () => {
+    test("with another body is refused, during and after the run", async () => {
       const { daemon } = guests;
       for (const path of [PATH, `/v1/rooms/${ROOM}/sandboxes/it/exec`]) {
         const refused = await daemon.problem("POST", path, { exec_id: "once", command: "echo other" });
@@ -91,7 +91,7 @@ withGuests("executions", {}, (guests) => {
   });
 
   describe("the stream", () => {
-    test("has started, every piece by its number, and exit, from any place on, again and again", async () => {
+    test("has started, numbered chunks, and exit, from any position, repeatedly", async () => {
       await start({
         exec_id: "pieces",
         command: "for i in 1 2 3 4 5; do echo $i; sleep 0.1; done; echo end >&2; exit 7",
@@ -110,7 +110,7 @@ withGuests("executions", {}, (guests) => {
       }
     });
 
-    test("is server-sent events for those who accept them, and goes on after Last-Event-ID", async () => {
+    test("is server-sent events if requested, and resumes after Last-Event-ID", async () => {
       const { daemon } = guests;
       const headers = { authorization: `Bearer ${daemon.apiKey}`, accept: "text/event-stream" };
       const first = await fetch(`${daemon.url}${PATH}/pieces/stream`, { headers });
@@ -126,7 +126,7 @@ withGuests("executions", {}, (guests) => {
       expect(head.status).toBe(200);
     });
 
-    test("without follow it is what there is, and has not completed", async () => {
+    test("without follow has the events so far, and is incomplete", async () => {
       await start({ exec_id: "open", command: "echo now; sleep 60" });
       await until("it has said so", async () => (await get("open")).last_seq === 1);
       const now = await stream("open", { follow: false });
@@ -135,7 +135,7 @@ withGuests("executions", {}, (guests) => {
       expect((await stream("open", { after: now.last })).events).toMatchObject([{ type: "exit", signal: "SIGTERM" }]);
     });
 
-    test("what is not kept any more is 410, and the rest is there", async () => {
+    test("is 410 for discarded events, and the rest is available", async () => {
       await start({ exec_id: "much", command: `head -c ${40 * MIB} /dev/zero`, timeout_ms: 120_000 });
       const { oldest_seq, last_seq } = await ended("much");
       expect(oldest_seq).toBeGreaterThan(1);
@@ -152,7 +152,7 @@ withGuests("executions", {}, (guests) => {
       expect(bytesOf(rest.events, "stdout").length).toBeGreaterThanOrEqual(15 * MIB);
     });
 
-    test("a slow reader of the answer holds the process in the guest, until a fast one comes, and is told when it was overtaken", async () => {
+    test("of a slow reader blocks the process until a faster reader arrives, and reports skipped events", async () => {
       const command = `head -c ${48 * MIB} /dev/zero`;
       await start({ exec_id: "raced", command: `sleep 1; ${command}`, timeout_ms: 120_000 });
       const leaving = new AbortController();
@@ -189,7 +189,7 @@ withGuests("executions", {}, (guests) => {
       leaving.abort();
     });
 
-    test("much output arrives whole", async () => {
+    test("has large output completely", async () => {
       const size = shortOrLong("stdout in MiB", 64, 1024);
       const command = `seq 1 200000000 | head -c ${size * MIB}`;
       const began = performance.now();
@@ -210,7 +210,7 @@ withGuests("executions", {}, (guests) => {
 
   // These and the next side by side, since one of them is five seconds of waiting.
   describe.concurrent("standard input", () => {
-    test("comes in parts, in order, once each, and ends when it is said to", async () => {
+    test("arrives in parts, in order, once each, and is closed on request", async () => {
       await start({ exec_id: "cat", argv: ["cat"] });
       const send = (body: Record<string, unknown>) => guests.daemon.ok("POST", `${PATH}/cat/stdin`, body);
       expect(await send({ data_b64: base64("one\n") })).toMatchObject({ stdin_bytes: 4, stdin_open: true });
@@ -228,7 +228,7 @@ withGuests("executions", {}, (guests) => {
       expect(late).toMatchObject({ status: 409, code: "invalid_state" });
     });
 
-    test("8 MiB at once arrive whole, with the start and after it", async () => {
+    test("of 8 MiB in one call arrives completely, with the start and after it", async () => {
       const bytes = randomBytes(8 * MIB);
       await start({ exec_id: "sent", argv: ["sha256sum"] });
       await guests.daemon.ok("POST", `${PATH}/sent/stdin`, { data_b64: base64(bytes), eof: true });
@@ -239,14 +239,14 @@ withGuests("executions", {}, (guests) => {
       }
     });
 
-    test("a command without any reads its end at once", async () => {
+    test("is closed immediately for a command without any", async () => {
       await start({ exec_id: "none", argv: ["cat"], stdin_open: false });
       expect(await ended("none")).toMatchObject({ exit_code: 0, stdout_bytes: 0 });
     });
   });
 
   describe.concurrent("the end", () => {
-    test("a signal reaches the process group", async () => {
+    test("by a signal reaches the process group", async () => {
       await start({ exec_id: "trap", command: "trap 'echo got; exit 5' INT; echo ready; while :; do sleep 0.1; done" });
       await until("it is ready", async () => (await get("trap")).stdout_bytes > 0);
       await guests.daemon.ok("POST", `${PATH}/trap/signal`, { signal: "INT" });
@@ -257,7 +257,7 @@ withGuests("executions", {}, (guests) => {
       expect(unknown).toMatchObject({ status: 422, errors: [{ field: "signal" }] });
     });
 
-    test("takes along what has left its session and its parent, at the timeout and when it is deleted", async () => {
+    test("includes processes that left their session and parent, at the timeout and at deletion", async () => {
       const flee = (seconds: number) =>
         `setsid sh -c 'sleep ${seconds} & exec sleep ${seconds}' & (env -i setsid sleep ${seconds} &); sleep ${seconds}`;
       const late = await guests.daemon.exec(ROOM, "it", { command: flee(8881), timeout_ms: 700 });
@@ -284,7 +284,7 @@ withGuests("executions", {}, (guests) => {
       expect(await alive("sleep 8884")).toBe(0);
     });
 
-    test("who ignores TERM is killed after 5 s", async () => {
+    test("is by SIGKILL after 5 s for a process that ignores SIGTERM", async () => {
       await start({ exec_id: "stubborn", command: "trap '' TERM; while :; do sleep 0.2; done" });
       await until("it runs", async () => (await alive("/bin/sh -c trap.*")) > 0);
       const { duration_ms, signal } = await guests.daemon.ok("DELETE", `${PATH}/stubborn`);
@@ -293,7 +293,7 @@ withGuests("executions", {}, (guests) => {
     });
   });
 
-  test("its output is saved on the drive, whole, though nobody waits for it", async () => {
+  test("saves the output completely on the drive, without any reader", async () => {
     await start({ exec_id: "saved", command: "seq 500000; echo problem >&2", output_to: "/runs/saved" });
     const record = await until("it is saved", async () => {
       const { output } = await get("saved");
@@ -309,7 +309,7 @@ withGuests("executions", {}, (guests) => {
     });
   });
 
-  test("the audit has its start and its end once each, and no secret of it", async () => {
+  test("is audited once, like the start, without a secret of the command", async () => {
     const argv = ["sh", "-c", "exit 9", "--token", "s3cr3t-value", "API_KEY=s3cr3t-value"];
     await start({ exec_id: "audited", argv });
     const records = await until("both are there", async () => {

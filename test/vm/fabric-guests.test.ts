@@ -25,7 +25,7 @@ const long = test.skipIf(!LONG);
 
 withGuests("guests and others in one room", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) => {
   long(
-    `${GUESTS} guests and ${OTHERS} others, ${MESSAGES} messages, ${KILLS} kills: none is lost, none seen twice, all in order (ROOMD_TEST_SEED=${chance.seed})`,
+    `${GUESTS} guests and ${OTHERS} others, ${MESSAGES} messages, ${KILLS} kills: no message is lost, duplicated or reordered (ROOMD_TEST_SEED=${chance.seed})`,
     async () => {
       const { daemon } = guests;
       const path = "/v1/rooms/history";
@@ -119,7 +119,7 @@ withGuests("a barrier of eight guests", {}, (guests) => {
   };
 
   long(
-    "releases all at once with the last",
+    "releases all waiters with the last arrival",
     async () => {
       await guests.daemon.room(room);
       for (const agent of agents) await guests.daemon.sandbox(room, agent, guests.cid());
@@ -147,7 +147,7 @@ withGuests("a barrier of eight guests", {}, (guests) => {
   );
 
   long(
-    "is broken by the end of one, whom the others are told",
+    "is broken by the end of one guest, which the others are informed of",
     async () => {
       const [gone = "", ...others] = agents;
       const waits = others.map((agent) => arrive(agent, "broken"));
@@ -165,7 +165,7 @@ withGuests("a barrier of eight guests", {}, (guests) => {
   );
 
   long(
-    "answers all at once when the room is deleted",
+    "answers all waiters when the room is destroyed",
     async () => {
       const others = agents.slice(1);
       const waits = others.map((agent) => arrive(agent, "deleted", [...others, "nobody"]).catch(() => null));

@@ -77,7 +77,7 @@ withGuests("a step of create that fails", moody, (guests) => {
       ["virtiofsd", "gone", /^devices_failed .*exit 127/],
       ["virtiofsd", "hang", /^devices_failed .*10000 ms/],
     ] as const),
-  )("unwinds: %s, which does %s", async ([program, mood, reason]) => {
+  )("unwinds: %s, with the fault %s", async ([program, mood, reason]) => {
     const { daemon } = guests;
     const guest_cid = guests.cid();
     const path = join(programsOf(daemon), program);
@@ -90,7 +90,7 @@ withGuests("a step of create that fails", moody, (guests) => {
     await expectUnwound(daemon, answer, guest_cid, reason);
   });
 
-  test("unwinds: QEMU killed as soon as it is there", async () => {
+  test("unwinds: QEMU killed right after its start", async () => {
     const { daemon } = guests;
     const guest_cid = guests.cid();
     const creating = create(daemon, "doomed", guest_cid);
@@ -122,7 +122,7 @@ withGuests("a step of create that fails", moody, (guests) => {
   });
 });
 
-withGuests("a guest that ends unasked", {}, (guests) => {
+withGuests("a guest that ends unexpectedly", {}, (guests) => {
   beforeAll(() => guests.daemon.room("faults"));
 
   const path = (sandbox: string) => `/v1/rooms/faults/sandboxes/${sandbox}`;
@@ -142,7 +142,7 @@ withGuests("a guest that ends unasked", {}, (guests) => {
     await guests.daemon.sh("faults", sandbox, "true");
   }
 
-  test("by a crash of QEMU is failed within two seconds, with a typed end for who waits, and its CID free", async () => {
+  test("by a crash of QEMU is failed within two seconds, with a typed end for waiting callers, and a free CID", async () => {
     const { daemon } = guests;
     const guest_cid = guests.cid();
     const { sandbox_id } = await daemon.sandbox("faults", "crashed", guest_cid);
@@ -168,7 +168,7 @@ withGuests("a guest that ends unasked", {}, (guests) => {
     await daemon.ok("DELETE", path(sandbox_id));
   });
 
-  test("by itself is failed with its own cause: power-off, reboot, panic", async () => {
+  test("on its own is failed with its cause: power-off, reboot, panic", async () => {
     const { daemon } = guests;
     for (const [key, cause] of [
       ["o", "user_requested"],
@@ -194,7 +194,7 @@ withGuests("a guest that ends unasked", {}, (guests) => {
     }
   });
 
-  test("by standing still disturbs nobody else, and can be destroyed", async () => {
+  test("by a stopped QEMU affects no other guest, and can be destroyed", async () => {
     const { daemon } = guests;
     const still = await daemon.sandbox("faults", "still", guests.cid());
     await daemon.sandbox("faults", "lively", guests.cid());
@@ -207,7 +207,7 @@ withGuests("a guest that ends unasked", {}, (guests) => {
     await daemon.ok("DELETE", path("lively"));
   });
 
-  test("by standing still for 30 s is failed", async (context) => {
+  test("by a QEMU that is stopped for 30 s is failed", async (context) => {
     if (!LONG) return context.skip("it takes 30 s: ROOMD_TEST_LONG=1 runs it");
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox("faults", "silent", guests.cid());

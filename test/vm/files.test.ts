@@ -43,7 +43,7 @@ withGuests("files of a sandbox", {}, (guests) => {
     await guests.daemon.sandbox("files", "a", guests.cid());
   });
 
-  test("20 MB go in and out whole; what the drive takes is beside it", async () => {
+  test("20 MB are transferred completely both ways; the drive's duration is the reference", async () => {
     const bytes = randomBytes(20 * MIB);
     const took = async (work: () => Promise<Response>) => {
       const begin = performance.now();
@@ -69,7 +69,7 @@ withGuests("files of a sandbox", {}, (guests) => {
     expect(sha256((await took(() => files().get("/root/large"))).read)).toBe(sha256(bytes));
   });
 
-  test("a part, a validator and a precondition are those of HTTP", async () => {
+  test("ranges, validators and preconditions follow HTTP", async () => {
     expect((await files().put("/root/f", "0123456789")).status).toBe(201);
     const part = await files().get("/root/f", { range: "bytes=2-4" });
     expect([part.status, part.headers.get("content-range"), await part.text()]).toEqual([206, "bytes 2-4/10", "234"]);
@@ -82,7 +82,7 @@ withGuests("files of a sandbox", {}, (guests) => {
     expect(await a("cat /root/f")).toBe("new");
   });
 
-  test("owner and mode are as they were asked for, and a program that is not root may change what it was given", async () => {
+  test("owner and mode are as requested, and a non-root program can change its own files", async () => {
     const made = await files().put("/home/agent/in/run.sh", "#!/bin/sh\necho ran\n", "?mode=0755&owner=agent");
     expect(await made.json()).toMatchObject({ mode: "0755", created: true, path: "/home/agent/in/run.sh" });
     const { daemon } = guests;
@@ -96,7 +96,7 @@ withGuests("files of a sandbox", {}, (guests) => {
     expect([refused.status, ((await refused.json()) as Json).errors?.[0]?.field]).toEqual([422, "owner"]);
   });
 
-  test("the errors are those of the drive", async () => {
+  test("the errors are the same as for the drive", async () => {
     await a("mkdir -p /root/full/inner; mkfifo /root/pipe; : >/root/file");
     const { problem, base } = files();
     expect(await problem("GET", "/raw/root/none")).toBe("path_not_found");
@@ -116,7 +116,7 @@ withGuests("files of a sandbox", {}, (guests) => {
     ]);
   });
 
-  test("the drive is where it is for everyone in the sandbox, and what is moved there is there for the others", async () => {
+  test("the drive is at its usual path for file calls, and files moved to it are visible to others", async () => {
     await a("mkdir /root/out; echo result >/root/out/r");
     await guests.daemon.ok("POST", `${files().base}/move`, { from: "/root/out", to: "/mnt/drive/out" });
     expect(await (await files().driveGet("/out/r")).text()).toBe("result\n");
@@ -124,7 +124,7 @@ withGuests("files of a sandbox", {}, (guests) => {
     expect(await files().problem("GET", "/stat?path=/root/out")).toBe("path_not_found");
   });
 
-  test("changes come as they happen, and a watch that was cut goes on", async () => {
+  test("changes are streamed as they happen, and an interrupted watch resumes", async () => {
     const { base, fetched } = files();
     const read = async (
       query: string,
@@ -158,7 +158,7 @@ withGuests("files of a sandbox", {}, (guests) => {
     expect(sees("/root/w/d/one")(second.events)).toBe(false);
   });
 
-  test("a file is there for a sandbox that hibernates too, which a call wakes", async () => {
+  test("a file of a hibernated sandbox is read, which wakes the sandbox", async () => {
     const { daemon } = guests;
     await daemon.ok("PATCH", "/v1/rooms/files/sandboxes/a", { lifecycle: { on_idle: "hibernate", wake_on: ["api"] } });
     await daemon.ok("POST", "/v1/rooms/files/sandboxes/a/hibernate");
@@ -167,7 +167,7 @@ withGuests("files of a sandbox", {}, (guests) => {
 });
 
 testAlone(
-  "an image with no shell and no other program has its files read and written",
+  "files of an image without a shell or other programs are read and written",
   { prepare: async (daemon) => void ownTemplates(daemon) },
   async (daemon) => {
     const reference = await writeImage(

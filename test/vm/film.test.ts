@@ -31,7 +31,7 @@ const painted = (
 if (LONG && !hasBrowser) console.log(`a recording in the hub: left out, because there is no ${CHROMIUM}`);
 if (!LONG) console.log("films: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
 
-describe.skipIf(!LONG)("where there is time", () => {
+describe.skipIf(!LONG)("long tests", () => {
   withGuests("film", { prepare: async (daemon: TestDaemon) => void ownTemplates(daemon) }, (guests) => {
     let made: RecordingRecord;
     const path = () => `${AT}/screen/recordings/${made.recording_id}`;
@@ -41,7 +41,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     };
 
     test(
-      "a screen is recorded until it is stopped",
+      "a screen is recorded until stopped",
       async () => {
         const { daemon } = guests;
         await shippedTemplate(daemon, "desktop");
@@ -66,7 +66,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test.skipIf(!hasBrowser)(
-      "it is played in the hub",
+      "the recording is played in the hub",
       async () => {
         const colours = COLOURS.map((colour) => colour.join());
         const told = { room: "d", agent: "clerk", recording: made.recording_id, colours };
@@ -78,7 +78,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "it is a film, which shows what the screen showed",
+      "the video file shows the screen's content",
       async () => {
         const { daemon } = guests;
         await shippedTemplate(daemon, "film");
@@ -114,7 +114,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "who leaves while it is made leaves nothing behind, and is not in the way of the next",
+      "a caller that disconnects during the conversion leaves nothing, and does not block the next",
       async () => {
         const { daemon } = guests;
         const leave = new AbortController();

@@ -17,7 +17,7 @@ const residentMb = (pid: number): number =>
   (Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024) / 1e6;
 
 withGuests("commands that flood", {}, (guests) => {
-  test(`\`yes\` on ${FLOODS} executions that are all read leaves nothing in the daemon, and others go on`, async () => {
+  test(`\`yes\` in ${FLOODS} executions, all of them read, leaks nothing in the daemon, and other calls continue`, async () => {
     const { daemon } = guests;
     const seconds = shortOrLong("seconds of flood", 5, 30);
     await daemon.room(ROOM);

@@ -31,7 +31,7 @@ withGuests(
   (guests) => {
     beforeAll(() => guests.daemon.room("full"));
 
-    test("with room for a row and none for a guest's disk: it unwinds, says why, and works again", async () => {
+    test("with space for a row and not for a guest's disk, unwinds with a reason, and works again later", async () => {
       const { daemon } = guests;
       const body = { agent_id: "it", guest_cid: guests.cid(), memory_mib: 256 };
       fill(daemon.dataDir, 160 * 1024);
@@ -59,7 +59,7 @@ withGuests("a full data directory", { prepare }, (guests) => {
     await guests.daemon.sandbox("full", "bystander", guests.cid());
   });
 
-  test("refuses what adds to it, kills nobody, deletes what it is asked to, and works again with space", async () => {
+  test("refuses additions, kills no guest, allows deletions, and works again with space", async () => {
     const { daemon } = guests;
     const bootId = await daemon.sh("full", "bystander", "cat /proc/sys/kernel/random/boot_id");
     const goes = await daemon.sandbox("full", "goes", guests.cid());
@@ -88,7 +88,7 @@ withGuests("a full data directory", { prepare }, (guests) => {
     expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).ok).toBe(true);
   });
 
-  test("filled by a guest: its write fails with no space left, and the guest can make room itself", async () => {
+  test("filled by a guest fails its write with ENOSPC, and the guest can free space", async () => {
     const { daemon } = guests;
     await daemon.ok("POST", `${sandboxes}/bystander/exec`, {
       command: "head -c 100M /dev/zero >/mnt/drive/huge; echo $? >/dev/shm/outcome",
@@ -102,7 +102,7 @@ withGuests("a full data directory", { prepare }, (guests) => {
     ).toBe("1\non");
   });
 
-  test("does not keep a command that ran from being told as such, when its record cannot be written", async () => {
+  test("does not hide the result of a command whose record cannot be written", async () => {
     const { daemon } = guests;
     // None of it writes to the guest's own disk, which would stall the guest.
     const command = "sync; : >/dev/shm/ran; while [ ! -e /dev/shm/go ]; do :; done; echo ran >>/dev/shm/runs";
@@ -126,7 +126,7 @@ withGuests("a full data directory", { prepare }, (guests) => {
   });
 });
 
-withGuests("a guest whose own disk finds no space on the host", { prepare }, (guests) => {
+withGuests("a guest whose disk image cannot grow on the host", { prepare }, (guests) => {
   const record = (name: string) => guests.daemon.ok("GET", `${sandboxes}/${name}`);
   const untilReason = (name: string, reason: string) =>
     until(`${name} is ${reason}`, async () => (await record(name)).status.reason === reason, 30_000);
@@ -135,7 +135,7 @@ withGuests("a guest whose own disk finds no space on the host", { prepare }, (gu
     for (const name of ["writer", "other", "bystander"]) await guests.daemon.sandbox("full", name, guests.cid());
   });
 
-  test("stands still, says so, and goes on where it was once there is space", async () => {
+  test("is paused with a reason, and continues once there is space", async () => {
     const { daemon } = guests;
     fill(daemon.dataDir, FLOOR + 4 * MIB);
     const command =
@@ -163,7 +163,7 @@ withGuests("a guest whose own disk finds no space on the host", { prepare }, (gu
     expect(read).toBe(written);
   });
 
-  test("is taken over while it stands still, and is deleted as any other", async () => {
+  test("is adopted while paused, and can be deleted", async () => {
     const { daemon } = guests;
     fill(daemon.dataDir, FLOOR / 2);
     const [pid] = processesOf(daemon, "qemu", (await record("other")).sandbox_id);
@@ -202,7 +202,7 @@ for (const { what, size, take } of [
 ]) {
   const prepare = ({ runtimeDir }: TestDaemon) => mountSmall(runtimeDir, size);
   withGuests(`a runtime directory with no ${what} left`, { prepare }, (guests) => {
-    test("fails the create, which unwinds, touches no other sandbox, and works again once there is some", async () => {
+    test("fails the create, which unwinds without affecting other sandboxes, and works again later", async () => {
       const { daemon } = guests;
       await daemon.room("full");
       await daemon.sandbox("full", "bystander", guests.cid());

@@ -64,7 +64,7 @@ withGuests("hibernation", {}, (guests) => {
     expect(lines.filter((line, index) => line !== `${index + 1} whole`)).toEqual([]);
 
   describe("a sandbox", () => {
-    test("sleeps on disk and goes on, generation after generation, whatever becomes of the daemon", async () => {
+    test("is saved to disk and resumed, repeatedly, across restarts of the daemon", async () => {
       const { daemon } = guests;
       const made = await daemon.sandbox("winter", "bear", guests.cid(), {
         memory_mib: 512,
@@ -103,7 +103,7 @@ withGuests("hibernation", {}, (guests) => {
       expect(remainsOf(daemon, made.sandbox_id)).toEqual([]);
     });
 
-    test("that a call waits for goes on with the call", async () => {
+    test("continues with a waiting call", async () => {
       const { daemon } = guests;
       await daemon.sandbox("winter", "mouse", guests.cid());
       const ended = daemon.ok("POST", path("mouse", "/exec"), { argv: ["sh", "-c", "sleep 3; echo done"] });
@@ -134,7 +134,7 @@ withGuests("hibernation", {}, (guests) => {
         ] as const,
         2,
       ),
-    )("on its way to %s, at %s, finds it %s", async (verb, point, expected) => {
+    )("during %s, at %s, finds it %s", async (verb, point, expected) => {
       const { daemon } = guests;
       const name = point.replaceAll(".", "-");
       const { sandbox_id } = await daemon.sandbox("winter", name, guests.cid());

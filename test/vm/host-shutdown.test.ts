@@ -47,7 +47,7 @@ withGuests("a host that is shut down", {}, (guests) => {
     return checks.find(({ id }: Json) => id === "host_restart");
   };
 
-  test("finds all saved, and the next daemon ready once those that ran are back", async () => {
+  test("finds all sandboxes saved, and the next daemon is ready once the running ones are resumed", async () => {
     const { daemon } = guests;
     await daemon.room("night");
     for (const name of ["owl", "bat", "bear"]) await daemon.sandbox("night", name, guests.cid());
@@ -83,7 +83,7 @@ withGuests("a host that is shut down", {}, (guests) => {
     expect(await own("sandbox.resume")).toEqual(["owl success host_shutdown"]);
   });
 
-  test("is told of one that it would end, whose record says so afterwards", async () => {
+  test("is warned about a sandbox that cannot be saved, whose record reports its end afterwards", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await record("owl");
     for (const pid of processesOf(daemon, "virtiofsd", sandbox_id)) process.kill(pid, "SIGKILL");

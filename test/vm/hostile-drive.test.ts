@@ -93,7 +93,7 @@ withGuests("a hostile guest's drive", {}, (guests) => {
     expect(lookOf(outside()) + lookOf(victimDrive())).toBe(before);
   }
 
-  test("links that lead out are never followed, by any call", async () => {
+  test("never makes a call follow links out of it", async () => {
     const { daemon } = guests;
     const up = "..".repeat(12);
     const targets: Record<string, string> = {
@@ -155,7 +155,7 @@ withGuests("a hostile guest's drive", {}, (guests) => {
     expect(outcomes.get("read path_escapes_drive")).toBeGreaterThan(20);
   });
 
-  test("FIFOs, sockets and devices keep no call waiting, and are told apart from files", async () => {
+  test("does not block a call with FIFOs, sockets and devices, which are distinguished from files", async () => {
     const { daemon } = guests;
     const devices: [string, string, number, number][] = [
       ["zero", "c", 1, 5],
@@ -201,7 +201,7 @@ withGuests("a hostile guest's drive", {}, (guests) => {
     mustBeUntouched();
   });
 
-  test(`a path that changes under the call's hands leads nowhere else, raced for ${raceSeconds} s`, async () => {
+  test(`does not redirect a call by a changing path, raced for ${raceSeconds} s`, async () => {
     const { daemon } = guests;
     // race/read is exchanged with prepared files; race/write, which the API replaces, is re-created each time.
     const script = [

@@ -16,7 +16,7 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
   const deadlineMs = (seconds + 120) * 1000;
 
   test(
-    "by connections and talk of every kind: others go on, and the daemon stays as it is",
+    "with connections and frames of every kind: others continue, and the daemon does not grow",
     async () => {
       const { daemon } = guests;
       await daemon.room(ROOM);
@@ -55,7 +55,7 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
       const isHarmed = await hasFailed();
       const told = isHarmed ? "it has failed" : await daemon.sh(ROOM, "other", "cat /mnt/drive/flooded");
       console.log(
-        `${told}: ${execs} commands of another, ${own} of its own meanwhile; daemon ${JSON.stringify({ before, most })}`,
+        `${told}: ${execs} commands of another, ${own} of its own at the same time; daemon ${JSON.stringify({ before, most })}`,
       );
       const dialled = Number(/'dialled': (\d+)/.exec(told)?.[1]);
       if (!isHarmed) expect(dialled).toBeGreaterThan(30);
@@ -77,12 +77,12 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
   );
 });
 
-withGuests("an unprivileged process in a guest that poses as its agent", {}, (guests) => {
+withGuests("an unprivileged process in a guest that impersonates its agent", {}, (guests) => {
   const PLACE = "/tmp/posing";
   /** Data received by the process of this sandbox since the previous call. */
   const said = async (agentId: string) => JSON.parse(await guests.daemon.sh(ROOM, agentId, `cat ${PLACE}/counts`));
 
-  test("is told nothing, of a fork neither, and does not keep the agent from a daemon that comes back", async () => {
+  test("gets no data, also in a fork, and does not keep the agent from a restarted daemon", async () => {
     const { daemon } = guests;
     await daemon.room(ROOM);
     await daemon.sandbox(ROOM, "source", guests.cid(), { env: { COLOUR: "green" } });
@@ -114,7 +114,7 @@ withGuests("an unprivileged process in a guest that poses as its agent", {}, (gu
       expect([name, await said(name)]).toEqual([name, expect.objectContaining({ welcomed: 0, heard: "" })]);
     }
     expect(await daemon.sh(ROOM, "fork", "echo $COLOUR $TOKEN")).toBe("green of-the-fork");
-    console.log(`said to the two: ${JSON.stringify([await said("source"), await said("fork")])}`);
+    console.log(`sent to the two processes: ${JSON.stringify([await said("source"), await said("fork")])}`);
     expect(daemon.log).toMatch(/guest connection refused/);
   }, 300_000);
 });

@@ -59,7 +59,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     );
   }
 
-  describe("a guest that counts, on its drive and in its memory, while either host is killed", () => {
+  describe("a guest that counts on its drive and in memory, while either host is killed", () => {
     const ROOM = "counts";
     let sandboxId = "";
     let here: TestDaemon;
@@ -151,7 +151,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     const numbers = async () => (await messagesOf(one, ROOM)).map(({ payload }) => payload.n as number);
   });
 
-  test("those that rest go on resting, a snapshot is forked there, and all of them know what they knew", async () => {
+  test("paused and hibernated guests stay so, a snapshot is forked there, and all keep their memory", async () => {
     const room = "rests";
     await one.ok("POST", "/v1/rooms", { room_id: room, host: "host-1" });
     for (const [index, agent] of ["stands", "sleeps", "runs"].entries())
@@ -208,7 +208,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     };
   }
 
-  test("a guest of which a file is lost there is tried for half a minute, then it ends, and its room opens", async () => {
+  test("a guest with a missing file is retried for half a minute, then ends, and its room opens", async () => {
     const room = "lacks";
     await one.ok("POST", "/v1/rooms", { room_id: room, host: "host-1" });
     const made = await one.sandbox(room, "lost", 9170, { memory_mib: MEMORY_MIB });
@@ -237,7 +237,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
     await one.ok("DELETE", `/v1/rooms/${room}`);
   }, 480_000);
 
-  test("four agents, two of them in guests, go on while their room goes to and fro: messages once, barriers all", async () => {
+  test("four agents, two of them in guests, work while their room moves: messages once, barriers complete", async () => {
     const room = "busy";
     await one.ok("POST", "/v1/rooms", { room_id: room, host: "host-1" });
     for (const [index, agent] of ["a", "b"].entries()) {
@@ -306,7 +306,7 @@ describe.skipIf(reason !== null)("rooms with guests that move", () => {
   }, 600_000);
 });
 
-describe.skipIf(reason !== null)("a goal that cannot have all of it", () => {
+describe.skipIf(reason !== null)("a destination that cannot run every guest", () => {
   let service: TestHosts;
   let one: TestDaemon;
   let bare: TestDaemon;
@@ -330,7 +330,7 @@ describe.skipIf(reason !== null)("a goal that cannot have all of it", () => {
   });
   afterAll(() => service?.[Symbol.asyncDispose]());
 
-  test("one without the template gets what the guest has of it, and resumes it", async () => {
+  test("without the template receives its files with the guest, and resumes it", async () => {
     const { sandboxes_ended } = await one.ok("POST", "/v1/rooms/r/move", { host: "host-2" });
     expect(sandboxes_ended).toEqual([]);
     await until(
@@ -349,7 +349,7 @@ describe.skipIf(reason !== null)("a goal that cannot have all of it", () => {
     expect(await one.sh("r", "w", "cat /dev/shm/known")).toBe("known");
   }, 240_000);
 
-  test("one whose QEMU is older refuses: with a snapshot the room stays, else the guest ends there", async () => {
+  test("with an older QEMU refuses: the room stays if it has a snapshot, otherwise the guest ends", async () => {
     const { snapshot_id } = await one.ok("POST", "/v1/rooms/r/sandboxes/w/snapshots", { name: "kept" });
     const refused = await one.problem("POST", "/v1/rooms/r/move", { host: "host-3" });
     expect(refused).toMatchObject({ code: "invalid_state", detail: expect.stringContaining("older") });

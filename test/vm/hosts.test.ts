@@ -29,7 +29,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
   }, 180_000);
   afterAll(() => service?.[Symbol.asyncDispose]());
 
-  test("a command is run, and its output followed, by tools of the other", async () => {
+  test("runs a command, with output, by tools of the other host", async () => {
     const mcp = await connectMcp(other, { key: owner.apiKey });
     const args = { room_id: "r", sandbox: "worker" };
     const quick = await mcp.call("sandbox_exec", { ...args, command: "echo out; echo err >&2; exit 3" });
@@ -47,7 +47,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     await mcp.close();
   });
 
-  test("its files are written and read by tools of the other", async () => {
+  test("has its files written and read by tools of the other host", async () => {
     const mcp = await connectMcp(other, { key: owner.apiKey, tools: "small" });
     const where = { room: "r", agent: "worker", path: "/root/of other/é.txt" };
     const content = "first line\nlast line\n".repeat(2000);
@@ -67,7 +67,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     await mcp.close();
   });
 
-  test("a server in it is reached, and its WebSockets", async () => {
+  test("has a server that is reachable, including WebSockets", async () => {
     const record = await other.ok("POST", "/v1/rooms/r/sandboxes/worker/ports", { port: 8000, visibility: "private" });
     const port = new ExposedPort(other, "r/sandboxes/worker", record);
     await port.serve();
@@ -85,7 +85,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     socket.socket.close();
   });
 
-  test("goes with its room to the other, and back: what it counts in memory goes on", async () => {
+  test("moves with its room to the other host and back, and keeps counting in memory", async () => {
     const sandbox = "/v1/rooms/r/sandboxes/worker";
     const run = async (command: string) => {
       const { stdout } = await other.ok("POST", `${sandbox}/exec`, { argv: ["sh", "-c", command], timeout_ms: 60_000 });
@@ -141,7 +141,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
     });
     afterAll(() => client?.[Symbol.dispose]());
 
-    test("commands have their status, their streams, their signals, and a screen its size", async () => {
+    test("commands have their status, streams and signals, and a terminal its size", async () => {
       const done = await client.ssh(USER, ["cat; echo err >&2; exit 7"], "in");
       expect([done.status, done.stdout.toString(), done.stderr]).toEqual([7, "in", "err\n"]);
       const killed = await client.ssh(USER, ["kill -KILL $$"], "", ["-v"]);
@@ -157,7 +157,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       expect(items[0]).toMatchObject({ source: "ssh", ip: "127.0.0.1", outcome: "success" });
     });
 
-    test("files go both ways, whole", async () => {
+    test("files are transferred completely both ways", async () => {
       const bytes = randomBytes((process.env.ROOMD_TEST_LONG === "1" ? 64 : 8) * 1024 * 1024);
       const [there, back] = ["sent", "back"].map((name) => join(client.home, name)) as [string, string];
       writeFileSync(there, bytes);
@@ -167,7 +167,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       expect(digestOf(readFileSync(back))).toBe(digestOf(bytes));
     });
 
-    test("the password of an SSH access is good by both hosts, another is not", async () => {
+    test("the password of an SSH access is valid on both hosts, another is not", async () => {
       const { token, access_id } = await other.ok("POST", "/v1/rooms/r/sandboxes/worker/ssh-access", {});
       const asked = async (password: string) => (await client.sshByPassword(USER, password, ["exit 4"])).status;
       expect(await asked(token)).toBe(4);
@@ -177,7 +177,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       expect(await asked(token)).toBe(255);
     });
 
-    test("who sits at a command is told that the room moves, at either host, and can log in again", async () => {
+    test("a session is informed that the room moves, on either host, and the user can log in again", async () => {
       using near = new SshClient(sshPort(owner));
       const sitting = [near, client].map((each) => each.startAs(USER, owner.apiKey, ["echo begun; sleep 1000"]));
       const ends = sitting.map((each) => ended(each));
@@ -189,7 +189,7 @@ describe.skipIf(reason !== null)("a guest of another host", () => {
       await until("they are in again", async () => (await client.ssh(USER, ["true"])).status === 0, 60_000);
     }, 120_000);
 
-    test("a session ends with its key, and with the room's host, and says so", async () => {
+    test("a session ends with its key and with the room's host, with a reason", async () => {
       const left = client.startAs(USER, owner.apiKey, ["echo begun; sleep 1000"]);
       const held = client.start(USER, ["echo begun; sleep 1000"]);
       const begun = [left, held].map((each) => new Promise((resolve) => each.stdout?.once("data", resolve)));

@@ -10,7 +10,7 @@ const SLOWER = 4;
 const DEADLINE_MS = 300_000;
 const PRINT = "n=0; while :; do n=$((n + 1)); echo line-$n; sleep 1; done";
 
-test("there is a browser for the windows", () => {
+test("a browser is installed for the windows", () => {
   if (!hasBrowser) console.log(`windows with terminals: left out, because there is no ${CHROMIUM}`);
 });
 

@@ -34,7 +34,7 @@ const longLine = (bytes: number) => `head -c ${bytes} /dev/zero | tr '\\0' x; ec
 const page = PAGES.find(({ path }) => path === "docs/agents.md");
 const [example = ""] = page ? blocksOf(page, "sh test").map(({ text }) => text) : [];
 
-test("there is an example, and a browser to follow it in", () => {
+test("an example and a browser are available", () => {
   expect(example).toContain("room barrier merged");
   if (!hasBrowser) console.log(`the example in the hub: left out, because there is no ${CHROMIUM}`);
 });
@@ -44,7 +44,7 @@ if (hasBrowser) {
   const env = { ROOMD_HTTP_LISTEN: `127.0.0.1:${await freePort()}` };
   testAlone("three agents are followed from the first message to the merge", { env }, follow, DEADLINE_MS);
   if (LONG) testAlone("every page of an agent is looked at and tried, whatever its guest says", {}, visit, DEADLINE_MS);
-  else console.log("every page of an agent: left out; ROOMD_TEST_LONG=1 looks at all");
+  else console.log("every page of an agent: left out; ROOMD_TEST_LONG=1 tests all");
 }
 
 async function follow(daemon: TestDaemon): Promise<void> {

@@ -70,7 +70,7 @@ async function importImage(daemon: TestDaemon, name: string, reference: string, 
 }
 
 testAlone(
-  "an image of a foreign root is a template, whose commands start as it says",
+  "an image with root-owned files becomes a template, and commands use its configuration",
   { prepare },
   async (daemon) => {
     // The second is there twice, as layers are with nothing in them.
@@ -160,18 +160,18 @@ const manyZeros = (nameOf: (at: number) => string): Entry[] =>
 /** Refused images: the error code, and the reported reason. */
 const REFUSED: readonly [string, () => Layer[], string, RegExp][] = [
   [
-    "a layer whose content is not what its digest says",
+    "a layer whose content does not match its digest",
     () => [{ entries: busyboxRoot(), stored: Buffer.from("not what was said") }],
     "image_invalid",
     /digest/i,
   ],
   [
-    "a layer that unpacks to something else than the configuration says",
+    "a layer whose unpacked content does not match the configuration",
     () => [{ entries: busyboxRoot(), diffId: `sha256:${"0".repeat(64)}` }],
     "image_invalid",
     /diffid|digest/i,
   ],
-  ["a layer that is no archive", () => [{ entries: [], stored: Buffer.alloc(4096, 7) }], "image_invalid", /./],
+  ["a layer that is not an archive", () => [{ entries: [], stored: Buffer.alloc(4096, 7) }], "image_invalid", /./],
   [
     "a small layer that unpacks to more than the disk",
     () => [[...busyboxRoot(), ...manyZeros((at) => `z${at}`)]],
@@ -185,19 +185,19 @@ const REFUSED: readonly [string, () => Layer[], string, RegExp][] = [
     /no space left/i,
   ],
   [
-    "a small layer of zstd that is more than the disk, of which one file would stay",
+    "a small layer of zstd that unpacks to more than the disk, into one file",
     () => [{ entries: [...busyboxRoot(), ...manyZeros(() => "z")], packed: "zstd" }],
     "image_too_large",
     /no space left/i,
   ],
   [
-    "a layer of zstd that unpacks to something else than the configuration says",
+    "a layer of zstd whose unpacked content does not match the configuration",
     () => [{ entries: busyboxRoot(), packed: "zstd", diffId: `sha256:${"0".repeat(64)}` }],
     "image_invalid",
     /digest/i,
   ],
   [
-    "more files than the disk has room for",
+    "more files than fit on the disk",
     () => [[...busyboxRoot(), ...Array.from({ length: 80_000 }, (_, at): Entry => ({ name: `f${at}`, content: "" }))]],
     "image_too_large",
     /no space left/i,
@@ -210,9 +210,9 @@ const REFUSED: readonly [string, () => Layer[], string, RegExp][] = [
   ],
 ];
 
-if (!LONG) console.log("images that are refused: left out, because they take minutes: ROOMD_TEST_LONG=1 runs them");
+if (!LONG) console.log("refused images: left out, because they take minutes: ROOMD_TEST_LONG=1 runs them");
 
-describe.skipIf(!LONG)("where there is time", () => {
+describe.skipIf(!LONG)("long tests", () => {
   let ofOrgs: number;
   const named = async (daemon: TestDaemon) => {
     ofOrgs = await freePort();
@@ -221,7 +221,7 @@ describe.skipIf(!LONG)("where there is time", () => {
   };
   withGuests("images", { prepare: named }, (guests) => {
     test.each(REFUSED)(
-      "%s is refused, and nothing of it is left",
+      "%s is refused without leftovers",
       async (_name, layers, code, told) => {
         const { daemon } = guests;
         const reference = await writeImage(join(daemon.home, crypto.randomUUID()), layers());
@@ -235,7 +235,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "an image without a shell runs programs, says that it has none, and has the network",
+      "an image without a shell runs programs, reports the missing shell, and has the network",
       async () => {
         const { daemon } = guests;
         const program = busyboxRoot().find(({ name }) => name === "bin/busybox");
@@ -266,7 +266,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "steps run in a machine of their own, reach what their list says, and leave no secret behind",
+      "steps run in their own sandbox, reach only their allowlist, and leave no secret",
       async () => {
         const { daemon } = guests;
         await using outside = await Outside.start(["allowed.example", "other.example"]);
@@ -338,7 +338,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "a Dockerfile is built step by step, and its commands start as it says",
+      "a Dockerfile is built step by step, and commands use its configuration",
       async () => {
         const { daemon } = guests;
         const context = join(daemon.home, "context");
@@ -427,7 +427,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "an import that is killed at any step leaves nothing once another begins",
+      "an import that is killed at any step is cleaned up by the next import",
       async () => {
         const { daemon } = guests;
         const reference = await writeImage(join(daemon.home, "to-kill"), [busyboxRoot()]);
@@ -450,7 +450,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "an image comes from a registry to who may have it, and what opens it is kept nowhere",
+      "an image is pulled with credentials, which are stored nowhere",
       async () => {
         const { daemon } = guests;
         const registry = await ImageRegistry.start(join(daemon.home, "registry"));
@@ -499,7 +499,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "an organization has one built, follows the build, and makes sandboxes of it",
+      "an organization starts a build, follows it, and creates sandboxes from it",
       async () => {
         const { daemon } = guests;
         const registry = await ImageRegistry.start(join(daemon.home, "registry-of-orgs"), ofOrgs);
@@ -548,7 +548,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "what docker save writes is taken from standard input",
+      "output of docker save is accepted on standard input",
       async () => {
         const { daemon } = guests;
         const archive = join(daemon.home, "saved.tar");

@@ -63,7 +63,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     sandboxes.bob = await daemon.sandbox("two", "bob", guests.cid());
   });
 
-  test("are their own, with no rights and a clean environment", () => {
+  test("are separate, with no rights and a clean environment", () => {
     const seen = new Set<number>();
     for (const name of ["ann", "bob"]) {
       const { sandbox_id, room_id } = sandboxes[name];
@@ -107,7 +107,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     expect(seen.size).toBe(4);
   });
 
-  test("have no network: one of their own, in which nothing is up", () => {
+  test("are in an own network namespace without interfaces", () => {
     const networkOf = (pid: number | "self") => readlinkSync(`/proc/${pid}/ns/net`);
     const seen = [networkOf("self")];
     for (const name of ["ann", "bob"]) {
@@ -126,7 +126,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     }
   });
 
-  test("the secret by which the host proves itself to a guest is in the record of its processes, and nowhere else", async () => {
+  test("keep the secret that proves the host to a guest in their process record, and nowhere else", async () => {
     const { daemon } = guests;
     const secretOf = (name: string): string =>
       JSON.parse(readFileSync(join(run(name), "processes.json"), "utf8")).secret;
@@ -143,7 +143,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     }
   });
 
-  test("reach what is their own sandbox's, and nothing else of the service", () => {
+  test("reach their own sandbox's files, and nothing else of the service", () => {
     const { dataDir, runtimeDir } = guests.daemon;
     const { qemu, vsock } = ids("ann");
     const root = driveRoot(BASE, rooms.one.room_uid);
@@ -209,7 +209,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     }
   });
 
-  test("show as the guest's own on its drive, both ways", async () => {
+  test("appear as the guest's own users on its drive, and vice versa", async () => {
     const { daemon } = guests;
     const look = (path: string) => daemon.sh("one", "ann", `stat -c '%u:%g %a' /mnt/drive/${path}`);
     await daemon.ok("POST", "/v1/rooms/one/drive/write", { path: "api/file", content: "from the host", mode: "0640" });
@@ -247,7 +247,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/one/drive/delete?path=shut&recursive=true");
   });
 
-  test("are the same after the daemon was killed, and its guests go on", async () => {
+  test("are the same after a kill of the daemon, and its guests continue", async () => {
     const { daemon } = guests;
     await daemon.restart("SIGKILL");
     expect(await daemon.sh("one", "ann", "echo still > /mnt/drive/still && cat /mnt/drive/still")).toBe("still");
@@ -256,7 +256,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
   });
 
   test(
-    "serve guests that are booted, and leave nothing",
+    "serve cold-booted guests, and leave nothing",
     async () => {
       const { daemon } = guests;
       const booted = await daemon.sandbox("one", "cold", guests.cid(), { vcpu_count: 3 });
@@ -308,8 +308,8 @@ function sees({ dataDir, runtimeDir }: TestDaemon, qemu: Qemu, others: readonly 
   }
 }
 
-withGuests("a drive of before", VHOST_USER, (guests) => {
-  test("is served by root with few capabilities, and belongs to root as it did", async () => {
+withGuests("a drive of an older version", VHOST_USER, (guests) => {
+  test("is served by root with few capabilities, and stays owned by root", async () => {
     const { daemon } = guests;
     const { room_uid } = await daemon.room("old");
     const directory = join(daemon.dataDir, "rooms", room_uid, "drive");
@@ -328,7 +328,7 @@ withGuests("a drive of before", VHOST_USER, (guests) => {
 });
 
 testAlone(
-  "organizations' QEMUs share no group but KVM's and that of the host's templates, no directory, and no sight of each other",
+  "QEMUs of different organizations share only the groups for KVM and host templates, and cannot see each other",
   VHOST_USER,
   async (daemon) => {
     const operator = { authorization: `Bearer ${daemon.operatorKey}` };
@@ -385,7 +385,7 @@ testAlone(
 );
 
 testAlone(
-  "where nothing can be mounted, QEMU has a user of its own, and doctor warns",
+  "without mount namespaces QEMU has its own user, and doctor warns",
   {
     ...VHOST_USER,
     program: [
@@ -415,7 +415,7 @@ testAlone(
 );
 
 testAlone(
-  "without users of their own, as configured, guests run and doctor warns",
+  "without separate users, as configured, guests run and doctor warns",
   { env: { ROOMD_ISOLATION_UID_BASE: "0" } },
   async (daemon) => {
     await daemon.room("plain");
@@ -431,7 +431,7 @@ testAlone(
   },
 );
 
-withGuests("what callers say, on command lines", VHOST_USER, (guests) => {
+withGuests("caller-supplied text in command lines", VHOST_USER, (guests) => {
   /** A process's command line with its typed values by their names. */
   const shapeOf = (daemon: TestDaemon, part: Part, record: Json, roomUid: string) =>
     commandLineOf(processesOf(daemon, part, record.sandbox_id)[0] ?? 0).map((word) =>
@@ -442,7 +442,7 @@ withGuests("what callers say, on command lines", VHOST_USER, (guests) => {
         .replace(new RegExp(`^${record.guest_cid}$`), "CID"),
     );
 
-  test("changes typed values only", async () => {
+  test("changes only typed values", async () => {
     const { daemon } = guests;
     const plain = await daemon.room("plain");
     const odd = await daemon.room("a..b--c__d");
@@ -470,7 +470,7 @@ withGuests("what callers say, on command lines", VHOST_USER, (guests) => {
     expect((await daemon.exec(odd.room_id, wild.agent_id, { command: 'printf %s "$NASTY"' })).stdout).toBe(nasty);
   });
 
-  test("is refused where it could be more than that", async () => {
+  test("is refused if it could be more than a value", async () => {
     const { daemon } = guests;
     await daemon.room("strict");
     const create = (body: unknown) => daemon.api("POST", "/v1/rooms/strict/sandboxes/from-template", body);

@@ -18,7 +18,7 @@ withGuests("with curl alone", { env: { ROOMD_ACCELERATION: "auto" } }, (guests) 
     return { status: Number(printed.slice(end + 1)), body: JSON.parse(printed.slice(0, end)) };
   }
 
-  test("a room, a sandbox, a command, a file both ways, and the end of it all", () => {
+  test("a room, a sandbox, a command, a file both ways, and the deletion of all", () => {
     expect(curl("GET", "/health")).toMatchObject({ status: 200, body: { ready: true } });
 
     const room = curl("POST", "/v1/rooms", { room_id: "journey" });

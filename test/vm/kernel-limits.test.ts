@@ -93,7 +93,7 @@ withGuests("the kernel of a sandbox", {}, (guests) => {
   });
 
   describe("with 4096 MiB", () => {
-    test("its limits are those of a machine that boots with as much", async () => {
+    test("limits are those of a machine that boots with that memory", async () => {
       const shown = await sh(`
         cat /proc/sys/kernel/threads-max /proc/sys/fs/file-max; bash -c "ulimit -u"
         sed 's/.*\\t//' /proc/sys/net/ipv4/tcp_mem
@@ -106,19 +106,19 @@ withGuests("the kernel of a sandbox", {}, (guests) => {
       ]);
     });
 
-    test(`${THREADS} threads run`, { timeout: LONG_MS }, async () => {
+    test(`${THREADS} threads can run`, { timeout: LONG_MS }, async () => {
       expect(await python(START_THREADS, "agent")).toMatchObject({ stdout: `${THREADS}\n`, exit_code: 0 });
     });
 
-    test(`${WATCHES} directories are watched`, { timeout: LONG_MS }, async () => {
+    test(`${WATCHES} directories can be watched`, { timeout: LONG_MS }, async () => {
       expect(await python(WATCH, "agent")).toMatchObject({ stdout: "all\n", exit_code: 0 });
     });
 
-    test(`${SHARED_MIB} MiB are shared`, { timeout: LONG_MS }, async () => {
+    test(`${SHARED_MIB} MiB can be shared`, { timeout: LONG_MS }, async () => {
       expect(await python(SHARE)).toMatchObject({ stdout: "all\n", exit_code: 0 });
     });
 
-    test("connections of the loopback are not tracked, those to the room are", { timeout: LONG_MS }, async () => {
+    test("loopback connections are not tracked, and those to the room are", { timeout: LONG_MS }, async () => {
       expect(await python(CONNECT)).toMatchObject({ stdout: "all\n", exit_code: 0 });
       expect(Number(await sh("cat /proc/sys/net/netfilter/nf_conntrack_count"))).toBeLessThan(100);
       expect(JSON.parse(await sh("room whoami --json"))).toMatchObject({ agent_id: "big" });
@@ -127,13 +127,13 @@ withGuests("the kernel of a sandbox", {}, (guests) => {
     });
   });
 
-  test("one with 256 MiB has more than its kernel would give", async () => {
+  test("with 256 MiB has more than the kernel's defaults", async () => {
     expect((await sh("cat /proc/sys/kernel/threads-max; bash -c 'ulimit -u'", "7")).split("\n").map(Number)).toEqual([
       4096, 2048,
     ]);
   });
 
-  test("root cannot take the last threads, which the agent needs", { timeout: LONG_MS }, async () => {
+  test("leaves threads for the agent even if root uses up the rest", { timeout: LONG_MS }, async () => {
     const all = await run("7", {
       argv: ["python3", "-c", START_THREADS.replace(`range(${THREADS})`, "range(100_000)")],
     });
@@ -144,18 +144,18 @@ withGuests("the kernel of a sandbox", {}, (guests) => {
     expect(await sh("cat /sys/fs/cgroup/roomd/pids.max", "7")).toBe("3840");
   });
 
-  test("an agent whose name is a number has a host name that is no address", async () => {
+  test("with a numeric agent ID has a host name that is not parsed as an address", async () => {
     expect(await sh(`python3 -c '${RESOLVE_OWN_NAME}'`, "7")).toBe("agent-7 127.0.1.1");
   });
 
-  test("every user may open fuse and tun, and a loop device is there when it is wanted", async () => {
+  test("lets every user open fuse and tun, and creates loop devices on demand", async () => {
     expect(await python(OPEN_DEVICES, "agent")).toMatchObject({ stdout: "all\n", exit_code: 0 });
     const loop = await sh("truncate -s 1M /tmp/image; losetup -f --show /tmp/image");
     expect(loop).toMatch(/^\/dev\/loop\d+$/);
     await sh(`losetup -d ${loop}; rm /tmp/image`);
   });
 
-  test("a fork has another boot ID, and user namespaces still have a procfs of their own", async () => {
+  test("of a fork has another boot ID, and user namespaces still have their own procfs", async () => {
     const bootId = (agent: string) => sh("cat /proc/sys/kernel/random/boot_id", agent);
     const source = await bootId("7");
     expect(source).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -177,7 +177,7 @@ withGuests("the kernel of a sandbox", {}, (guests) => {
   describe("that runs out of memory", () => {
     const EAT = "x = [bytearray(10**8) for _ in range(100)]";
 
-    test("says so of the command that was ended, and of one whose child was", { timeout: LONG_MS }, async () => {
+    test("reports it for the killed command, and for one whose child was killed", { timeout: LONG_MS }, async () => {
       const ended = await run("7", { argv: ["python3", "-c", EAT] });
       expect(ended).toMatchObject({ signal: "SIGKILL", exit_code: null, oom: true });
       const { items } = await guests.daemon.ok("GET", "/v1/rooms/k/audit?event=exec.finished&limit=100");
@@ -192,7 +192,7 @@ withGuests("the kernel of a sandbox", {}, (guests) => {
       });
     });
 
-    test("says nothing of others", async () => {
+    test("does not report it for other commands", async () => {
       for (const command of ["true", "kill -9 $$"]) expect(await run("7", { command })).not.toHaveProperty("oom");
     });
   });

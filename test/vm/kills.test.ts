@@ -104,7 +104,7 @@ async function clearUnanswered(daemon: TestDaemon, ledger: Ledger): Promise<void
 }
 
 testAlone(
-  "kills at points and moments of chance leave nothing behind and lose nothing acknowledged",
+  "random kills leave nothing, and lose nothing acknowledged",
   { env: { ROOMD_POOL_SIZE: "1" } },
   async (daemon) => {
     const chance = new Chance();
@@ -136,7 +136,7 @@ testAlone(
   LONG_TIMEOUT_MS,
 );
 
-testAlone("what belongs to nobody is found", { env: { ROOMD_POOL_SIZE: "0" } }, async (daemon) => {
+testAlone("leftovers without an owner are found", { env: { ROOMD_POOL_SIZE: "0" } }, async (daemon) => {
   await daemon.room("found");
   const { sandbox_id } = await daemon.sandbox("found", "agent", 9100);
   await expectAtRest(daemon);

@@ -9,7 +9,7 @@ import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
 import { LONG, processesOf, until, withGuests } from "../harness/guests.ts";
 
-if (!LONG) console.log("layers that are merged: left out, because it takes minutes; ROOMD_TEST_LONG=1 runs it");
+if (!LONG) console.log("merged layers: left out, because it takes minutes; ROOMD_TEST_LONG=1 runs it");
 
 /** With the sandbox's own layer these are more than are kept: merging starts after the last. */
 const SNAPSHOTS = 16;
@@ -32,7 +32,7 @@ for name in sorted(glob.glob("/root/[fg][0-9][0-9]")):
     print(name, len(whole), hashlib.sha256(some).hexdigest())
 `;
 
-describe.skipIf(!LONG)("where there is time", () => {
+describe.skipIf(!LONG)("long tests", () => {
   withGuests("layers", {}, (guests) => {
     const ROOM = "deep";
     const path = `/v1/rooms/${ROOM}/sandboxes/long`;
@@ -116,7 +116,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     });
 
     test(
-      "they are merged while it runs; a snapshot that comes in between is taken",
+      "layers are merged while the sandbox runs; a concurrent snapshot succeeds",
       async () => {
         await grow("f");
         await copying();
@@ -146,7 +146,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "a daemon that is killed meanwhile, and again when they are merged, finds it and goes on",
+      "a daemon that is killed during and after the merge adopts the sandbox",
       async () => {
         const { daemon } = guests;
         await grow("g");
@@ -168,7 +168,7 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
-      "it hibernates, is turned back to what it was before they were merged, and they are merged anew from there",
+      "the sandbox hibernates, is rolled back to before the merge, and its layers are merged again",
       async () => {
         const { daemon } = guests;
         const before = await digests();

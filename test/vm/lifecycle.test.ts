@@ -21,7 +21,7 @@ const until = <T>(what: string, probe: () => T | Promise<T>) => untilWithin(what
 /** Writes each message of its agent's inbox to the drive, as the agent of a guest that waits for work. */
 const LISTENER = 'while :; do line=$(room wait --timeout 1h) && echo "$line" >>/mnt/drive/$ROOMD_AGENT_ID.heard; done';
 
-withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) => {
+withGuests("an idle sandbox", { env: { ROOMD_AUDIT_READS: "false" } }, (guests) => {
   beforeAll(() => guests.daemon.room(ROOM));
 
   const path = (name: string, verb = "") => `/v1/rooms/${ROOM}/sandboxes/${name}${verb}`;
@@ -75,8 +75,8 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       ...more,
     });
 
-  describe("by idleness", () => {
-    test("is on disk, and is woken once for all calls that need it; who only asks how it is wakes nothing", async () => {
+  describe("after its idle time", () => {
+    test("is on disk, and is woken once for all calls that need it; reading its state does not wake it", async () => {
       const { daemon } = guests;
       const { sandbox_id } = await make("owl");
       // In use it is not idle, however long that takes.
@@ -91,7 +91,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       expect((await record("owl")).status).toEqual(slept.status);
       const begun = performance.now();
       const lines = await Promise.all(["echo one", "echo two", "cat /tmp/kept"].map((line) => sh("owl", line)));
-      console.log(`three calls woke one that hibernated, and ran, in ${Math.round(performance.now() - begun)} ms`);
+      console.log(`three calls woke a hibernated sandbox and ran, in ${Math.round(performance.now() - begun)} ms`);
       expect(lines).toEqual(["one", "two", "kept"]);
       const wokenAt = Date.parse((await record("owl")).status.last_transition_at);
       await events(sandbox_id, [SLEPT, "sandbox.resume api success"]);
@@ -104,19 +104,19 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       await destroy("owl");
     });
 
-    test("is in standby, stays so, and is woken by a call", async () => {
+    test("is in standby, stays there, and is woken by a call", async () => {
       const { sandbox_id } = await make("hen", { on_idle: "standby" });
       expect((await asleep("hen", "paused")).status.reason).toBe("idle");
       await Bun.sleep(IDLE_SECONDS * 1500);
       expect((await record("hen")).state).toBe("paused");
       const begun = performance.now();
       expect(await sh("hen", "hostname")).toBe("hen");
-      console.log(`a call woke one in standby, and ran, in ${Math.round(performance.now() - begun)} ms`);
+      console.log(`a call woke a sandbox in standby and ran, in ${Math.round(performance.now() - begun)} ms`);
       await events(sandbox_id, ["sandbox.standby idle success", "sandbox.resume api success"]);
       await destroy("hen");
     });
 
-    test("goes on running where it cannot be saved, says why, and tries again", async () => {
+    test("keeps running if it cannot be saved, reports why, and is retried", async () => {
       const { daemon } = guests;
       const { sandbox_id } = await make("mule", { idle_after_seconds: null });
       for (const pid of processesOf(daemon, "virtiofsd", sandbox_id)) process.kill(pid, "SIGKILL");
@@ -134,7 +134,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
   });
 
   describe("is woken", () => {
-    test("only by what its record names", async () => {
+    test("only by the events in its record", async () => {
       const { daemon } = guests;
       await make("bat", { wake_on: [] });
       await daemon.ok("GET", `/v1/rooms/${ROOM}/messages?agent_id=operator`);
@@ -148,7 +148,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       await destroy("bat");
     });
 
-    test("by a message to its agent, which gets it; by a topic, a request, and one that came on its way to sleep", async () => {
+    test("by a message to its agent, by a topic, by a request, and by one that arrives during hibernation", async () => {
       const { daemon } = guests;
       const { sandbox_id } = await make("dog", { idle_after_seconds: null, wake_on: ["message"] });
       await daemon.ok("PUT", `/v1/rooms/${ROOM}/agents/dog/subscriptions`, { topics: ["bones.>"] });
@@ -168,7 +168,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
         expect((await record("dog")).state).not.toBe("running");
         await until("it hears", async () => (await heard("dog")).length > known);
         console.log(
-          `a message (${word}) was answered in ${answeredMs.toFixed()} ms, and heard in the guest that hibernated after ${(performance.now() - begun).toFixed()} ms`,
+          `a message (${word}) was answered in ${answeredMs.toFixed()} ms, and received in the hibernated guest after ${(performance.now() - begun).toFixed()} ms`,
         );
         expect((await heard("dog")).at(-1)).toMatch(new RegExp(`${word}$`));
       }
@@ -212,14 +212,14 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
         const answers = await Promise.all(
           Array.from({ length: 5 }, () => fetch(port.path_url).then((answer) => answer.text())),
         );
-        console.log(`8 requests to a port of one that hibernated: ${Math.round(performance.now() - begun)} ms`);
+        console.log(`8 requests to a port of a hibernated sandbox: ${Math.round(performance.now() - begun)} ms`);
         expect(new Set(answers)).toEqual(new Set(["den\n"]));
       }
       await events(sandbox_id, [SLEPT, "sandbox.resume port success", SLEPT, "sandbox.resume port success"]);
       await destroy("fox");
     });
 
-    test("by who attaches to its terminal, which is as it was", async () => {
+    test("by a client that attaches to its terminal, which is unchanged", async () => {
       const { daemon } = guests;
       const { sandbox_id } = await make("cat", { wake_on: ["terminal"] });
       const { ws_path } = await daemon.ok("POST", path("cat", "/terminals"), { rows: 24, cols: 80 });
@@ -234,7 +234,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       expect((await daemon.problem("GET", path("cat", "/terminals"))).code).toBe("invalid_state");
       const begun = performance.now();
       const after = await TerminalClient.attach(daemon, ws_path);
-      console.log(`attached to a terminal of one that hibernated in ${Math.round(performance.now() - begun)} ms`);
+      console.log(`attached to a terminal of a hibernated sandbox in ${Math.round(performance.now() - begun)} ms`);
       after.type("echo $word-$word\n");
       await after.shows("purr-purr");
       after.drop();
@@ -242,7 +242,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
       await destroy("cat");
     });
 
-    test("on its way to sleep, by one resume for a call and a message at once", async () => {
+    test("during hibernation, by one resume for a concurrent call and message", async () => {
       const { daemon } = guests;
       const { sandbox_id } = await make("elk", { idle_after_seconds: null, wake_on: ["api", "message"] });
       await listen("elk");
@@ -256,7 +256,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
     });
   });
 
-  test("that finds no memory says so to who calls, sleeps on, and is woken by its message once there is some", async () => {
+  test("without enough memory reports that to callers, keeps sleeping, and is woken by its message later", async () => {
     const { daemon } = guests;
     const free = async (): Promise<number> => (await daemon.ok("GET", "/health")).capacity.memory_mib_free;
     const { sandbox_id } = await make("whale", { idle_after_seconds: null }, { memory_mib: 2048 });
@@ -283,7 +283,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
     await destroy("whale");
   }, 600_000);
 
-  test("whose daemon is killed between a message and the resume is woken by the next daemon", async () => {
+  test("whose daemon is killed between a message and the resume, is woken by the next daemon", async () => {
     const { daemon } = guests;
     await make("swan", { idle_after_seconds: null, wake_on: ["message"] });
     await make("goose", { idle_after_seconds: null, wake_on: ["message"] });
@@ -300,7 +300,7 @@ withGuests("a sandbox that rests", { env: { ROOMD_AUDIT_READS: "false" } }, (gue
     const begun = performance.now();
     await daemon.serve();
     await until("it hears", async () => (await heard("swan")).length === 2);
-    console.log(`heard ${Math.round(performance.now() - begun)} ms after the start of the next daemon`);
+    console.log(`received ${Math.round(performance.now() - begun)} ms after the start of the next daemon`);
     expect((await heard("swan")).at(-1)).toMatch(/fly$/);
     // Nothing waits for the other.
     expect((await record("goose")).state).toBe("hibernated");

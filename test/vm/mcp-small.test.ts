@@ -11,7 +11,7 @@ const MOST_HAPPY_PATH_BYTES = 5000;
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
 withGuests("small tools and short answers", {}, (guests) => {
-  test("a model works in a sandbox of its own: run, files, a port, checkpoints, close", async () => {
+  test("a model works in its own sandbox: run, files, a port, checkpoints, close", async () => {
     const { daemon } = guests;
     const before = daemon.leftovers();
     const client = await connectMcp(daemon, { tools: "small" });
@@ -99,7 +99,7 @@ withGuests("small tools and short answers", {}, (guests) => {
     client = await connectMcp(guests.daemon);
   });
 
-  test("from a room to a file that was read takes a few kilobytes", async () => {
+  test("from creating a room to reading a file takes a few kilobytes", async () => {
     const { room_id, sandbox } = at;
     const asked: [string, Json][] = [
       ["room_create", { room_id }],
@@ -118,7 +118,7 @@ withGuests("small tools and short answers", {}, (guests) => {
     expect(sum).toBeLessThan(MOST_HAPPY_PATH_BYTES);
   });
 
-  test("a long output is shown by its beginning and its end, and what is between is read by the call that it names", async () => {
+  test("long output is shown by its start and end, with the call that reads the rest", async () => {
     const answer = await client.result("sandbox_exec", { ...at, command: "seq 1 200000" });
     console.log(`seq 1 200000: an answer of ${bytesOf(answer)} bytes`);
     expect(bytesOf(answer)).toBeLessThan(MOST_BYTES);
@@ -140,7 +140,7 @@ withGuests("small tools and short answers", {}, (guests) => {
     expect(between.slice(0, result.left_out_bytes) === all.slice(head.length, -tail.length)).toBe(true);
   });
 
-  test("an output of control characters is within the same bytes, and says how to read the rest", async () => {
+  test("output of control characters is within the same size, with the call that reads the rest", async () => {
     const command = "head -c 16000 /dev/zero; head -c 16000 /dev/zero | tr '\\0' '\\1' >&2";
     const answer = await client.result("sandbox_exec", { ...at, command });
     expect(bytesOf(answer)).toBeLessThan(MOST_BYTES);

@@ -67,7 +67,7 @@ const crews = CREWS.slice(0, shortOrLong("crews of agents over MCP", 1, CREWS.le
 withGuests("over MCP", {}, (guests) => {
   const last = (results: Json[]): Json => results.at(-1);
 
-  test.each(crews)("agents without a model do a whole run with every tool: $planner and $worker", async (crew) => {
+  test.each(crews)("agents without a model complete a run with every tool: $planner and $worker", async (crew) => {
     const before = guests.daemon.leftovers();
     const [first, second] = [
       await connectMcp(guests.daemon, crew.planner),
@@ -201,7 +201,7 @@ withGuests("over MCP", {}, (guests) => {
     await client.call("room_create", { room_id: at.room_id });
   });
 
-  test("a command for a sandbox that is still starting waits until it is ready", async () => {
+  test("a command for a starting sandbox waits until it is ready", async () => {
     const asked = { room_id: at.room_id, agent_id: at.sandbox, guest_cid: 9112, memory_mib: 256, wait: "none" };
     const { result } = await client.call("sandbox_create", asked);
     expect(["creating", "starting"]).toContain(result.state);
@@ -217,7 +217,7 @@ withGuests("over MCP", {}, (guests) => {
     expect(result.content[0].text).toMatch(/^exit 3 · \d+\.\d s\n0\n$/);
   });
 
-  test("a command that outlasts its call is followed to its end, run once, without a lost byte", async () => {
+  test("a command that outlasts its call is followed to its end, runs once, without a lost byte", async () => {
     const line =
       "echo run >>/mnt/drive/runs; for i in $(seq 30); do echo out $i; echo err $i >&2; sleep 0.1; done; exit 7";
     const results = await toItsEnd({ command: line, wait_ms: 500 });
@@ -230,7 +230,7 @@ withGuests("over MCP", {}, (guests) => {
     expect((await exec({ command: "cat /mnt/drive/runs" })).stdout).toBe("run\n");
   });
 
-  test("an output that is larger than an answer comes in pages, with every byte once", async () => {
+  test("output above an answer's size is paged, with every byte once", async () => {
     const results = await toItsEnd({ command: "seq 20000; head -c 3000 /dev/zero >&2", max_output_bytes: 10_000 });
     const { next, ...first } = results[0];
     expect(first).toMatchObject({ state: "exited", exit_code: 0, stdout_bytes: 108_894, stderr_bytes: 3000 });
@@ -244,7 +244,7 @@ withGuests("over MCP", {}, (guests) => {
     for (const { stdout_b64 } of results) expect(Buffer.from(stdout_b64, "base64").length).toBeLessThanOrEqual(10_000);
   });
 
-  test("pages of text are text, whatever the size of its characters", async () => {
+  test("pages of text end at character boundaries", async () => {
     const command = "python3 -c \"print('aé€𝄞' * 1000, end='')\"";
     const results = await toItsEnd({ command, max_output_bytes: 1001 });
     expect(results.length).toBeGreaterThan(9);
@@ -268,7 +268,7 @@ withGuests("over MCP", {}, (guests) => {
   });
 
   test.skipIf(!LONG)(
-    "a guest that stands still keeps no tool from answering within 50 s",
+    "a stopped guest does not delay any tool's answer beyond 50 s",
     { timeout: 4 * 60_000 },
     async () => {
       const { sandbox_id } = await guests.daemon.ok("GET", `/v1/rooms/${at.room_id}/sandboxes/${at.sandbox}`);
@@ -298,10 +298,10 @@ withGuests("over MCP", {}, (guests) => {
       expect((await exec({ command: "exit 4" })).exit_code).toBe(4);
     },
   );
-  if (!LONG) console.log("over MCP: without a guest that stands still; ROOMD_TEST_LONG=1 stops one");
+  if (!LONG) console.log("over MCP: without a stopped guest; ROOMD_TEST_LONG=1 stops one");
 
   test.skipIf(!LONG)(
-    "ten minutes of a command are followed by calls of less than 50 s",
+    "a command of ten minutes is followed by calls of less than 50 s",
     { timeout: 15 * 60_000 },
     async () => {
       const results: Json[] = [];

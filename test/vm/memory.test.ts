@@ -6,7 +6,7 @@ import { processesOf, until, untilState, withGuests } from "../harness/guests.ts
 import { removeMemoryGroup, starve, whyNoMemoryGroup } from "../harness/memory-group.ts";
 
 if (whyNoMemoryGroup !== null) {
-  console.log(`the end of a guest for want of memory is left out, because ${whyNoMemoryGroup}`);
+  console.log(`a guest that runs out of memory is left out, because ${whyNoMemoryGroup}`);
 }
 
 withGuests("memory of the host", {}, (guests) => {
@@ -19,7 +19,7 @@ withGuests("memory of the host", {}, (guests) => {
   });
   afterAll(removeMemoryGroup);
 
-  test("what a guest was promised and has not touched is kept back for it", async () => {
+  test("is reserved for guests even if they have not touched it", async () => {
     const before = await free();
     // So large that the remainder is less than one sandbox may have.
     const promised = Math.floor(before / 3);
@@ -35,7 +35,7 @@ withGuests("memory of the host", {}, (guests) => {
     expect(await guests.daemon.sh("r", "bystander", "hostname")).toBe("bystander");
   });
 
-  describe("what a guest frees comes back to the host", () => {
+  describe("is returned to the host when a guest frees it", () => {
     const USED_MIB = 300;
     /** Code that runs for the first time, the tests' programs and the agent's own, stays in memory. */
     const NEARLY_MIB = 48;
@@ -101,35 +101,38 @@ withGuests("memory of the host", {}, (guests) => {
     });
   });
 
-  test("guests are the first that the kernel ends", async () => {
+  test("is freed by the kernel's OOM killer from guests first", async () => {
     const { sandbox_id } = await guests.daemon.ok("GET", `${sandboxes}/bystander`);
     const scoreOf = (pid: number) => Number(readFileSync(`/proc/${pid}/oom_score_adj`, "utf8"));
     const [qemu = 0] = processesOf(guests.daemon, "qemu", sandbox_id);
     expect(scoreOf(qemu)).toBeGreaterThan(scoreOf(guests.daemon.pid));
   });
 
-  test.skipIf(whyNoMemoryGroup !== null)("one that it has ended says so, and no other is affected", async () => {
-    const { daemon } = guests;
-    const { sandbox_id, guest_cid } = await daemon.sandbox("r", "eater", guests.cid(), { memory_mib: 1024 });
-    const [qemu = 0] = processesOf(daemon, "qemu", sandbox_id);
-    starve(qemu);
-    const answer = await daemon.api("POST", `${sandboxes}/eater/exec`, {
-      command: "head -c 500M /dev/zero >/dev/shm/eaten",
-    });
-    expect([answer.status, answer.body.code]).toEqual([502, "guest_unreachable"]);
-    const failed = await untilState(daemon, "r", sandbox_id, "failed");
-    expect(failed).toMatchObject({
-      exit: { cause: "oom" },
-      status: { message: expect.stringMatching(/ran out of memory/) },
-    });
-    expect(await daemon.sh("r", "bystander", "hostname")).toBe("bystander");
-    await daemon.ok("DELETE", `${sandboxes}/${sandbox_id}`);
-    await daemon.sandbox("r", "eater", guest_cid);
-    // Another end by SIGKILL is not called so.
-    const again = await daemon.ok("GET", `${sandboxes}/eater`);
-    process.kill(processesOf(daemon, "qemu", again.sandbox_id)[0] ?? 0, "SIGKILL");
-    expect((await untilState(daemon, "r", again.sandbox_id, "failed")).exit.cause).toBe("vmm_crash");
-  });
+  test.skipIf(whyNoMemoryGroup !== null)(
+    "when exhausted by a guest ends that guest with this reason, and no other",
+    async () => {
+      const { daemon } = guests;
+      const { sandbox_id, guest_cid } = await daemon.sandbox("r", "eater", guests.cid(), { memory_mib: 1024 });
+      const [qemu = 0] = processesOf(daemon, "qemu", sandbox_id);
+      starve(qemu);
+      const answer = await daemon.api("POST", `${sandboxes}/eater/exec`, {
+        command: "head -c 500M /dev/zero >/dev/shm/eaten",
+      });
+      expect([answer.status, answer.body.code]).toEqual([502, "guest_unreachable"]);
+      const failed = await untilState(daemon, "r", sandbox_id, "failed");
+      expect(failed).toMatchObject({
+        exit: { cause: "oom" },
+        status: { message: expect.stringMatching(/ran out of memory/) },
+      });
+      expect(await daemon.sh("r", "bystander", "hostname")).toBe("bystander");
+      await daemon.ok("DELETE", `${sandboxes}/${sandbox_id}`);
+      await daemon.sandbox("r", "eater", guest_cid);
+      // Another end by SIGKILL is not called so.
+      const again = await daemon.ok("GET", `${sandboxes}/eater`);
+      process.kill(processesOf(daemon, "qemu", again.sandbox_id)[0] ?? 0, "SIGKILL");
+      expect((await untilState(daemon, "r", again.sandbox_id, "failed")).exit.cause).toBe("vmm_crash");
+    },
+  );
 });
 
 function isMemory(file: string): boolean {

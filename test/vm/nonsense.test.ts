@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { processesOf, untilState, withGuests } from "../harness/guests.ts";
 
-withGuests("a QEMU that talks nonsense", {}, (guests) => {
-  test("fails alone when it is taken over: the service and the other guests go on", async () => {
+withGuests("a QEMU with invalid QMP output", {}, (guests) => {
+  test("fails alone at adoption: the service and the other guests continue", async () => {
     const { daemon } = guests;
     await daemon.room("r");
     const { sandbox_id } = await daemon.sandbox("r", "taken", guests.cid());

@@ -60,7 +60,7 @@ const RESTORED = "sandbox.drive_restored success";
 withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
   beforeAll(() => guests.daemon.room(ROOM));
 
-  test("under load is replaced: the drive is back within ten seconds, and others go on", async () => {
+  test("under load is replaced: the drive is back within ten seconds, and others continue", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox(ROOM, "worker", guests.cid());
     await daemon.sandbox(ROOM, "other", guests.cid());
@@ -90,7 +90,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
   });
 
-  test("again and again is replaced until no port is left; then the record says what to do, and the rest works", async () => {
+  test("repeatedly is replaced until no port is left; then the record has a remedy, and the rest works", async () => {
     const { daemon } = guests;
     const cid = guests.cid();
     const { sandbox_id } = await daemon.sandbox(ROOM, "often", cid);
@@ -129,7 +129,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
     await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/${next.sandbox_id}`);
   });
 
-  test("is replaced by a daemon that was not there when it died, and by one that took over before", async () => {
+  test("is replaced by a daemon that was down at that time, and by one that adopted the sandbox before", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox(ROOM, "kept", guests.cid());
     const [qemu] = processesOf(daemon, "qemu", sandbox_id);
@@ -149,7 +149,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
   });
 
-  test("while its guest stands still is replaced when it goes on", async () => {
+  test("while its guest is paused is replaced on resume", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox(ROOM, "still", guests.cid());
     const path = `/v1/rooms/${ROOM}/sandboxes/still`;
@@ -169,7 +169,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
   });
 
-  test("under a QEMU that hangs holds up no DELETE", async () => {
+  test("under a stopped QEMU does not delay a DELETE", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox(ROOM, "stuck", guests.cid());
     for (const pid of processesOf(daemon, "qemu", sandbox_id)) process.kill(pid, "SIGSTOP");
@@ -194,7 +194,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
 withGuests("a vsock device that dies", { env: TRANSPORT }, (guests) => {
   beforeAll(() => guests.daemon.room(ROOM));
 
-  test("is replaced: calls in flight go on over the next one, new ones are served, what runs runs once", async () => {
+  test("is replaced: calls in progress continue over the next device, and commands run once", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox(ROOM, "cut", guests.cid());
     await daemon.sandbox(ROOM, "other", guests.cid());
@@ -224,7 +224,7 @@ withGuests("a vsock device that dies", { env: TRANSPORT }, (guests) => {
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
   });
 
-  test("is replaced by a daemon that was not there when it died, and by one that took over before", async () => {
+  test("is replaced by a daemon that was down at that time, or adopted the sandbox before", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox(ROOM, "kept", guests.cid());
     const [qemu] = processesOf(daemon, "qemu", sandbox_id);
@@ -246,7 +246,7 @@ withGuests("a vsock device that dies", { env: TRANSPORT }, (guests) => {
 for (const part of ["virtiofsd", "vsock"] as const) {
   const options = { env: { ...TRANSPORT, [FAULT_VARIABLE]: `${part}.renewed=kill` } };
   testAlone(
-    `a ${part} that a daemon started, and did not live to record, is ended by the next`,
+    `a ${part} that was started by a daemon killed before recording it is ended by the next`,
     options,
     async (daemon) => {
       await daemon.room(ROOM);

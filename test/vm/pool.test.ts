@@ -7,7 +7,7 @@ import type { Json } from "../harness/daemon.ts";
 import { processesOf, until, withGuests } from "../harness/guests.ts";
 
 withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
-  test("gives its machines to sandboxes that differ in all that must differ", async () => {
+  test("provides machines to sandboxes that differ where they must", async () => {
     const { daemon } = guests;
     await daemon.room("warm");
     const seen = new Set<string>();
@@ -46,7 +46,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/warm?drive=delete");
   });
 
-  test("rehearses with devices that are nobody's: a drive in which its root makes nothing, and both are gone when it waits", async () => {
+  test("rehearses with temporary devices and a read-only drive, and both are gone when a machine is ready", async () => {
     const { daemon } = guests;
     await daemon.end("SIGTERM");
     const said = daemon.log.length;
@@ -79,7 +79,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/rehearsed?drive=delete");
   });
 
-  test("comes after sandboxes on the processors until it is one", async ({ skip }) => {
+  test("has lower CPU priority than sandboxes until a machine becomes one", async ({ skip }) => {
     const { daemon } = guests;
     const said = () => daemon.log.split("\n").filter((line) => line.includes("warm machine ready"));
     const { waiting, ready_ms } = await until("a machine waits", () => {
@@ -104,7 +104,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/ranked?drive=delete");
   });
 
-  test("leaves nothing of a rehearsal during which the daemon is killed", async () => {
+  test("leaves nothing of a rehearsal when the daemon is killed", async () => {
     const { daemon } = guests;
     await daemon.end("SIGTERM");
     daemon.env[FAULT_VARIABLE] = "pool.rehearsing=kill";
@@ -121,7 +121,7 @@ withGuests("the warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
     );
   });
 
-  test("ends its machines with the daemon, also with one that was killed", async () => {
+  test("ends its machines with the daemon, also after a kill", async () => {
     const { daemon } = guests;
     await until("a machine waits", () => processesOf(daemon, "qemu").length > 0);
     await daemon.end("SIGKILL");

@@ -12,7 +12,7 @@ if (!LONG)
 
 withGuests("a Vite development server", {}, (guests) => {
   test.skipIf(!LONG)(
-    "serves its page and its modules, and announces a change by WebSocket",
+    "serves its page and its modules, and sends updates over WebSocket",
     async () => {
       const { daemon } = guests;
       const sh = (line: string) => daemon.sh("v", "a", line);

@@ -28,7 +28,7 @@ withGuests("ports", {}, (guests) => {
   });
 
   describe("a request", () => {
-    test("reaches the server as one for localhost, without what is ours", async () => {
+    test("reaches the server as one for localhost, without roomd's credentials", async () => {
       const { daemon } = guests;
       const seen = await port.json("a%2Fb/?x=1&port_token=old&y=%20", {
         method: "PUT",
@@ -70,7 +70,7 @@ withGuests("ports", {}, (guests) => {
       expect(Object.fromEntries(own.headers)).toMatchObject({ authorization: "Bearer the-applications-own" });
     });
 
-    test("is counted, with what went each way", async () => {
+    test("is counted with its bytes in both directions", async () => {
       const { daemon } = guests;
       const counted = async () => {
         const { ports } = await daemon.ok("GET", `/v1/rooms/${SANDBOX}`);
@@ -91,7 +91,7 @@ withGuests("ports", {}, (guests) => {
       expect(after.since).toBe(port.record.created_at);
     });
 
-    test("gets the answer, with its places and cookies as the client knows them", async () => {
+    test("gets the response, with Location and cookies rewritten for the client", async () => {
       const answer = await port.fetch("cookies");
       const prefix = new URL(port.url).pathname.slice(0, -1);
       expect([answer.status, answer.headers.get("location")]).toEqual([302, `${prefix}/next?a=b`]);
@@ -105,7 +105,7 @@ withGuests("ports", {}, (guests) => {
       expect(policy).not.toContain("allow-same-origin");
     });
 
-    test("for the head alone has no body", async () => {
+    test("by HEAD has no body", async () => {
       const whole = await (await port.fetch("x")).bytes();
       const answer = await port.fetch("x", { method: "HEAD" });
       expect([answer.status, await answer.text()]).toEqual([200, ""]);
@@ -122,7 +122,7 @@ withGuests("ports", {}, (guests) => {
     });
 
     test.each(["both", "folded", "very-short", "nonsense", "nothing", "endless-head", "unasked"])(
-      "that is answered by /%s gets 502",
+      "answered by /%s gets 502",
       async (path) => {
         // The reason is the answer, and not that it was long in coming.
         const detail = expect.stringMatching(/^The server on this port sent an invalid HTTP response: /);
@@ -130,26 +130,23 @@ withGuests("ports", {}, (guests) => {
       },
     );
 
-    test.each(["short", "short-chunk"])(
-      "that is answered by /%s breaks off, and is not taken for whole",
-      async (path) => {
-        await expect(port.fetch(path).then((answer) => answer.text())).rejects.toThrow();
-      },
-    );
+    test.each(["short", "short-chunk"])("answered by /%s is aborted, and not considered complete", async (path) => {
+      await expect(port.fetch(path).then((answer) => answer.text())).rejects.toThrow();
+    });
 
-    test("may be refused before its body is there", async () => {
+    test("can be answered before its body has arrived", async () => {
       const client = port.raw(`POST /early HTTP/1.1\r\nContent-Length: ${64 * MIB}`);
       expect(await textOf(client)).toMatch(/^HTTP\/1\.1 413 [\s\S]*too much$/);
     });
 
-    test("whose body breaks off is not whole for the server either", async () => {
+    test("whose body is aborted is incomplete for the server, too", async () => {
       const client = port.raw("POST /sink HTTP/1.1\r\nTransfer-Encoding: chunked");
       client.write("5\r\nhello\r\n-1\r\n\r\n0\r\n\r\n");
       expect(await textOf(client)).not.toContain("sha256");
     });
   });
 
-  test("events come when they happen, each by itself", async () => {
+  test("receives events individually as they happen", async () => {
     const answer = await port.fetch("events", { headers: { accept: "text/event-stream" } });
     expect(answer.headers.get("content-type")).toBe("text/event-stream");
     const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
@@ -161,7 +158,7 @@ withGuests("ports", {}, (guests) => {
     await reader.cancel();
   });
 
-  test("a WebSocket carries messages of every size and kind, pings, subprotocols and closes", async () => {
+  test("by WebSocket carries messages of every size and kind, pings, subprotocols and closes", async () => {
     const client = await port.socket("ws", { protocols: ["a", "b"], headers: port.token });
     expect(client.socket.protocol).toBe("b");
     for (const text of ["", "hello", "grüße", "x".repeat(70_000)]) {
@@ -186,7 +183,7 @@ withGuests("ports", {}, (guests) => {
   });
 
   test(
-    "large bodies go through whole, both ways",
+    "large bodies are transferred completely, both ways",
     async () => {
       const up = shortOrLong("MiB up", 4, 200) * MIB;
       const down = shortOrLong("MiB down", 4, 1024) * MIB;
@@ -225,7 +222,7 @@ withGuests("ports", {}, (guests) => {
     LONG ? 1_200_000 : 120_000,
   );
 
-  test("a client that does not read makes the server wait, and one that is not read waits too", async () => {
+  test("a client that does not read makes the server wait, and vice versa", async () => {
     const before = rss();
     const deaf = port.raw(`GET /bytes?n=${2 ** 40} HTTP/1.1`);
     const sent = async () => (await port.json("moved")).sent as number;
@@ -256,10 +253,10 @@ withGuests("ports", {}, (guests) => {
     client.destroy();
     const grown = rss() - before;
     expect(grown).toBeLessThan(2 * MOST_BETWEEN);
-    console.log(`stood still after ${stoodAt} bytes down and ${heldAt} up; the daemon grew by ${grown} bytes`);
+    console.log(`stalled after ${stoodAt} bytes down and ${heldAt} up; the daemon grew by ${grown} bytes`);
   });
 
-  test("as many connections as there may be, and then no more until one ends", async () => {
+  test("connections up to the limit are accepted, and more only when one ends", async () => {
     const other = await expose({ port: 8001, visibility: "public", label: "more" });
     expect(new URL(other.url).pathname).toMatch(/^\/p\/more-/);
     const open = await Promise.all(Array.from({ length: 64 }, () => other.fetch("events")));
@@ -273,7 +270,7 @@ withGuests("ports", {}, (guests) => {
     await unexpose(8001);
   });
 
-  test("the agent's own ports are nobody's: by them one would be the agent", async () => {
+  test("the agent's own ports cannot be exposed: callers could act as the agent", async () => {
     // The address at which the guest's own programs find their room.
     expect(await guests.daemon.sh("p", "a", "curl -s -o /dev/null -w '%{http_code}' 127.0.0.1:65080/v1/me")).toBe(
       "200",
@@ -284,7 +281,7 @@ withGuests("ports", {}, (guests) => {
     await unexpose(65_080);
   });
 
-  test("exposed again after a crash of the daemon, by the same label and token", async () => {
+  test("after a crash of the daemon a port is exposed again with the same label and token", async () => {
     const answer = await port.fetch("events");
     const broken = expect(answer.text()).rejects.toThrow();
     await guests.daemon.restart("SIGKILL");
@@ -294,7 +291,7 @@ withGuests("ports", {}, (guests) => {
     expect([again.token, new URL(again.path_url).pathname]).toEqual([port.record.token, new URL(port.url).pathname]);
   });
 
-  test("what is unexposed is cut and gone, and exposed anew it has another address and token", async () => {
+  test("an unexposed port is disconnected, and exposed again it has another URL and token", async () => {
     const short = await expose({ port: 8000 });
     const [events, socket] = [await short.fetch("events"), await short.socket("ws")];
     await unexpose(8000);
@@ -308,7 +305,7 @@ withGuests("ports", {}, (guests) => {
     expect((await port.fetch("")).status).toBe(200);
   });
 
-  test("what has had its time is cut and gone", async () => {
+  test("an expired port is disconnected", async () => {
     await unexpose(8000);
     const short = await expose({ port: 8000, expires_in_seconds: 3 });
     const events = await short.fetch("events");
@@ -320,7 +317,7 @@ withGuests("ports", {}, (guests) => {
     port = await expose({ port: 8000 });
   });
 
-  test("standby cuts what is open and keeps what is exposed; the end of the sandbox ends both", async () => {
+  test("standby disconnects clients and keeps ports exposed; the end of the sandbox ends both", async () => {
     const { daemon } = guests;
     await daemon.ok("PATCH", `/v1/rooms/${SANDBOX}`, { lifecycle: { wake_on: [] } });
     const socket = await port.socket("ws");

@@ -33,9 +33,9 @@ function ownTemplate({ dataDir }: TestDaemon): void {
   }
 }
 
-describe.skipIf(!LONG)("where there is time", () => {
+describe.skipIf(!LONG)("long tests", () => {
   testAlone(
-    "a sandbox with two processors boots once, and from then on starts from what was saved with two",
+    "a sandbox with two processors boots cold once, and later ones start from a two-processor snapshot",
     { prepare: ownTemplate, env: { ROOMD_POOL_SIZE: "1" } },
     async (daemon) => {
       await daemon.room("two");

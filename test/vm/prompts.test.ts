@@ -252,7 +252,7 @@ withGuests("prompts", {}, (guests) => {
   }, 300_000);
   afterAll(() => client?.close());
 
-  test.each(GENERATIONS)("are listed to clients of %s, and got with the names that are given", async (generation) => {
+  test.each(GENERATIONS)("are listed to clients of %s, and filled with the given names", async (generation) => {
     const namesOf = async (from: McpClient) => (await from.listPrompts()).prompts.map(({ name }: Json) => name);
     expect(await namesOf(client)).toEqual(PROMPTS.map(({ name }) => name));
     // A client with only the usual tools could not follow the others.

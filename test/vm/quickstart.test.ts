@@ -78,7 +78,7 @@ async function withHome(use: (env: Record<string, string>) => Promise<void>): Pr
 }
 
 test.skipIf(reason !== null)(
-  "ends with two export lines that lead to a room at work; again it finds all of it there",
+  "ends with two export lines that lead to a working room; a second run finds everything in place",
   async () => {
     await withHome(async (env) => {
       const first = await run([QUICKSTART], env);
@@ -114,7 +114,7 @@ test.skipIf(reason !== null)(
   },
 );
 
-test.skipIf(reason !== null)("says in one sentence what is in its way", async () => {
+test.skipIf(reason !== null)("reports a missing prerequisite in one sentence", async () => {
   const env = { PATH: process.env.PATH ?? "" };
   // It may read a checkout in any directory, and is not root.
   const capability = "+dac_override";

@@ -114,7 +114,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     await guests.daemon.sandbox("greedy", "second", guests.cid());
   });
 
-  test("stops a guest's writes, says so, and lets it read and delete, after which it may write again", async () => {
+  test("stops a guest's writes with a warning, and allows reads and deletions, after which it may write again", async () => {
     const { daemon } = guests;
     await greedy("fallocate -l 1000M /mnt/drive/base && echo kept >/mnt/drive/kept");
     expect((await record()).drive.used_bytes).toBeLessThan(LIMIT);
@@ -127,7 +127,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     await untilWarned(STOPPED);
     const { used_bytes } = (await record()).drive;
     console.log(
-      `a guest that writes 1 MiB at a time got ${Math.round((used_bytes - LIMIT) / MIB)} MiB beyond a quota of 1 GiB`,
+      `a guest that writes 1 MiB at a time exceeded a quota of 1 GiB by ${Math.round((used_bytes - LIMIT) / MIB)} MiB`,
     );
     expect(used_bytes).toBeGreaterThanOrEqual(LIMIT);
     const body = { path: "api", content: "x" };
@@ -156,7 +156,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     await greedy("rm /mnt/drive/*");
   });
 
-  test("counts what is deleted and still open", async () => {
+  test("counts deleted files that are still open", async () => {
     const { daemon } = guests;
     const script =
       "exec 3>/mnt/drive/gone; rm /mnt/drive/gone; fallocate -l 1024M /proc/self/fd/3; touch /dev/shm/hidden; while [ ! -e /dev/shm/let-go ]; do sleep 0.1; done";
@@ -170,14 +170,14 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     await greedy("rm -f /mnt/drive/*");
   });
 
-  test("lets an open drive's guest do what the table says", async () => {
+  test("allows an unrestricted guest everything in the table", async () => {
     await makeCells("open");
     await tryCells("open");
     expect((await record()).warnings).toEqual([]);
     await greedy("rm -rf /mnt/drive/open");
   });
 
-  test("holds a drive at once that one call has taken far beyond it", async () => {
+  test("freezes a drive immediately if one call has far exceeded the quota", async () => {
     const { daemon } = guests;
     await greedy("touch /mnt/drive/beyond && fallocate -n -l 1200M /mnt/drive/beyond");
     await untilWarned(HELD);
@@ -187,7 +187,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     expect(items.slice(-2).map(({ event }: Json) => event)).toEqual(["quota.drive_held", "quota.drive_open"]);
   });
 
-  test("holds a drive that root in the guest makes grow all the same, until drive calls have made room", async () => {
+  test("freezes a drive that guest root grows despite the stop, until drive calls free space", async () => {
     const { daemon } = guests;
     await makeCells("stopped", "held");
     await greedy("fallocate -l 1024M /mnt/drive/base");
@@ -212,7 +212,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     expect((await record()).warnings).not.toEqual([]);
     const { used_bytes } = (await record()).drive;
     console.log(
-      `a guest that makes its drive grow by other means was held ${Math.round((used_bytes - LIMIT) / MIB)} MiB beyond it`,
+      `a guest that grew its drive by other means was frozen ${Math.round((used_bytes - LIMIT) / MIB)} MiB above it`,
     );
     await daemon.sh("greedy", "it", "touch /dev/shm/enough");
     await daemon.ok("DELETE", "/v1/rooms/greedy/drive/delete?path=base");
@@ -229,7 +229,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     expect([on.stdout, on.stderr]).toEqual(["on\n", ""]);
   }, 300_000);
 
-  test("does not keep a sandbox or room from being deleted while it is over", async () => {
+  test("above its limit does not prevent the deletion of a sandbox or room", async () => {
     const { daemon } = guests;
     await greedy("rm -rf /mnt/drive/*; fallocate -l 1024M /mnt/drive/base");
     await untilWarned(STOPPED);

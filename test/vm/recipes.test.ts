@@ -41,7 +41,7 @@ if (!LONG)
   );
 
 testAlone(
-  "what a recipe starts is running in each sandbox, and is begun where one boots",
+  "a program started by a recipe runs in each sandbox, and is started by a cold boot",
   { prepare: async (daemon) => void ownTemplates(daemon), env: { ROOMD_LIMITS_VCPUS: "3" } },
   async (daemon) => {
     const built = await buildRecipe(daemon, "counting", recipe("counting", COUNTING));
@@ -86,7 +86,7 @@ testAlone(
 );
 
 testAlone(
-  "a template whose start fails is not built, and says what it printed last",
+  "a template whose start fails is not built, and the failure has its last output",
   { prepare: async (daemon) => void ownTemplates(daemon) },
   async (daemon) => {
     const built = await buildRecipe(daemon, "broken", recipe("broken", 'start = "echo no such luck >&2; exit 3"'));

@@ -59,7 +59,7 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
       "run.plug.after",
       "run.agent.after",
     ]),
-  )("of a create, at %s, leaves nothing but a record that says so", async (point) => {
+  )("during a create, at %s, leaves only a record with the reason", async (point) => {
     const { daemon } = guests;
     const cid = guests.cid();
     await cutOff(daemon, `${point}=kill`, () => daemon.ok("POST", from("cut"), body("late", cid)));
@@ -81,7 +81,7 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
       "sandbox.ended",
       "sandbox.erased",
     ]),
-  )("of a delete, at %s, is followed by its end", async (point) => {
+  )("during a delete, at %s, has it completed by the next daemon", async (point) => {
     const { daemon } = guests;
     const cid = guests.cid();
     const { sandbox_id } = await daemon.sandbox("cut", "gone", cid);
@@ -99,7 +99,7 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
   });
 
   test.for(sampled("ends of a daemon amid the end of a room", ["room.emptied", "room.retired"]))(
-    "of a room's end, at %s, deletes the drive as it was asked to",
+    "during a room's end, at %s, deletes the drive as requested",
     async (point) => {
       const { daemon } = guests;
       const { room_uid } = await daemon.room("whole");
@@ -112,7 +112,7 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
     },
   );
 
-  test("of a room's end still hears that the drive is to be deleted", async () => {
+  test("during a room's end still accepts the request to delete the drive", async () => {
     const { daemon } = guests;
     await daemon.end("SIGTERM");
     daemon.env[FAULT] = "room.emptied=stall";
@@ -133,12 +133,12 @@ withGuests("a daemon that ends between two steps", {}, (guests) => {
   });
 });
 
-withGuests("taking guests over", {}, (guests) => {
+withGuests("adoption of guests", {}, (guests) => {
   beforeAll(() => guests.daemon.room("over"));
   const path = (name: string, verb = "") => `/v1/rooms/over/sandboxes/${name}${verb}`;
   const runtimeOf = (sandboxId: string) => join(guests.daemon.runtimeDir, "g", sandboxId);
 
-  test("works over the spare monitor while somebody holds the first", async () => {
+  test("uses the spare monitor while another client holds the first", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox("over", "held", guests.cid());
     const pids = processesOf(daemon, "qemu", sandbox_id);
@@ -155,7 +155,7 @@ withGuests("taking guests over", {}, (guests) => {
     await daemon.ok("DELETE", path("held"));
   });
 
-  test("refuses a QEMU that is not the one that was started", async () => {
+  test("refuses a QEMU other than the recorded one", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox("over", "other", guests.cid());
     await daemon.end("SIGKILL");
@@ -173,7 +173,7 @@ withGuests("taking guests over", {}, (guests) => {
     await daemon.ok("DELETE", path(sandbox_id));
   });
 
-  test("leaves one in standby there, and lets it go on later", async () => {
+  test("leaves a paused guest paused, and resumes it later", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox("over", "still", guests.cid());
     const pids = processesOf(daemon, "qemu", sandbox_id);
@@ -187,7 +187,7 @@ withGuests("taking guests over", {}, (guests) => {
     await daemon.ok("DELETE", path("still"));
   });
 
-  test("does not hold a DELETE up, however long it takes", async () => {
+  test("does not delay a DELETE, however long it takes", async () => {
     const { daemon } = guests;
     const cid = guests.cid();
     const { sandbox_id } = await daemon.sandbox("over", "silent", cid);
@@ -206,7 +206,7 @@ withGuests("DELETE", { env: { ROOMD_RECONCILE_INTERVAL: "1s" } }, (guests) => {
   beforeAll(() => guests.daemon.room("end"));
   const path = (name: string, verb = "") => `/v1/rooms/end/sandboxes/${name}${verb}`;
 
-  test("of one whose snapshot does not come to be loaded ends it at once, and its creator hears why", async () => {
+  test("ends a guest whose snapshot fails to load immediately, and its creator gets the reason", async () => {
     const { daemon } = guests;
     const cid = guests.cid();
     const creating = daemon.api("POST", from("end"), body("slow", cid));
@@ -223,7 +223,7 @@ withGuests("DELETE", { env: { ROOMD_RECONCILE_INTERVAL: "1s" } }, (guests) => {
     await daemon.ok("DELETE", path("slow"));
   });
 
-  test.for(["standby", "exec", "delete"])("of one whose QEMU is stopped, in the midst of %s", async (verb) => {
+  test.for(["standby", "exec", "delete"])("succeeds for a guest whose QEMU is stopped, during %s", async (verb) => {
     const { daemon } = guests;
     const cid = guests.cid();
     const { sandbox_id } = await daemon.sandbox("end", "stuck", cid);
@@ -242,7 +242,7 @@ withGuests("DELETE", { env: { ROOMD_RECONCILE_INTERVAL: "1s" } }, (guests) => {
     await daemon.ok("DELETE", path("stuck"));
   });
 
-  test("is all that a healthy host's reconciler leaves to be done", async () => {
+  test("leaves a healthy guest running while the reconciler sweeps leftovers", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.sandbox("end", "healthy", guests.cid());
     const stray = "sbx_01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -258,8 +258,8 @@ withGuests("DELETE", { env: { ROOMD_RECONCILE_INTERVAL: "1s" } }, (guests) => {
 
 describe("a warm machine", () => {
   const warm = { env: { ROOMD_POOL_SIZE: "1", [FAULT]: "run.devices.before=stall" } };
-  withGuests("that ends between being taken and being used", warm, (guests) => {
-    test("is followed by a fresh one", async () => {
+  withGuests("that dies between being taken and being used", warm, (guests) => {
+    test("is replaced by a fresh one", async () => {
       const { daemon } = guests;
       await daemon.room("warm");
       const [pid = 0] = await until(

@@ -5,12 +5,12 @@ import { expect, test } from "vitest";
 import type { Answer, Json } from "../harness/daemon.ts";
 import { remainsOf, until, withGuests } from "../harness/guests.ts";
 
-withGuests("refusing and ending", {}, (guests) => {
+withGuests("refusals and ends", {}, (guests) => {
   const path = (room: string) => `/v1/rooms/${room}/sandboxes`;
   const create = (room: string, body: unknown, headers: Record<string, string> = {}, query = ""): Promise<Answer> =>
     guests.daemon.api("POST", `${path(room)}/from-template${query}`, body, headers);
 
-  test("bad input is refused with its code, and creates nothing", async () => {
+  test("invalid input is refused with its code, and creates nothing", async () => {
     const { daemon } = guests;
     await daemon.room("bad");
     const before = daemon.leftovers();
@@ -73,7 +73,7 @@ withGuests("refusing and ending", {}, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/bad?drive=delete");
   });
 
-  test("an agent_id and a CID are held by one at a time, whoever asks, and nobody learns by whom", async () => {
+  test("an agent_id and a CID have one holder, which is not disclosed to other callers", async () => {
     const { daemon } = guests;
     await daemon.room("held");
     await daemon.room("other");
@@ -111,7 +111,7 @@ withGuests("refusing and ending", {}, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/other?drive=delete");
   });
 
-  test("many who want one CID: one gets it", async () => {
+  test("one of many concurrent requests for a CID gets it", async () => {
     const { daemon } = guests;
     await daemon.room("race");
     const guest_cid = guests.cid();
@@ -122,7 +122,7 @@ withGuests("refusing and ending", {}, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/race?drive=delete");
   });
 
-  test("DELETE while it is being created ends it, and its CID and agent_id are free at once", async () => {
+  test("DELETE during the creation ends it, and frees its CID and agent_id immediately", async () => {
     const { daemon } = guests;
     await daemon.room("early");
     const guest_cid = guests.cid();
@@ -148,7 +148,7 @@ withGuests("refusing and ending", {}, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/early?drive=delete");
   });
 
-  test("a sandbox ends by itself when it is idle or its time is up", async () => {
+  test("a sandbox ends automatically when it is idle or its time is up", async () => {
     const { daemon } = guests;
     await daemon.room("brief");
     const ended = (agent_id: string, cause: string) =>

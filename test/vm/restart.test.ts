@@ -25,7 +25,7 @@ const virtiofsdOf = (daemon: TestDaemon) => join(daemon.home, "virtiofsd");
 
 withGuests("a daemon that is killed", ofItsOwn, (guests) => {
   test(
-    "finds its guests again: same processes, and what runs in them never stops",
+    "adopts its guests: the same processes, without interruption",
     async () => {
       const { daemon } = guests;
       const names = Array.from({ length: shortOrLong("guests", 3, 10) }, (_, index) => `counter-${index}`);
@@ -73,7 +73,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     LONG_TIMEOUT_MS,
   );
 
-  test("finds the guest of a create that nobody heard the end of: the same call has that one", async () => {
+  test("adopts the guest of an unanswered create: the repeated call returns it", async () => {
     const { daemon } = guests;
     await daemon.room("once");
     const body = { agent_id: "worker", guest_cid: guests.cid(), memory_mib: 256 };
@@ -95,7 +95,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/once?drive=delete");
   });
 
-  test("lets a command go on whose caller it took along, and keeps its drive at work", async () => {
+  test("lets a command continue after its caller was disconnected, and keeps its drive working", async () => {
     const { daemon } = guests;
     await daemon.room("busy");
     await daemon.sandbox("busy", "worker", guests.cid());
@@ -112,7 +112,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/busy?drive=delete");
   });
 
-  test("says of a guest that died while it was away that it failed, and frees what it held", async () => {
+  test("reports a guest that died in the meantime as failed, and frees its resources", async () => {
     const { daemon } = guests;
     await daemon.room("lost");
     const cid = guests.cid();
@@ -131,7 +131,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     expect(daemon.leftovers()).toEqual([]);
   });
 
-  test("says why it does not take a guest for the one that was started", async (context) => {
+  test("reports why it does not accept a process as the recorded guest", async (context) => {
     if (!LONG) return context.skip("it takes 45 s: ROOMD_TEST_LONG=1 runs it");
     const { daemon } = guests;
     await daemon.room("other");
@@ -156,7 +156,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     expect(daemon.leftovers()).toEqual([]);
   }, 120_000);
 
-  test("leaves guests as they are while the host lacks something for them, and then takes them over", async () => {
+  test("leaves guests untouched while the host lacks a prerequisite, and then adopts them", async () => {
     const { daemon } = guests;
     await daemon.room("left");
     const { sandbox_id } = await daemon.sandbox("left", "waits", guests.cid());
@@ -184,7 +184,7 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
   });
 
   // The last: nothing starts any more.
-  test("takes guests over whose template is gone", async () => {
+  test("adopts guests whose template is gone", async () => {
     const { daemon } = guests;
     await daemon.room("rootless");
     const { sandbox_id } = await daemon.sandbox("rootless", "stays", guests.cid());

@@ -23,7 +23,7 @@ withGuests("three guests", {}, (guests) => {
   const curl = async (agent: string, rest: string): Promise<Json> =>
     JSON.parse(await sh(agent, `curl -sS ${rest.replaceAll("@R", "$ROOMD_URL/v1/rooms/$ROOMD_ROOM_ID")}`));
 
-  test("find their room by its name, and are who they are", async () => {
+  test("find their room by its name, with their own identity", async () => {
     await guests.daemon.room(ROOM);
     await Promise.all(AGENTS.map((agent, index) => guests.daemon.sandbox(ROOM, agent, 9100 + index)));
     expect(await sh("worker", "room whoami")).toBe(`worker in ${ROOM}`);
@@ -37,7 +37,7 @@ withGuests("three guests", {}, (guests) => {
     );
   });
 
-  test("send and are sent messages, also from outside", async () => {
+  test("send and receive messages, also from outside", async () => {
     await sh("worker", "room send reviewer 'look at this'");
     expect(await sh("reviewer", "room inbox")).toMatch(/^worker msg_\S+ look at this$/);
     expect(await sh("reviewer", "room inbox")).toBe("");
@@ -57,7 +57,7 @@ withGuests("three guests", {}, (guests) => {
     expect(items[0]).toMatchObject({ source: "vsock", actor: { type: "sandbox", name: "worker" }, outcome: "success" });
   });
 
-  test("are nobody else, and see no other room, which is recorded", async () => {
+  test("cannot act as others or see other rooms, and attempts are audited", async () => {
     await guests.daemon.room("elsewhere");
     const post = (body: object, room = "$ROOMD_ROOM_ID") =>
       curl(
@@ -87,7 +87,7 @@ withGuests("three guests", {}, (guests) => {
     expect(await sh("reviewer", "room inbox")).toBe("");
   });
 
-  test("carry files of any size by the drive calls", async () => {
+  test("transfer files of any size by the drive calls", async () => {
     await sh("worker", "head -c 3000000 /dev/urandom >/tmp/large && room drive put /tmp/large sub/large");
     const sum = await sh("worker", "sha256sum </tmp/large");
     expect(await sh("reviewer", "room drive get sub/large /tmp/got && sha256sum </tmp/got")).toBe(sum);
@@ -105,7 +105,7 @@ withGuests("three guests", {}, (guests) => {
     expect(await sh("reviewer", "cat /mnt/drive/results/*")).toBe("42");
   });
 
-  test("pass a barrier together; one that ends breaks it for the others", async () => {
+  test("pass a barrier together; the end of one breaks it for the others", async () => {
     const line = (id: string) => `room barrier ${id} --with ${AGENTS.join()} --timeout 60`;
     const passed = await Promise.all(AGENTS.map((agent) => sh(agent, line("together"))));
     expect(passed).toEqual(AGENTS.map(() => "together 1: released"));
@@ -122,7 +122,7 @@ withGuests("three guests", {}, (guests) => {
     expect(await asked).toMatchObject({ exit_code: 1, stderr: expect.stringContaining("agent_unavailable") });
   });
 
-  test("have no room when they are not attached to it", async () => {
+  test("have no access to the room when detached from it", async () => {
     await guests.daemon.sandbox(ROOM, "loner", 9110, { attach_fabric: false });
     expect((await run("loner", "room whoami")).exit_code).toBe(127);
     expect((await run("loner", "curl -sS --max-time 5 http://127.0.0.80/v1/me")).exit_code).not.toBe(0);

@@ -16,10 +16,12 @@ const ROOM = "parts";
 const PATIENCE_MS = 120_000;
 
 if (!LONG)
-  console.log("parts of a sandbox that is being saved: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
+  console.log(
+    "processes of a sandbox that is being saved: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it",
+  );
 
-describe.skipIf(!LONG)("where there is time", () => {
-  withGuests("parts of a sandbox that is being saved", {}, (guests) => {
+describe.skipIf(!LONG)("long tests", () => {
+  withGuests("processes of a sandbox that is being saved", {}, (guests) => {
     beforeAll(() => guests.daemon.room(ROOM));
 
     const path = (name: string, verb = "") => `/v1/rooms/${ROOM}/sandboxes/${name}${verb}`;
@@ -72,7 +74,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         (["qemu", "virtiofsd"] as const).map((part): [string, string, Part] => [verb, point, part]),
       ),
     )(
-      "%s that waits at %s goes on without its %s, and leaves nothing half done",
+      "%s that waits at %s completes without its %s, and leaves nothing incomplete",
       async (verb, point, part) => {
         const { daemon } = guests;
         const name = `${verb}-${point.replaceAll(".", "-")}-${part}`;

@@ -16,7 +16,7 @@ withGuests("the AI SDK", {}, (guests) => {
     session = sandboxSession(await room.createSandbox("worker", { memoryMib: 256 }));
   });
 
-  test("runs commands, where and with what is wanted", async () => {
+  test("runs commands with the requested directory and environment", async () => {
     const { exitCode, stdout, stderr } = await session.run({
       command: "pwd; echo $WORD; echo wrong >&2; exit 4",
       workingDirectory: "/tmp",
@@ -31,7 +31,7 @@ withGuests("the AI SDK", {}, (guests) => {
     expect((await session.run({ command: "pgrep -c sleep" })).stdout).toBe("0\n");
   });
 
-  test("has files: text, bytes, streams, what there is and what is not", async () => {
+  test("has files: text, bytes, streams, existing and missing", async () => {
     const path = "a dir/it's.txt";
     await session.writeTextFile({ path, content: "one\ntwo\nthree\n" });
     expect(await session.readTextFile({ path })).toBe("one\ntwo\nthree\n");
@@ -65,7 +65,7 @@ withGuests("the AI SDK", {}, (guests) => {
     await expect(session.listDirectory({ path: "/etc/passwd" })).rejects.toMatchObject({ status: 422 });
   });
 
-  test("spawns what goes on: it is written to, read from, waited for and ended", async () => {
+  test("spawns processes: write, read, wait and kill", async () => {
     const { stdin, stdout, wait } = await session.spawn({ command: "sort; exit 5", stdin: true });
     const writer = stdin.getWriter();
     for (const line of ["b\n", "a\n"]) await writer.write(new TextEncoder().encode(line));
@@ -78,7 +78,7 @@ withGuests("the AI SDK", {}, (guests) => {
     expect((await endless.wait()).exitCode).toBeGreaterThan(128 - 1);
   });
 
-  test("is what the tools of a model work in", async () => {
+  test("provides the environment of a model's tools", async () => {
     const usage = {
       inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
       outputTokens: { total: 1, text: 1, reasoning: 0 },

@@ -9,7 +9,7 @@ withGuests("computesdk", {}, (guests) => {
     provider = roomd({ url: guests.daemon.url, apiKey: guests.daemon.apiKey, memoryMib: 256 });
   });
 
-  test("creates, finds, lists and ends sandboxes", async () => {
+  test("creates, finds, lists and destroys sandboxes", async () => {
     const made = await provider.sandbox.create({ envs: { WORD: "word" }, metadata: { run: 7 } });
     expect((await made.runCommand("echo $WORD")).stdout).toBe("word\n");
     expect(await made.getInfo()).toMatchObject({ id: made.sandboxId, provider: "roomd", status: "running" });
@@ -21,7 +21,7 @@ withGuests("computesdk", {}, (guests) => {
     expect(await provider.sandbox.list()).toEqual([]);
   });
 
-  test("runs commands, with their output as it comes, and files", async () => {
+  test("runs commands with streamed output, and accesses files", async () => {
     const sandbox = await provider.sandbox.create();
     const heard: string[] = [];
     const said = await sandbox.runCommand("pwd; echo $A; echo wrong >&2", {
@@ -47,7 +47,7 @@ withGuests("computesdk", {}, (guests) => {
     await sandbox.destroy();
   });
 
-  test("gives a URL for a port", async () => {
+  test("returns a URL for a port", async () => {
     const sandbox = await provider.sandbox.create();
     await sandbox.runCommand("mkdir -p /srv && echo served >/srv/x");
     await sandbox.runCommand("python3 -m http.server 8000 --directory /srv", { background: true });

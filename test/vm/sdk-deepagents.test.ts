@@ -51,13 +51,13 @@ withGuests("deepagents", {}, (guests) => {
     backend = new RoomdBackend(sandbox);
   });
 
-  test("runs commands, and tells what of their output is left out", async () => {
+  test("runs commands, and reports truncated output", async () => {
     expect(await backend.execute("echo out; echo err >&2; exit 3")).toMatchObject({ exitCode: 3, truncated: false });
     const long = await backend.execute("head -c 3000000 /dev/zero | tr '\\0' x");
     expect([long.output.length, long.truncated]).toEqual([1024 * 1024, true]);
   });
 
-  test("has files, each with what is wrong with it", async () => {
+  test("has files, each with its error", async () => {
     const bytes = new TextEncoder().encode("one\ntwo\n");
     expect(await backend.uploadFiles([["/work/a.txt", bytes]])).toEqual([{ path: "/work/a.txt", error: null }]);
     expect(await backend.uploadFiles([["/work", bytes]])).toEqual([{ path: "/work", error: "is_directory" }]);
@@ -68,7 +68,7 @@ withGuests("deepagents", {}, (guests) => {
     expect((await backend.ls("/work")).files?.map(({ path }) => path)).toEqual(["/work/a.txt"]);
   });
 
-  test("is what a model's tools work in", { timeout: 120_000 }, async () => {
+  test("provides the environment of a model's tools", { timeout: 120_000 }, async () => {
     const model = new ScriptedModel([
       { name: "write_file", args: { file_path: "/root/answer.py", content: "print(6 * 7)\n" } },
       { name: "edit_file", args: { file_path: "/root/answer.py", old_string: "6 * 7", new_string: "6 * 8" } },

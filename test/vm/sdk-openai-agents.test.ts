@@ -50,7 +50,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
   });
   afterAll(() => roomd.close());
 
-  test("is what a model's tools work in; its sandbox ends with the run", { timeout: 120_000 }, async () => {
+  test("provides the environment of a model's tools; its sandbox ends with the run", { timeout: 120_000 }, async () => {
     const model = new ScriptedModel([
       command("pwd; echo $WORD; echo wrong >&2; exit 3"),
       patch("create_file", "answer.py", "+print(6 * 7)\n+print('end')"),
@@ -76,7 +76,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     expect(await roomsLeft()).toEqual([]);
   });
 
-  test("goes on in the same sandbox, which has slept, with a run that another client resumes", {
+  test("continues in the same sandbox after hibernation, with a run that another client resumes", {
     timeout: 120_000,
   }, async () => {
     const ask = tool({
@@ -109,7 +109,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     expect(await roomsLeft()).toEqual([]);
   });
 
-  test("is one of a room where a room is given, which stays", { timeout: 120_000 }, async () => {
+  test("uses a given room, which stays", { timeout: 120_000 }, async () => {
     const room = await roomd.rooms.create();
     const inRoom = make({ room });
     const session = await inRoom.create({ options: { agentId: "worker" } });
@@ -137,7 +137,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     await room.destroy({ drive: "delete" });
   });
 
-  test("leaves nothing where it cannot begin", { timeout: 60_000 }, async () => {
+  test("leaves nothing if it cannot start", { timeout: 60_000 }, async () => {
     const entries = { data: { type: "s3_mount" as const, bucket: "some" } };
     await expect(client.create(new Manifest({ entries }))).rejects.toMatchObject({ code: "unsupported_feature" });
     const grants = new Manifest({ extraPathGrants: [{ path: "/data", hostPath: "/srv" }] });
@@ -153,7 +153,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
   /** Of this host. */
   const local = mkdtempSync(join(tmpdir(), "roomd-openai-agents-"));
   afterAll(() => rmSync(local, { recursive: true }));
-  test("has what its manifest says", { timeout: 120_000 }, async () => {
+  test("applies its manifest", { timeout: 120_000 }, async () => {
     mkdirSync(join(local, "below"));
     writeFileSync(join(local, "below/run.sh"), "echo ran\n", { mode: 0o755 });
     writeFileSync(join(local, "l".repeat(150)), new Uint8Array(2_000_000).fill(1));
@@ -209,7 +209,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     ]);
   });
 
-  test("runs commands: codes, streams, users, time, what is too long", { timeout: 60_000 }, async () => {
+  test("runs commands: codes, streams, users, durations, truncated output", { timeout: 60_000 }, async () => {
     expect(await session.exec({ cmd: "echo out; echo wrong >&2; exit 4", workdir: "notes" })).toMatchObject({
       output: "out\nwrong\n",
       stdout: "out\n",
@@ -249,7 +249,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     expect(long.length).toBeLessThan(1000);
   });
 
-  test("types into what runs, with a terminal and without", { timeout: 60_000 }, async () => {
+  test("types into running commands, with a terminal and without", { timeout: 60_000 }, async () => {
     /** Types, and waits until that has been answered. */
     async function type(sessionId = 0, chars: string, wanted: string): Promise<string> {
       let heard = await session.writeStdin({ sessionId, chars });
@@ -272,7 +272,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     await type(terminal.sessionId, "\u0003", "exited with code 130");
   });
 
-  test("has files: read, listed, patched, shown, and what is wrong with them", { timeout: 60_000 }, async () => {
+  test("has files: read, listed, patched, viewed, with errors", { timeout: 60_000 }, async () => {
     const text = async (path: string) => Buffer.from(await session.readFile({ path })).toString();
     expect(Buffer.from(await session.readFile({ path: "notes/a.txt", maxBytes: 5 })).toString()).toBe("one\nt");
     await expect(text("none")).rejects.toMatchObject({ code: "workspace_read_not_found" });
@@ -308,7 +308,7 @@ withGuests("the OpenAI Agents SDK", {}, (guests) => {
     await expect(binary).rejects.toMatchObject({ code: "apply_patch_decode_error" });
   });
 
-  test("shows a port, and is destroyed when it is closed", { timeout: 60_000 }, async () => {
+  test("exposes a port, and is destroyed on close", { timeout: 60_000 }, async () => {
     await session.exec({ cmd: "python3 -m http.server 8000", workdir: "notes", yieldTimeMs: 0 });
     const { url = "", host, port } = await session.resolveExposedPort(8000);
     expect(`http://${host}:${port}`).toBe(new URL(guests.daemon.url).origin);

@@ -25,7 +25,7 @@ const prepare = async (daemon: TestDaemon) => {
   daemon.env.ROOMD_EGRESS_PRIVATE_RANGES = `${outside.hostV4}/32`;
 };
 
-describe.skipIf(!LONG)("where there is time", () => {
+describe.skipIf(!LONG)("long tests", () => {
   withGuests("the Python SDK in a sandbox", { prepare }, (guests) => {
     let daemon: TestDaemon;
     let secure: TestDaemon;
@@ -72,7 +72,7 @@ describe.skipIf(!LONG)("where there is time", () => {
       await outside[Symbol.asyncDispose]();
     });
 
-    test("is run by Python 3.13 or later", async () => {
+    test("runs on Python 3.13 or later", async () => {
       expect(await guests.daemon.sh("r", "a", "python3 --version")).toMatch(/^Python 3\.(1[3-9]|[2-9]\d)\./);
     });
 

@@ -24,7 +24,7 @@ withGuests("the Python SDK", {}, (guests) => {
 
   test.each([
     ["commands", "test_commands", 10],
-    ["programs that were written for E2B", "test_e2b_commands", 5],
+    ["programs written for E2B", "test_e2b_commands", 5],
   ])("runs %s", { timeout: 600_000 }, async (_, file, least) => {
     const run = await runPython(file, { ...env, ROOMD_API_KEY: guests.daemon.apiKey });
     if (run.status !== 0) throw new Error(run.output);

@@ -29,7 +29,7 @@ withGuests("the SDK", {}, (guests) => {
   /** How often the command has started. */
   const begun = async (file: string) => (await roomd.rooms.open(ROOM).drive.readText(file)).split("\n").length - 1;
 
-  test("runs a command: its output, its code, its input", async () => {
+  test("runs a command with its output, exit code and input", async () => {
     const heard: string[] = [];
     const done = await sandbox.exec("cat; echo $WORD; echo wrong >&2; exit 3", {
       stdin: "said\n",
@@ -49,7 +49,7 @@ withGuests("the SDK", {}, (guests) => {
     await expect(sandbox.exec("true", { cwd: "/none" })).rejects.toMatchObject({ code: "cwd_not_found" });
   });
 
-  test("ends the input of one that is given none, and its output where it is too much", async () => {
+  test("closes the input if none is given, and truncates output above the limit", async () => {
     expect(await sandbox.exec("cat; echo end", { timeoutMs: 20_000 })).toMatchObject({ stdout: "end\n" });
     const long = await sandbox.exec("head -c 40000000 /dev/zero | tr '\\0' x; exit 4", { maxOutputBytes: 1000 });
     expect([long.exitCode, long.stdout.length, long.stdoutTruncated, long.stderrTruncated]).toEqual([
@@ -69,7 +69,7 @@ withGuests("the SDK", {}, (guests) => {
     await expect(sandbox.files.write("/root/never", source())).rejects.toThrow("the disk is gone");
   });
 
-  test("writes to one that runs, and ends it", async () => {
+  test("writes to a running command, and kills it", async () => {
     const running = await sandbox.start('while read -r line; do echo "got $line"; done; echo end');
     await running.write("one\n");
     await running.write("two\n");
@@ -88,7 +88,7 @@ withGuests("the SDK", {}, (guests) => {
     expect(await sandbox.execution("aborted").get()).toMatchObject({ state: "exited", timed_out: false });
   });
 
-  test("cut at any byte of a command's stream, nothing is lost, told twice or run twice", {
+  test("cut at any byte of a command's stream, loses and duplicates nothing, and runs once", {
     timeout: 300_000,
   }, async () => {
     const command = "echo begun >>/mnt/drive/cut; for n in 1 2 3 4 5 6; do echo out $n; echo err $n >&2; done; exit 7";
@@ -109,7 +109,7 @@ withGuests("the SDK", {}, (guests) => {
     expect(await begun("/cut")).toBe(1);
   });
 
-  test.each(["refused", "answer_lost"] as const)("a call by which it is begun is %s: it runs once", async (fault) => {
+  test.each(["refused", "answer_lost"] as const)("a start whose call is %s runs once", async (fault) => {
     let left = 2;
     proxy.fault = ({ method }) => (method === "POST" && left-- > 0 ? fault : null);
     const { stdout } = await sandbox.exec(`echo begun >>/mnt/drive/${fault}; echo done`);
@@ -118,7 +118,7 @@ withGuests("the SDK", {}, (guests) => {
     expect(await begun(`/${fault}`)).toBe(1);
   });
 
-  test("a daemon that is killed under it comes back, and all of its output with it", { timeout: 120_000 }, async () => {
+  test("resumes a command's output after a kill of the daemon", { timeout: 120_000 }, async () => {
     const command = "echo begun >>/mnt/drive/killed; for n in $(seq 40); do echo line $n; sleep 0.1; done";
     let heard = "";
     const running = sandbox.exec(command, {
@@ -134,7 +134,7 @@ withGuests("the SDK", {}, (guests) => {
     expect(await begun("/killed")).toBe(1);
   });
 
-  test("types into a terminal", async () => {
+  test("opens a terminal", async () => {
     // The proxy does not support WebSockets.
     const direct = new Roomd({ url: guests.daemon.url, apiKey: guests.daemon.apiKey });
     const terminal = await direct.rooms.open(ROOM).sandbox("worker").openTerminal({ command: "cat" });
@@ -151,7 +151,7 @@ withGuests("the SDK", {}, (guests) => {
     direct.close();
   });
 
-  test("keeps, copies and turns back a sandbox", { timeout: 240_000 }, async () => {
+  test("snapshots, forks and rolls back a sandbox", { timeout: 240_000 }, async () => {
     await sandbox.exec("echo before >/root/state");
     const { snapshot_id } = await sandbox.snapshot();
     await sandbox.exec("echo after >/root/state");
@@ -164,7 +164,7 @@ withGuests("the SDK", {}, (guests) => {
     expect((await sandbox.exec("cat /root/state")).stdout).toBe("before\n");
   });
 
-  test("makes a room of one, and ends both", { timeout: 120_000 }, async () => {
+  test("creates a room from one, and ends both", { timeout: 120_000 }, async () => {
     let roomId: string;
     {
       await using alone = await Sandbox.create({

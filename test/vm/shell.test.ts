@@ -80,7 +80,7 @@ withGuests("roomd shell", {}, (guests) => {
     expect(await statusOf(terminal)).toBe(0);
   });
 
-  test("a command instead of the shell, with its status and its signal", async () => {
+  test("a command instead of the shell has its status and its signal", async () => {
     await using exits = shell("--", "sh", "-c", "tty; exit 3");
     expect(await statusOf(exits)).toBe(3);
     expect(exits.text).toContain("/dev/pts/");
@@ -90,7 +90,7 @@ withGuests("roomd shell", {}, (guests) => {
     expect(await statusOf(missing)).toBe(127);
   });
 
-  test("bytes are neither lost nor doubled when the daemon is killed meanwhile", async () => {
+  test("no bytes are lost or duplicated by a kill of the daemon", async () => {
     // Without a process for each pause: on a busy host those take longer than the pauses.
     const line = "for i in $(seq 1 200); do echo line-$i.; read -r -t 0.02; done; echo all.; read -r";
     await using terminal = shell("--", "bash", "-c", line);
@@ -106,7 +106,7 @@ withGuests("roomd shell", {}, (guests) => {
     expect(lines).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
   });
 
-  test("~. leaves a program that goes on, and --attach comes back to it", async () => {
+  test("~. detaches from a running program, and --attach returns to it", async () => {
     await using first = shell();
     await first.shows("# ");
     first.type("vi /tmp/other\r");
@@ -126,7 +126,7 @@ withGuests("roomd shell", {}, (guests) => {
   test.each([
     ["SIGTERM", 143],
     ["SIGHUP", 129],
-  ] as const)("the terminal is as it was after %s", async (signal, status) => {
+  ] as const)("the terminal is restored after %s", async (signal, status) => {
     await using terminal = shell();
     await terminal.shows("# ");
     const { pid } = await until("the client runs", () => clientOf(guests.daemon.url));
@@ -134,7 +134,7 @@ withGuests("roomd shell", {}, (guests) => {
     expect(await statusOf(terminal)).toBe(status);
   });
 
-  test("somebody else who attaches, or the sandbox's end, is told in a sentence", async () => {
+  test("a takeover, or the sandbox's end, is explained in a sentence", async () => {
     await using first = shell();
     await first.shows("# ");
     const { items } = await guests.daemon.ok("GET", "/v1/rooms/s/sandboxes/a/terminals");
@@ -148,7 +148,7 @@ withGuests("roomd shell", {}, (guests) => {
     expect(second.text).toContain("the sandbox is destroying");
   });
 
-  test("ctrl-c at roomd exec reaches the command, and ends roomd logs -f, which had shown what came", async () => {
+  test("ctrl-c at roomd exec reaches the command, and ends roomd logs -f", async () => {
     await guests.daemon.sandbox("s", "b", guests.cid());
     const words = [
       "exec",
@@ -173,7 +173,7 @@ withGuests("roomd shell", {}, (guests) => {
     await logs.ended;
   });
 
-  test("without a terminal it says so", async () => {
+  test("without a terminal it is refused with a reason", async () => {
     const { status, stderr } = await guests.daemon.cli(["shell", "s", "a"], "echo hi\n");
     expect(status).toBe(125);
     expect(stderr).toContain("not a terminal, which a shell needs");

@@ -92,8 +92,8 @@ interface Rest {
 const reason = LONG ? whyNoRoom() : "they take most of an hour: ROOMD_TEST_LONG=1 runs them";
 if (reason !== null) console.log(`sleepers: left out, because ${reason}`);
 
-describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_MS }, () => {
-  withGuests(`${SLEEPERS} sandboxes that sleep`, { env: { ROOMD_AUDIT_READS: "false" } }, (guests) => {
+describe.skipIf(reason !== null)("long tests", { timeout: LONG_TIMEOUT_MS }, () => {
+  withGuests(`${SLEEPERS} sandboxes that hibernate`, { env: { ROOMD_AUDIT_READS: "false" } }, (guests) => {
     const report = new Report("sleepers");
     const names = Array.from({ length: SLEEPERS }, (_, index) => `sleeper-${String(index + 1).padStart(3, "0")}`);
     const groups = names.flatMap((_, index) => (index % AT_ONCE === 0 ? [names.slice(index, index + AT_ONCE)] : []));
@@ -118,7 +118,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
     });
     beforeEach((context) => context.skip(failed !== "", `they failed before: ${failed}`));
 
-    test("are made by forking one that hibernates, and sleep once they have nothing to do", async () => {
+    test("are forked from a hibernated one, and hibernate when idle", async () => {
       const { daemon } = guests;
       await daemon.sandbox(ROOM, SOURCE, SOURCE_CID);
       await daemon.sh(ROOM, SOURCE, PREPARATION);
@@ -136,7 +136,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       report.add(`fork_x${AT_ONCE}`, "ms", forks);
     });
 
-    test("cost no process, no memory and no processor while they sleep, and are all listed", async () => {
+    test("use no process, memory or CPU while hibernated, and are all listed", async () => {
       const { daemon } = guests;
       const rest = await atRest();
       const change = (what: keyof Rest, digits: number) =>
@@ -155,7 +155,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       report.add("on_disk_each", "MiB", own);
     });
 
-    test(`are woken by messages, ${AT_ONCE} at a time; each hears its own once, and sleeps again`, async () => {
+    test(`are woken by messages, ${AT_ONCE} at a time; each receives its own once, and hibernates again`, async () => {
       const woken: number[] = [];
       const made: number[] = [];
       const every = Math.ceil(groups.length / YARDSTICK_ROUNDS);
@@ -172,7 +172,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       await expectAtRest(guests.daemon);
     });
 
-    test("are woken one after the other, which is held against creating one", async () => {
+    test("are woken one by one, compared with creating one", async () => {
       const woken: number[] = [];
       const made: number[] = [];
       for (const name of names.slice(0, ALONE)) {
@@ -187,7 +187,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       await asExpected();
     });
 
-    test(`are resumed once for ${CALLERS} who need one of them at the same time`, async () => {
+    test(`are resumed once for ${CALLERS} concurrent callers of one`, async () => {
       const { daemon } = guests;
       const name = names.at(-1) ?? "";
       const numbered = (index: number) => daemon.sh(ROOM, name, `echo ${index} of $(hostname)`);
@@ -209,7 +209,7 @@ describe.skipIf(reason !== null)("where there is time", { timeout: LONG_TIMEOUT_
       await asExpected();
     });
 
-    test("leave nothing when their room goes", async () => {
+    test("leave nothing when their room is destroyed", async () => {
       const { daemon } = guests;
       console.log(tableOf(report.measures()));
       await daemon.ok("DELETE", `/v1/rooms/${ROOM}?drive=delete`);

@@ -56,7 +56,7 @@ withGuests("snapshots", {}, (guests) => {
     await until(`${name} goes on`, async () => (await counted(name)) > before + 5);
   };
 
-  test("a snapshot is what the sandbox was, which goes on, and so are those that are made of it", async () => {
+  test("a snapshot has the sandbox's state, and the sandbox and its forks continue", async () => {
     const { daemon } = guests;
     await daemon.sandbox("tree", "root", guests.cid(), { memory_mib: 512, env: { COLOUR: "green" } });
     await startWork("root");
@@ -109,7 +109,7 @@ withGuests("snapshots", {}, (guests) => {
     for (const name of ["old", "leaf", "left", "right"]) await daemon.ok("DELETE", path(name));
   });
 
-  test("a sandbox is turned back, keeps its names, and what ran since ends as rolled back", async () => {
+  test("a rolled-back sandbox keeps its names, and later commands end as rolled back", async () => {
     const { daemon } = guests;
     const before = await daemon.ok("GET", path("root"));
     await sh("root", "echo good >/root/state");
@@ -137,7 +137,7 @@ withGuests("snapshots", {}, (guests) => {
     expect(readdirSync(directory).filter((name) => name.startsWith("memory"))).toEqual([]);
   });
 
-  test("one that hibernates is copied and turned back without waking it", async () => {
+  test("a hibernated one is forked and rolled back without waking it", async () => {
     const { daemon } = guests;
     await daemon.ok("POST", path("root", "/hibernate"));
     const asleep = await take("root", { name: "asleep" });
@@ -157,7 +157,7 @@ withGuests("snapshots", {}, (guests) => {
     await daemon.ok("DELETE", path("dream"));
   });
 
-  test("a snapshot of the disk alone boots", async () => {
+  test("a disk-only snapshot boots cold", async () => {
     const { daemon } = guests;
     await sh("root", "echo written >/root/late");
     const disk = await take("root", { mode: "disk" });
@@ -187,7 +187,7 @@ withGuests("snapshots", {}, (guests) => {
         ] as const,
         2,
       ),
-    )("while it does %s, at %s, leaves the sandbox whole and no half of a snapshot", async (verb, point, extra) => {
+    )("during %s, at %s, leaves the sandbox intact and no partial snapshot", async (verb, point, extra) => {
       const { daemon } = guests;
       const before: Json = await daemon.ok("GET", "/v1/rooms/tree/snapshots");
       const last = before.items.filter(({ mode }: Json) => mode === "full").at(-1);
@@ -226,7 +226,7 @@ withGuests("snapshots", {}, (guests) => {
     });
   });
 
-  test("all of it goes with the room", async () => {
+  test("snapshots are deleted with the room", async () => {
     const { daemon } = guests;
     const { sandbox_id } = await daemon.ok("GET", path("root"));
     await daemon.ok("DELETE", "/v1/rooms/tree?drive=delete");

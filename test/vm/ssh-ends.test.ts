@@ -44,7 +44,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
     return { end, ms: performance.now() - began };
   }
 
-  test("an API key and a short-lived token are passwords; what is wrong gets one answer", async () => {
+  test("an API key and a short-lived token are valid passwords; all others get the same answer", async () => {
     const made = await access({ expires_in_seconds: 60 });
     expect(made).toMatchObject({ host: "127.0.0.1", port: client.port, username: "it@ends" });
     expect(made.ssh_command).toBe(`ssh -p ${client.port} it@ends@127.0.0.1`);
@@ -72,7 +72,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
     expect(answers[0]).toContain("Permission denied");
   });
 
-  test("another organization's public key opens nothing here, nor does one that is not registered", async () => {
+  test("another organization's public key is refused, and so is an unregistered one", async () => {
     using stranger = new SshClient(client.port);
     const before = await stranger.ssh("it@ends", ["true"]);
     const other = JSON.parse((await guests.daemon.cli(["org", "create", "--name", "c", "--json"])).stdout);
@@ -87,7 +87,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
     expect(after.stderr).toContain("Permission denied");
   });
 
-  test("a thousand connections that do not log in keep out nobody", async () => {
+  test("a thousand idle connections do not prevent a login", async () => {
     const idle = await Promise.all(Array.from({ length: 1000 }, () => open(client.port)));
     const began = performance.now();
     expect((await client.ssh("it@ends", ["echo in"])).stdout.toString()).toBe("in\n");
@@ -95,7 +95,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
     for (const socket of idle) socket.destroy();
   });
 
-  test("a session is cut within a second of its key's or token's end", async () => {
+  test("a session is disconnected within a second of its key's or token's end", async () => {
     const { access_id, token } = await access();
     const listed = async () =>
       (await guests.daemon.ok("GET", ACCESS)).items.find((each: Json) => each.access_id === access_id);
@@ -127,7 +127,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
     );
   });
 
-  test("in standby a session stays, and what is new is refused with the reason", async () => {
+  test("standby keeps a session, and refuses new ones with the reason", async () => {
     const child = client.startAs("it@ends", null, ["cat"]);
     const over = ended(child);
     child.stdin?.write("before ");
@@ -142,7 +142,7 @@ withGuests("the end of ssh sessions", {}, (guests) => {
     expect((await over).stdout.toString()).toBe("before after");
   });
 
-  test("a session is cut with its sandbox, and with its room", async () => {
+  test("a session is disconnected with its sandbox, and with its room", async () => {
     const destroyed = await cut(null, () => guests.daemon.ok("DELETE", "/v1/rooms/ends/sandboxes/it"));
     expect(destroyed.end.status).toBe(255);
     await guests.daemon.sandbox("ends", "it", guests.cid());

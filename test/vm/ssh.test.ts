@@ -36,7 +36,7 @@ withGuests("ssh", {}, (guests) => {
     return () => client[Symbol.dispose]();
   });
 
-  test("a command's status is ssh's own, and its streams stay apart", async () => {
+  test("a command's status is ssh's exit status, and its streams stay separate", async () => {
     const done = await ssh(["echo out; echo err >&2; exit 7"]);
     expect({ ...done, stdout: done.stdout.toString() }).toEqual({
       status: 7,
@@ -50,13 +50,13 @@ withGuests("ssh", {}, (guests) => {
     expect([both.stdout.byteLength, both.stderr.length]).toEqual([3_000_000, 3_000_000]);
   });
 
-  test("a command that a signal ended is told as that", async () => {
+  test("a command ended by a signal is reported as that", async () => {
     const done = await ssh(["kill -KILL $$"], "", ["-v"]);
     expect(done.status).toBe(255);
     expect(done.stderr).toContain("exit-signal");
   });
 
-  test("standard input arrives whole and ends; a shell reads its lines from there", async () => {
+  test("standard input arrives completely and is closed; a shell reads commands from it", async () => {
     const bytes = randomBytes(10 * MIB);
     expect((await ssh(["sha256sum"], bytes)).stdout.toString()).toContain(sha256(bytes));
     const back = await ssh(["cat"], bytes);
@@ -67,14 +67,14 @@ withGuests("ssh", {}, (guests) => {
     expect([shell.status, shell.stdout.toString()]).toEqual([5, "42\n"]);
   });
 
-  test("the user's shell runs it, with the sandbox's environment and what is taken of the client's", async () => {
+  test("the user's shell runs it, with the sandbox's environment and accepted variables of the client", async () => {
     expect(await sh("echo {1..3} $FROM $ROOMD_AGENT_ID $ROOMD_ROOM_ID")).toBe("1 2 3 sandbox it ssh");
     const more = ["-o", "SetEnv=LC_TIME=C.UTF-8 GIT_AUTHOR_NAME=Ada LD_PRELOAD=/x ROOMD_AGENT_ID=other"];
     const line = "echo $LC_TIME $GIT_AUTHOR_NAME $LD_PRELOAD- $ROOMD_AGENT_ID";
     expect((await ssh([line], "", more)).stdout.toString()).toBe("C.UTF-8 Ada - it\n");
   });
 
-  test("a screen has its size, follows the client's, and takes ctrl-c", async () => {
+  test("a terminal has its size, follows the client's, and accepts ctrl-c", async () => {
     await using screen = new SshScreen(client, USER, { rows: 31, cols: 97 });
     await screen.until(/[#$] $/);
     screen.type("stty size; echo $TERM; tty\r");
@@ -93,7 +93,7 @@ withGuests("ssh", {}, (guests) => {
     expect(await screen.status).toBe(9);
   });
 
-  test("a person at a terminal: vi, top, a resize, ctrl-c, and what is left in the background", async () => {
+  test("an interactive session: vi, top, a resize, ctrl-c, and background processes", async () => {
     const env = { PATH: process.env.PATH ?? "", HOME: client.home, TERM: "xterm-256color" };
     await using terminal = new RealTerminal(["ssh", ...client.options, "-l", USER, HOST], env);
     await terminal.shows("# ");
@@ -128,7 +128,7 @@ withGuests("ssh", {}, (guests) => {
     expect(await sh("pgrep -c -f -x 'sleep 5005'; pkill -f -x 'sleep 5005'")).toBe("2");
   });
 
-  test("a command on a screen: both streams as one, its status, its end with the connection", async () => {
+  test("a command in a terminal: both streams as one, its status, its end with the connection", async () => {
     await using screen = new SshScreen(client, USER, { rows: 20, cols: 50 }, ["stty size; echo err >&2; exit 3"]);
     expect(await screen.status).toBe(3);
     expect(screen.shown).toBe("20 50\r\nerr\r\n");
@@ -138,14 +138,14 @@ withGuests("ssh", {}, (guests) => {
     await until("it has ended", async () => (await ssh(["pgrep -f 'sleep 98[7]'"])).status === 1);
   });
 
-  test("a command without a screen is told of the connection's end", async () => {
+  test("a command without a terminal gets the connection's end", async () => {
     const child = client.start(USER, ["sleep 654"]);
     await until("it runs", async () => (await ssh(["pgrep -f 'sleep 65[4]'"])).status === 0);
     child.kill("SIGKILL");
     await until("it has ended", async () => (await ssh(["pgrep -f 'sleep 65[4]'"])).status === 1);
   });
 
-  test("a reader that does not read holds the command, not the others", async () => {
+  test("a stalled reader blocks its command, and no other", async () => {
     const child = client.start(USER, ["yes"]);
     const written = async () => Number((await sh("cat /proc/$(pgrep -x yes)/io")).match(/wchar: (\d+)/)?.[1]);
     await until("it runs", async () => (await ssh(["pgrep -x yes"])).status === 0);
@@ -163,7 +163,7 @@ withGuests("ssh", {}, (guests) => {
     await until("it has ended", async () => (await ssh(["pgrep -x yes"])).status === 1);
   });
 
-  test("scp, by sftp and by its old protocol, moves trees both ways", async () => {
+  test("scp copies trees both ways, by sftp and by its old protocol", async () => {
     const tree = join(client.home, "tree");
     mkdirSync(join(tree, "deep"), { recursive: true });
     const big = randomBytes(12 * MIB);
@@ -184,7 +184,7 @@ withGuests("ssh", {}, (guests) => {
     }
   });
 
-  test("sftp carries out a batch", async () => {
+  test("sftp executes a batch", async () => {
     writeFileSync(join(client.home, "up"), "by sftp");
     const batch = [
       "mkdir /root/s",
@@ -202,7 +202,7 @@ withGuests("ssh", {}, (guests) => {
     expect(done.stdout.toString()).toMatch(/-rw-r-----.*7 .*\/root\/s\/to/);
   });
 
-  test("rsync and git work over it as over any other", async () => {
+  test("rsync and git work over it unchanged", async () => {
     const tree = join(client.home, "synced");
     mkdirSync(tree);
     for (let index = 0; index < 20; index++) writeFileSync(join(tree, `file-${index}`), randomBytes(10_000));
@@ -274,7 +274,7 @@ withGuests("ssh", {}, (guests) => {
     expect(socket.status).toBe(0);
   });
 
-  test("what is done is recorded, by whom and from where", async () => {
+  test("actions are audited, with actor and address", async () => {
     await sh("true # for the record");
     const { items } = await guests.daemon.ok("GET", "/v1/rooms/ssh/audit?event=ssh.&order=desc&limit=200");
     const found = (event: string) => items.filter((each: { event: string }) => each.event === event);

@@ -5,7 +5,7 @@ import { processesOf, remainsOf, until, withGuests } from "../harness/guests.ts"
 withGuests("a daemon that is killed while a sandbox is in standby", {}, (guests) => {
   const path = (name: string, verb = "") => `/v1/rooms/night/sandboxes/${name}${verb}`;
 
-  test("finds it paused, and resumes it where it stood", async () => {
+  test("finds it paused, and resumes it where it stopped", async () => {
     const { daemon } = guests;
     await daemon.room("night");
     const { sandbox_id } = await daemon.sandbox("night", "asleep", guests.cid(), {
@@ -47,7 +47,7 @@ withGuests("a daemon that is killed while a sandbox is in standby", {}, (guests)
     await daemon.ok("DELETE", path("awake"));
   });
 
-  test("on its way there or back, brings it to where it can go on", async () => {
+  test("brings it to a consistent state after a kill during standby or resume", async () => {
     const { daemon } = guests;
     await daemon.sandbox("night", "between", guests.cid());
     for (const verb of ["standby", "resume", "standby", "resume"]) {

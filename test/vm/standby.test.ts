@@ -53,7 +53,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
   }
 
   describe("a sandbox", () => {
-    test("stands still and goes on, again and again, its clock right each time", async () => {
+    test("pauses and resumes repeatedly, with a correct clock each time", async () => {
       const { sandbox_id } = await guests.daemon.sandbox("still", "counter", guests.cid());
       const counted = await startCounter("counter");
       const qemu = processesOf(guests.daemon, "qemu", sandbox_id);
@@ -76,7 +76,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await destroy("counter");
     });
 
-    test("has time of its own: a command's timeout does not pass, and its caller is answered in the end", async () => {
+    test("has its own time: a command's timeout does not elapse, and its caller is answered in the end", async () => {
       await guests.daemon.sandbox("still", "timed", guests.cid());
       // On a busy host, starting the command takes seconds of that limit.
       const body = { command: ">/mnt/drive/timed; sleep 2; echo done", timeout_ms: TIMEOUT_MS };
@@ -96,7 +96,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await destroy("timed");
     });
 
-    test("in the midst of a flood of output and input loses none of it", async () => {
+    test("during a flood of output and input loses none of it", async () => {
       await guests.daemon.sandbox("still", "flood", guests.cid());
       const bytes = 4 * 1024 * 1024;
       const out = guests.daemon.exec("still", "flood", {
@@ -124,7 +124,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await destroy("flood");
     });
 
-    test("in the midst of writing to the drive loses none of it", { timeout: WRITES_MS }, async () => {
+    test("during writes to the drive loses none of them", { timeout: WRITES_MS }, async () => {
       await guests.daemon.sandbox("still", "writer", guests.cid());
       const files = 400;
       const line = `i=0; while [ $i -lt ${files} ]; do i=$((i+1)); dd if=/dev/zero of=/mnt/drive/w$i bs=4k count=2 conv=fsync 2>/dev/null || exit 1; done`;
@@ -147,7 +147,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await destroy("writer");
     });
 
-    test("in standby that nothing wakes refuses commands and takes everything else", async () => {
+    test("in standby without wake-up refuses commands and accepts all other calls", async () => {
       await guests.daemon.sandbox("still", "quiet", guests.cid(), { lifecycle: { wake_on: [] } });
       await standby("quiet");
       const refusal = { status: 409, code: "invalid_state", details: { state: "paused", allowed_states: ["running"] } };
@@ -184,7 +184,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await destroy("quiet");
     });
 
-    test("asked many times at once stands still once", async () => {
+    test("with concurrent standby calls is paused once", async () => {
       await guests.daemon.sandbox("still", "asked", guests.cid());
       const both = async (verb: string) => {
         const answers = await Promise.all([1, 2, 3, 4].map(() => guests.daemon.api("POST", path("asked", verb))));
@@ -197,7 +197,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
   });
 
   describe("the end of a sandbox in standby", () => {
-    test("by DELETE, also while it is on its way there or back, and its caller hears why", async () => {
+    test("by DELETE, also during standby or resume, with the reason for its caller", async () => {
       for (const moment of ["paused", "pausing", "resuming"] as const) {
         const guest_cid = guests.cid();
         const { sandbox_id } = await guests.daemon.sandbox("still", "ended", guest_cid);
@@ -220,7 +220,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       }
     });
 
-    test("by QEMU's own end is failed, with a typed end for a command that stood still", async () => {
+    test("by QEMU's exit is failed, with a typed end for a paused command", async () => {
       const { sandbox_id } = await guests.daemon.sandbox("still", "killed", guests.cid());
       const waiting = guests.daemon.api("POST", path("killed", "/exec"), {
         command: ">/mnt/drive/killed; sleep 60",
@@ -240,7 +240,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       await destroy(sandbox_id);
     });
 
-    test("by its longest duration comes all the same; idleness does not count, and begins anew", async () => {
+    test("by its maximal duration happens anyway; idle time does not count, and restarts", async () => {
       const audited = async (sandbox: Json, event: string) => {
         const { items } = await guests.daemon.ok("GET", `/v1/rooms/still/audit?event=${event}`);
         return items.filter((item: Json) => item.sandbox_id === sandbox.sandbox_id);
@@ -263,7 +263,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       expect((await audited(idle, "sandbox.resume")).length).toBe(1);
     });
 
-    test("does not come by a vsock device that dies meanwhile: it gets another", async () => {
+    test("is not caused by a dead vsock device, which is replaced", async () => {
       const { sandbox_id } = await guests.daemon.sandbox("still", "deaf", guests.cid());
       for (let round = 0; round < 2; round++) {
         await standby("deaf");
@@ -307,7 +307,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
     await destroy("typed");
   });
 
-  test("credits that are used up end what runs, and leave what is in standby there", async () => {
+  test("credits that are used up end running sandboxes, and leave paused ones in standby", async () => {
     await Promise.all(["runs", "rests"].map((name) => guests.daemon.sandbox("still", name, guests.cid())));
     await standby("rests");
     expect((await guests.daemon.cli(["org", "credits", "--grant", "1"])).status).toBe(0);
@@ -328,7 +328,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
 });
 
 testAlone(
-  "a command whose sandbox stands still before it has its input has all of it afterwards",
+  "a command whose sandbox is paused before it has its input gets all of it afterwards",
   { env: { [FAULT_VARIABLE]: "exec.sent=stall" } },
   async (daemon) => {
     await daemon.room("still");

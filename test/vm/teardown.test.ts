@@ -12,7 +12,7 @@ withGuests("the end of a room", { env: { ROOMD_DRIVE_RETENTION: `${RETENTION_SEC
   const retired = (uid: string) => join(guests.daemon.dataDir, "retired", uid);
   const freeCids = async () => (await guests.daemon.ok("GET", "/health")).capacity.guest_cids_free;
 
-  test("ends a running, a failed and a starting sandbox, and keeps the drive for a while", async () => {
+  test("ends running, failed and starting sandboxes, and retains the drive for a while", async () => {
     const { daemon } = guests;
     const free = await freeCids();
     const { room_uid } = await daemon.room("ending");
@@ -62,7 +62,7 @@ withGuests("the end of a room", { env: { ROOMD_DRIVE_RETENTION: `${RETENTION_SEC
     expect(daemon.leftovers()).toEqual([]);
   });
 
-  test("leaves nothing of sandboxes that are created in the same moment", async () => {
+  test("leaves nothing of sandboxes that are created concurrently", async () => {
     const { daemon } = guests;
     const free = await freeCids();
     for (let round = 0; round < 3; round++) {

@@ -45,7 +45,7 @@ const prepare = async (daemon: { env: Record<string, string> }) => {
   daemon.env.ROOMD_EGRESS_HOSTS_FILE = outside.hostsFile;
 };
 
-withGuests("the template default", { prepare }, (guests) => {
+withGuests("the template `default`", { prepare }, (guests) => {
   const run = (body: Record<string, unknown>): Promise<Json> =>
     guests.daemon.exec("t", "a", { timeout_ms: EXEC_MS, ...body });
   const sh = async (command: string, user = "root"): Promise<string> => {
@@ -65,7 +65,7 @@ withGuests("the template default", { prepare }, (guests) => {
   });
   afterAll(() => outside?.[Symbol.asyncDispose]());
 
-  test("has them", async () => {
+  test("has the documented programs", async () => {
     expect(
       (await sh(`for name in ${PROGRAMS.join(" ")}; do command -v "$name" || echo "no $name"; done`)).split("\n"),
     ).toEqual(PROGRAMS.map((name) => expect.stringMatching(new RegExp(`^/.*/${RegExp.escape(name)}$`))));
@@ -77,7 +77,7 @@ withGuests("the template default", { prepare }, (guests) => {
     );
   // Programs that root installs are on every user's PATH, so root comes second.
   test.each(LONG ? ["agent", "root"] : ["agent"])(
-    "installs programs of pip and npm as %s",
+    "installs programs with pip and npm as %s",
     { timeout: LONG_MS },
     async (user) => {
       await sh("pip install --quiet tiny", user);
@@ -105,7 +105,7 @@ withGuests("the template default", { prepare }, (guests) => {
     expect(await sh("/tmp/c/made", "agent")).toBe("made");
   });
 
-  test("has git work in a checkout of another user", async () => {
+  test("lets git work in a checkout of another user", async () => {
     await sh("cd /mnt/drive && git init --quiet shared");
     expect(await sh("git -C /mnt/drive/shared status --short --branch", "agent")).toMatch(/^## No commits yet/);
   });

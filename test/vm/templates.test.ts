@@ -63,13 +63,13 @@ const spoil = (changed: string, how: (own: string) => void | Promise<void>) => (
 });
 
 testAlone(
-  "a snapshot with one byte turned over is refused, and the guest boots cold",
+  "a snapshot with one flipped byte is refused, and the guest boots cold",
   spoil("memory", (own) => flipLastByte(join(own, "memory"))),
   (daemon) => expectRefusal(daemon, /snapshot refused.*memory is damaged/),
 );
 
 testAlone(
-  "a snapshot of another QEMU is refused, and the guest boots cold",
+  "a snapshot of another QEMU version is refused, and the guest boots cold",
   spoil("", (own) =>
     changeManifest(own, (manifest) => {
       manifest.qemu_version = "8.2.0";
@@ -79,7 +79,7 @@ testAlone(
 );
 
 testAlone(
-  "a snapshot that looks right and does not load leaves nothing half alive, and the guest boots cold",
+  "a snapshot that passes its checks and fails to load leaves nothing, and the guest boots cold",
   spoil("memory", async (own) => {
     const memory = join(own, "memory");
     truncateSync(memory, 1 << 20);
@@ -92,7 +92,7 @@ testAlone(
 );
 
 testAlone(
-  "a damaged disk image lets no guest come up, and the answer says so",
+  "a damaged disk image prevents the start of guests, and the answer reports that",
   spoil("root.qcow2", (own) => flipLastByte(join(own, "root.qcow2"))),
   async (daemon) => {
     await daemon.room("spoiled");

@@ -29,7 +29,7 @@ withGuests("watching terminals", {}, (guests) => {
     return new Watcher(await fetch(`${guests.daemon.url}${pathOf(made, "/watch")}${query}`, { headers: by }));
   };
 
-  test("a session of any role sees what is typed by whoever has the token, and can do nothing else", async () => {
+  test("a session of any role sees the input of the token's holder, and cannot change anything", async () => {
     const viewer = await people.member("viewer");
     const made = await open(null, { rows: 30, cols: 100 });
     const watcher = await watch(made, undefined, viewer.headers);
@@ -57,7 +57,7 @@ withGuests("watching terminals", {}, (guests) => {
     expect(watcher.bytes.equals(client.bytes)).toBe(true);
   });
 
-  test("a page that has a session's cookie attaches by the token: the token decides", async () => {
+  test("a page with a session cookie attaches with the token, which takes precedence", async () => {
     const made = await open("read -r x; echo got-$x");
     const protocols = `roomd.terminal, roomd.token.${made.token}`;
     const page = { ...people.owner.headers, origin: guests.daemon.url };
@@ -88,7 +88,7 @@ withGuests("watching terminals", {}, (guests) => {
     expect(watcher.told.at(-1)).toMatchObject({ type: "exit", exit_code: null });
   });
 
-  test("a watcher who reads nothing slows neither the command nor other watchers", async () => {
+  test("a stalled watcher slows neither the command nor other watchers", async () => {
     const made = await open("stty -opost; read -r; seq 1 1000000; echo the-end");
     const deaf = await fetch(guests.daemon.url + pathOf(made, "/watch"), {
       headers: { authorization: `Bearer ${guests.daemon.apiKey}` },
@@ -103,7 +103,7 @@ withGuests("watching terminals", {}, (guests) => {
     await deaf.body?.cancel();
   });
 
-  test("a session that reads nothing of a command does not hold it, and ends with its person's", async () => {
+  test("a stalled session does not block a command, and ends with its person's session", async () => {
     const { daemon } = guests;
     const viewer = await people.member("viewer");
     const commands = "/v1/rooms/w/sandboxes/a/executions";
@@ -124,7 +124,7 @@ withGuests("watching terminals", {}, (guests) => {
     await daemon.ok("DELETE", pathOf(made));
   });
 
-  test("who watches stays through pause and resume, and comes back by after when the service was restarted", async () => {
+  test("a watcher stays through pause and resume, and resumes with `after` after a restart", async () => {
     const { daemon } = guests;
     const made = await open("stty -opost -echo; echo up; while read -r x; do echo got-$x; done");
     const watcher = await watch(made);
@@ -199,7 +199,7 @@ withGuests("watching terminals", {}, (guests) => {
     await typist.closed;
   });
 
-  test("a session that looks again and again keeps no sandbox from being idle", async () => {
+  test("a session that polls does not keep a sandbox from being idle", async () => {
     const { daemon } = guests;
     const viewer = await people.member("viewer");
     await daemon.sandbox("w", "looked-at", guests.cid(), { idle_timeout_seconds: 3 });

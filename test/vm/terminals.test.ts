@@ -31,7 +31,7 @@ withGuests("terminals", {}, (guests) => {
 
   // Side by side, since one of them is five seconds of waiting.
   describe.concurrent("one terminal", () => {
-    test("a login shell, by token: size, resize, ctrl-c, environment, exit code", async () => {
+    test("is a login shell, with a token: size, resize, ctrl-c, environment, exit code", async () => {
       const made = await open(null, { rows: 30, cols: 100, term: "vt100" });
       expect(made.terminal_id).toMatch(/^ter_/);
       expect(Date.parse(made.expires_at)).toBeGreaterThan(Date.now());
@@ -58,7 +58,7 @@ withGuests("terminals", {}, (guests) => {
       });
     });
 
-    test("another user's shell is theirs, terminal and home", async () => {
+    test("runs another user's shell as that user, with their terminal and home", async () => {
       const made = await open(null, { user: "agent" });
       const client = await attach(made);
       client.type("id -un; pwd; stat -c %U $(tty); exit\r");
@@ -66,7 +66,7 @@ withGuests("terminals", {}, (guests) => {
       expect(client.text).toContain("agent\r\n/home/agent\r\nagent\r\n");
     });
 
-    test("every byte goes through as it is, both ways", async () => {
+    test("passes every byte unchanged, both ways", async () => {
       const all = Uint8Array.from({ length: 256 * 256 }, (_, index) => index % 256);
       const client = await attach(await open(`stty raw -echo; echo ready; exec head -c ${all.byteLength}`));
       await client.shows("ready");
@@ -75,7 +75,7 @@ withGuests("terminals", {}, (guests) => {
       expect(sha256(client.bytes.subarray(-all.byteLength))).toBe(sha256(all));
     });
 
-    test("a second client is refused, or takes over", async () => {
+    test("refuses a second client, or switches to it with takeover", async () => {
       const made = await open("read -r; echo got-$REPLY");
       const first = await attach(made);
       await expect(attach(made)).rejects.toThrow("not attached");
@@ -90,7 +90,7 @@ withGuests("terminals", {}, (guests) => {
       expect(second.text).toContain("got-it\r\n");
     });
 
-    test("frames that no client may send end the connection, not the terminal", async () => {
+    test("survives invalid frames, which close their connection", async () => {
       const made = await open("read -r; echo got-$REPLY");
       for (const bad of ["{}", "no json", { type: "resize", rows: 0, cols: 10 }, { type: "exit", exit_code: 0 }]) {
         const client = await attach(made, { takeover: true });
@@ -104,7 +104,7 @@ withGuests("terminals", {}, (guests) => {
       await guests.daemon.ok("DELETE", terminal(made));
     });
 
-    test("a token opens its own terminal and nothing else, and never from the query", async () => {
+    test("is opened by its token and no other, and never from the query", async () => {
       const { daemon } = guests;
       const [made, other] = await Promise.all([open("read -r"), open("read -r")]);
       const status = async (path: string, headers: Record<string, string>) =>
@@ -124,7 +124,7 @@ withGuests("terminals", {}, (guests) => {
       await daemon.ok("DELETE", terminal(made));
     });
 
-    test("a full screen by WebSocket: vi, left in the middle and come back to by offset, and top", async () => {
+    test("has a full screen by WebSocket: vi, detached and resumed by offset, and top", async () => {
       const made = await open(null, { rows: 20, cols: 70 });
       const first = await attach(made);
       await first.shows("# ");
@@ -155,7 +155,7 @@ withGuests("terminals", {}, (guests) => {
       expect(sha256(whole.bytes)).toBe(sha256(Buffer.concat([first.bytes, second.bytes])));
     });
 
-    test("what a shell leaves behind goes on after its end, and ends with the terminal's DELETE, wherever it fled to", async () => {
+    test("keeps processes of an ended shell running, and ends them all with its DELETE", async () => {
       const { daemon } = guests;
       const alive = async (seconds: number) =>
         Number(await daemon.sh("t", "a", `pgrep -c -f -x 'sleep ${seconds}' || true`));
@@ -177,7 +177,7 @@ withGuests("terminals", {}, (guests) => {
     });
   });
 
-  test("who comes back by offset sees what one that never left has seen, the daemon's death included", async () => {
+  test("a client that resumes by offset sees the same bytes as one that stayed, across a kill of the daemon", async () => {
     const lines = 150_000;
     const made = await open(`stty -opost -echo; echo ready; read -r; seq 1 ${lines}; exit 3`);
     const pieces: Buffer[] = [];
@@ -211,7 +211,7 @@ withGuests("terminals", {}, (guests) => {
     expect((await guests.daemon.ok("GET", terminal(made))).offset).toBe(offset);
   });
 
-  test("a client that does not read makes the command wait, and costs the daemon nothing", async () => {
+  test("a client that does not read makes the command wait, and does not make the daemon grow", async () => {
     const { daemon } = guests;
     const rss = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.pid}/status`, "utf8"))?.[1]) * 1024;
     const made = await open("echo $$ >/tmp/yes.pid; exec yes");
@@ -234,7 +234,7 @@ withGuests("terminals", {}, (guests) => {
     await Bun.sleep(300);
     expect(`${await used()} ${await shown()}`).toBe(last);
     expect(rss() - before).toBeLessThan(64 * 1024 * 1024);
-    console.log(`yes stood still after ${await shown()} bytes; the daemon grew by ${rss() - before} bytes`);
+    console.log(`yes stalled after ${await shown()} bytes; the daemon grew by ${rss() - before} bytes`);
     // The guest still executes other commands.
     expect(await daemon.sh("t", "a", "echo alive")).toBe("alive");
     deaf.destroy();
@@ -248,7 +248,7 @@ withGuests("terminals", {}, (guests) => {
     expect(await daemon.problem("GET", terminal(made))).toMatchObject({ status: 404, code: "execution_not_found" });
   });
 
-  test("a revoked key's clients are sent away, by key and by token", async () => {
+  test("a revoked key's clients are disconnected, by key and by token", async () => {
     const { daemon } = guests;
     const { key, key_id } = await makeKey(daemon, { scopes: ["terminal"] });
     const made = (
@@ -266,7 +266,7 @@ withGuests("terminals", {}, (guests) => {
     await daemon.ok("DELETE", terminal(made));
   });
 
-  test("standby, restart and delete send clients away with their reason; the terminal outlives the first two", async () => {
+  test("standby, restart and delete disconnect clients with a reason; the terminal survives the first two", async () => {
     const { daemon } = guests;
     await daemon.sandbox("t", "b", guests.cid(), { lifecycle: { wake_on: [] } });
     const made = await openTerminal(daemon, "t/sandboxes/b", "while read -r x; do echo got-$x; done");
@@ -287,7 +287,7 @@ withGuests("terminals", {}, (guests) => {
     expect(await after.closed).toMatchObject({ code: 4003, reason: expect.stringContaining("destroying") });
   });
 
-  test("sixteen live at most; what cannot be opened says why; all of it is in the list", async () => {
+  test("sixteen can be open; a failed open reports why; all are listed", async () => {
     const { daemon } = guests;
     const path = `/v1/rooms/${SANDBOX}/terminals`;
     const remove = (each: Json) => daemon.ok("DELETE", terminal(each));
@@ -309,7 +309,7 @@ withGuests("terminals", {}, (guests) => {
     expect(missing.text).toBe("roomd: no-such-program: not found\r\n");
   });
 
-  test("one that nobody is attached to is hung up after its life, and its record says so", async () => {
+  test("a detached terminal is hung up after its lifetime, and its record has the reason", async () => {
     const { daemon } = guests;
     const seconds = shortOrLong("seconds of a detached terminal's life", 1, 600);
     // As shipped it is 10 minutes.
@@ -337,7 +337,7 @@ withGuests("terminals", {}, (guests) => {
     delete daemon.env.ROOMD_TERMINAL_DETACHED_LIFE;
   }, 800_000);
 
-  test("one that was opened as the daemon ended is found again by its Idempotency-Key, and not opened twice", async () => {
+  test("a terminal opened as the daemon was killed is found by its Idempotency-Key, and not opened twice", async () => {
     const { daemon } = guests;
     const path = `/v1/rooms/${SANDBOX}/terminals`;
     const ids = async () => (await daemon.ok("GET", path)).items.map((item: Json) => item.terminal_id);
@@ -359,7 +359,7 @@ withGuests("terminals", {}, (guests) => {
     expect(client.said.at(-1)).toMatchObject({ exit_code: 6 });
   });
 
-  test("the audit has who was at a terminal and how much, and nothing of what", async () => {
+  test("the audit has the client and the number of bytes, and no content", async () => {
     const { daemon } = guests;
     const made = await open("read -r x; echo secret-$x");
     const client = await attach(made);

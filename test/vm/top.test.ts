@@ -4,7 +4,7 @@ import type { Json } from "../harness/daemon.ts";
 import { parseMetrics } from "../harness/exposition.ts";
 import { until, withGuests } from "../harness/guests.ts";
 
-withGuests("what is used just now", {}, (guests) => {
+withGuests("current usage", {}, (guests) => {
   const top = async (...args: string[]): Promise<Record<string, Json>> => {
     const { stdout } = await guests.daemon.cli(["top", "--json", "--interval", "2s", ...args]);
     return Object.fromEntries(JSON.parse(stdout).items.map((item: Json) => [item.agent_id, item]));
@@ -15,7 +15,7 @@ withGuests("what is used just now", {}, (guests) => {
     return meant.reduce((sum, { value }) => sum + value, 0);
   };
 
-  test("is told of each sandbox: who works, who writes, who is paused and who has ended", async () => {
+  test("is reported for each sandbox: computing, writing, paused and ended", async () => {
     const { daemon } = guests;
     await daemon.room("t");
     for (const agent of ["busy", "idle"]) await daemon.sandbox("t", agent, guests.cid());

@@ -18,7 +18,7 @@ roomd exec team reviewer -- sh -ec 'echo well done | room drive put - /notes.txt
 roomd drive get team:/notes.txt - >/dev/null
 `;
 
-test("there is an example", () => expect(example).toContain("room barrier merged"));
+test("an example exists", () => expect(example).toContain("room barrier merged"));
 
 const collector = await new Collector().listen();
 const env = { ROOMD_OTEL_ENDPOINT: collector.url };
