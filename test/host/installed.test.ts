@@ -56,7 +56,7 @@ describe("installed from its package", () => {
 
   afterAll(() => host?.end());
 
-  test("is installed by apt alone, which ends with what to run next", async () => {
+  test("is installed by apt alone, which ends with the next command", async () => {
     const said = await host.ok(`${INSTALL} /payload/roomd.deb`);
     tell("apt install ./roomd.deb", said);
     expect(said).toMatch(/roomd is installed\. These are next.*roomd doctor.*roomd setup/s);
@@ -65,7 +65,7 @@ describe("installed from its package", () => {
     ).toContain("config.toml");
   });
 
-  test("finds nothing wrong with such a host", async () => {
+  test("reports no problem on such a host", async () => {
     const { checks } = JSON.parse(await host.ok("roomd doctor --json 2>/dev/null"));
     expect(checks.filter(({ status }: { status: string }) => status !== "ok")).toEqual([]);
     const evidence = checks.map(({ message }: { message: string }) => message);
@@ -73,7 +73,7 @@ describe("installed from its package", () => {
     expect(evidence).toContain("Guests use the kernel's vhost-vsock.");
   });
 
-  test("is set up by one command, to a sandbox at work", async () => {
+  test("is set up by one command, to a working sandbox", async () => {
     await host.ok(`echo 'template.registries = "*"' >>/etc/roomd/config.toml`);
     const said = await host.ok("roomd setup");
     tell("roomd setup", said);
@@ -100,14 +100,14 @@ describe("installed from its package", () => {
     expect(resumed).toMatchObject({ state: "running", status: { reason: "resumed" } });
   });
 
-  test("fetches an organization's image in a network of its own, from which nothing private is reached", async () => {
+  test("pulls an organization's image in a separate network without access to private addresses", async () => {
     const { status, text } = await host.run(
       `${WITH_KEY} roomd template request astray --image docker://127.0.0.1:1/app:1`,
     );
     expect([status, text]).toEqual([1, expect.stringContaining("127.0.0.1:1 is no public address")]);
   });
 
-  longTest("goes on counting in its sandbox while the service is restarted, and killed", async () => {
+  longTest("keeps counting in its sandbox during a restart and a kill of the service", async () => {
     await until("it counts", async () => (await host.run(`${EXEC} test -s /mnt/drive/count`)).status === 0, SLOW_MS);
     for (const end of ["systemctl restart roomd", "systemctl kill -s KILL roomd"]) {
       const before = await counted();
@@ -118,7 +118,7 @@ describe("installed from its package", () => {
     }
   });
 
-  longTest("goes back to the version before where a new one does not start", async () => {
+  longTest("returns to the previous version if a new one does not start", async () => {
     const before = await counted();
     await host.ok(
       "dpkg-deb -R /payload/roomd.deb /root/broken && sed -i 's/^Version: .*/Version: 99/' /root/broken/DEBIAN/control && cp -l /usr/lib/roomd/roomd /root/real && " +
@@ -134,7 +134,7 @@ describe("installed from its package", () => {
     expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
   });
 
-  longTest("is upgraded by apt while its sandbox goes on", async () => {
+  longTest("is upgraded by apt while its sandbox runs", async () => {
     const before = await counted();
     const started = await host.ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd");
     await host.ok(`${INSTALL} --allow-downgrades /payload/roomd.deb`);
@@ -144,24 +144,21 @@ describe("installed from its package", () => {
     expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
   });
 
-  longTest(
-    "comes back by itself when the host is booted again, with its sandbox, and its next create works",
-    async () => {
-      const before = await counted();
-      await host.reboot(SLOW_MS);
-      await until("the service answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
-      const back = JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`));
-      expect(back).toMatchObject({ state: "running", status: { reason: "resumed" } });
-      expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
-      await host.ok(`${WITH_KEY} roomd sandbox destroy demo agent-1 && roomd sandbox create demo agent-1 --memory 256`);
-      // Emulated, it may take longer than the call waits.
-      const state = async () => JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`)).state;
-      await until("it runs", async () => (await state()) === "running", SLOW_MS);
-      expect(await counted()).toBeGreaterThan(0);
-    },
-  );
+  longTest("starts automatically after a reboot, with its sandbox, and its next create works", async () => {
+    const before = await counted();
+    await host.reboot(SLOW_MS);
+    await until("the service answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
+    const back = JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`));
+    expect(back).toMatchObject({ state: "running", status: { reason: "resumed" } });
+    expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+    await host.ok(`${WITH_KEY} roomd sandbox destroy demo agent-1 && roomd sandbox create demo agent-1 --memory 256`);
+    // Emulated, it may take longer than the call waits.
+    const state = async () => JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`)).state;
+    await until("it runs", async () => (await state()) === "running", SLOW_MS);
+    expect(await counted()).toBeGreaterThan(0);
+  });
 
-  test("leaves nothing of its own when it is purged", async () => {
+  test("leaves no files when it is purged", async () => {
     await host.ok(PURGE);
     expect(await groups()).toEqual({});
     expect(await host.ok("pgrep -l 'roomd|qemu|virtiofsd' || true")).toBe("");

@@ -79,7 +79,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
 
   afterAll(() => host?.end());
 
-  test("sandboxes come from the pool and on demand, and memory is plugged", async () => {
+  test("sandboxes are created from the pool and on demand, and memory is plugged", async () => {
     await until(
       "a machine waits",
       async () => {
@@ -104,7 +104,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     }
   });
 
-  test("what a guest frees comes back to the host", async () => {
+  test("memory that a guest frees is returned to the host", async () => {
     const resident = async () =>
       Number(await host.ok(`sed -n 's/^shmem //p' ${await scopeOf("a2")}/memory.stat`)) >> 20;
     const fresh = await resident();
@@ -129,7 +129,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     console.log(`a1, fresh, kB by process:\n${processes}`);
   });
 
-  test("stands by without a tick, and resumes where it was", async () => {
+  test("standby uses no CPU tick, and resume continues at the same point", async () => {
     await startCounting("a1");
     await counts("a1");
     await roomd("sandbox standby demo a1");
@@ -144,9 +144,9 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     expect(Math.abs(Number(skew) - Date.now())).toBeLessThan(60_000);
   });
 
-  test("sleeps on disk, is copied, and turned back, over the kernel's vsock", async () => {
+  test("a sandbox is hibernated, forked and rolled back, over the kernel's vsock", async () => {
     const made: Json = JSON.parse(await roomd("sandbox snapshot demo a1 --json"));
-    console.log(`a1 of 256 MiB stood still for ${made.paused_ms} ms, ${made.size_bytes >> 20} MiB`);
+    console.log(`a1 of 256 MiB was paused for ${made.paused_ms} ms, ${made.size_bytes >> 20} MiB`);
     await counts("a1");
     const forked: Json = JSON.parse(await roomd("sandbox fork demo a1 f1 f2 --json"));
     expect(forked.items.map(({ problem }: Json) => problem)).toEqual([null, null]);
@@ -171,7 +171,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     await measure("resume", "POST", "demo/sandboxes/y2/resume");
     await measure("resume_first_command", "POST", "demo/sandboxes/y2/exec", command);
     console.log(
-      `seconds of one call each, of 256 MiB, beside others on one emulated processor: ${JSON.stringify(figures)}`,
+      `seconds of one call each, of 256 MiB, with others on one emulated processor: ${JSON.stringify(figures)}`,
     );
     for (const agent of ["y1", "y2"]) await roomd(`sandbox destroy demo ${agent}`);
     await sh("a1", "echo bad >/root/state");
@@ -187,11 +187,11 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     await roomd("sandbox destroy demo f1");
   }, 900_000);
 
-  test("is saved with its room at one instant, of which another is made, and the room turned back to it", async () => {
+  test("a room with a sandbox is checkpointed at one instant, forked and restored", async () => {
     await sh("a1", "echo then >/mnt/drive/when");
     const { answer: taken } = await timed("POST", "demo/checkpoints", { name: "then" });
     console.log(
-      `a room of ${taken.snapshots?.length} stood still for ${taken.paused_ms} ms, ${taken.size_bytes >> 20} MiB`,
+      `a room of ${taken.snapshots?.length} was paused for ${taken.paused_ms} ms, ${taken.size_bytes >> 20} MiB`,
     );
     await sh("a1", "echo later >/mnt/drive/when; echo later >/root/state");
     const { answer: forked } = await timed("POST", "demo/fork", {
@@ -209,7 +209,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     await roomd(`checkpoint delete demo ${taken.checkpoint_id}`);
   }, 1_800_000);
 
-  test("gets its drive back when its virtiofsd is killed, and its command goes on", async () => {
+  test("a sandbox gets its drive back after a kill of its virtiofsd, and its command continues", async () => {
     await sh("a1", "echo before >/mnt/drive/kept");
     await host.ok(
       `for p in $(cat ${await scopeOf("a1")}/cgroup.procs); do grep -q virtiofsd /proc/$p/comm && kill -9 $p; done; true`,
@@ -221,7 +221,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     await counts("a1");
   });
 
-  test("reaches what its list says, and nothing else", async () => {
+  test("a sandbox reaches its allowlist, and nothing else", async () => {
     const fetch = "curl -sSf -m 20 -o /dev/null -w %{http_code} http://";
     expect(await sh("a2", `${fetch}${OUTSIDE}/`)).toContain("200");
     await roomd(`egress set demo a2 ${OUTSIDE}:80`);
@@ -236,7 +236,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     }
   });
 
-  test("is reached by URL, by ssh and by terminals", async () => {
+  test("a sandbox is reachable by URL, ssh and terminals", async () => {
     await roomd("exec demo a2 --background --timeout 1h --cwd /etc -- python3 -m http.server 8000");
     const port = JSON.parse(await roomd("port expose demo a2 8000 --json"));
     const get = `curl -sSf -m 20 -H 'X-Port-Token: ${port.token}' ${port.url}hostname`;
@@ -261,7 +261,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     expect(said).toMatch(/\/dev\/pts\/\d+\D+\d+ \d+/);
   });
 
-  test("is backed up while it runs, and restored where nothing is", async () => {
+  test("a room is backed up while a sandbox runs, and restored on an empty service", async () => {
     await roomd("backup /root/roomd.tar");
     await host.ok(
       "mkdir /root/elsewhere && cd /root/elsewhere && ROOMD_DATA_DIR=/root/elsewhere/data ROOMD_RUNTIME_DIR=/root/elsewhere/run roomd restore /root/roomd.tar",
@@ -270,7 +270,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     await host.ok("rm -rf /root/elsewhere /root/roomd.tar");
   });
 
-  test("twenty are made at once, each with its own drive's view and name", async () => {
+  test("twenty are created concurrently, each with its own drive and name", async () => {
     for (const agent of ["a2", "a4"]) await roomd(`sandbox destroy demo ${agent}`);
     // More than plan free allows.
     const { org_id } = JSON.parse(await roomd("whoami --json"));
@@ -305,7 +305,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
       MANY_MS,
     );
     console.log(
-      `${MANY} sandboxes at once on one emulated processor: ${((performance.now() - began) / 1000).toFixed(1)} s`,
+      `${MANY} concurrent sandboxes on one emulated processor: ${((performance.now() - began) / 1000).toFixed(1)} s`,
     );
     for (const agent of ["m1", `m${MANY}`]) {
       await roomd(`sandbox resume demo ${agent}`);
@@ -321,7 +321,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     expect((await host.ok("ls -d /sys/fs/cgroup/roomd.slice/*.scope")).split("\n").length).toBeLessThanOrEqual(2);
   });
 
-  test("goes on while the service runs without KVM, and new ones are KVM's again afterwards", async () => {
+  test("a sandbox continues while the service runs without KVM, and new ones use KVM again afterwards", async () => {
     for (const acceleration of ["tcg", "kvm"]) {
       await host.ok(
         `printf 'pool.size = 0\\nacceleration = "${acceleration}"\\n' >/etc/roomd/config.toml; systemctl restart roomd`,
@@ -334,7 +334,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     expect(await sh("back", "hostname")).toBe("back");
   });
 
-  test("leaves nothing when its room is destroyed", async () => {
+  test("a destroyed room leaves nothing", async () => {
     // Idle pool machines belong to no room.
     await host.ok("printf 'pool.size = 0\\n' >/etc/roomd/config.toml; systemctl restart roomd");
     await until("it answers again", ready, SLOW_MS);
@@ -377,7 +377,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
     }
   });
 
-  test("a template that was saved elsewhere is told by name, and boots", async () => {
+  test("a template that was saved on another host is reported by name, and boots cold", async () => {
     host = await bootHost({ cpu: "max,model-id=Another Processor" });
     try {
       await host.ok(`${INSTALL} /payload/roomd.deb`);
@@ -395,7 +395,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
     }
   });
 
-  test("without virtualization in the processor, doctor says where it is switched on", async () => {
+  test("without processor virtualization, doctor explains how to enable it", async () => {
     host = await bootHost({ cpu: "max,-svm" });
     try {
       await host.ok(`${INSTALL} /payload/roomd.deb`);

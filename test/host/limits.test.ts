@@ -29,7 +29,7 @@ describe.skipIf(LEFT_OUT !== null)("limits", () => {
 
   afterAll(() => host?.end());
 
-  test("every process of a sandbox is in its scope, and the daemon alone in its service", async () => {
+  test("every process of a sandbox is in its scope, and only the daemon in its service", async () => {
     const programs = await host.ok(
       `for p in $(cat ${SCOPE}/cgroup.procs); do cat /proc/$p/comm; done | sort | uniq -c`,
     );
@@ -41,7 +41,7 @@ describe.skipIf(LEFT_OUT !== null)("limits", () => {
     ).toBe("roomd");
   });
 
-  test("a guest that floods its drive gets EDQUOT of the kernel, and what is there stays", async () => {
+  test("a guest that floods its drive gets EDQUOT from the kernel, and its files stay", async () => {
     const { status, text } = await host.run(
       `${EXEC} sh -c 'echo kept >/mnt/drive/kept; fallocate -l 20G /mnt/drive/flood'`,
     );
@@ -50,7 +50,7 @@ describe.skipIf(LEFT_OUT !== null)("limits", () => {
     expect(await host.ok(`${EXEC} cat /mnt/drive/kept`)).toBe("kept");
   });
 
-  test("what eats memory in a sandbox's scope is killed there, and the host goes on", async () => {
+  test("a process that exhausts a scope's memory is killed there, and the host continues", async () => {
     const before = Number(await host.ok(`sed -n 's/^oom_kill //p' ${SCOPE}/memory.events`));
     const limit = Number(await host.ok(`cat ${SCOPE}/memory.max`));
     expect(limit).toBeLessThan(2 * 1024 ** 3);
@@ -61,7 +61,7 @@ describe.skipIf(LEFT_OUT !== null)("limits", () => {
     expect(JSON.parse(await host.ok("roomd health --json"))).toMatchObject({ ready: true });
   });
 
-  test("a fork bomb in QEMU's place is stopped by the scope's bound of tasks", async () => {
+  test("a fork bomb in QEMU's place is stopped by the scope's task limit", async () => {
     const most = Number(await host.ok(`cat ${SCOPE}/pids.max`));
     const bomb = [
       "import os, sys, time",
@@ -81,7 +81,7 @@ describe.skipIf(LEFT_OUT !== null)("limits", () => {
     expect(JSON.parse(await host.ok("roomd health --json"))).toMatchObject({ ready: true });
   });
 
-  test("another user of the host gets at no file, socket or port of a guest", async () => {
+  test("another user of the host cannot access files, sockets or ports of a guest", async () => {
     const readable = await host.ok(
       `${NOBODY} find ${DATA} /run/roomd /etc/roomd \\( -type f -readable -o -type d -readable -o -type s -writable \\) 2>/dev/null || true`,
     );
@@ -109,13 +109,13 @@ describe.skipIf(LEFT_OUT !== null)("limits", () => {
     ).toBe("401");
   });
 
-  test("the unit is as shut in as it says", async () => {
+  test("the unit is sandboxed as declared", async () => {
     const exposure = await host.ok("systemd-analyze security roomd --no-pager | tail -1");
     console.log(`systemd-analyze security: ${exposure}`);
     expect(Number(/(\d+\.\d+)/.exec(exposure)?.[1])).toBeLessThan(6);
   });
 
-  test("what the kernel lacks is told, and by whom it is mended", async () => {
+  test("missing kernel features are reported, with the remedy", async () => {
     const doctor = async () => (await host.run("roomd doctor")).text;
     await host.ok(`${WITH_KEY} roomd room destroy demo --delete-drive && systemctl stop roomd`);
     await host.ok("modprobe -r vhost_vsock && mv /lib/modules/$(uname -r)/kernel/drivers/vhost /root/vhost");

@@ -7,7 +7,7 @@ import { LEFT_OUT, runOnHost } from "./virtual-host.ts";
 
 if (LEFT_OUT !== null) console.log(`losses of power of a virtual host: left out, because ${LEFT_OUT}`);
 
-test.skipIf(LEFT_OUT !== null)("each state of the device has all that was acknowledged and read", () => {
+test.skipIf(LEFT_OUT !== null)("each state of the device has all acknowledged and all read data", () => {
   const results = runOnHost("power-loss");
   for (const type of ["ext4", "xfs"]) {
     console.log(`lost power: ${type} ${results[type]}`);

@@ -58,7 +58,7 @@ const NAMES = Array.from({ length: AT_WORK + STANDING_BY }, (_, index) => `w${in
 const WORKING = NAMES.slice(0, AT_WORK);
 const STANDING = NAMES.slice(AT_WORK);
 
-if (LEFT_OUT !== null) console.log(`a virtual host that boots again: left out, because ${LEFT_OUT}`);
+if (LEFT_OUT !== null) console.log(`a host that reboots: left out, because ${LEFT_OUT}`);
 
 let host: VirtualHost;
 
@@ -156,7 +156,7 @@ const shutdownOf = async () =>
     "journalctl -b -1 -o short-monotonic --no-pager | grep -E 'roomd|systemd-shutdown|Reached target' | tail -n 200",
   );
 
-describe.skipIf(LEFT_OUT !== null)("a host that boots again", { timeout: 7_200_000 }, () => {
+describe.skipIf(LEFT_OUT !== null)("a host that reboots", { timeout: 7_200_000 }, () => {
   const prepare = async () => {
     host = await bootHost();
     // Log output from before a boot remains readable after it.
@@ -202,7 +202,7 @@ describe.skipIf(LEFT_OUT !== null)("a host that boots again", { timeout: 7_200_0
   let url = "";
   const port = async () => await host.run(`curl -sf -m 120 '${url}'`);
 
-  test("saves nobody while only its service is restarted", async () => {
+  test("saves no sandbox when only its service is restarted", async () => {
     const before = await countsOf(WORKING);
     const pids = await host.ok("pgrep qemu-system | sort");
     await host.ok("systemctl restart roomd");
@@ -212,7 +212,7 @@ describe.skipIf(LEFT_OUT !== null)("a host that boots again", { timeout: 7_200_0
     expect(await audited("sandbox.hibernated")).toEqual([]);
   });
 
-  test("has all go on where they were: memory, open files, port, SSH; and is ready when they do", async () => {
+  test("resumes all with memory, open files, port and SSH; and is ready when they are", async () => {
     url = (await ok("POST", of("w1", "/ports"), { port: PORT, visibility: "public" })).path_url;
     const answered = await until("the port answers", async () => (await port()).text.match(/of (\d+)/)?.[1], SLOW_MS);
     const bootId = (await ssh()).text.trim();
@@ -245,7 +245,7 @@ describe.skipIf(LEFT_OUT !== null)("a host that boots again", { timeout: 7_200_0
     }
   });
 
-  test("ends those that the disk has no space for, which doctor has named, and they say so", async () => {
+  test("ends those that do not fit on the disk, as predicted by doctor, with that reason", async () => {
     for (const name of WORKING.slice(4)) await ok("DELETE", of(name));
     await ok("POST", of("w4", "/hibernate"));
     const doctor = async () => {
@@ -296,7 +296,7 @@ describe.skipIf(LEFT_OUT !== null)("a host that boots again", { timeout: 7_200_0
     );
   });
 
-  test("that loses power ends those that ran, and no other", async () => {
+  test("after a power loss ends those that were running, and no other", async () => {
     await host.ok(`rm ${DATA}/filler`);
     const running = [...(await records()).values()]
       .filter(({ state }) => state === "running")

@@ -25,7 +25,7 @@ const limitsOf = (memoryMib: number, cpuWeight = 100) =>
   ].join(" ");
 
 test.skipIf(LEFT_OUT !== null)(
-  "every process of a sandbox is in its scope, and no scope is left",
+  "every process of a sandbox is in its scope, and no scope remains",
   () => {
     const results = runOnHost("scopes");
     // In the pool, and taken from it.

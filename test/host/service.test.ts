@@ -7,7 +7,7 @@ import { LEFT_OUT, runOnHost } from "./virtual-host.ts";
 
 if (LEFT_OUT !== null) console.log(`the virtual host: left out, because ${LEFT_OUT}`);
 
-test.skipIf(LEFT_OUT !== null)("runs a sandbox before whose service no module was loaded", () => {
+test.skipIf(LEFT_OUT !== null)("a sandbox runs on a host that has loaded no kernel module before", () => {
   const results = runOnHost("service");
   expect(results.devices).toBe("none");
   expect(results).toMatchObject({ created: "running", first: "ran", second: "ran", after: "running" });

@@ -42,7 +42,7 @@ describe.each(SUITES)("on %s", (suite) => {
   afterAll(() => host?.end());
 
   test.skipIf(why !== null)(
-    "it is installed with what the archive has, serves, is upgraded and purged",
+    "it is installed from the archive's packages, serves, is upgraded and purged",
     async () => {
       host = await VirtualHost.boot(VirtualHost.image(suite), { "roomd.deb": buildPackage() });
       const { ok, run } = { ok: host.ok.bind(host), run: host.run.bind(host) };

@@ -75,7 +75,7 @@ if (LEFT_OUT !== null) console.log(`an upgrade on a virtual host: left out, beca
 
 let host: VirtualHost;
 
-describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
+describe.skipIf(LEFT_OUT !== null)("an upgrade from a version before the package", () => {
   const prepare = async () => {
     host = await bootHost({ before: BEFORE });
     await host.ok(
@@ -111,7 +111,7 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
 
   afterAll(() => host?.end());
 
-  test("no counter starts anew, and no call fails that is tried again as its answer says", async () => {
+  test("no counter restarts, and no call fails that is retried as instructed", async () => {
     const counts = async () => {
       // Read directly on the host: ten more commands would keep it busy for minutes.
       const all = await host.ok(`for i in $(seq ${COUNTING}); do cat /var/lib/roomd/rooms/*/drive/count-$i; done`);

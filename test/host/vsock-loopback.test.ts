@@ -9,7 +9,7 @@ import { LEFT_OUT, runOnHost } from "./virtual-host.ts";
 if (LEFT_OUT !== null) console.log(`vsock's loopback: left out, because ${LEFT_OUT}`);
 
 test.skipIf(LEFT_OUT !== null)(
-  "a guest finds its host again, whoever holds ports meanwhile, and tells nobody else anything",
+  "a guest reconnects to its host although other processes hold ports, and discloses nothing to them",
   () => {
     const results = runOnHost("vsock-loopback");
     expect(results.probes).toBe("[]");

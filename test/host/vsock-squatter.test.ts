@@ -8,7 +8,7 @@ import { LEFT_OUT, runOnHost } from "./virtual-host.ts";
 if (LEFT_OUT !== null) console.log(`the virtual host: left out, because ${LEFT_OUT}`);
 
 test.skipIf(LEFT_OUT !== null)(
-  "hears nothing of a guest, and hinders no sandbox, not while the service is away either",
+  "an unprivileged listener receives nothing from a guest, and blocks no sandbox, even while the service is down",
   () => {
     const results = runOnHost("vsock-squatter");
     const privileged = Array.from({ length: 8 }, (_, index) => `'${1016 + index}:Permission denied'`).join(", ");

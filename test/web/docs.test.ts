@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("lists every operation, and finds it by its words, its fields, and errors by their code", () => {
+inBrowser("lists every operation, and finds it by words and fields, and errors by code", () => {
   expect(seen.all).toEqual(expect.arrayContaining(OPERATIONS.map(({ name }) => `#${name}`)));
   expect(seen.command).toContain("#sandbox_exec");
   expect(seen.command.length).toBeLessThan(seen.all.length / 4);
@@ -32,7 +32,7 @@ inBrowser("lists every operation, and finds it by its words, its fields, and err
   expect([seen.nothing, seen.says_nothing]).toEqual([[], true]);
 });
 
-inBrowser("is searched from the keyboard", () => {
+inBrowser("can be searched with the keyboard", () => {
   expect(seen.focused).toBe(true);
   expect(seen.hash).toBe("#sandbox_exec");
   expect(seen.after_escape).toBe(seen.all.length);
@@ -44,7 +44,7 @@ inBrowser("copies an example, also without TLS", () => {
   expect(seen.left_behind).toBe(0);
 });
 
-inBrowser("is light or dark as the reader's system, or as chosen, which is kept", () => {
+inBrowser("follows the system's color scheme, or the stored choice", () => {
   expect(seen.dark).not.toBe(seen.light);
   expect([seen.chosen_dark, seen.still_dark]).toEqual([seen.dark, seen.dark]);
 });
@@ -56,7 +56,7 @@ inBrowser("fits 320 pixels, where the list opens for a search and closes after i
   expect([seen.narrow_hash, seen.closed_again]).toEqual(["#sandbox_exec", 0]);
 });
 
-inBrowser("reads without its script, and breaks no rule of its policy", () => {
+inBrowser("is readable without its script, and satisfies its content security policy", () => {
   expect(seen.without_script).toEqual({ heading: true, listed: true, controls: 0 });
   expect(seen.complaints).toEqual([]);
 });

@@ -16,7 +16,7 @@ import { realNode } from "../harness/real-terminal.ts";
 const READER = join(import.meta.dirname, "../harness/elsewhere-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
-if (!hasBrowser) console.log(`ways elsewhere in a browser: left out, because there is no ${CHROMIUM}`);
+if (!hasBrowser) console.log(`sign-in and payment pages in a browser: left out, because there is no ${CHROMIUM}`);
 
 let seen: Json;
 let service: PaymentService;
@@ -90,24 +90,24 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("somebody comes in by an account elsewhere, with script and without", () => {
+inBrowser("a person signs in through an identity provider, with script and without", () => {
   expect([seen.with_script, seen.without_script]).toEqual(
     Array.from({ length: 2 }, () => expect.stringContaining("eve@example.org")),
   );
 });
 
-inBrowser("an owner goes to pay, is told as soon as it is paid, and takes one key that works", () => {
+inBrowser("an owner goes to pay, sees the payment immediately, and takes one working key", () => {
   expect(seen.paying).toMatch(/\/pay\/cs_test_/);
   expect(me).toMatchObject({ name: "from billing" });
   expect(seen.again).toContain("It was shown once");
 });
 
-inBrowser("who has not paid reads so, and is led to where cards are seen to", () => {
+inBrowser("an owner with a failed payment sees that, and is led to the payment portal", () => {
   expect(seen.past_due).toContain("The last payment has failed");
   expect(seen.portal).toMatch(/\/portal\/cus_/);
 });
 
-inBrowser("neither axe nor the policy nor the console complains, and nothing runs over the edge", () => {
+inBrowser("no complaints by axe, the content security policy or the console, and no overflow", () => {
   expect([seen.violations, seen.overflows]).toEqual([[], []]);
   // The payment service of this test has no pages.
   expect(seen.complaints.filter((each: string) => !each.includes("status of 40"))).toEqual([]);

@@ -14,7 +14,7 @@ import { Visitor } from "../harness/visitor.ts";
 const READER = join(import.meta.dirname, "../harness/hosts-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM) && process.env.ROOMD_TEST_LONG === "1";
-if (!hasBrowser) console.log(`hosts in a browser: left out, it wants ${CHROMIUM} and ROOMD_TEST_LONG=1`);
+if (!hasBrowser) console.log(`hosts in a browser: left out, because it requires ${CHROMIUM} and ROOMD_TEST_LONG=1`);
 
 let seen: Json;
 beforeAll(async () => {
@@ -47,17 +47,17 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("where there are several hosts there is a way to them, with what each has given of what it has", () => {
+inBrowser("with several hosts there is a page of them, with the used share of their resources", () => {
   expect(seen.rail).toContain("Hosts");
   expect(seen.well.summary).toBe("2 hosts: 2 active");
   expect(seen.well.bars).toBe(4);
 });
 
-inBrowser("what a host says of itself is text", () => {
+inBrowser("data reported by a host are shown as text", () => {
   expect(seen.hostile).toContain("javascript:alert(1)");
 });
 
-inBrowser("each state comes with what to do", () => {
+inBrowser("each state is shown with a remedy", () => {
   for (const line of [
     "roomd cluster remove host-silent --force",
     "roomd doctor",
@@ -71,17 +71,17 @@ inBrowser("each state comes with what to do", () => {
     expect(seen.states).toContain(line);
 });
 
-inBrowser("where the database is away, it is said since when, and what still works", () => {
+inBrowser("while the database is unavailable, the page shows since when, and which functions remain", () => {
   expect(seen.stale).toContain("host-1 last read what hosts share 1 min ago");
   expect(seen.stale).toContain("Rooms go on");
 });
 
-inBrowser("rooms say on which host they are", () => {
+inBrowser("rooms show their host", () => {
   expect(seen.filtered).toEqual(["far"]);
   expect(seen.before).toContain("on host-2");
 });
 
-inBrowser("a silent host's rooms say so, with what to do", () => {
+inBrowser("rooms of an unresponsive host show that, with a remedy", () => {
   expect(seen.silent_room).toContain("The host host-2, which has the room, does not answer.");
   expect(seen.silent_room).toContain("Hosts");
   expect(seen.silent).toContain("roomd cluster remove host-2 --force");
@@ -89,7 +89,7 @@ inBrowser("a silent host's rooms say so, with what to do", () => {
   expect(seen.troubles).toBe(0);
 });
 
-inBrowser("nothing is asked but reading, and neither axe nor the policy has a complaint in any look", () => {
+inBrowser("only reads are requested, and no complaints by axe or the content security policy", () => {
   expect([seen.asked, seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], [], []]);
   const expected = /status of (?:403|503)/;
   expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);

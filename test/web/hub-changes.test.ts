@@ -31,88 +31,85 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("a page whose program is gone says so, and is loaded anew", () => {
+inBrowser("a page whose script is gone reports that, and is reloaded", () => {
   expect(seen.lost_and_found).toBe("Waits");
 });
 
-inBrowser("what is behind says how far, whether the stream is open or not", () => {
+inBrowser("stale data are marked with their age, whether the stream is open or not", () => {
   expect(seen.late_look).toContain("wait");
 });
 
-inBrowser("output that one has stopped following says how much is new, until one goes on", () => {
+inBrowser("paused output shows the amount of new output until resumed", () => {
   expect(seen.paused_buttons).toBe(0);
 });
 
-inBrowser("a port's traffic is asked for by a tab that is seen, and by no other", () => {
+inBrowser("a port's traffic is polled by a visible tab only", () => {
   expect(seen.ports_asked_while_hidden).toBe(0);
 });
 
-inBrowser("who waits is seen while the call is held, and after it no more, and a hidden tab does not ask", () => {
+inBrowser("a waiting agent is shown while its call is held, and a hidden tab does not poll", () => {
   expect(seen.waits).toEqual({ unheld: [0, 0, 0, 0], asked_while_hidden: 0 });
 });
 
-inBrowser("what others only read is not asked for again, and nothing that events tell", () => {
+inBrowser("reads by others cause no request, nor do changes known from events", () => {
   // The waits are requested in that time, once.
   const { agents, ...others } = seen.read_by_others;
   expect(agents).toBeLessThan(3);
   expect(others).toEqual({ drive: 0, home: 0, sandboxes: 0 });
 });
 
-inBrowser("a room that has ended is shown from the audit, also where another has its name by now", () => {
+inBrowser("a destroyed room is shown from the audit, even if another has its name by now", () => {
   const { heading, labels, events, lines, items, pauses, troubles } = seen.ended;
   expect([heading, labels]).toEqual(["twice", ["life=first"]]);
   expect(events).toEqual(["room.destroyed", "message.sent", "room.created"]);
   expect([lines, items, pauses, troubles]).toEqual([0, "3", 0, 0]);
 });
 
-inBrowser("a record leads to its own room, also where another has its name by now", () => {
+inBrowser("a record links to its own room, even if another has its name by now", () => {
   expect(seen.led).toEqual(["life=first", "", "life=second", expect.stringMatching(/^\?uid=rom_/)]);
 });
 
-inBrowser("rooms are searched beyond those that are shown, and who comes back finds the page as it was left", () => {
+inBrowser("rooms beyond the first page can be searched, and going back restores the page", () => {
   const { at_first, at_last, back, searched, scrolled_px } = seen.rooms;
   expect(at_first).toBe(100);
   expect(at_last).toBeGreaterThan(130);
   expect([back, searched, scrolled_px]).toEqual([at_last, true, 0]);
 });
 
-inBrowser("the chain is verified as the page is opened, and a long one is not", () => {
+inBrowser("a short chain is verified when the page opens, a long one is not", () => {
   expect([seen.chain_at, seen.verified]).toEqual([1, 1]);
 });
 
-inBrowser("the audit is used by keyboard: no filter goes that was not meant, and the focus stays where one is", () => {
+inBrowser("the audit works by keyboard: only the chosen filter is removed, and the focus stays", () => {
   const { after_one, after_all, ...others } = seen.keyboard;
   expect(after_one).toBe("Take away the filter outcome success");
   expect(after_all).toBe("Value of event");
   expect(others).toEqual({ chips: 2, beneath: [], after_record: true });
 });
 
-inBrowser("a screen is seen, taken again while one looks, and where there is none a line says what makes one", () => {
+inBrowser("a screen is shown and refreshed while visible, and without one a line explains how to get it", () => {
   expect(seen.screen_lines).toBe(0);
 });
 
-inBrowser(
-  "messages that are refused for a moment come by themselves, and until then none are said not to be there",
-  () => {
-    expect(seen.refused_mail).toEqual({ empty: 0, buttons: 1 });
-  },
-);
+inBrowser("messages after a transient error are loaded automatically, without being reported as missing", () => {
+  expect(seen.refused_mail).toEqual({ empty: 0, buttons: 1 });
+});
 
-inBrowser("the link of a message leads to it, however old it is, and what is gone is said to be", () => {
+inBrowser("the link of an old message leads to it, and a missing one is reported", () => {
   expect(seen.old_message).toBe("false");
   expect(seen.gone_links).toBe("/audit?room=letters&event=barrier.");
 });
 
-inBrowser("a long thread asks for the receipts of what is in view, and not again for what others send", () => {
+inBrowser("a long thread requests receipts of visible messages only, and not again for messages of others", () => {
   const { first, again } = seen.receipts;
   expect([first > 0, first < 30, again]).toEqual([true, true, 0]);
 });
 
-inBrowser("what a drive takes is up to date after a write, and where one asks again", () => {
+inBrowser("the drive's usage is current after a write, and on request", () => {
   expect(seen.drive_used).toMatch(/^4\.7 GiB of /);
 });
 
-inBrowser("what is chosen in the timeline leads to its trace, which is told nothing of where one came from", () => {
+inBrowser("a selected item of the timeline links to its trace, without a referrer", () => {
   expect(seen.trace).toEqual({
     words: "trace 4bf92f35",
     href: "https://traces.example.com/t/4bf92f3577b34da6a3ce929d0e0e4736",
@@ -120,24 +117,24 @@ inBrowser("what is chosen in the timeline leads to its trace, which is told noth
   });
 });
 
-inBrowser("a drag along the timeline is in the address once it is over, not with every step", () => {
+inBrowser("a drag along the timeline changes the URL once at its end", () => {
   // Of 30 steps: more than once if the pointer has rested on its way, as a busy machine lets it.
   expect(seen.writes_of_drag).toBeGreaterThan(0);
   expect(seen.writes_of_drag).toBeLessThan(16);
 });
 
-inBrowser("a time is jumped to in the zone that the axis has", () => {
+inBrowser("a time is entered in the zone of the axis", () => {
   expect(seen.jump.edge).toMatch(/^\d\d:\d\d:\d\d$/);
   expect(seen.jump.field).toBe(seen.jump.edge);
 });
 
-inBrowser("the timeline's list has all items and few rows, and what comes does not move them", () => {
+inBrowser("the timeline's list has all items in few rows, and new ones do not move them", () => {
   expect(seen.list.items).toBeGreaterThanOrEqual(1100);
   expect(seen.list.rows).toBeLessThan(100);
   expect([seen.list.moved, seen.list.focused]).toEqual([0, "3"]);
 });
 
-inBrowser("nothing is asked but reading, and neither axe nor the policy has a complaint in any look", () => {
+inBrowser("only reads are requested, and no complaints by axe or the content security policy", () => {
   expect([seen.asked, seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], [], []]);
   // Failed requests and missing resources appear on the console as a failed load.
   const expected =

@@ -74,19 +74,19 @@ async function fill(daemon: TestDaemon): Promise<void> {
 
 const underLoad = test.skipIf(reason !== null);
 
-underLoad("10,000 records are scrolled through, of which only those are in the page that are seen", () => {
+underLoad("10,000 records can be scrolled, with only the visible ones in the DOM", () => {
   expect(seen.scrolled.records).toBeGreaterThanOrEqual(10_000);
   expect(seen.scrolled.rows).toBeLessThan(200);
   expect(seen.scrolled.longest_ms).toBeLessThan(LONG_TASK_MS);
 });
 
-underLoad("a timeline of 40,000 events is drawn, moved and zoomed, from few elements", () => {
+underLoad("a timeline of 40,000 events is drawn, moved and zoomed with few elements", () => {
   expect(seen.timeline.items).toBeGreaterThanOrEqual(EVENTS);
   expect(seen.timeline.elements).toBeLessThan(6000);
   expect(seen.timeline.longest_ms).toBeLessThan(LONG_TASK_MS);
 });
 
-underLoad("20,000 events a minute neither hold up the page nor make it grow", () => {
+underLoad("20,000 events a minute neither block the page nor make it grow", () => {
   expect(seen.sent).toBeGreaterThan(PER_MINUTE * MINUTES * 0.9);
   expect(seen.live.longest_ms).toBeLessThan(LONG_TASK_MS);
   // The page has all that it keeps when the first is taken.

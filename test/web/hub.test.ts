@@ -131,7 +131,7 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("the steps to a first sandbox tick themselves as they happen", () => {
+inBrowser("the steps to a first sandbox are checked off as they happen", () => {
   const [at, connected, called] = seen.steps;
   // The operator's key is not that of a person.
   expect(at).toEqual(["Account"]);
@@ -139,13 +139,13 @@ inBrowser("the steps to a first sandbox tick themselves as they happen", () => {
   expect(called).toContain("First call");
 });
 
-inBrowser("every control of every page, pressed, asks nothing that is not reading", () => {
+inBrowser("no control on any page requests anything but reads", () => {
   expect(seen.pressed).toBeGreaterThan(10);
   expect(seen.unpressed).toEqual([]);
   expect(seen.asked).toEqual([]);
 });
 
-inBrowser("a room that is made of another leads to the checkpoint, and this to what uses it", () => {
+inBrowser("a forked room links to its checkpoint, and the checkpoint to rooms that use it", () => {
   const [checkpoint, fork] = seen.lineage;
   expect([checkpoint, fork]).toEqual([expect.stringMatching(/^chk_/), FORK]);
   expect(seen.lines).toEqual([
@@ -154,38 +154,35 @@ inBrowser("a room that is made of another leads to the checkpoint, and this to w
   ]);
 });
 
-inBrowser("it is gone through by keyboard alone", () => {
+inBrowser("every page can be reached with the keyboard", () => {
   expect(seen.keys).toBeGreaterThan(8);
 });
 
-inBrowser("what happens is seen as it happens, by a tab that is seen, and by one that was cut off afterwards", () => {
+inBrowser("events are shown live in a visible tab, and after a reconnect", () => {
   expect(seen.room_seen_ms).toBeGreaterThan(0);
   expect(seen.hidden).toEqual({ before: 1, open: 0, begun: 0, rooms: 0, after: 1 });
   // A laptop that slept shows its former content with its age, and reconnects automatically.
   expect(seen.shown_asleep).toBe(1);
 });
 
-inBrowser("the first page loads little, all of it counted", () => {
+inBrowser("the first page loads few bytes, all of them counted", () => {
   expect(seen.first_page.files).toBeGreaterThan(2);
   expect(seen.first_page.bytes).toBeLessThanOrEqual(30_000);
 });
 
-inBrowser("it is painted at once, and an idle tab takes next to nothing", () => {
+inBrowser("the first paint is fast, and an idle tab uses almost no CPU", () => {
   // Painted by software on two shared processors, even an empty page is late: then the hub is compared with that page.
   expect(seen.paint_ms.hub).toBeLessThan(Math.max(FIRST_PAINT_MS, 3 * seen.paint_ms.bare));
   expect(seen.idle_busy * 1000).toBeLessThanOrEqual(IDLE_MS);
 });
 
-inBrowser(
-  "an idle tab asks for nothing but who waits, and whose session has ended is told so beside what was there",
-  () => {
-    expect(seen.idle_asked).toBe(0);
-    expect(seen.idle_glances).toBeLessThanOrEqual(1);
-    expect(seen.shown_after).toBe(1);
-  },
-);
+inBrowser("an idle tab polls only waits, and an ended session is reported next to the existing content", () => {
+  expect(seen.idle_asked).toBe(0);
+  expect(seen.idle_glances).toBeLessThanOrEqual(1);
+  expect(seen.shown_after).toBe(1);
+});
 
-inBrowser("hostile text runs nothing, and neither axe nor the policy has a complaint in any look", () => {
+inBrowser("hostile text executes nothing, and no complaints by axe or the content security policy", () => {
   expect(seen.dialogs).toEqual([]);
   expect([seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], []]);
   // A failed load is on the console: of a room that never was, of a service that does not answer, of one without a template.

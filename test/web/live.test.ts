@@ -24,12 +24,12 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("beside six windows that follow a room, a seventh loads in under a second", () => {
+inBrowser("with six windows that follow a room, a seventh loads in under a second", () => {
   expect(seen.seventh_ms).toBeLessThan(Math.max(1000, SLOWER * seen.alone_ms));
   expect(seen.live).toBe(6);
 });
 
-inBrowser("a deadlock is on every tab of its room within a second, as a sentence without ids", () => {
+inBrowser("a deadlock is shown in every tab of its room within a second, as a sentence without IDs", () => {
   expect(seen.deadlock_ms).toBeLessThan(Math.max(1000, SLOWER * seen.wait_ms));
   expect(seen.sentences).toHaveLength(14);
   for (const sentence of seen.sentences) {
@@ -38,12 +38,12 @@ inBrowser("a deadlock is on every tab of its room within a second, as a sentence
   }
 });
 
-inBrowser("the room's overview and its timeline show who waits between calls", () => {
+inBrowser("the room's overview and timeline show waits between calls", () => {
   expect(seen.waiting).toBe("2");
   expect(seen.waits_for.join()).toMatch(/a reply from bob.*a reply from alice/);
   expect(seen.lanes).toBe(2);
 });
 
-inBrowser("nothing is wrong with these pages", () => {
+inBrowser("no complaints on these pages", () => {
   expect(seen.noted).toEqual({ complaints: [], violations: [], strangers: [], overflows: [] });
 });

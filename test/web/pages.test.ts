@@ -12,7 +12,7 @@ import { Visitor } from "../harness/visitor.ts";
 const READER = join(import.meta.dirname, "../harness/pages-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
-if (!hasBrowser) console.log(`the web's pages in a browser: left out, because there is no ${CHROMIUM}`);
+if (!hasBrowser) console.log(`the account pages in a browser: left out, because there is no ${CHROMIUM}`);
 
 /** Enables everything that pages can offer. No e-mail is sent. */
 const OFFERS = {
@@ -63,7 +63,7 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("each says what it is, in one heading and a title", () => {
+inBrowser("each page has one heading and a title", () => {
   expect(seen().length).toBeGreaterThan(20);
   for (const { name, path, with_script } of seen()) {
     const { title, headings, language } = with_script;
@@ -72,22 +72,25 @@ inBrowser("each says what it is, in one heading and a title", () => {
   }
 });
 
-inBrowser("each is the same without script", () => {
+inBrowser("each page is the same without script", () => {
   for (const { name, path, with_script, without_script } of seen()) {
     expect([name, path, without_script]).toEqual([name, path, with_script]);
   }
 });
 
-inBrowser("the tab key comes to all that can be used", () => {
+inBrowser("the tab key reaches every control", () => {
   expect(seen().filter(({ not_reached }) => not_reached.length > 0)).toEqual([]);
 });
 
-inBrowser("neither axe nor the policy nor the console complains, at 320 and 1280 pixels, light and dark", () => {
-  expect(all.violations).toEqual([]);
-  // A page that is refused is on the console as a failed load.
-  expect(all.complaints.filter((each: string) => !/status of 40[0-9]/.test(each))).toEqual([]);
-});
+inBrowser(
+  "no complaints by axe, the content security policy or the console, at 320 and 1280 pixels, light and dark",
+  () => {
+    expect(all.violations).toEqual([]);
+    // A page that is refused is on the console as a failed load.
+    expect(all.complaints.filter((each: string) => !/status of 40[0-9]/.test(each))).toEqual([]);
+  },
+);
 
-inBrowser("nothing runs over the edge, and nothing is asked of others", () => {
+inBrowser("no overflow, and no requests to other hosts", () => {
   expect([all.overflows, all.strangers]).toEqual([[], []]);
 });

@@ -46,25 +46,25 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("the first owner and who is invited come in by a passkey, without any password", () => {
+inBrowser("the first owner and an invited person join with a passkey, without any password", () => {
   expect([seen.ada, seen.bob]).toEqual([`${url}/`, `${url}/`]);
   expect(me).toMatchObject({ name: "bob's" });
 });
 
-inBrowser("signing in asks for no name, and a proof is given by the passkey", () => {
+inBrowser("signing in requires no name, and a proof is given with the passkey", () => {
   expect(seen.again).toBe(`${url}/`);
   expect(seen.added).toContain("The passkey is added.");
   expect(seen.stick).toEqual([["localhost", true]]);
 });
 
-inBrowser("what is not done is said in words", () => {
+inBrowser("errors are explained in text", () => {
   expect(seen.same).toBe("There is a passkey for this account on this device already.");
   expect(seen.first).toContain("The passkey is removed.");
   expect(seen.last).toContain("Set a password or add another passkey first.");
   expect(seen.address).toBe(`${url}/signin`);
 });
 
-inBrowser("nothing runs over 320 pixels, and neither axe nor the policy has a complaint", () => {
+inBrowser("no overflow at 320 pixels, and no complaints by axe or the content security policy", () => {
   expect(seen.overflows).toEqual([]);
   expect(seen.violations).toEqual([]);
   // Refused requests appear on the console as a failed load.

@@ -37,34 +37,34 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("the first owner comes in by keyboard alone, and the link's token is gone from the address", () => {
+inBrowser("the first owner joins with the keyboard, and the link's token is removed from the URL", () => {
   expect([seen.address, seen.inside]).toEqual([`${url}/setup`, `${url}/`]);
 });
 
-inBrowser("a key is shown once, with the two lines to copy, and works", () => {
+inBrowser("a key is shown once, with two lines to copy, and works", () => {
   expect(seen.exports).toMatch(/^export ROOMD_URL=\S+\nexport ROOMD_API_KEY=key-\w{43}$/);
   expect(seen.exports).toContain(`export ROOMD_URL=${url}\n`);
   expect(seen.copied).toBe(seen.exports);
   expect(names).toEqual(["laptop", "bob's"]);
 });
 
-inBrowser("all of it works without script", () => {
+inBrowser("everything works without script", () => {
   expect([seen.bob, seen.signed_out, seen.outside]).toEqual([`${url}/`, `${url}/signin`, `${url}/signin`]);
   expect(seen.without_script).toBe(0);
 });
 
-inBrowser("what is refused is said in words", () => {
+inBrowser("refusals are explained in text", () => {
   expect(seen.refused).toContain("The e-mail address or the password is not right");
 });
 
 inBrowser(
-  "nothing runs over 320 pixels, nothing is asked of others, and neither axe nor the policy has a complaint",
+  "no overflow at 320 pixels, no requests to other hosts, no complaints by axe or the content security policy",
   () => {
     expect(seen.overflows).toEqual([]);
   },
 );
 
-inBrowser("an address, a moment and a role with its button each take one line in the list of members", () => {
+inBrowser("in the member list an address, a time, and a role with its button take one line each", () => {
   expect(seen.member_lines.length).toBeGreaterThanOrEqual(5);
   expect(new Set(seen.member_lines)).toEqual(new Set([1]));
   expect(seen.strangers).toEqual([]);

@@ -36,7 +36,7 @@ function serveViews(guest: ScreenGuest) {
 }
 
 test.skipIf(missing.length > 0)(
-  "who drives takes what is copied by a click alone, and fits the screen to the window; who looks is sent neither",
+  "the driver receives copied text by a click only, and fits the screen to the window; a viewer can do neither",
   async () => {
     await using daemon = await TestDaemon.start();
     await daemon.room("screens");

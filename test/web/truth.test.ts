@@ -6,7 +6,7 @@ import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
 
 /** The limit that browsers rate as good. */
 const MOST_SHIFT = 0.1;
-if (!hasBrowser) console.log(`what pages say: left out, because there is no ${CHROMIUM}`);
+if (!hasBrowser) console.log(`contents of pages: left out, because there is no ${CHROMIUM}`);
 
 let seen: Json;
 beforeAll(async () => {
@@ -30,33 +30,33 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("a link that is pasted into the tab of one that is not valid opens its page", () => {
+inBrowser("a valid link that is pasted into the tab of an invalid one opens its page", () => {
   expect(seen.pasted).not.toContain("not valid");
 });
 
-inBrowser("a room or agent that never was has no tabs, and a page of an agent follows its arrival", () => {
+inBrowser("an unknown room or agent has no tabs, and an agent's page follows its arrival", () => {
   expect([seen.tabs_of_nothing, seen.tabs_of_nobody]).toEqual([0, 0]);
 });
 
-inBrowser("nothing is promised of a drive that was deleted with its room", () => {
+inBrowser("a drive that was deleted with its room is shown as that", () => {
   expect(seen.drive).not.toMatch(/is kept/);
   expect(seen.drive).toContain("Its files cannot be shown");
 });
 
-inBrowser("rooms that ended come newest first, without columns of what they no longer do", () => {
+inBrowser("destroyed rooms are listed newest first, without columns that no longer apply", () => {
   expect(seen.ended.rows).toEqual(["third", "second", "first"]);
   expect(seen.ended.columns).not.toContain("Running");
 });
 
 inBrowser(
-  "Home's failures are those of agents and programs, equal ones as one, without probes and chosen waits",
+  "Home's failures are those of agents and programs, merged if equal, without probes and intended waits",
   () => {
     expect(seen.failures).toEqual(["room.created"]);
     expect(seen.outcomes).toEqual([expect.stringMatching(/^\w+ 3 times$/)]);
   },
 );
 
-inBrowser("a person is called by name in the audit", () => {
+inBrowser("a person is named in the audit", () => {
   expect(seen.people.length).toBeGreaterThan(0);
   expect(seen.people).not.toContain("a person");
 });
@@ -66,17 +66,17 @@ inBrowser("the audit's times are in the order of its rows", () => {
   expect(seen.times).toEqual(seen.times.toSorted((one: number, other: number) => other - one));
 });
 
-inBrowser("nothing jumps while a page loads", () => {
+inBrowser("the layout does not shift while a page loads", () => {
   for (const [path, shift] of Object.entries(seen.shifts)) expect([path, shift]).toEqual([path, expect.any(Number)]);
   const moved = Object.entries<number>(seen.shifts).filter(([, shift]) => shift > MOST_SHIFT);
   expect(moved).toEqual([]);
 });
 
-inBrowser("account, colours and sign out are in sight on long pages", () => {
+inBrowser("account, color scheme and sign-out are visible on long pages", () => {
   for (const foot of Object.values(seen.foot)) expect(foot).toEqual([true, true]);
 });
 
-inBrowser("chosen colours are those of every page", () => {
+inBrowser("the chosen color scheme applies to every page", () => {
   const [, background] = seen.dark["/rooms"];
   for (const [path, [isInPage, colour]] of Object.entries<[boolean, string]>(seen.dark)) {
     // The API's page is the same for all, and its script sets them before it is drawn.
@@ -86,15 +86,15 @@ inBrowser("chosen colours are those of every page", () => {
   expect(seen.system_again).toBe("system");
 });
 
-inBrowser("a form that was refused keeps what was typed, and has its error at the field", () => {
+inBrowser("a refused form keeps its input, and shows the error at the field", () => {
   expect(seen.form).toMatchObject({ name: "name", value: "k".repeat(129), has_focus: true });
   expect(seen.form.said).toMatch(/^Name must have at least 1 and at most 128/);
 });
 
-inBrowser("while the service restarts no page says that it has ended", () => {
+inBrowser("while the service restarts no page reports an ended session", () => {
   expect(seen.badges).not.toContainEqual(expect.stringContaining("ended"));
 });
 
-inBrowser("nothing is wrong with these pages", () => {
+inBrowser("no complaints on these pages", () => {
   expect([seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], []]);
 });

@@ -10,7 +10,8 @@ import { realNode } from "../harness/real-terminal.ts";
 const READER = join(import.meta.dirname, "../harness/walk-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
-if (!hasBrowser) console.log(`the walk in a browser: left out, because there is no ${CHROMIUM}`);
+if (!hasBrowser)
+  console.log(`the complete account walkthrough in a browser: left out, because there is no ${CHROMIUM}`);
 
 const ROOM = "walk";
 let seen: Json;
@@ -34,26 +35,26 @@ beforeAll(async () => {
 
 const inBrowser = test.skipIf(!hasBrowser);
 
-inBrowser("the second person comes in by the invitation and a passkey, and the key is shown once", () => {
+inBrowser("a second person joins with the invitation and a passkey, and the key is shown once", () => {
   expect(new URL(seen.person).pathname).toBe("/");
   expect(seen.key_shown_again).toBe(false);
 });
 
-inBrowser("the official client is let in by the key and by the person, and both are listed", () => {
+inBrowser("the official client is authorized by key and by the person, and both are listed", () => {
   expect(seen.tools[0]).toBeGreaterThan(10);
   expect(seen.tools[1]).toBe(seen.tools[0]);
   expect(seen.keys).toEqual([expect.stringContaining("walker's")]);
   expect(seen.applications).toEqual([expect.stringContaining("Walker")]);
 });
 
-inBrowser("both are ended, and what waited by them is cut within half a second", () => {
+inBrowser("key and application are revoked, and their waiting calls end within half a second", () => {
   for (const { by, after_ms, said } of seen.cut) {
     expect([by, after_ms < 500, said]).toEqual([by, true, expect.stringMatching(/401|invalid|Unauthorized|expired/i)]);
   }
   expect(seen.left.join()).not.toContain("walker's");
 });
 
-inBrowser("neither axe nor the policy has a complaint, and nothing runs over the edge", () => {
+inBrowser("no complaints by axe or the content security policy, and no overflow", () => {
   expect([seen.violations, seen.overflows]).toEqual([[], []]);
   expect(seen.complaints).toEqual([]);
 });
