@@ -68,7 +68,7 @@ test.each<[string, Rule]>([
   expect(differing(listed, found), `take what is gone from test/house/${list}`).toEqual([]);
 });
 
-test("long work goes by Pieces, which count time and take turns by owner", () => {
+test("long work uses Pieces, which measure time and take turns by owner", () => {
   const others = sources.filter(({ path }) => !GATHERING.includes(path) && path !== "daemon/core/turn.ts");
   expect(others.flatMap((source) => linesThatMatch(source, /\bnextTurn\b/))).toEqual([]);
 });

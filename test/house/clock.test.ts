@@ -25,7 +25,7 @@ const sources = codeOf("daemon").filter(
   ({ path }) => path !== CLOCK && !OTHER_PROGRAMS.some((folder) => path.startsWith(folder)),
 );
 
-test("the clock's file alone reads the runtime's clocks and sets its timers", () => {
+test("only the clock's file reads the runtime's clocks and sets its timers", () => {
   const uses = new Map(sources.map((source) => [source.path, linesThatMatch(source, RUNTIME)]));
   const files = EXCEPTIONS.map(({ file }) => file);
   const others = [...uses].filter(([path]) => !files.includes(path)).flatMap(([, lines]) => lines);

@@ -54,7 +54,7 @@ function raggedRowsIn(text: string): string[] {
   });
 }
 
-test("a ragged table is found", () => {
+test("a ragged table is detected", () => {
   expect(raggedRowsIn("| a | b | c |\n| - | - |\n| 1 | `2 \\| 3` | 4 |\n")).toEqual(["| - | - |"]);
 });
 
@@ -72,7 +72,7 @@ function looksLikeOurs(word: string): boolean {
 describe.each(DOCUMENTS)("%s", (document) => {
   const { text } = read(document);
 
-  test("names only what exists", () => {
+  test("names only existing paths", () => {
     // Pages of the architecture leave out `daemon/`, and `domain/` before a noun.
     const bases = ["", dirname(document), "daemon", "daemon/domain"];
     const exists = (path: string) => bases.some((base) => kept.has(join(base, path).replace(/\/$/, "")));
@@ -81,7 +81,7 @@ describe.each(DOCUMENTS)("%s", (document) => {
   });
 });
 
-test("paths are found in documents at all", () => {
+test("paths are detected in documents", () => {
   for (const document of ["README.md", "daemon/README.md"])
     expect(pathsIn(read(document).text).length).toBeGreaterThan(3);
 });
@@ -94,7 +94,7 @@ test("daemon/README.md names every folder of the daemon", () => {
   expect(unnamed).toEqual([]);
 });
 
-test("packaging/config.example.toml is what the configuration says", () => {
+test("packaging/config.example.toml matches the configuration", () => {
   expect(read("packaging/config.example.toml").text).toBe(exampleConfig());
 });
 
@@ -112,21 +112,21 @@ test("pages of the architecture are short, and the first lists the others", () =
   for (const page of ARCHITECTURE) expect(read(page).text.split("\n").length).toBeLessThanOrEqual(ARCHITECTURE_LINES);
 });
 
-test("docs/reference.md is what the commands say: else `bun run reference`", () => {
+test("docs/reference.md matches the commands: otherwise `bun run reference`", () => {
   expect(pageAt("docs/reference.md").text).toBe(referencePage());
 });
 
-test("the references of the SDKs are current: else `bun run reference:sdk`", { timeout: 60_000 }, () => {
+test("the references of the SDKs are current: otherwise `bun run reference:sdk`", { timeout: 60_000 }, () => {
   expect(pageAt("docs/sdk-typescript.md").text).toBe(typescriptPage());
   expect(pageAt("docs/sdk-python.md").text).toBe(pythonPage());
 });
 
 describe.each(PAGES)("$path", (page) => {
-  test("has tables whose rows have the cells of their head", () => {
+  test("has tables with a cell per column in each row", () => {
     expect(raggedRowsIn(page.text)).toEqual([]);
   });
 
-  test("has blocks of known kinds, which read as what they are", () => {
+  test("has blocks of known languages, which can be parsed", () => {
     expect(page.blocks.map(({ kind }) => kind).filter((kind) => !KINDS.includes(kind))).toEqual([]);
     for (const { text } of blocksOf(page, "json")) expect(() => JSON.parse(text)).not.toThrow();
     for (const { text } of blocksOf(page, "toml")) expect(Object.keys(originsOf(text))).not.toEqual([]);
@@ -143,7 +143,7 @@ describe.each(PAGES)("$path", (page) => {
     }
   });
 
-  test("names commands, options and keys that there are", () => {
+  test("names existing commands, options and settings", () => {
     const commands = page.blocks.filter(({ kind }) => kind.startsWith("sh")).flatMap(({ text }) => text.split("\n"));
     const spans = [...page.text.matchAll(/`([^`\n]+)`/g)].map(([, span]) => String(span));
     expect([...commands, ...spans].flatMap(unknownIn)).toEqual([]);
@@ -152,7 +152,7 @@ describe.each(PAGES)("$path", (page) => {
     expect(keys.filter((key) => !(key in CONFIG_KEYS) && !NO_KEYS.includes(key))).toEqual([]);
   });
 
-  test("links to headings that there are", () => {
+  test("links to existing headings", () => {
     const links = [...page.text.matchAll(/\]\(([\w/.-]*)#([\w-]+)\)/g)];
     const broken = links.filter(([, path = "", anchor = ""]) => {
       const target = path === "" ? page : pageAt(join(dirname(page.path), path));
@@ -195,20 +195,20 @@ function anchorsOf(text: string): string[] {
   );
 }
 
-test("what docs/guide.md calls besides roomd is installed on every host", () => {
+test("programs that docs/guide.md calls are installed on every host", () => {
   expect(pageAt("docs/guide.md").text).toMatch(/curl /);
   const always = /^wanted=\((.*)\)$/m.exec(read("packaging/install-host").text)?.[1]?.split(" ");
   expect(always).toContain("curl");
 });
 
-test("docs/troubleshooting.md says of every check what to do when it is not ok", () => {
+test("docs/troubleshooting.md has a remedy for every check", () => {
   const { text } = pageAt("docs/troubleshooting.md");
   const table = text.split("\n\n").find((part) => part.startsWith("| Check"));
   const told = [...(table ?? "").matchAll(/^\| `(\w+)` /gm)].map(([, id]) => id);
   expect(told).toEqual([...CHECK_IDS]);
 });
 
-test("docs/mcp.md's key for models has the scopes that the tools use, and no others", () => {
+test("docs/mcp.md's key for models has exactly the scopes that the tools require", () => {
   const line = /^roomd (key create --name models .*)$/m.exec(pageAt("docs/mcp.md").text)?.[1] ?? "";
   const { stdout } = spawnSync("bash", ["-c", `printf '%s\\n' ${line}`], { encoding: "utf8" });
   const given = stdout.match(/(?<=^--scope=).*$/gm) ?? [];
@@ -224,7 +224,7 @@ test("docs/mcp.md's key for models has the scopes that the tools use, and no oth
 });
 
 describe.each(["README.md", "docs/mcp.md"])("%s", (document) => {
-  test("says how each client of MCP is told, by both ways, as the pages do", () => {
+  test("explains each MCP client's setup, with sign-in and with a key, as the pages do", () => {
     const bare = (text: string) => text.replaceAll(/\s/g, "");
     const text = bare(read(document).text);
     const told = clientWays("http://127.0.0.1:8080").flatMap(({ client, signsIn, hasKey }) => [
@@ -236,7 +236,7 @@ describe.each(["README.md", "docs/mcp.md"])("%s", (document) => {
   });
 });
 
-test("lines that the hub's pages offer to copy are commands that there are", () => {
+test("command lines that the hub's pages offer to copy are valid", () => {
   const sources = codeOf("daemon/web").filter(({ path }) => path.endsWith(".tsx"));
   const lines = sources.flatMap(({ text }) =>
     [...text.matchAll(/<Line[^>]*? words=\{\[(.*?)\]\}/gs)].map(([, words = ""]) => {

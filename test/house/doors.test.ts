@@ -39,12 +39,12 @@ const matching = (pattern: RegExp) =>
 const named = matching(OWNER);
 const doors = matching(DOOR);
 
-test("each door of the event loop names the owner of its callbacks' time", () => {
+test("each door of the event loop charges the time of its callbacks to an owner", () => {
   expect(doors.length).toBeGreaterThan(10);
   expect(doors.filter((path) => !named.includes(path)).toSorted()).toEqual(Object.keys(CHARGED_BY));
 });
 
-test("files that charge the callbacks of others name an owner", () => {
+test("files that charge callbacks of others name an owner", () => {
   const charging = Object.values(CHARGED_BY).filter((path) => path !== null);
   expect(charging.filter((path) => !named.includes(path))).toEqual([]);
 });

@@ -26,19 +26,19 @@ function bare({ path, text }: Source): Source {
 const asComment = (word: string) => `/[/*]\\s*@?${word}`;
 
 describe("code", () => {
-  test("of the product gives no value the type any", () => {
+  test("of the product never uses the type any", () => {
     const anyType = /(?:[:<|&,=(]|\bas|\bextends)\s*any\b(?!\s*[:(.])/;
     // Tests look into answers as clients do; there the linter asks for a reason.
     const product = code.filter(({ path }) => !path.startsWith("test/"));
     expect(found(product.map(bare), anyType)).toEqual([]);
   });
 
-  test("leaves no work for later", () => {
+  test("contains no notes of unfinished work", () => {
     const words = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"];
     expect(found(written, new RegExp(`\\b(${words.join("|")})\\b`))).toEqual([]);
   });
 
-  test("silences compiler and linter only with a reason", () => {
+  test("suppresses compiler and linter errors only with a reason", () => {
     const never = new RegExp(
       ["ts-ignore", "ts-nocheck", "biome-ignore-all", "eslint-disable"].map(asComment).join("|"),
     );
@@ -49,22 +49,22 @@ describe("code", () => {
 });
 
 describe("tests", () => {
-  test("are all run: a skip is decided inside the test and says why", () => {
+  test("are all run: a skip is decided inside the test, with a reason", () => {
     const never = /\b(test|it|describe|suite)(\.\w+)*\.(skip|todo|only|fails)\b/;
     const silent = /\.skip\(\s*\)/;
     expect(found(tests.map(bare), never)).toEqual([]);
     expect(found(tests, silent)).toEqual([]);
   });
 
-  test("are left out by a condition only where the reason is printed", () => {
+  test("are skipped by a condition only if the reason is printed", () => {
     const conditional = tests.filter(({ text }) => /\.(skipIf|runIf)\(/.test(text));
     const silent = conditional.filter(({ text }) => !/console\.(log|warn|error)\(/.test(text));
     expect(silent.map(({ path }) => path)).toEqual([]);
   });
 });
 
-describe("the repository names no host to fetch from", () => {
-  test("the lock file leaves the registry to npm's configuration", () => {
+describe("the repository names no download host", () => {
+  test("in the lock file, which leaves the registry to npm's configuration", () => {
     const lock = JSON.parse(read("package-lock.json").text) as {
       packages: Record<string, { resolved?: string; link?: true }>;
     };
@@ -73,7 +73,7 @@ describe("the repository names no host to fetch from", () => {
     expect(Object.keys(lock.packages).length).toBeGreaterThan(10);
   });
 
-  test("nor do scripts and settings", () => {
+  test("in scripts and settings", () => {
     const scripts = written.filter(({ path }) => /^(packaging|\.ci)\/|^(package\.json|bunfig\.toml)$/.test(path));
     const elsewhere =
       /\bregistry\s*=|https?:\/\/(?!127\.0\.0\.1|localhost|room\.internal|\$|www\.apache\.org|json-schema\.org)/;
@@ -82,7 +82,7 @@ describe("the repository names no host to fetch from", () => {
   });
 });
 
-test("no selector stands in two of the hub's sheets: all of them hold on every page", () => {
+test("no selector is in two of the hub's style sheets, because all of them apply to every page", () => {
   const sheets = new Map<string, string[]>();
   for (const { path, text } of filesOf("daemon/web")
     .filter((each) => each.endsWith(".css"))

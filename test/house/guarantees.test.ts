@@ -13,7 +13,7 @@ test("the page makes the claims of the API, in their order, and no others", () =
   expect(limitsIn(text)).toEqual(NON_GUARANTEES);
 });
 
-test.each(claims)("a test that is there can break: $text", ({ tests }) => {
+test.each(claims)("existing tests cover: $text", ({ tests }) => {
   const there = new Set(filesOf("test"));
   expect(tests.length).toBeGreaterThan(0);
   expect(tests.filter((path) => !(there.has(path) && /^test\/(unit|api|vm|host)\/.*\.test\.ts$/.test(path)))).toEqual(

@@ -87,7 +87,7 @@ function violations(breaks: (from: string, to: string) => boolean): string[] {
 }
 
 describe("layers", () => {
-  test("the scan sees what is there", () => {
+  test("the scan finds imports", () => {
     expect(EDGES.length).toBeGreaterThan(50);
   });
 
@@ -103,7 +103,7 @@ describe("layers", () => {
     expect(violations(isNeighbour)).toEqual([]);
   });
 
-  test("what a noun needs is in its deps.ts, and no file of it imports its own index.ts", () => {
+  test("a noun's dependencies are in its deps.ts, and none of its files imports its own index.ts", () => {
     const nouns = CODE.map(({ path }) => /^(daemon\/domain\/\w+)\/index\.ts$/.exec(path)?.[1]).filter(
       (it) => it !== undefined,
     );
@@ -117,13 +117,13 @@ describe("layers", () => {
     expect(violations((from, to) => isDoorsSecret(from, to) && doorOf(from) !== doorOf(to))).toEqual([]);
   });
 
-  test("the guest agent knows the protocol, the version, how times and traces are written, nothing of the host", () => {
+  test("the guest agent imports the protocol, the version, duration and trace formats, and nothing of the host", () => {
     const known = ["shared/version.ts", "shared/duration.ts", "shared/traceparent.ts"];
     const isKnown = (to: string) => isIn(to, "guest-agent") || isIn(to, "shared/agent-protocol") || known.includes(to);
     expect(violations((from, to) => isIn(from, "guest-agent") && !isKnown(to))).toEqual([]);
   });
 
-  test("the SDK imports nothing of ours, and of the daemon the command line alone imports it", () => {
+  test("the SDK imports no other code of the repository, and only the command line imports it", () => {
     const isStranger = (from: string, to: string) => isIn(from, SDK) !== isIn(to, SDK) && !isIn(from, "daemon/cli");
     expect(violations((from, to) => (isIn(from, SDK) || isIn(to, SDK)) && isStranger(from, to))).toEqual([]);
   });
@@ -137,14 +137,14 @@ describe("layers", () => {
     expect(CODE.filter(fetches).map(({ path }) => path)).toEqual(others);
   });
 
-  test("the agent protocol stands alone", () => {
+  test("the agent protocol imports nothing else", () => {
     expect(violations((from, to) => isIn(from, "shared/agent-protocol") && !isIn(to, "shared/agent-protocol"))).toEqual(
       [],
     );
   });
 });
 
-describe("who may touch what", () => {
+describe("exclusive access", () => {
   /** The files that break a rule about what they import or mention. */
   const offenders = (breaks: (source: Source) => boolean) => CODE.filter(breaks).map(({ path }) => path);
   const imports = (source: Source, ...modules: string[]) => importsOf(source).some((each) => modules.includes(each));
@@ -159,7 +159,7 @@ describe("who may touch what", () => {
     expect(offenders((source) => imports(source, "bun:sqlite"))).toEqual(files);
   });
 
-  test("reads and tasks that run in threads reach nothing that holds memory of the daemon", () => {
+  test("reads and tasks that run in threads do not import daemon state", () => {
     const types = /(?:^|;)\s*(?:import|export) type\b[^;]*;/gm;
     const values = new Map(
       CODE.map((source) => {
@@ -184,7 +184,7 @@ describe("who may touch what", () => {
     expect(strange.filter((path) => folders.some((folder) => path.startsWith(folder)))).toEqual([]);
   });
 
-  test("one file speaks to PostgreSQL, and loads what it needs for that when it is first asked to", () => {
+  test("one file connects to PostgreSQL, and loads the client lazily", () => {
     const clients = ["pg", "pg-pool", "postgres", "drizzle-orm/node-postgres", "drizzle-orm/postgres-js"];
     const client = "daemon/cluster/session.ts";
     expect(offenders((source) => imports(source, ...clients))).toEqual([client]);
@@ -193,7 +193,7 @@ describe("who may touch what", () => {
     expect(text).toContain('await import("pg")');
   });
 
-  test("the state of a sandbox is changed by its supervisor, and by the ending that is part of it", () => {
+  test("the state of a sandbox is changed only by its supervisor, including its ending", () => {
     const changes = ({ path, text }: Source) =>
       isIn(path, "daemon/domain/sandboxes") && /\.become(UnlessPast)?\(|updateSandbox\(/.test(text);
     const files = ["ending", "published-row", "store", "supervisor"].map(
@@ -237,7 +237,7 @@ describe("who may touch what", () => {
     expect(offenders((source) => !mayCallTheSystem(source) && starts(source))).toEqual([]);
   });
 
-  test("the host layer and the guest agent know no SQL", () => {
+  test("the host layer and the guest agent contain no SQL", () => {
     expect(offenders((source) => mayCallTheSystem(source) && imports(source, "drizzle-orm"))).toEqual([]);
   });
 });

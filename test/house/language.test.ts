@@ -10,7 +10,7 @@ import { countsOf, linesWith, proseByFolder } from "./prose.ts";
 const prose = proseByFolder();
 const budgets: Record<string, Budget> = BUDGETS;
 
-test("words are found", () => {
+test("banned words are detected", () => {
   const lines = [
     { at: "a:1", text: "What whoever asked for is told at once, where one that says nothing goes on." },
     { at: "a:2", text: "Returns the number of retries." },
@@ -25,7 +25,7 @@ test("each folder with prose has a budget, and no other", () => {
 
 describe.each([...prose])("%s", (folder, lines) => {
   const counts = countsOf(lines);
-  test.each(BOUNDED)("has no more of %s than before", (kind) => {
+  test.each(BOUNDED)("has at most its budget of %s", (kind) => {
     const most = budgets[folder]?.[kind] ?? 0;
     if (counts[kind] > most) expect(linesWith(lines, kind), `${counts[kind]}, and at most ${most}`).toEqual([]);
     expect(counts[kind], "lower the budget: bun test/house/language.ts").toBe(most);

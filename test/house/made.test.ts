@@ -45,13 +45,13 @@ const columns = connection.queries.all<{ table: string; column: string }>(
 );
 const named = columns.filter(({ column }) => MAKERS.test(column));
 
-describe("a table with a maker", () => {
+describe("a table with a creator", () => {
   test("is on the list of daemon/compose/made.ts, or exempt", () => {
     const missing = named.filter(({ table }) => !listed.includes(table) && !(table in EXEMPT));
     expect(missing.map(({ table, column }) => `${table}.${column}`)).toEqual([]);
   });
 
-  test("is not exempt without need", () => {
+  test("is not exempt unnecessarily", () => {
     const needless = Object.keys(EXEMPT).filter(
       (name) => listed.includes(name) || !named.some(({ table }) => table === name),
     );
@@ -59,7 +59,7 @@ describe("a table with a maker", () => {
   });
 });
 
-test("docs/accounts.md tells of every kind, and whether another caller can take it over", () => {
+test("docs/accounts.md lists every kind, and whether another caller can take it over", () => {
   const page = readFileSync(join(ROOT, "docs/accounts.md"), "utf8");
   const [, section = ""] = page.split("## Makers\n");
   const rows = section
@@ -76,7 +76,7 @@ test("docs/accounts.md tells of every kind, and whether another caller can take 
   );
 });
 
-test("keys end in the file that ends what they have made", () => {
+test("keys end in the file that removes the objects they created", () => {
   const ENDS = /\b(endKey|endKeysBeyond|revokeKeys)\(/;
   const files = codeOf("daemon").filter(({ text }) => ENDS.test(text));
   expect(files.map(({ path }) => path).sort()).toEqual([

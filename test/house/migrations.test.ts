@@ -42,7 +42,7 @@ function faultsOf(migrations: readonly Migration[]): string[] {
   });
 }
 
-test("no migration rewrites a table, and fills are made of what there is", () => {
+test("no migration rewrites a table, and fills derive from existing data", () => {
   expect(faultsOf(MIGRATIONS)).toEqual([]);
   expect(faultsOf(CONTRACTED)).toEqual([]);
 });
@@ -66,11 +66,11 @@ test.each([
   "INSERT INTO fills (name) VALUES ('a')",
   "CREATE TRIGGER t AFTER INSERT ON agents BEGIN INSERT INTO a SELECT new.agent_id; UPDATE b SET c = 1; END",
   "DROP TABLE agents -- after an UPDATE",
-])("%s is none", (sql) => {
+])("%s is not a rewrite", (sql) => {
   expect(faultsOf([...MIGRATIONS, { sql }])).toEqual([]);
 });
 
-test("a fill that changes all rows at a time, or is needed by its own migration, is a fault", () => {
+test("a fill that changes all rows in one statement, or is required by its own migration, is rejected", () => {
   const fill = { name: "f", table: "orgs", key: ["org_id"], change: "UPDATE orgs SET name = ''" };
   expect(faultsOf([...MIGRATIONS, { sql: "", fills: [fill], after: ["f"] }])).toEqual([
     "the fill f has no $piece, or more than that",

@@ -24,7 +24,7 @@ const connection = openConnection(":memory:");
 migrate(connection);
 afterAll(() => connection.close());
 
-test("is on the list of daemon/compose/personal.ts", () => {
+test("every column with personal data is on the list of daemon/compose/personal.ts", () => {
   const columns = connection.queries.all<{ table: string; column: string }>(
     sql`SELECT m.name AS "table", c.name AS "column" FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'`,
   );

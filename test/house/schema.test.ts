@@ -45,7 +45,7 @@ function columnsOfDatabase(name: string): Column[] {
 }
 
 describe("schema", () => {
-  test("a file that calls sqliteTable exports what it makes", () => {
+  test("a file that calls sqliteTable exports its tables", () => {
     expect(declared.filter(({ tables }) => tables.length === 0).map(({ path }) => path)).toEqual([]);
   });
 
@@ -60,7 +60,7 @@ describe("schema", () => {
   for (const { path, tables } of declared) {
     for (const table of tables) {
       const { name } = getTableConfig(table);
-      test(`${path} describes ${name} as it is`, () => {
+      test(`${path} describes ${name} correctly`, () => {
         expect(columnsOfQueries(table)).toEqual(columnsOfDatabase(name));
       });
     }

@@ -30,7 +30,7 @@ function undocumented(declarations: readonly string[]): string[] {
   });
 }
 
-test("what has no comment is found", () => {
+test("members without a comment are detected", () => {
   const text = ["/** A. */", "export interface A {", "    /** Of a. */", "    a: 1;", "    b(): 2;", "}"].join("\n");
   expect(undocumented([text, "export type B = 1;"])).toEqual(["A: b(): 2;", "B: export type B = 1;"]);
 });

@@ -32,7 +32,7 @@ function analyze(...args: string[]) {
 /** Settings that systemd takes from a version on, and before that passes over with a word. */
 const LATER = { RestartSteps: 254, RestartMaxDelaySec: 254 };
 
-test.skipIf(missing !== null)("systemd takes the unit, and knows all of it but what only later versions do", () => {
+test.skipIf(missing !== null)("systemd accepts the unit, and all its settings except those of later versions", () => {
   const version = Number(
     /^systemd (\d+)/.exec(spawnSync("systemd-analyze", ["--version"], { encoding: "utf8" }).stdout)?.[1],
   );
@@ -46,7 +46,7 @@ test.skipIf(missing !== null)("systemd takes the unit, and knows all of it but w
   }
 });
 
-test("the service is never given up, comes back more slowly each time, and is watched", () => {
+test("the service is always restarted, with increasing delays, and has a watchdog", () => {
   const settings = new Map(
     readFileSync(UNIT, "utf8")
       .split("\n")
@@ -60,7 +60,7 @@ test("the service is never given up, comes back more slowly each time, and is wa
   expect(Number(settings.get("WatchdogSec"))).toBeGreaterThan(0);
 });
 
-test("what the daemon ended by is left for the next, as systemd says it", () => {
+test("the daemon's exit reason is saved for the next start, as reported by systemd", () => {
   const line = /^ExecStopPost=\/bin\/sh -c '(.*)'$/m.exec(readFileSync(UNIT, "utf8"))?.[1] ?? "";
   const directory = mkdtempSync(join(tmpdir(), "roomd-unit-"));
   try {
@@ -72,13 +72,13 @@ test("what the daemon ended by is left for the next, as systemd says it", () => 
   }
 });
 
-test.skipIf(missing !== null)("systemd finds the service no more exposed than it must be", () => {
+test.skipIf(missing !== null)("systemd rates the service no more exposed than necessary", () => {
   const { status, said } = analyze("security", "--offline=true", "--no-pager", `--threshold=${MOST_EXPOSURE * 10}`);
   expect(said).toMatch(/Overall exposure level for roomd\.service: \d/);
   expect([status, said.split("\n").at(-2)]).toEqual([0, said.split("\n").at(-2)]);
 });
 
-test("nothing is mounted over parts of /proc, or virtiofsd gets no user namespace", () => {
+test("nothing is mounted over parts of /proc, which would deny virtiofsd a user namespace", () => {
   const lines = readFileSync(UNIT, "utf8").split("\n");
   const harmful = /^(ProtectKernelTunables|ProtectKernelLogs|ProtectHostname|ProtectProc|ProcSubset|PrivatePIDs)=/;
   expect(lines.filter((line) => harmful.test(line))).toEqual([]);

@@ -44,7 +44,7 @@ function faultsOf(text: string): string {
   }
 }
 
-test("there are some, and what is wrong is found", { timeout: 60_000 }, () => {
+test("blocks are found, and errors in them are detected", { timeout: 60_000 }, () => {
   expect(blocks.length).toBeGreaterThan(4);
   expect(faultsOf("await roomd.rooms.creat();")).toContain("creat");
 });

@@ -15,7 +15,7 @@ import { alone, credit, data, settled } from "./wire.ts";
 
 const REQUEST = { method: "test" };
 
-describe("a breach closes the link, once, and says which it was:", () => {
+describe("a breach closes the link, once, with its reason:", () => {
   type Breach = (guest: ReturnType<typeof alone>, stream: number) => void;
   const breaches: [string, RegExp, Breach][] = [
     [
@@ -33,8 +33,8 @@ describe("a breach closes the link, once, and says which it was:", () => {
         send(FrameType.data, id, data(1, 1));
       },
     ],
-    ["credit that was never taken", /credit beyond/, ({ send }, id) => send(FrameType.credit, id, credit(0, 1))],
-    ["credit without bound", /credit beyond/, ({ send }, id) => send(FrameType.credit, id, credit(0, 0xffffffff))],
+    ["credit that was never used", /credit beyond/, ({ send }, id) => send(FrameType.credit, id, credit(0, 1))],
+    ["credit above the maximum", /credit beyond/, ({ send }, id) => send(FrameType.credit, id, credit(0, 0xffffffff))],
     ["credit of the wrong length", /credit frame/, ({ send }, id) => send(FrameType.credit, id, new Uint8Array(4))],
     [
       "data after the end of its channel",
@@ -54,29 +54,29 @@ describe("a breach closes the link, once, and says which it was:", () => {
     ["data without a channel", /without its channel/, ({ send }, id) => send(FrameType.data, id)],
     ["an end without a channel", /without its channel/, ({ send }, id) => send(FrameType.eof, id)],
     [
-      "events that nobody asked for",
+      "events without a request",
       /unread events/,
       ({ send }, id) => {
         for (let n = 0; n < 1000; n++) send(FrameType.event, id, { n });
       },
     ],
     [
-      "events that nobody asked for, few and large",
+      "events without a request, few and large",
       /unread events/,
       ({ send }, id) => {
         for (let n = 0; n < 3; n++) send(FrameType.event, id, `[${"0,".repeat(15_000)}0]`);
       },
     ],
-    ["an event that is no JSON", /JSON/, ({ send }, id) => send(FrameType.event, id, "{")],
-    ["an event that is no UTF-8", /./, ({ send }, id) => send(FrameType.event, id, Uint8Array.of(0x22, 0xff, 0x22))],
-    ["a result that is no JSON", /JSON/, ({ send }, id) => send(FrameType.close, id, "nonsense")],
+    ["an event that is not JSON", /JSON/, ({ send }, id) => send(FrameType.event, id, "{")],
+    ["an event that is not UTF-8", /./, ({ send }, id) => send(FrameType.event, id, Uint8Array.of(0x22, 0xff, 0x22))],
+    ["a result that is not JSON", /JSON/, ({ send }, id) => send(FrameType.close, id, "nonsense")],
     ["an end without result or error", /without result or error/, ({ send }, id) => send(FrameType.close, id, {})],
     ["an end that is a number", /without result or error/, ({ send }, id) => send(FrameType.close, id, "7")],
-    ["data on a stream that never was", /never open/, ({ send }) => send(FrameType.data, 999, data(1, 1))],
-    ["the end of a stream that never was", /never open/, ({ send }) => send(FrameType.close, 998, { result: 1 })],
-    ["data on no stream", /never open/, ({ send }) => send(FrameType.data, 0, data(1, 1))],
-    ["a type on a stream that never was", /type 77 for stream 12/, ({ send }) => send(77, 12)],
-    ["a stream under the host's number", /may not be opened/, ({ send }) => send(FrameType.open, 3, REQUEST)],
+    ["data on an unknown stream", /never open/, ({ send }) => send(FrameType.data, 999, data(1, 1))],
+    ["the end of an unknown stream", /never open/, ({ send }) => send(FrameType.close, 998, { result: 1 })],
+    ["data on stream 0", /never open/, ({ send }) => send(FrameType.data, 0, data(1, 1))],
+    ["a frame type on an unknown stream", /type 77 for stream 12/, ({ send }) => send(77, 12)],
+    ["a stream with a number of the host", /may not be opened/, ({ send }) => send(FrameType.open, 3, REQUEST)],
     ["stream 0", /may not be opened/, ({ send }) => send(FrameType.open, 0, REQUEST)],
     [
       "a stream that was open before",
@@ -87,15 +87,15 @@ describe("a breach closes the link, once, and says which it was:", () => {
       },
     ],
     [
-      "a stream of an older number",
+      "a stream with a lower number than the last",
       /may not be opened/,
       ({ send }) => {
         send(FrameType.open, 8, REQUEST);
         send(FrameType.open, 6, REQUEST);
       },
     ],
-    ["a request that is no JSON", /JSON/, ({ send }) => send(FrameType.open, 2, "{")],
-    ["a length that is a lie", /over the limit/, ({ link }) => link.receive(Buffer.alloc(9, 0xff))],
+    ["a request that is not JSON", /JSON/, ({ send }) => send(FrameType.open, 2, "{")],
+    ["an invalid length", /over the limit/, ({ link }) => link.receive(Buffer.alloc(9, 0xff))],
   ];
 
   test.each(breaches)("%s", async (_, reason, commit) => {
@@ -114,7 +114,7 @@ describe("a breach closes the link, once, and says which it was:", () => {
 });
 
 describe("no breach", () => {
-  test("is a type of a newer agent on an open stream, or what comes late to one that has ended", () => {
+  test("is an unknown frame type on an open stream, or a late frame for an ended one", () => {
     const guest = alone();
     const stream = guest.link.open(REQUEST);
     guest.send(77, stream.id, "whatever");
@@ -127,7 +127,7 @@ describe("no breach", () => {
     expect(guest.closed).toEqual([]);
   });
 
-  test("is a frame of no bytes: it takes nothing of the window", () => {
+  test("is an empty frame, which uses nothing of the window", () => {
     const guest = alone();
     const { id } = guest.link.open(REQUEST);
     for (let n = 0; n < 100_000; n++) guest.send(FrameType.data, id, data(1, 0));
@@ -136,7 +136,7 @@ describe("no breach", () => {
   });
 });
 
-test("a guest may begin no more streams than it is allowed, and is told so", () => {
+test("a guest cannot open more streams than allowed, and gets an error", () => {
   const guest = alone({ maxPeerStreams: 3 });
   for (let id = 2; id <= 2000; id += 2) guest.send(FrameType.open, id, REQUEST);
   expect(guest.opened).toHaveLength(3);
@@ -151,7 +151,7 @@ test("a guest may begin no more streams than it is allowed, and is told so", () 
 test.each<[string, (n: number) => [type: FrameType, stream: number, payload?: object]]>([
   ["pings", () => [FrameType.ping, 0]],
   ["streams", (n) => [FrameType.open, 2 * n, REQUEST]],
-])("a guest that asks for %s and never reads the answers loses the connection before they pile up", (_, ask) => {
+])("a guest that requests %s without reading the answers is disconnected before they accumulate", (_, ask) => {
   const deaf = alone({ deaf: true, maxPeerStreams: 1 });
   for (let n = 1; n <= 100_000; n++) deaf.send(...ask(n));
   expect(deaf.closed).toEqual([expect.stringMatching(/without reading/)]);
@@ -162,7 +162,7 @@ test.each<[string, (n: number) => [type: FrameType, stream: number, payload?: ob
   expect(reading.closed).toEqual([]);
 });
 
-test("what was received is the host's own: neither changed nor kept alive by the buffer that it came in", async () => {
+test("received data are copied: unaffected by changes of the input buffer, and not keeping it alive", async () => {
   const guest = alone();
   const stream = guest.link.open(REQUEST);
   // Sockets deliver Buffers, and Buffer's slice() is no copy.
@@ -174,7 +174,7 @@ test("what was received is the host's own: neither changed nor kept alive by the
   expect(value?.buffer.byteLength).toBe(5);
 });
 
-test("what a guest sends within its windows is all that the host holds for it", async () => {
+test("the host buffers at most a guest's windows", async () => {
   const guest = alone();
   const streams = Array.from({ length: 8 }, () => guest.link.open(REQUEST));
   Bun.gc(true);
@@ -192,7 +192,7 @@ test("what a guest sends within its windows is all that the host holds for it", 
   expect(held).toBeLessThan(8 * 4 * WINDOW_BYTES * 1.5);
 });
 
-test("300 000 frames of every kind close a link or do not, and never do more", () => {
+test("300 000 random frames close a link or not, and have no other effect", () => {
   let state = 7;
   const next = (below: number) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -271,7 +271,7 @@ describe("the handshake", () => {
     expect(link.isClosed).toBe(false);
   });
 
-  test("ends with the guest's own words when it could not be set up", async () => {
+  test("ends with the guest's error if it could not be set up", async () => {
     const { link, send } = guest();
     send(FrameType.hello, HELLO);
     const welcomed = link.welcome(WELCOME, 1000, () => {});
@@ -313,8 +313,8 @@ describe("the handshake", () => {
     ["a hello of a generation too old", (send) => send(FrameType.hello, { ...HELLO, generation: 0 })],
     ["a hello of a newer generation", (send) => send(FrameType.hello, { ...HELLO, generation: GENERATION + 1 })],
     ["a hello without its CID", (send) => send(FrameType.hello, { ...HELLO, guest_cid: "9100" })],
-    ["a hello whose challenge is none", (send) => send(FrameType.hello, { ...HELLO, challenge: "0".repeat(63) })],
-    ["a hello that is nothing", (send) => send(FrameType.hello, {})],
+    ["a hello with an invalid challenge", (send) => send(FrameType.hello, { ...HELLO, challenge: "0".repeat(63) })],
+    ["a hello that is an empty object", (send) => send(FrameType.hello, {})],
     ["a hello that is null", (send) => send(FrameType.hello, JSON.parse("[null]"))],
     [
       "a ready without its nonce",
@@ -331,21 +331,21 @@ describe("the handshake", () => {
     expect(() => link.open(REQUEST)).toThrow();
   });
 
-  test("that does not come is not waited for beyond its time", async () => {
+  test("fails if it does not arrive in time", async () => {
     const { link, send } = guest();
     await expect(link.hello(10)).rejects.toThrow(/took over 10 ms/);
     send(FrameType.hello, HELLO);
     await expect(link.welcome(WELCOME, 10, () => {})).rejects.toThrow(/took over 10 ms/);
   });
 
-  test("takes of long words what it needs", async () => {
+  test("truncates overlong strings", async () => {
     const { link, send } = guest();
     send(FrameType.hello, { ...HELLO, version: "v".repeat(10_000), nonce: "n".repeat(10_000) });
     const { version, nonce } = await link.hello(1000);
     expect([version.length, nonce.length]).toEqual([64, 64]);
   });
 
-  test("ends when the connection does", async () => {
+  test("ends when the connection ends", async () => {
     const { link } = guest();
     const hello = link.hello(1000);
     link.close("the guest closed it");
@@ -353,7 +353,7 @@ describe("the handshake", () => {
   });
 });
 
-test("a decoder that has failed is not used again by the link", () => {
+test("the link does not use a decoder after its failure", () => {
   const guest = alone();
   guest.link.receive(Uint8Array.of(0, 0, 0, 1, 0, 0, 0, 0, 0));
   expect(guest.closed).toEqual([new FrameError("frame length 1 is shorter than its header").message]);

@@ -147,7 +147,7 @@ function connectionOf(
 }
 
 describe("a connection that is not the agent's", () => {
-  test("is no failure where it ends before hello: on a slow host an agent gives up a dial, and dials again", async () => {
+  test("is not reported if it ends before hello: on a slow host an agent abandons a dial, and retries", async () => {
     const { connection } = connectionOf(null);
     const { link } = dial();
     connection.accept(link);
@@ -158,7 +158,7 @@ describe("a connection that is not the agent's", () => {
     expect(await connection.link(5_000)).toBe(agent.link);
   });
 
-  test("does not touch the agent's link, whatever it says", async () => {
+  test("does not affect the agent's link, whatever it sends", async () => {
     const { connection } = connectionOf(null);
     const agent = dialAsAgent(connection);
     const link = await connection.link(5_000);
@@ -177,7 +177,7 @@ describe("a connection that is not the agent's", () => {
     connection.close("over");
   });
 
-  test("is one of four at most with an agent that does not prove itself; the oldest goes", async () => {
+  test("is limited to four with an agent without proof; the oldest is closed", async () => {
     const { connection } = connectionOf(NONCE, SECRET, null, PROOF_GENERATION);
     const silent = Array.from({ length: 6 }, () => dial());
     for (const { link } of silent) connection.accept(link);
@@ -192,7 +192,7 @@ describe("a connection that is not the agent's", () => {
   test.each([
     [PROOF_GENERATION, 4],
     [GENERATION, 32],
-  ])("is refused when too many came before, which is not told every time (generation %i)", async (generation, most) => {
+  ])("is refused above a limit, without a warning for each (generation %i)", async (generation, most) => {
     const { connection, warnings } = connectionOf(NONCE, SECRET, null, generation);
     const many = Array.from({ length: 10_000 }, () => dial());
     for (const { link } of many) connection.accept(link);
@@ -205,7 +205,7 @@ describe("a connection that is not the agent's", () => {
   });
 });
 
-test("an agent that dials again takes the place of its link before", async () => {
+test("an agent that dials again replaces its previous link", async () => {
   const { connection } = connectionOf(null);
   const first = dialAsAgent(connection);
   await connection.link(5_000);
@@ -216,7 +216,7 @@ test("an agent that dials again takes the place of its link before", async () =>
 });
 
 test.each([null, NONCE])(
-  "an agent whose connection is lost once it is set up dials again (known before: %s)",
+  "an agent that loses its connection after the setup dials again (known before: %s)",
   async (nonce) => {
     const { connection } = connectionOf(nonce);
     const lost = dialAsAgent(connection, { ...(nonce === null ? {} : AGAIN), isLost: true });
@@ -232,7 +232,7 @@ test.each([null, NONCE])(
 );
 
 describe("the host", () => {
-  test("gives its secret to a guest that has none, once, and then proves that it has it", async () => {
+  test("sends its secret to a guest that has none, once, and then proves that it has it", async () => {
     const { connection } = connectionOf(null);
     const first = dialAsAgent(connection);
     await connection.link(5_000);
@@ -247,7 +247,7 @@ describe("the host", () => {
     connection.close("over");
   });
 
-  test("proves itself to a guest that has the secret and was lost before it was set up", async () => {
+  test("proves itself to a guest that has the secret, but was disconnected before its setup", async () => {
     const { connection } = connectionOf(null);
     const { welcomes } = dialAsAgent(connection, AGAIN);
     await connection.link(5_000);
@@ -256,7 +256,7 @@ describe("the host", () => {
     connection.close("over");
   });
 
-  test("tells who does not prove to be the agent neither secret nor environment, and does nothing that it asks", async () => {
+  test("sends neither secret nor environment to an unproven process, and ignores its requests", async () => {
     const asked: unknown[] = [];
     const log = { warn: () => {} } as unknown as Log;
     const known = { generation: GENERATION, nonce: NONCE, secret: SECRET };
@@ -272,7 +272,7 @@ describe("the host", () => {
     connection.close("over");
   });
 
-  test("serves an agent of an older template as before: it tells its nonce at once, and has no secret", async () => {
+  test("serves an agent of an older template as before: it sends its nonce immediately, and has no secret", async () => {
     const old = { generation: OLDEST_GENERATION };
     const { connection } = connectionOf(null, null);
     const first = dialAsAgent(connection, old);
@@ -285,7 +285,7 @@ describe("the host", () => {
     connection.close("over");
   });
 
-  test("does not take an older agent where the template has one that makes it prove itself", async () => {
+  test("rejects an older agent if the template has one that must prove itself", async () => {
     const { connection } = connectionOf(null);
     dialAsAgent(connection, { generation: OLDEST_GENERATION });
     await expect(connection.link(5_000)).rejects.toThrow(/generation 1, and its template says another/);
@@ -293,13 +293,13 @@ describe("the host", () => {
   });
 });
 
-describe("a guest that was set up before, when it is waited for in vain,", () => {
+describe("waiting in vain for a guest that was set up before reports that it", () => {
   test.each<[string, Played, RegExp]>([
     ["speaks a generation that is too old", { generation: 0 }, /did not connect.*speaks generation 0.*too old/],
     ["speaks a generation that is newer", { generation: GENERATION + 1 }, /did not connect.*which is newer/],
-    ["is another one", { nonce: "another's" }, /did not connect.*another one/],
+    ["is a different one", { nonce: "another's" }, /did not connect.*another one/],
     ["was never set up", { challenge: undefined }, /did not connect.*another one/],
-  ])("%s, and the wait's end says so", async (_why, played, said) => {
+  ])("%s", async (_why, played, said) => {
     const { connection } = connectionOf(NONCE);
     const dialled = dialAsAgent(connection, { ...AGAIN, ...played });
     await dialled.link.closed;
@@ -312,20 +312,20 @@ describe("a guest that was set up before, when it is waited for in vain,", () =>
     connection.close("over");
   });
 
-  test("has not dialled, and the wait's end says no more", async () => {
+  test("has not dialled, without further details", async () => {
     const { connection } = connectionOf(NONCE);
     await expect(connection.link(1)).rejects.toThrow(/^the guest's agent did not connect within 0.001 s$/);
     connection.close("over");
   });
 });
 
-describe("a guest that is restored", () => {
+describe("a restored guest", () => {
   const forked: Restored = { how: "forked", secret: "7".repeat(64) };
   const rolledBack: Restored = { how: "rolled_back", secret: "8".repeat(64) };
   const RESTORED: Played = { ...AGAIN, restores: true };
 
   test.each([forked, rolledBack])(
-    "as $how is told so with its environment, and is another from then on",
+    "as $how is informed with its environment, and has its new identity afterwards",
     async (how) => {
       const { connection } = connectionOf(NONCE, SECRET, how);
       const { welcomes } = dialAsAgent(connection, { ...RESTORED, nonce: "its new one", before: NONCE });
@@ -346,10 +346,10 @@ describe("a guest that is restored", () => {
   );
 
   test.each<[string, Played]>([
-    ["does not say who it was", {}],
-    ["was another", { before: "another's" }],
-    ["says what it was as if it still were that", { nonce: NONCE }],
-  ])("and %s is not taken for it, and the one that is meant comes through", async (_why, played) => {
+    ["does not send its former identity", {}],
+    ["has another former identity", { before: "another's" }],
+    ["sends its former identity as the current one", { nonce: NONCE }],
+  ])("that %s is rejected, and the right one is accepted", async (_why, played) => {
     const { connection } = connectionOf(NONCE, SECRET, forked);
     const other = dialAsAgent(connection, { ...RESTORED, nonce: "its own", ...played });
     expect(await other.link.closed).toMatch(/another one/);
@@ -360,7 +360,7 @@ describe("a guest that is restored", () => {
     connection.close("over");
   });
 
-  test("has to have an agent that knows how to become another; an older one is told nothing, and the wait's end says why", async () => {
+  test("requires an agent that can change its identity; an older one gets no data, and the wait fails with the reason", async () => {
     const { connection } = connectionOf(NONCE, SECRET, forked);
     const old = dialAsAgent(connection, AGAIN);
     expect(await old.link.closed).toMatch(/agent is older/);
@@ -369,7 +369,7 @@ describe("a guest that is restored", () => {
     connection.close("over");
   });
 
-  test("as resumed is who it was; one whose agent is older goes on without being told", async () => {
+  test("as resumed has its former identity; an older agent continues without being informed", async () => {
     for (const played of [RESTORED, AGAIN]) {
       const { connection } = connectionOf(NONCE, SECRET, { how: "resumed" });
       const { welcomes } = dialAsAgent(connection, played);
@@ -386,19 +386,19 @@ describe("a guest that is restored", () => {
   });
 });
 
-describe("an agent that proves itself", () => {
+describe("an agent with proof", () => {
   const FORKED: Restored = { how: "forked", secret: "7".repeat(64) };
   /** Messages that a process of the guest other than the agent can send. */
   const IMPOSTORS: [string, Played][] = [
     ["proves nothing", { secrets: [] }],
     ["proves another secret", { secrets: ["6".repeat(64)] }],
     ["proves the secret as a clone of another CID", { cid: CID + 1 }],
-    ["says that it is an older agent", { generation: PROOF_GENERATION }],
+    ["claims to be an older agent", { generation: PROOF_GENERATION }],
     [
-      "says that it is an agent of the first generation, by a nonce",
+      "claims to be an agent of the first generation, with a nonce",
       { generation: OLDEST_GENERATION, toldNonce: "guessed" },
     ],
-    ["says that it was never set up", { challenge: undefined }],
+    ["claims that it was never set up", { challenge: undefined }],
   ];
   let now = 0;
   beforeEach(() => {
@@ -419,7 +419,7 @@ describe("an agent that proves itself", () => {
     connection.close("over");
   });
 
-  test("of a fork whose ready was lost proves either secret", async () => {
+  test("of a fork whose ready was lost is accepted with either secret", async () => {
     for (const secrets of [[FORKED.secret ?? ""], [FORKED.secret ?? "", SECRET], [SECRET]]) {
       const { connection } = connectionOf(NONCE, SECRET, FORKED);
       const agent = dialAsAgent(connection, { ...AGAIN, restores: true, nonce: "new", before: NONCE, secrets });
@@ -428,14 +428,14 @@ describe("an agent that proves itself", () => {
     }
   });
 
-  test("is not taken for one by a record that names an older generation, and is served as before", async () => {
+  test("is not required by a record with an older generation, and is served as before", async () => {
     const { connection } = connectionOf(NONCE, SECRET, null, PROOF_GENERATION);
     const agent = dialAsAgent(connection, { ...AGAIN, secrets: [], from: 70_000 });
     expect(await connection.link(5_000)).toBe(agent.link);
     connection.close("over");
   });
 
-  test("is not kept away by processes without a reserved port, which count for nothing", async () => {
+  test("is not blocked by processes without a reserved port, which do not count", async () => {
     const { connection, warnings } = connectionOf(NONCE);
     const silent = dialAsAgent(connection, { ...AGAIN, from: 512, readyAfter: new Promise(() => {}) });
     await vi.waitFor(() => expect(silent.welcomes).toHaveLength(1));
@@ -451,7 +451,7 @@ describe("an agent that proves itself", () => {
     connection.close("over");
   });
 
-  test("is heard of each hundredth of a second, and never displaced, where the device tells no source port", async () => {
+  test("is accepted once per hundredth of a second, and never displaced, if the device reports no source port", async () => {
     const { connection } = connectionOf(NONCE, SECRET, FORKED);
     const ready = Promise.withResolvers<void>();
     const played: Played = { ...AGAIN, restores: true, nonce: "new", before: NONCE, readyAfter: ready.promise };
@@ -470,7 +470,7 @@ describe("an agent that proves itself", () => {
   });
 
   test.each([PROOF_GENERATION, GENERATION])(
-    "is set up the first time over one connection: others get no secret meanwhile (generation %i)",
+    "is set up the first time over one connection: others get no secret in the meantime (generation %i)",
     async (generation) => {
       const { connection } = connectionOf(null, SECRET, null, generation);
       const ready = Promise.withResolvers<void>();
@@ -488,7 +488,7 @@ describe("an agent that proves itself", () => {
     },
   );
 
-  test("and whose first connection was lost is set up over the next", async () => {
+  test("whose first connection was lost is set up over the next", async () => {
     const { connection } = connectionOf(null);
     const lost = dialAsAgent(connection, { readyAfter: new Promise(() => {}) });
     await vi.waitFor(() => expect(lost.welcomes).toHaveLength(1));
@@ -499,7 +499,7 @@ describe("an agent that proves itself", () => {
   });
 });
 
-test("a guest that floods is not read from until its time has come", async () => {
+test("a flooding guest is not read before its next turn", async () => {
   const { socket, link, receive } = dial();
   link.believe();
   const pings = Buffer.concat(Array.from({ length: 1024 }, () => encodeFrame(FrameType.pong, 0, new Uint8Array(0))));
@@ -529,7 +529,7 @@ test("a guest that floods is not read from until its time has come", async () =>
   link.close("over");
 });
 
-test("a connection that says much before it is known whose it is is cut, unread", async () => {
+test("a connection that sends too much before its identification is closed, unread", async () => {
   const { socket, link, receive } = dial();
   const pongs = Buffer.concat(Array.from({ length: 500 }, () => encodeFrame(FrameType.pong, 0, new Uint8Array(0))));
   for (let said = 0; said <= 16 * 1024; said += pongs.byteLength) receive(pongs);
@@ -537,7 +537,7 @@ test("a connection that says much before it is known whose it is is cut, unread"
   expect(socket.ended).toBe(true);
 });
 
-test("a guest that reads nothing loses the connection before much has piled up", async () => {
+test("a guest that reads nothing is disconnected before much accumulates", async () => {
   const { socket, link } = dial();
   socket.write = () => 0;
   const request = { method: "x", text: "x".repeat(1024 * 1024) };

@@ -51,7 +51,7 @@ const frame: fc.Arbitrary<Said> = fc.record({
   payload: fc.oneof(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ minLength: 300, maxLength: 5000, size: "max" })),
 });
 describe("any sequence of frames", { timeout: 30_000 }, () => {
-  test("comes out as it went in, however its bytes are split", () => {
+  test("is decoded as encoded, however its bytes are split", () => {
     const splits = fc.array(fc.nat({ max: 100_000 }), { maxLength: 60 });
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 20 }), splits, fc.boolean(), (frames, at, keepsRoom) => {
@@ -64,7 +64,7 @@ describe("any sequence of frames", { timeout: 30_000 }, () => {
     );
   });
 
-  test("lies in memory that is used again where the decoder keeps it, and is then not its reader's own", () => {
+  test("uses reusable memory if the decoder keeps it, and is then not owned by its reader", () => {
     const bytes = encoded([1, 2].map((stream) => ({ type: FrameType.data, stream, payload: new Uint8Array(5000) })));
     const places = (keepsRoom: boolean) => {
       const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_GUEST, keepsRoom);
@@ -77,7 +77,7 @@ describe("any sequence of frames", { timeout: 30_000 }, () => {
     ]);
   });
 
-  test("comes out as it went in, byte by byte", () => {
+  test("is decoded as encoded, byte by byte", () => {
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 5 }), (frames) => {
         const bytes = encoded(frames);
@@ -88,7 +88,7 @@ describe("any sequence of frames", { timeout: 30_000 }, () => {
     );
   });
 
-  test("cut short gives the whole frames and keeps the rest to itself", () => {
+  test("that is truncated yields the complete frames and retains the rest", () => {
     fc.assert(
       fc.property(fc.array(frame, { minLength: 1, maxLength: 5 }), fc.nat(), (frames, at) => {
         const bytes = encoded(frames);
@@ -103,8 +103,8 @@ describe("any sequence of frames", { timeout: 30_000 }, () => {
   });
 });
 
-describe("a length", () => {
-  test("of the largest frame is taken, one more is not, for both sides' limits", () => {
+describe("a frame length", () => {
+  test("is accepted up to the largest frame, and not above, for both sides' limits", () => {
     for (const limit of [MAX_PAYLOAD_FROM_GUEST, MAX_PAYLOAD_FROM_HOST]) {
       const largest = encodeFrame(FrameType.data, 7, new Uint8Array(limit).fill(1));
       const [whole] = decode(new FrameDecoder(limit), [largest]);
@@ -114,7 +114,7 @@ describe("a length", () => {
   });
 
   test.each([0, 1, 4, MAX_PAYLOAD_FROM_GUEST + 6, 0x7fffffff, 0xffffffff])(
-    "of %i is a lie, known by the header alone",
+    "of %i is rejected by the header alone",
     (length) => {
       for (const chunks of [[header(length)], cut(header(length), [1, 2, 3, 4, 5, 6, 7, 8])]) {
         expect(() => decode(new FrameDecoder(MAX_PAYLOAD_FROM_GUEST), chunks)).toThrow(FrameError);
@@ -122,7 +122,7 @@ describe("a length", () => {
     },
   );
 
-  test("that is a lie comes after what was right before it", () => {
+  test("that is invalid is reported after the preceding valid frames", () => {
     const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_GUEST);
     const seen: number[] = [];
     const right = encodeFrame(FrameType.ping, 0, new Uint8Array(0));
@@ -132,7 +132,7 @@ describe("a length", () => {
     expect(seen).toEqual([FrameType.ping, FrameType.ping]);
   });
 
-  test("that promises much costs no more than the limit until it is kept", () => {
+  test("that announces much allocates no more than the limit until the data arrive", () => {
     Bun.gc(true);
     const before = heapStats().extraMemorySize;
     const decoders = Array.from({ length: 200 }, () => {
@@ -167,7 +167,7 @@ function measure(work: () => number): { count: number; ms: number; grown: number
 }
 
 describe("a million frames", { timeout: 60_000 }, () => {
-  test("that are right are all there, in bounded memory", () => {
+  test("that are valid are all decoded, in bounded memory", () => {
     const next = numbers(1);
     const { count, ms, grown } = measure(() => {
       const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_GUEST);
@@ -192,7 +192,7 @@ describe("a million frames", { timeout: 60_000 }, () => {
     expect(grown).toBeLessThan(64);
   });
 
-  test("of nonsense end in an error or in frames within the limit, never in anything else", () => {
+  test("of random bytes end in an error or in frames within the limit", () => {
     const next = numbers(2);
     let refused = 0;
     const { count, ms, grown } = measure(() => {
@@ -217,7 +217,7 @@ describe("a million frames", { timeout: 60_000 }, () => {
       return seen;
     });
     console.log(
-      `${FRAMES} pieces of nonsense in ${Math.round(ms)} ms: ${refused} refused, ${count} frames, ${grown.toFixed(1)} MiB more`,
+      `${FRAMES} random inputs in ${Math.round(ms)} ms: ${refused} refused, ${count} frames, ${grown.toFixed(1)} MiB more`,
     );
     expect(refused).toBeGreaterThan(FRAMES / 8);
     expect(count).toBeGreaterThan(FRAMES / 8);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { History } from "../../shared/agent-protocol/history.ts";
 
-test("it is the tail of all that was appended", () => {
+test("it is the tail of all appended bytes", () => {
   const most = 100_000;
   const piece = fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 40_000 }), fc.constant(150_000));
   fc.assert(
@@ -29,7 +29,7 @@ test("it is the tail of all that was appended", () => {
   );
 });
 
-test("what is gone or not there yet cannot be read", () => {
+test("discarded and future positions cannot be read", () => {
   const history = new History(1024);
   history.append(new Uint8Array(2048));
   expect(history.read(2048, 10).byteLength).toBe(0);

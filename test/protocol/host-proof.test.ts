@@ -89,8 +89,8 @@ async function setUp() {
   return { ...one, firstHello: hello };
 }
 
-describe("who answers a guest that was set up, and", () => {
-  test("says nothing: is told no secret, and serves itself to nothing", async () => {
+describe("a process that answers a guest that was set up, and", () => {
+  test("sends nothing: gets no secret, and cannot use the guest", async () => {
     const { serve, asked, carriedOut } = await setUp();
     const squatter = await listener();
     void serve(squatter.guests);
@@ -111,23 +111,23 @@ describe("who answers a guest that was set up, and", () => {
   type Answer = (hello: Hello, before: Hello) => object;
   test.each<[string, Answer]>([
     ["gives no proof", () => ({})],
-    ["brings a secret of its own", () => ({ secret: OTHER })],
+    ["sends a secret of its own", () => ({ secret: OTHER })],
     ["proves another secret", ({ challenge = "" }) => ({ proof: hostProof(OTHER, HOST_PORT, challenge) })],
     [
-      "proves another secret, which it brings",
+      "proves another secret, which it sends",
       ({ challenge = "" }) => ({ secret: OTHER, proof: hostProof(OTHER, HOST_PORT, challenge) }),
     ],
     [
-      "passes on what the host says on another port",
+      "relays the host's answer from another port",
       ({ challenge = "" }) => ({ proof: hostProof(SECRET, HOST_PORT + 1, challenge) }),
     ],
-    ["says what the host said to another challenge", () => ({ proof: hostProof(SECRET, HOST_PORT, "c".repeat(64)) })],
+    ["relays the host's answer to another challenge", () => ({ proof: hostProof(SECRET, HOST_PORT, "c".repeat(64)) })],
     [
-      "says what is nearly the proof",
+      "sends a nearly correct proof",
       ({ challenge = "" }) => ({ proof: hostProof(SECRET, HOST_PORT, challenge).slice(0, -1) }),
     ],
-    ["gives a proof that is no text", () => ({ proof: { length: 64 } })],
-  ])("%s: loses the connection, and nothing is done or served", async (_, answer) => {
+    ["sends a proof that is not a string", () => ({ proof: { length: 64 } })],
+  ])("%s: is disconnected, without any effect", async (_, answer) => {
     const { serve, asked, carriedOut, firstHello } = await setUp();
     const squatter = await listener();
     const served = serve(squatter.guests);
@@ -140,7 +140,7 @@ describe("who answers a guest that was set up, and", () => {
     expect([asked, carriedOut.length, squatter.heard.ready]).toEqual([[], 1, undefined]);
   });
 
-  test("has the secret: is served, and the guest tells it who it is", async () => {
+  test("has the secret: is served, and receives the guest's identity", async () => {
     const { serve, asked } = await setUp();
     const host = await listener();
     void serve(host.guests);
@@ -153,7 +153,7 @@ describe("who answers a guest that was set up, and", () => {
     host.link.close("over");
   });
 
-  test("challenges are never the same", async () => {
+  test("challenges are unique", async () => {
     const { serve } = await setUp();
     const challenges: unknown[] = [];
     for (let turn = 0; turn < 3; turn++) {
@@ -169,9 +169,9 @@ describe("who answers a guest that was set up, and", () => {
 
 test.each([
   ["none", {}],
-  ["one that is too short", { secret: SECRET.slice(1) }],
-  ["one that is no text", { secret: 5 }],
-])("a first welcome that brings %s is not the host's", async (_, fields) => {
+  ["a secret that is too short", { secret: SECRET.slice(1) }],
+  ["a secret that is not a string", { secret: 5 }],
+])("a first welcome with %s is rejected", async (_, fields) => {
   const one = guest();
   const host = await listener();
   const served = one.serve(host.guests);
@@ -181,7 +181,7 @@ test.each([
   expect(one.carriedOut).toEqual([]);
 });
 
-test("a second welcome over one connection is nobody's", async () => {
+test("a second welcome over one connection is rejected", async () => {
   const one = guest();
   const host = await listener();
   const served = one.serve(host.guests);
@@ -193,7 +193,7 @@ test("a second welcome over one connection is nobody's", async () => {
   expect(one.carriedOut).toHaveLength(1);
 });
 
-test("who listens and never says a word keeps the guest for ten seconds", async () => {
+test("a silent listener delays the guest for ten seconds", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const one = guest();
@@ -214,7 +214,7 @@ test("who listens and never says a word keeps the guest for ten seconds", async 
   }
 });
 
-test("an agent that meets others where its host was goes on, over all ports, until it finds its host again", async () => {
+test("an agent that meets impostors tries all ports until it finds its host again", async () => {
   const one = guest();
   const dialled: number[] = [];
   const welcomeAs = async (host: Awaited<ReturnType<typeof listener>>, port: number) => {
@@ -254,7 +254,7 @@ test("an agent that meets others where its host was goes on, over all ports, unt
   expect(one.carriedOut).toHaveLength(2);
 });
 
-describe("host and guest, both real,", () => {
+describe("real host and guest", () => {
   const log = { warn: () => {} } as unknown as Log;
   const identity = { hostname: "h", machine_id: "0".repeat(32), env: {}, drive: null };
 
@@ -262,7 +262,7 @@ describe("host and guest, both real,", () => {
   const connect = (connection: GuestConnection, { served }: ReturnType<typeof guest>, port = HOST_PORT) =>
     dialDaemon(connection, served, CID, { port });
 
-  test("know each other again over any number of connections, and after the daemon's restart", async () => {
+  test("recognize each other over any number of connections, and after the daemon's restart", async () => {
     const one = guest();
     const connection = new GuestConnection(CID, identity, strangers(GENERATION), log);
     void connect(connection, one);
@@ -279,7 +279,7 @@ describe("host and guest, both real,", () => {
     later.close("over");
   });
 
-  test("do not come together where the daemon has another guest's secret, or answers on another port", async () => {
+  test("do not connect if the daemon has another guest's secret, or answers on another port", async () => {
     const one = guest();
     const connection = new GuestConnection(CID, identity, strangers(GENERATION), log);
     void connect(connection, one);
@@ -296,7 +296,7 @@ describe("host and guest, both real,", () => {
     for (const each of [connection, foreign, elsewhere]) each.close("over");
   });
 
-  test("have a secret that no other guest has", () => {
+  test("have a secret that is unique to the guest", () => {
     const secrets = [1, 2, 3].map(() => strangers(GENERATION).secret);
     expect(new Set(secrets).size).toBe(3);
     const generation = PROOF_GENERATION - 1;
@@ -304,7 +304,7 @@ describe("host and guest, both real,", () => {
   });
 });
 
-test("texts are the same or not, whatever is in them", () => {
+test("strings are compared correctly, whatever their content", () => {
   expect([sameText("a", "a"), sameText("", ""), sameText("a", "b"), sameText("a", "aa"), sameText("ä", "a")]).toEqual([
     ...[true, true],
     ...[false, false, false],

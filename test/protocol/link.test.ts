@@ -34,7 +34,7 @@ describe("a stream", () => {
     expect([stream.ended, peer.ended]).toEqual([true, true]);
   });
 
-  test("tells what was said before anyone listened", async () => {
+  test("delivers events that arrived before a listener", async () => {
     const { stream, peer } = await opened();
     peer.say("early");
     await settled();
@@ -45,14 +45,14 @@ describe("a stream", () => {
     expect(heard).toEqual(["early", "late"]);
   });
 
-  test("fails with the peer's code and words", async () => {
+  test("fails with the peer's code and message", async () => {
     const { stream, peer } = await opened();
     peer.fail("cwd_not_found", "there is no /nowhere");
     await expect(stream.finished).rejects.toMatchObject({ code: "cwd_not_found", message: "there is no /nowhere" });
     await expect(stream.finished).rejects.toBeInstanceOf(StreamError);
   });
 
-  test("fails as lost only when the link itself is: a peer that says so is not believed, nor at any length", async () => {
+  test("fails as lost only if the link is closed: a peer's claim is not accepted, and its message is truncated", async () => {
     const { stream, peer, host } = await opened();
     const other = host.link.open(REQUEST);
     peer.fail(StreamErrorCode.link_closed, "x".repeat(10_000));
@@ -62,7 +62,7 @@ describe("a stream", () => {
     await expect(other.finished).rejects.toMatchObject({ code: "link_closed", message: "cut" });
   });
 
-  test("gives what came before its end, and takes nothing after it", async () => {
+  test("delivers data from before its end, and accepts none after it", async () => {
     const { stream, peer } = await opened();
     await peer.write(1, Buffer.from("last words"));
     peer.finish(null);
@@ -76,7 +76,7 @@ describe("a stream", () => {
     expect(await stream.finished).toBeNull();
   });
 
-  test("can be begun from either side, each with numbers of its own", async () => {
+  test("can be opened by either side, with separate IDs", async () => {
     const { host, guest, stream } = await opened();
     const fromGuest = guest.link.open(REQUEST);
     await settled();
@@ -84,7 +84,7 @@ describe("a stream", () => {
     expect([stream.id % 2, fromGuest.id % 2]).toEqual([1, 0]);
   });
 
-  test("that the peer has ended is not missed while frames are still on their way to it", async () => {
+  test("that the peer has ended stays known while frames to it are in transit", async () => {
     const { stream, peer, toGuest, host, guest } = await opened();
     toGuest.hold();
     void stream.write(0, new Uint8Array(1000));
@@ -98,7 +98,7 @@ describe("a stream", () => {
 });
 
 describe("a reader", () => {
-  test("that does not read stops the writer at the window, and no other stream", async () => {
+  test("that does not read blocks the writer at the window, and no other stream", async () => {
     const { host, guest, stream, peer, toHost } = await opened();
     const total = WINDOW_BYTES * 4;
     let written = 0;
@@ -128,7 +128,7 @@ describe("a reader", () => {
     expect(toHost.most).toBeLessThan(3 * WINDOW_BYTES);
   });
 
-  test("that takes a little lets as much more come, never beyond the window", async () => {
+  test("that consumes a little is sent as much more, never beyond the window", async () => {
     const { stream, peer } = await opened();
     let written = 0;
     void (async () => {
@@ -145,7 +145,7 @@ describe("a reader", () => {
     peer.finish(null);
   });
 
-  test("that takes bytes at their arrival gives credit back itself", async () => {
+  test("that consumes bytes on arrival returns credit itself", async () => {
     const { stream, peer } = await opened();
     const taken: number[] = [];
     void stream.write(0, new Uint8Array(1000).fill(1));
@@ -159,7 +159,7 @@ describe("a reader", () => {
     expect(taken.length).toBe(WINDOW_BYTES + 1000);
   });
 
-  test("may widen the window, beyond which nothing is sent", async () => {
+  test("may widen the window, which is then the limit", async () => {
     const { stream, peer } = await opened();
     const wide = 3 * WINDOW_BYTES;
     let written = 0;
@@ -182,7 +182,7 @@ describe("a reader", () => {
     peer.finish(null);
   });
 
-  test("waits for a transport that is full", async () => {
+  test("waits for a full transport", async () => {
     const { stream, peer, toGuest } = await opened({ capacity: 10_000 });
     toGuest.hold();
     let done = false;
@@ -200,7 +200,7 @@ describe("a reader", () => {
   });
 });
 
-test("whatever is written on whatever streams arrives whole and in order", async () => {
+test("data on any streams arrive completely and in order", async () => {
   const write = fc.record({
     stream: fc.nat({ max: 3 }),
     channel: fc.nat({ max: 2 }),
@@ -242,7 +242,7 @@ test("whatever is written on whatever streams arrives whole and in order", async
 });
 
 describe("too many streams", () => {
-  test("are refused one by one, and taken again when others have ended", async () => {
+  test("are refused individually, and accepted again when others have ended", async () => {
     const { host, guest } = joined({ guest: { maxPeerStreams: 2 } });
     const [first, , third] = [1, 2, 3].map(() => host.link.open(REQUEST));
     await expect(third?.finished).rejects.toMatchObject({ code: "too_many_streams" });
@@ -257,7 +257,7 @@ describe("too many streams", () => {
 });
 
 describe("ping", () => {
-  test("is answered, also while a stream's reader is stuck", async () => {
+  test("is answered, also while a stream's reader is stalled", async () => {
     const { host, guest, stream, peer } = await opened();
     void peer.write(1, new Uint8Array(WINDOW_BYTES * 2));
     await settled();
@@ -265,7 +265,7 @@ describe("ping", () => {
     stream.finish(null);
   });
 
-  test("fails when the link ends first", async () => {
+  test("fails if the link ends first", async () => {
     const { host, toGuest } = joined();
     toGuest.hold();
     const ping = host.link.ping();
@@ -276,7 +276,7 @@ describe("ping", () => {
 });
 
 describe("the end of a link", () => {
-  test("settles everything that waits, on its side, once, with the reason", async () => {
+  test("settles every pending operation on its side, once, with the reason", async () => {
     const { host, stream, peer, toGuest } = await opened({ capacity: 1000 });
     const full = stream.write(0, new Uint8Array(WINDOW_BYTES + 1));
     await settled();
@@ -300,7 +300,7 @@ describe("the end of a link", () => {
     expect(peer.ended).toBe(false);
   });
 
-  test("leaves no promise that nobody handles", async () => {
+  test("leaves no unhandled rejection", async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => void unhandled.push(reason);
     process.on("unhandledRejection", note);

@@ -27,7 +27,7 @@ test("the layout is fixed", () => {
   expect([...encoded([piece])]).toEqual([2, 1, 2, 3, 4, 5, 6, 0, 0, 0, 2, 7, 8]);
 });
 
-test.each([1, 5, 11, 12, 4096, 1_000_000])("arrive whole in parts of %i bytes", (part) => {
+test.each([1, 5, 11, 12, 4096, 1_000_000])("arrive completely in parts of %i bytes", (part) => {
   const pieces = some(part < 5 ? 3 : 20);
   const stream = encoded(pieces);
   const decoder = new PieceDecoder(0);
@@ -38,7 +38,7 @@ test.each([1, 5, 11, 12, 4096, 1_000_000])("arrive whole in parts of %i bytes", 
   );
 });
 
-test("a number that is left out, comes again, or is not the next to the one that is known is a breach", () => {
+test("a sequence number that is skipped, repeated, or not the next is a breach", () => {
   const bytes = new Uint8Array(1);
   const one = (seq: number) => encoded([{ channel: 1, seq, bytes }]);
   expect(() => new PieceDecoder(5).push(one(7))).toThrow(PieceError);
@@ -49,14 +49,14 @@ test("a number that is left out, comes again, or is not the next to the one that
   expect(() => decoder.push(one(1))).toThrow(PieceError);
 });
 
-test("so is a piece of no bytes", () => {
+test("an empty piece is a breach", () => {
   const empty = encoded([{ channel: 1, seq: 1, bytes: new Uint8Array(0) }]);
   expect(() => new PieceDecoder(0).push(empty)).toThrow(PieceError);
   const whole = encoded([{ channel: 1, seq: 1, bytes: new Uint8Array(3) }]);
   expect(() => new PieceDecoder(0).push(Buffer.concat([whole, empty]))).toThrow(PieceError);
 });
 
-test("so are other channels, and lengths beyond the limit before any byte of them is kept", () => {
+test("unknown channels are a breach, and so are lengths above the limit before any byte is buffered", () => {
   expect(() => new PieceDecoder(0).push(encoded([{ channel: 3, seq: 1, bytes: new Uint8Array(1) }]))).toThrow(
     PieceError,
   );

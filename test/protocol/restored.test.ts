@@ -102,12 +102,12 @@ const NAMES_OF_SOURCE = [
   ...["boot id", "limits for 512"],
 ];
 
-test("a guest that was never saved is set up as ever", () => {
+test("a guest that was never saved is set up as usual", () => {
   expect(one.first).toEqual(["entropy", "clock", ...NAMES_OF_SOURCE, "network", "start"]);
 });
 
 describe("a guest that is resumed", () => {
-  test("has other random numbers and the time before its hooks run, and is who it was", async () => {
+  test("has new random numbers and the time before its hooks run, and its former identity", async () => {
     const { connection, linked } = hostOf(one.known, restoredAs("resumed"));
     await linked();
     expect(one.done()).toEqual(["entropy", "clock", "hooks resumed as source"]);
@@ -119,7 +119,7 @@ describe("a guest that is resumed", () => {
     connection.close("over");
   });
 
-  test("mounts its drive, which has another end now", async () => {
+  test("mounts its drive again, whose backend is new", async () => {
     const { connection, linked } = hostOf(one.known, restoredAs("resumed"), forks);
     await linked();
     expect(one.done()).toEqual(["entropy", "clock", "mount drive", "hooks resumed as source"]);
@@ -127,14 +127,14 @@ describe("a guest that is resumed", () => {
   });
 });
 
-describe("a guest that is forked", () => {
+describe("a forked guest", () => {
   const BECOMES = [
     ...["entropy", "clock", "no room", "is fork", "hostname: fork", "hosts: ::1 localhost ip6-localhost ip6-loopback"],
     ...[`machine-id: ${"2".repeat(32)}`, "boot id", "limits for 1024"],
     ...["mount drive", "no network", "hooks forked as fork"],
   ];
 
-  test("is another sandbox, which its host alone knows", async () => {
+  test("is another sandbox, with which only its host can connect", async () => {
     const restored = restoredAs("forked");
     const { connection, linked } = hostOf(one.known, restored, forks);
     await linked();
@@ -162,7 +162,7 @@ describe("a guest that is forked", () => {
     expect(one.done()).toEqual([]);
   });
 
-  test("is told again where its ready was lost, does nothing twice, and both come together", async () => {
+  test("is informed again after a lost ready, repeats nothing, and connects", async () => {
     const { connection, dial, linked } = hostOf(one.known, restoredAs("forked"), forks);
     for (const expected of [BECOMES, ["entropy", "clock"]]) {
       await dial(true);
@@ -175,7 +175,7 @@ describe("a guest that is forked", () => {
     connection.close("over");
   });
 
-  test("comes to terms with a daemon that ended before it wrote down whom it met", async () => {
+  test("connects to a daemon that ended before it recorded the new identity", async () => {
     const met = hostOf(one.known, restoredAs("forked"), forks);
     await met.linked();
     met.connection.close("killed");
@@ -192,7 +192,7 @@ describe("a guest that is forked", () => {
     last.connection.close("over");
   });
 
-  test("can be saved and forked itself before it was dialled again", async () => {
+  test("can be saved and forked again before it was dialled", async () => {
     const fork = hostOf(one.known, restoredAs("forked"), forks);
     await fork.linked();
     const known = fork.connection.acquaintance;
@@ -206,7 +206,7 @@ describe("a guest that is forked", () => {
     second.connection.close("over");
   });
 
-  test("that could not be set up is set up by the next welcome", async () => {
+  test("whose setup failed is set up by the next welcome", async () => {
     const { connection, dial, linked } = hostOf(one.known, restoredAs("forked"), forks);
     one.fails.mount = true;
     await dial();
@@ -218,7 +218,7 @@ describe("a guest that is forked", () => {
     connection.close("over");
   });
 
-  test("is nobody's who does not prove to have saved it, whatever is said of a restore", async () => {
+  test("rejects a host that does not prove to have saved it, whatever the restore message", async () => {
     const { nonce } = one.known;
     for (const how of ["resumed", "forked", "rolled_back"] as const) {
       const { secret } = strangers(GENERATION);
@@ -234,18 +234,18 @@ describe("a guest that is forked", () => {
 
   test.each<[string, unknown]>([
     ["no secret", { how: "forked" }],
-    ["one that is none", { how: "rolled_back", secret: "short" }],
-    ["one where the guest stays who it is", { how: "resumed", secret: "7".repeat(64) }],
-    ["another word", { how: "cloned", secret: "7".repeat(64) }],
+    ["an invalid secret", { how: "rolled_back", secret: "short" }],
+    ["a secret for an unchanged identity", { how: "resumed", secret: "7".repeat(64) }],
+    ["an unknown kind", { how: "cloned", secret: "7".repeat(64) }],
     ["no object", "forked"],
-  ])("has to be told right: %s ends the connection", async (_, restored) => {
+  ])("requires a valid message: %s ends the connection", async (_, restored) => {
     const { dial } = hostOf(one.known, restored as Restored, forks);
     expect((await dial()).reason).toMatch(/restored is not one/);
     expect(one.done()).toEqual([]);
   });
 });
 
-test("a guest that is rolled back has its names and environment again, and another secret and nonce", async () => {
+test("a rolled-back guest has its former names and environment, and a new secret and nonce", async () => {
   const restored = restoredAs("rolled_back");
   const { connection, linked } = hostOf(one.known, restored);
   await linked();

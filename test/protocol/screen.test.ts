@@ -51,7 +51,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     rmSync(recordings, { recursive: true });
   });
 
-  test("is seen, in its own size and smaller", async () => {
+  test("is captured in its own size and smaller", async () => {
     const whole = await guest.picture();
     expect([16, 20].map((at) => Buffer.from(whole).readUInt32BE(at))).toEqual([...SIZE]);
     expect(colourAt(whole, 300, 150)).toEqual([255, 255, 255]);
@@ -61,7 +61,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     expect(colourAt(small, 150, 75)).toEqual([255, 255, 255]);
   });
 
-  test("has a pointer, which is moved and clicks where the picture says", async () => {
+  test("has a pointer, which moves and clicks at positions of the picture", async () => {
     const used = await guest.use({ action: "left_click", coordinate: [150, 100], width: 640 });
     expect(used).toMatchObject({ width: 640, height: 400, cursor: [150, 100] });
     await until(() => heard.includes("ButtonRelease"));
@@ -88,7 +88,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     expect(isShown).toBe(true);
   });
 
-  test("is seen live by two viewers and a driver, of whom one is heard", async () => {
+  test("is streamed to two viewers and a driver, and accepts input of the driver only", async () => {
     heard = "";
     const seats = [
       await guest.view(),
@@ -121,7 +121,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     for (const seat of seats) seat.leave();
   });
 
-  test("takes any text, and keys together", async () => {
+  test("accepts any text, and key combinations", async () => {
     heard = "";
     await guest.use({ action: "mouse_move", coordinate: [300, 200], screenshot: false });
     await guest.use({ action: "type", text: "aB3é€жB漢ж!", screenshot: false });
@@ -133,7 +133,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     await until(() => /state 0x4, keycode \d+ \(keysym 0xff56, Next\)/.test(heard));
   });
 
-  test("takes a long text whole", async () => {
+  test("accepts a long text completely", async () => {
     heard = "";
     const text = "The quick brown fox jumps over the lazy dog. ".repeat(20);
     await guest.use({ action: "type", text, screenshot: false });
@@ -150,7 +150,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     await until(() => (heard.match(/ButtonRelease[^\n]*\n[^\n]*\n[^\n]*button 5/g)?.length ?? 0) === 3);
   });
 
-  test("is recorded, and played again as it was", async () => {
+  test("is recorded, and played again unchanged", async () => {
     const begun = (await guest.recordings("recording_start", { max_seconds: 60 })) as RecordingRecord;
     expect(begun).toMatchObject({ state: "recording", end_reason: null, ended_at: null, width: 1280, height: 800 });
     await expect(guest.recordings("recording_start")).rejects.toMatchObject({ code: "already_exists" });
@@ -209,7 +209,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     expect(readdirSync(recordings)).toEqual([]);
   });
 
-  test("may get another size", async () => {
+  test("can be resized", async () => {
     expect(spawnSync("xrandr", ["-display", screen.display, "-s", "1024x768"]).status).toBe(0);
     let used = await guest.use({ action: "screenshot" });
     for (const end = performance.now() + HEARD_MS; used.width !== 1024 && performance.now() < end; ) {
@@ -221,7 +221,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     expect(colourAt(png, 300, 150)).toEqual([255, 255, 255]);
   });
 
-  test("is made another size by who drives, within bounds, and the others follow", async () => {
+  test("is resized by the driver, within limits, and viewers follow", async () => {
     const [watcher, driver] = [await guest.view(), await guest.view(await guest.ticket(true))];
     const clients = await Promise.all([watcher, driver].map(({ wire }) => RfbClient.open(wire)));
     const become = async (width: number, height: number) => {
@@ -243,7 +243,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     for (const seat of [watcher, driver]) seat.leave();
   });
 
-  test("sends what is copied to who drives alone", async () => {
+  test("sends copied text to the driver only", async () => {
     const said = "copied in the sandbox";
     const seats = [
       await guest.view(),
@@ -277,7 +277,7 @@ describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => 
     for (const seat of seats) seat.leave();
   });
 
-  test("that is none is told of", async () => {
+  test("reports a missing screen", async () => {
     const none = new ScreenGuest((stream) => connectToScreen(stream, `${screen.socket}-none`));
     await expect(none.picture()).rejects.toMatchObject({ code: "invalid_state" });
   });

@@ -11,7 +11,7 @@ const FILES = join(import.meta.dirname, "surface");
 const written = (generation: number): Surface =>
   JSON.parse(readFileSync(join(FILES, `generation-${generation}.json`), "utf8")) as Surface;
 
-test("every generation so far is written down", () => {
+test("every generation is described in a file", () => {
   const expected = Array.from({ length: GENERATION }, (_, index) => `generation-${index + 1}.json`);
   expect(readdirSync(FILES).sort()).toEqual(expected.sort());
 });
@@ -20,14 +20,14 @@ describe(`generation ${GENERATION}`, () => {
   const now = surface();
   const then = written(GENERATION);
 
-  test("is read whole: frames, methods and fields are found", () => {
+  test("is parsed completely: frames, methods and fields", () => {
     expect(Object.keys(now.frame.types).length).toBeGreaterThan(10);
     expect(Object.keys(now.methods)).toEqual(expect.arrayContaining(["exec", "clock", "power_off"]));
     expect(now.methods.exec).toMatchObject({ argv: "string[]", timeout_ms: "number" });
     expect(now.messages).toMatchObject({ Hello: { generation: "number" }, Welcome: { clock_ns: "string" } });
   });
 
-  test("keeps everything that is written down, under its name and with its meaning", () => {
+  test("keeps everything that is described, with its name and meaning", () => {
     const lost = differences(then, now).filter(({ is }) => is === undefined);
     const changed = differences(then, now).filter(({ is }) => is !== undefined);
     expect({ lost, changed }, "what older agents know must stay: add beside it, or raise GENERATION").toEqual({
@@ -36,7 +36,7 @@ describe(`generation ${GENERATION}`, () => {
     });
   });
 
-  test("has nothing that is not written down", () => {
+  test("has nothing that is not described", () => {
     const added = differences(now, then).filter(({ is }) => is === undefined);
     expect(
       added.map(({ at }) => at),
