@@ -31,11 +31,11 @@ function guestFiles(): number {
 const OWN_PROCESS = [
   "test/unit/cli/reach.test.ts",
   "test/unit/compose/aside.test.ts",
-  "test/unit/core/content.test.ts",
-  "test/unit/core/kept-file.test.ts",
+  "test/unit/core/call/content.test.ts",
+  "test/unit/core/config/durable-file.test.ts",
   "test/unit/db/transact.test.ts",
   "test/unit/domain/barriers/space.test.ts",
-  "test/unit/domain/executions/stdin.test.ts",
+  "test/unit/domain/sandboxes/executions/run/stdin.test.ts",
   "test/unit/domain/rooms/durable.test.ts",
   "test/unit/domain/terminals/session.test.ts",
   "test/unit/edge/hosts/forward.test.ts",
@@ -73,8 +73,8 @@ export default defineConfig({
       ring("protocol", 0, ONE_PROCESS),
       ring("api", 0, {
         ...COMPUTING,
-        globalSetup: "test/harness/shared-postgres.ts",
-        setupFiles: "test/harness/hold-turns.ts",
+        globalSetup: "test/harness/hosts/shared-postgres.ts",
+        setupFiles: "test/harness/event-loop/hold-turns.ts",
       }),
       ring("web", 0, COMPUTING),
       // Without KVM each guest needs a core of its own while it boots.

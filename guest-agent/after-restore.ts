@@ -7,10 +7,10 @@
 import { mkdirSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Restored } from "../shared/agent-protocol/messages.ts";
+import { asOthers } from "./cpu-priority.ts";
 import { environmentOf } from "./exec/environment.ts";
 import { ROOT } from "./exec/user.ts";
 import { log } from "./log.ts";
-import { asOthers } from "./precedence.ts";
 import type { Reaper } from "./reap.ts";
 import { runInTime } from "./run-in-time.ts";
 

@@ -6,7 +6,7 @@
  *      └────────────────────┴─ no welcome ─────┴─ no proof ─────────────────┴─ the connection ends
  *
  * The guest dials, never the host: the quirk wedged_by_early_dial of its vsock device. It dials from a reserved port, by which the host
- * distinguishes it from other processes of the guest (own-ports.ts). Before the welcome of the connection is proven (host-trust.ts),
+ * distinguishes it from other processes of the guest (own-ports.ts). Before the welcome of the connection is proven (host-auth.ts),
  * nothing is carried out and no stream is served.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,15 +15,15 @@ import { FrameType } from "../shared/agent-protocol/frame.ts";
 import type { Link } from "../shared/agent-protocol/link.ts";
 import { GENERATION, type Hello, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
 import { VERSION } from "../shared/version.ts";
+import { comeFirst } from "./cpu-priority.ts";
 import { DeviceEvents } from "./device-events.ts";
-import type { HostLine } from "./host-line.ts";
+import type { Admitted, HostTrust } from "./host-auth.ts";
+import type { HostLine } from "./host-connection.ts";
 import { HostPorts } from "./host-ports.ts";
-import type { Admitted, HostTrust } from "./host-trust.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { OwnPorts } from "./own-ports.ts";
-import { comeFirst } from "./precedence.ts";
-import type { Rehearsal } from "./rehearsal.ts";
+import type { Rehearsal } from "./pool-warm-up.ts";
 import type { Router } from "./router.ts";
 import type { Setup } from "./setup.ts";
 import { linkOver } from "./socket-link.ts";

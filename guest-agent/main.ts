@@ -22,19 +22,19 @@ import { Executions } from "./exec/executions.ts";
 import { Journal } from "./exec/journal.ts";
 import { runFilm } from "./film/film.ts";
 import { Gateway } from "./gateway/gateway.ts";
-import { HostLine } from "./host-line.ts";
-import { HostTrust } from "./host-trust.ts";
+import { HostTrust } from "./host-auth.ts";
+import { HostLine } from "./host-connection.ts";
 import { syncRoot } from "./libc.ts";
 import { keepLinked } from "./link.ts";
 import { announce, log } from "./log.ts";
+import { Rehearsal } from "./pool-warm-up.ts";
 import { Reaper } from "./reap.ts";
-import { Rehearsal } from "./rehearsal.ts";
 import { ROOM_COMMAND, runRoom } from "./room/room.ts";
 import { makeRouter } from "./router.ts";
 import { Setup } from "./setup.ts";
-import { makeMemorySmall } from "./small-memory.ts";
 import { NOTHING_TO_START, Start, StartFailed } from "./start.ts";
 import { Terminals } from "./terminal/terminals.ts";
+import { makeMemorySmall } from "./trim-memory.ts";
 import { touchDrive, touchUp, warmUp } from "./warm-up.ts";
 
 /** A template is warmed once for all its clones; a guest that boots for itself is in a hurry. */

@@ -8,16 +8,16 @@
 import type { Ready, Restored, Welcome } from "../shared/agent-protocol/messages.ts";
 import type { AfterRestore } from "./after-restore.ts";
 import { renewBootId } from "./boot-id.ts";
+import { comeFirst } from "./cpu-priority.ts";
 import type { Drive } from "./drive/drive.ts";
 import type { Egress } from "./egress/egress.ts";
 import { writeEtc } from "./etc.ts";
 import { isEnvironment } from "./exec/environment.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { ROOM_ADDRESS, ROOM_NAME } from "./gateway/place.ts";
-import { type Admitted, restoredIn } from "./host-trust.ts";
+import { type Admitted, restoredIn } from "./host-auth.ts";
 import { setKernelLimits } from "./kernel-limits.ts";
 import * as libc from "./libc.ts";
-import { comeFirst } from "./precedence.ts";
 import type { Start } from "./start.ts";
 
 const MIN_ENTROPY_BYTES = 64;

@@ -23,8 +23,8 @@ import {
 } from "../shared/agent-protocol/messages.ts";
 import { Drive, drivesThere } from "./drive/drive.ts";
 import { writeEtc } from "./etc.ts";
-import type { HostLine } from "./host-line.ts";
-import { HostTrust } from "./host-trust.ts";
+import { HostTrust } from "./host-auth.ts";
+import type { HostLine } from "./host-connection.ts";
 import * as libc from "./libc.ts";
 import { serve } from "./link.ts";
 import type { Router } from "./router.ts";

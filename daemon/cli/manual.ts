@@ -1,6 +1,6 @@
 /** Prints the manual page roomd(1), made from the commands themselves, for the package. */
 import type { Command } from "commander";
-import { aboutOf, QUIET_FLAG } from "./command.ts";
+import { aboutOf, QUIET_FLAG } from "./kit/command.ts";
 import { makeProgram } from "./program.ts";
 
 /** In roff: a section for each heading of `roomd --help`, and in it every command with its options and examples. */

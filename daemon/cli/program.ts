@@ -1,22 +1,22 @@
 /** The binary's command line: the client's commands and those of a service's host. */
 import type { Command } from "commander";
-import { backupCommand } from "./backup.ts";
-import { clientCommands, rootCommand } from "./client-commands.ts";
-import { clusterCommand } from "./cluster.ts";
-import { configCommand } from "./config.ts";
-import { doctorCommand } from "./doctor.ts";
-import { hibernateCommand } from "./hibernate.ts";
-import { initCommand } from "./init.ts";
-import { keyCommand } from "./key.ts";
-import { orgCommand } from "./org.ts";
-import { restoreCommand } from "./restore.ts";
-import { serveCommand } from "./serve.ts";
-import { setupCommand } from "./setup.ts";
-import { signupCommand } from "./signup.ts";
-import { templateCommand } from "./template.ts";
-import { uninstallCommand } from "./uninstall.ts";
-import { upgradeCommand } from "./upgrade.ts";
-import { userCommand } from "./user.ts";
+import { keyCommand } from "./commands/account/key.ts";
+import { orgCommand } from "./commands/account/org.ts";
+import { signupCommand } from "./commands/account/signup.ts";
+import { userCommand } from "./commands/account/user.ts";
+import { clientCommands, rootCommand } from "./commands/client-commands.ts";
+import { backupCommand } from "./host/backup.ts";
+import { clusterCommand } from "./host/cluster.ts";
+import { configCommand } from "./host/config.ts";
+import { doctorCommand } from "./host/doctor.ts";
+import { hibernateCommand } from "./host/hibernate.ts";
+import { initCommand } from "./host/init.ts";
+import { restoreCommand } from "./host/restore.ts";
+import { serveCommand } from "./host/serve.ts";
+import { setupCommand } from "./host/setup.ts";
+import { templateCommand } from "./host/template.ts";
+import { uninstallCommand } from "./host/uninstall.ts";
+import { upgradeCommand } from "./host/upgrade.ts";
 
 /** The whole tree of commands; `setStatus` receives the exit status of outcomes that are no errors. */
 export function makeProgram(setStatus: (status: number) => void): Command {

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { aboutOf, JSON_FLAG, QUIET_FLAG } from "./command.ts";
+import { aboutOf, JSON_FLAG, QUIET_FLAG } from "./kit/command.ts";
 import { makeProgram } from "./program.ts";
 
 const PAGE = resolve(import.meta.dirname, "../../docs/reference.md");

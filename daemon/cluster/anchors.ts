@@ -5,7 +5,7 @@
  */
 import type { Anchor, AnchorStore } from "../core/anchor-store.ts";
 import type { Connections, Run } from "./connections.ts";
-import { type Holder, holds, type Member } from "./holder.ts";
+import { type Holder, holds, type Member } from "./membership-lock.ts";
 import { bringUp } from "./schema.ts";
 
 const ASK_MS = 5_000;

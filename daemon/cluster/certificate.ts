@@ -6,10 +6,10 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type Certificate, readPair } from "../core/certificate.ts";
 import { wallMs } from "../core/clock.ts";
-import { readKept } from "../core/kept-file.ts";
-import { newPrivateKey, selfSigned } from "../core/self-signed.ts";
+import { type Certificate, readPair } from "../core/config/certificate.ts";
+import { readKept } from "../core/config/durable-file.ts";
+import { newPrivateKey, selfSigned } from "../core/config/self-signed.ts";
 
 const VALID_DAYS = 3652;
 

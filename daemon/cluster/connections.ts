@@ -9,11 +9,11 @@
  *             closed
  */
 import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
-import { repeat } from "../core/repeat.ts";
+import { repeat } from "../core/concurrency/repeat.ts";
 import type { Address } from "./address.ts";
-import { asAway, DirectoryAway, serverSaid } from "./away.ts";
 import { Servers } from "./servers.ts";
 import { type Answer, type OpenSession, openSession, type Session } from "./session.ts";
+import { asAway, DirectoryAway, serverSaid } from "./unavailable.ts";
 
 /** The oldest server version that supports all statements and settings used here. */
 const OLDEST_VERSION = 140_000;

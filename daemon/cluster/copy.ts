@@ -6,7 +6,7 @@
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
-import { isOwed, type NumberedRow, type Point, pointOf, setOwed, setPoint } from "./mirror.ts";
+import { isOwed, type NumberedRow, type Point, pointOf, setOwed, setPoint } from "./replica.ts";
 import { noteRemoved } from "./tombstones.ts";
 import { forgetUnfit, noteUnfit, unfitAfter } from "./unfit.ts";
 

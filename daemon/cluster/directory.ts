@@ -3,7 +3,7 @@
  * organizations, people, keys, and the placement of rooms. Reads are not part of it: each host reads its own tables, which contain all of
  * that too.
  *
- *   alone.ts      a standalone host: its tables are authoritative
+ *   standalone.ts      a standalone host: its tables are authoritative
  *   postgres.ts   several: a PostgreSQL database is, and the tables of each are a copy
  */
 import type { OrgId, RoomUid } from "../../shared/ids.ts";

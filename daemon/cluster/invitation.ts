@@ -3,7 +3,7 @@
  * tokens of ports, are stored in the directory sealed with it: read access to the database alone does not reveal them.
  */
 import { hash, randomBytes } from "node:crypto";
-import { openText, sealingKey, sealText } from "../core/sealed-text.ts";
+import { openText, sealingKey, sealText } from "../core/config/sealed-text.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Run } from "./connections.ts";
 

@@ -4,14 +4,14 @@
  */
 import { randomUUID } from "node:crypto";
 import { monotonicMs, sleep, startInterval, stopTimer, wallMs } from "../core/clock.ts";
-import { ConfigError } from "../core/config.ts";
+import { ConfigError } from "../core/config/config.ts";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
-import { DirectoryAway } from "./away.ts";
 import { aheadMs, DATABASE_MS } from "./clock-error.ts";
 import type { Connections } from "./connections.ts";
-import { type Holder, MAY_TAKE, type Member } from "./holder.ts";
+import { type Holder, MAY_TAKE, type Member } from "./membership-lock.ts";
 import { bringUp } from "./schema.ts";
+import { DirectoryAway } from "./unavailable.ts";
 
 const BEAT_MS = 3_000;
 const LEASE_SECONDS = 20;

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { replaceKept } from "../core/kept-file.ts";
+import { replaceKept } from "../core/config/durable-file.ts";
 
 export interface Membership {
   cluster_id: string;

@@ -11,21 +11,19 @@ import { basename } from "node:path";
 import { eq, sql } from "drizzle-orm";
 import type { RoomUid } from "../../shared/ids.ts";
 import { now } from "../core/clock.ts";
+import { replaceKept } from "../core/config/durable-file.ts";
 import { faultPoint } from "../core/fault-points.ts";
-import { replaceKept } from "../core/kept-file.ts";
 import type { Log } from "../core/log.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
-import { locally } from "../db/rehearsal.ts";
+import { locally } from "../db/dry-run.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
-import { DirectoryAway } from "./away.ts";
 import { Connections, type Run } from "./connections.ts";
 import type { HeldRoom } from "./directory.ts";
 import { accept, invite, type Secrets } from "./invitation.ts";
 import { forgetMembership, type Membership, readMembership, writeMembership } from "./member-file.ts";
-import { pointOf } from "./mirror.ts";
 import {
   deletePlacement,
   endContestsOf,
@@ -37,10 +35,12 @@ import {
   placementsOn,
   putHost,
 } from "./placements.ts";
+import { pointOf } from "./replica.ts";
 import { Rounds, writeRows } from "./rounds.ts";
 import { makeSchema, VERSION } from "./schema.ts";
 import type { OpenSession } from "./session.ts";
 import { type HostRow, orgUse, SHARED_TABLES } from "./table.ts";
+import { DirectoryAway } from "./unavailable.ts";
 
 const ASK_MS = 10_000;
 

@@ -2,7 +2,7 @@
  * Shared state that only advances: ends, revocations and epochs. A directory that was rolled back has lost some of it; the copy of a host
  * that has it keeps it, and it is written to the directory again.
  */
-import { ROLES, type Role } from "../../shared/api/members.ts";
+import { ROLES, type Role } from "../../shared/api/people/members.ts";
 import { parseJson } from "../core/json.ts";
 import type { Queries } from "../db/client.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";

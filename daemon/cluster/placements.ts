@@ -2,7 +2,7 @@
 import { and, eq, ne, sql, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
-import { Remembered } from "../db/remembered.ts";
+import { Remembered } from "../db/row-cache.ts";
 import type { HostUse, OrgUse, Owner } from "./directory.ts";
 import { type HostRow, hosts, type NewPlacementRow, orgUse, type PlacementRow, placements } from "./table.ts";
 

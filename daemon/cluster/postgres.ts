@@ -1,27 +1,25 @@
 /** The Directory of several hosts: a PostgreSQL database is authoritative, and this host's tables are a copy that follows it. */
 import type { RoomUid } from "../../shared/ids.ts";
 import type { AnchorStore } from "../core/anchor-store.ts";
+import type { Tally } from "../core/call/call-stats.ts";
 import { startInterval, stopTimer } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { loopTime, Pieces } from "../core/loop/index.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
-import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
-import { trialOf } from "../db/rehearsal.ts";
+import { trialOf } from "../db/dry-run.ts";
 import { SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { readAddresses } from "./address.ts";
 import { makeAnchors } from "./anchors.ts";
-import { HostChoice } from "./choose.ts";
 import { claimRoom, ownerIn, refuseClaims } from "./claims.ts";
 import { askAheadMs } from "./clock-error.ts";
 import { Connections, type Listening, type Run, type ServerSettings } from "./connections.ts";
 import type { Directory, Host, WantedPlace } from "./directory.ts";
 import { forgetCalls } from "./done-calls.ts";
-import type { Holder, Member } from "./holder.ts";
 import { Leases, type Load } from "./leases.ts";
+import type { Holder, Member } from "./membership-lock.ts";
 import { addUse } from "./moved-use.ts";
-import { differences, type LostName, lostNames, type Self, type Sources } from "./own.ts";
 import {
   getHost,
   insertPlacement,
@@ -37,10 +35,12 @@ import {
   usualRoomMib,
 } from "./placements.ts";
 import type { Recovered } from "./recovered.ts";
+import { HostChoice } from "./room-placement.ts";
 import { ROUND_MS, Rounds } from "./rounds.ts";
 import { bringUp, CHANNEL, forgetOld, whoFreed } from "./schema.ts";
+import { differences, type LostName, lostNames, type Self, type Sources } from "./self-sync.ts";
 import type { OpenSession } from "./session.ts";
-import { Since } from "./since.ts";
+import { Since } from "./state-since.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 import { countUnfit, someUnfit } from "./unfit.ts";
 

@@ -3,7 +3,7 @@
  * the first. The actor is unknown; the changed rows are in the directory.
  */
 import type { SharedRows } from "../db/shared-rows.ts";
-import type { NumberedRow, Point } from "./mirror.ts";
+import type { NumberedRow, Point } from "./replica.ts";
 
 const MOST_KEYS = 20;
 

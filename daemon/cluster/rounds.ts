@@ -4,7 +4,7 @@
  *
  *   lock     the directory's counter, which every round locks: no concurrent changes
  *   catch up this host's copy is brought up to date, so that its tables are current
- *   try      each change runs on them, and is rolled back: the rows that it would write, or its refusal (db/rehearsal.ts)
+ *   try      each change runs on them, and is rolled back: the rows that it would write, or its refusal (db/dry-run.ts)
  *   note     the calls of the changes that were not refused; if one was carried out before, they are retried (done-calls.ts)
  *   write    the rows, numbered, and the counter; COMMIT: from here on the change is final
  *   bring    the rows are applied to this host's tables, with the part of the change that is local to this host
@@ -13,21 +13,22 @@
  * writes one then (recovered.ts).
  */
 import { randomUUID } from "node:crypto";
+import type { Tally } from "../core/call/call-stats.ts";
 import { monotonicMs } from "../core/clock.ts";
+import { nextTurn } from "../core/concurrency/yield.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
-import type { Tally } from "../core/tally.ts";
-import { nextTurn } from "../core/turn.ts";
 import type { Queries } from "../db/client.ts";
-import type { LocalStep, Rehearsed } from "../db/rehearsal.ts";
+import type { LocalStep, Rehearsed } from "../db/dry-run.ts";
 import type { SharedRow, SharedRows } from "../db/shared-rows.ts";
 import type { LocalDatabase } from "../db/transact.ts";
-import { DirectoryAway } from "./away.ts";
 import type { Connections, Run } from "./connections.ts";
 import { byChange, Copy } from "./copy.ts";
 import { type NamedCall, RoundCalls } from "./done-calls.ts";
-import { type Holder, holds, type Member } from "./holder.ts";
+import { type Holder, holds, type Member } from "./membership-lock.ts";
+import { lackingRows } from "./put-again.ts";
+import { type Recovered, recoveredOf } from "./recovered.ts";
 import {
   type Changes,
   isNothing,
@@ -39,10 +40,9 @@ import {
   type Rest,
   readChanges,
   setPoint,
-} from "./mirror.ts";
-import { lackingRows } from "./put-again.ts";
-import { type Recovered, recoveredOf } from "./recovered.ts";
+} from "./replica.ts";
 import { CHANNEL } from "./schema.ts";
+import { DirectoryAway } from "./unavailable.ts";
 import { isUnfit, someUnfit } from "./unfit.ts";
 import { WholeComparison } from "./whole.ts";
 

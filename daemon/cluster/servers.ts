@@ -4,8 +4,8 @@
  */
 import { sleep } from "../core/clock.ts";
 import type { Address } from "./address.ts";
-import { asAway, DirectoryAway } from "./away.ts";
 import type { Session } from "./session.ts";
+import { asAway, DirectoryAway } from "./unavailable.ts";
 
 /** Longer than a server takes to be connected to that is there. */
 const HEAD_START_MS = 300;

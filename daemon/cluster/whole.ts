@@ -9,9 +9,9 @@
  */
 import type { Connections } from "./connections.ts";
 import type { Copy } from "./copy.ts";
-import { isNothing, missingKeys, type Point, readTable } from "./mirror.ts";
 import { withOneWay } from "./one-way.ts";
 import type { RowName } from "./put-again.ts";
+import { isNothing, missingKeys, type Point, readTable } from "./replica.ts";
 
 /** A row that the directory lacks, or of which it lacks an end. */
 export type Again = RowName & { isLacking: boolean };

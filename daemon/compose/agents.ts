@@ -1,7 +1,7 @@
 /** Composition of the agents' parts: names, messages, barriers, waits and wake-ups. */
 import type { RoomUid } from "../../shared/ids.ts";
-import { Bells } from "../core/bells.ts";
-import { RoomChanges } from "../core/room-changes.ts";
+import { RoomChanges } from "../core/call/room-changes.ts";
+import { Bells } from "../core/concurrency/notifier.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import { Agents } from "../domain/agents/index.ts";
 import { makeBarriers } from "../domain/barriers/index.ts";

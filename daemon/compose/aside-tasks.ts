@@ -1,6 +1,6 @@
 /** All tasks of the aside thread. */
 import { templateTasks } from "../domain/templates/tasks.ts";
-import { edgeTasks } from "../edge/tasks.ts";
+import { edgeTasks } from "../edge/pipeline/tasks.ts";
 import type { AnyTask } from "../host/aside/task.ts";
 
 export const TASKS: readonly AnyTask[] = [...edgeTasks, ...templateTasks];

@@ -1,5 +1,5 @@
 /** Worker process for the daemon's backups: it blocks no other work and ends with the daemon. */
-import type { Config } from "../core/config.ts";
+import type { Config } from "../core/config/config.ts";
 import type { Stored } from "../domain/backups/index.ts";
 import { BACKUP_WORKER } from "../host/own-processes.ts";
 import { startOwn } from "../host/process.ts";

@@ -4,14 +4,14 @@
  */
 import { chmodSync, closeSync, existsSync, openSync, rmSync } from "node:fs";
 import type { OrgId } from "../../shared/ids.ts";
-import { makeAlone } from "../cluster/alone.ts";
-import type { Config } from "../core/config.ts";
+import { makeAlone } from "../cluster/standalone.ts";
+import { Tally } from "../core/call/call-stats.ts";
+import type { Config } from "../core/config/config.ts";
+import { hostIdOf } from "../core/config/host-id.ts";
+import type { Paths } from "../core/config/paths.ts";
 import { endForDisk } from "../core/disk-failure.ts";
-import { hostIdOf } from "../core/host-id.ts";
 import type { Log } from "../core/log.ts";
-import type { Paths } from "../core/paths.ts";
 import { describeError } from "../core/service-error.ts";
-import { Tally } from "../core/tally.ts";
 import { makeCheckpoints } from "../db/checkpoints.ts";
 import { openConnection } from "../db/client.ts";
 import { makeLogSync, makeOwnLogSync, rewriteLog, writeWholeLog } from "../db/log-sync.ts";
@@ -23,7 +23,7 @@ import { makeTemplates, type Templates } from "../domain/templates/registry.ts";
 import { makeTraces, type TracesPlan } from "../domain/traces/index.ts";
 import { Disk } from "../host/files/disk.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
-import { takeCrash } from "../host/last-end.ts";
+import { takeCrash } from "../host/last-exit.ts";
 import { takeLock } from "../host/lock.ts";
 import { makeAside } from "./aside.ts";
 import { openCluster, requireConfirmed } from "./cluster.ts";

@@ -1,10 +1,10 @@
 /** Worker process for template builds: it blocks no other work, ends with its parent, and leaves nothing. */
-import type { Config } from "../core/config.ts";
+import type { Config } from "../core/config/config.ts";
+import type { Paths } from "../core/config/paths.ts";
 import type { Log } from "../core/log.ts";
-import type { Paths } from "../core/paths.ts";
 import { describeError } from "../core/service-error.ts";
+import { sweepDeadTrials } from "../domain/templates/build-sandboxes.ts";
 import type { BuildOrder, BuildSaid } from "../domain/templates/builds/order.ts";
-import { sweepDeadTrials } from "../domain/templates/trials.ts";
 import { BUILD_WORKER } from "../host/own-processes.ts";
 import { startOwn } from "../host/process.ts";
 

@@ -2,17 +2,17 @@
 import { isIP } from "node:net";
 import { VERSION } from "../../shared/version.ts";
 import { memberFile, readMembership } from "../cluster/member-file.ts";
-import type { LostName } from "../cluster/own.ts";
 import type { Cluster } from "../cluster/postgres.ts";
 import type { Recovered } from "../cluster/recovered.ts";
+import type { LostName } from "../cluster/self-sync.ts";
 import type { HostRow } from "../cluster/table.ts";
+import type { Tally } from "../core/call/call-stats.ts";
 import { now } from "../core/clock.ts";
-import { type Config, ConfigError } from "../core/config.ts";
-import { parseListen, WILDCARDS } from "../core/listen.ts";
+import { type Config, ConfigError } from "../core/config/config.ts";
+import { parseListen, WILDCARDS } from "../core/config/listen.ts";
+import type { Paths } from "../core/config/paths.ts";
+import { secretIn } from "../core/config/secret-file.ts";
 import type { Log } from "../core/log.ts";
-import type { Paths } from "../core/paths.ts";
-import { secretIn } from "../core/secret-file.ts";
-import type { Tally } from "../core/tally.ts";
 import type { Queries } from "../db/client.ts";
 import type { LocalDatabase } from "../db/transact.ts";
 import { appendAudit, appendAudits } from "../domain/audit/index.ts";
@@ -118,7 +118,7 @@ export async function openCluster(
   }
   // Its driver is loaded only on hosts of a cluster.
   const { makePostgres } = await import("../cluster/postgres.ts");
-  const { newHolder } = await import("../cluster/holder.ts");
+  const { newHolder } = await import("../cluster/membership-lock.ts");
   const holder = newHolder(memberFile(paths.cluster));
   const { self, url } = plan;
   return makePostgres({

@@ -5,13 +5,13 @@
  */
 import { operations } from "../../shared/api/operations.ts";
 import type { OrgId } from "../../shared/ids.ts";
+import { RoomCalls } from "../core/call/in-flight-calls.ts";
+import type { Bound } from "../core/call/operation.ts";
+import { RequestCounts } from "../core/call/request-counts.ts";
+import { peopleUrl } from "../core/config/people-url.ts";
 import { countLog } from "../core/log.ts";
 import { loopTime, recordTurns, watchLoop } from "../core/loop/index.ts";
-import { watchLoopDelay } from "../core/loop-delay.ts";
-import type { Bound } from "../core/operation.ts";
-import { peopleUrl } from "../core/people-url.ts";
-import { RequestCounts } from "../core/request-counts.ts";
-import { RoomCalls } from "../core/room-calls.ts";
+import { watchLoopDelay } from "../core/loop/loop-delay.ts";
 import { makeBackups, planBackups } from "../domain/backups/index.ts";
 import { planBilling } from "../domain/billing/index.ts";
 import { listOrgs, plansOf, roomCosts } from "../domain/orgs/index.ts";

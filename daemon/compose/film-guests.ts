@@ -1,10 +1,10 @@
 /** The machines that make films of recordings: one at a time, organizations in turn, restored from its template and gone afterwards. */
 import { FILM_TEMPLATE } from "../../shared/api/recordings.ts";
 import type { OrgId } from "../../shared/ids.ts";
+import { TurnedPlace } from "../core/concurrency/reserved-slot.ts";
 import { ServiceError } from "../core/service-error.ts";
-import { TurnedPlace } from "../core/turned-place.ts";
+import { withTrialGuest } from "../domain/templates/build-guest.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
-import { withTrialGuest } from "../domain/templates/trial-guest.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
 import type { Base } from "./base.ts";
 

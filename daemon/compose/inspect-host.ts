@@ -3,16 +3,16 @@
  * missing ones.
  */
 import { dirname, join } from "node:path";
-import type { Config } from "../core/config.ts";
+import { Mailbox } from "../core/concurrency/mailbox.ts";
+import type { Config } from "../core/config/config.ts";
+import type { Paths } from "../core/config/paths.ts";
 import type { Log } from "../core/log.ts";
-import { Mailbox } from "../core/mailbox.ts";
-import type { Paths } from "../core/paths.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import type { HostFindings } from "../domain/service/checks.ts";
 import { newestKernel } from "../domain/templates/registry.ts";
 import { isLoopback, planListen } from "../edge/http/tls.ts";
 import { newPrivateKey } from "../edge/ssh/host-key.ts";
-import { probeInside } from "../edge/ssh/inside.ts";
+import { probeInside } from "../edge/ssh/ssh2-internals.ts";
 import { isTrustworthy } from "../edge/web/headers.ts";
 import { findConfinement } from "../host/confine/index.ts";
 import { inspectProjectQuota } from "../host/files/project-quota.ts";
@@ -33,7 +33,7 @@ import {
 } from "../host/probe.ts";
 import { forbidCores } from "../host/rlimits.ts";
 import { type Probed, probeRuntime } from "../host/runtime-probes.ts";
-import { Restraints } from "../host/virtiofs/restrain.ts";
+import { Restraints } from "../host/virtiofs/throttle.ts";
 
 /** Share of the host's memory that one sandbox may have when nothing else is configured. */
 const MEMORY_SHARE = 0.75;

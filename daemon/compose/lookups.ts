@@ -1,6 +1,6 @@
 /** Lookup of each kind of resource by its id alone: each noun searches its own rows, and finds only those of the caller's organization. */
 import { type BuildId, NAME_PATTERN, type RoomUid, type UserId } from "../../shared/ids.ts";
-import type { Caller } from "../core/operation.ts";
+import type { Caller } from "../core/call/operation.ts";
 import { findAgent } from "../domain/agents/index.ts";
 import { locateRecord } from "../domain/audit/index.ts";
 import { findBarrier } from "../domain/barriers/index.ts";

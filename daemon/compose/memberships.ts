@@ -2,10 +2,10 @@
 import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { HeldRoom } from "../cluster/directory.ts";
 import { now } from "../core/clock.ts";
-import { ConfigError } from "../core/config.ts";
-import { hostIdOf } from "../core/host-id.ts";
-import { keptKey } from "../core/kept-file.ts";
-import type { Paths } from "../core/paths.ts";
+import { ConfigError } from "../core/config/config.ts";
+import { keptKey } from "../core/config/durable-file.ts";
+import { hostIdOf } from "../core/config/host-id.ts";
+import type { Paths } from "../core/config/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { appendAudit } from "../domain/audit/index.ts";

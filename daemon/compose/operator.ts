@@ -1,12 +1,12 @@
 /** Composition of operators' commands on the host itself, with a running daemon or without one. */
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
-import { makeAlone } from "../cluster/alone.ts";
 import type { Cluster } from "../cluster/postgres.ts";
-import { hostIdOf } from "../core/host-id.ts";
-import type { Paths } from "../core/paths.ts";
+import { makeAlone } from "../cluster/standalone.ts";
+import { Tally } from "../core/call/call-stats.ts";
+import { hostIdOf } from "../core/config/host-id.ts";
+import type { Paths } from "../core/config/paths.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
-import { Tally } from "../core/tally.ts";
 import type { Database } from "../db/transact.ts";
 import { headsFilesOf, listService, lostAnchors, verifyAll } from "../domain/audit/index.ts";
 import { backupFigures, planBackups } from "../domain/backups/index.ts";
@@ -24,7 +24,7 @@ import { keptRecipe } from "../domain/templates/kept-recipe.ts";
 import { isOutdated } from "../domain/templates/registry.ts";
 import { findPasskeys, makeSignUpOperator, makeUserOperator } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
-import { requireBody } from "../edge/input.ts";
+import { requireBody } from "../edge/pipeline/input.ts";
 import { spareBytes } from "../host/files/disk.ts";
 import { freeBytes } from "../host/files/space.ts";
 import type { GuestHost } from "../host/guest/plan.ts";

@@ -1,6 +1,6 @@
 /** Puts together the templates that organizations have built. */
 
-import type { Config } from "../core/config.ts";
+import type { Config } from "../core/config/config.ts";
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
 import { makeOrgTemplates } from "../domain/templates/builds/index.ts";
 import type { Base } from "./base.ts";

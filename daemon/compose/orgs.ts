@@ -1,7 +1,7 @@
 /** Composition of organizations: caller authentication, plan limits, usage, and credits. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import { hasPlacements } from "../cluster/placements.ts";
-import type { Config } from "../core/config.ts";
+import type { Config } from "../core/config/config.ts";
 import { Outbox, planMail } from "../domain/mail/index.ts";
 import { Credits, Meter, makeOrgChanges, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms, orgsLeftBehind } from "../domain/rooms/index.ts";
@@ -9,7 +9,7 @@ import { orgCids } from "../domain/sandboxes/index.ts";
 import { templateMib } from "../domain/templates/org-disk.ts";
 import { makeUsers, planSignUp, planUpstream, Upstream } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
-import type { Hold } from "../edge/tenure.ts";
+import type { Hold } from "../edge/pipeline/call-lifetime.ts";
 import { isTrustworthy } from "../edge/web/headers.ts";
 import type { Base } from "./base.ts";
 import { makeHeld } from "./held.ts";

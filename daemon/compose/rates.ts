@@ -1,5 +1,5 @@
 /** Rate limits of keys, guests and clients of exposed ports, from the configuration. */
-import type { Config } from "../core/config.ts";
+import type { Config } from "../core/config/config.ts";
 
 export type AllRates = ReturnType<typeof ratesOf>;
 

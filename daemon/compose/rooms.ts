@@ -1,5 +1,5 @@
 /** Puts rooms together, with everything that ends when a room does. */
-import type { RoomCalls } from "../core/room-calls.ts";
+import type { RoomCalls } from "../core/call/in-flight-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { RoomDeps } from "../domain/rooms/deps.ts";
 import { makeRooms } from "../domain/rooms/index.ts";

@@ -1,13 +1,13 @@
 /** Composition of reports about the service as a whole: the audit, and health, limits and figures. */
 
 import { statSync } from "node:fs";
-import type { Bells } from "../core/bells.ts";
+import type { RequestCounts } from "../core/call/request-counts.ts";
+import { sparingly } from "../core/concurrency/cost-cache.ts";
+import type { Bells } from "../core/concurrency/notifier.ts";
 import { endForDisk } from "../core/disk-failure.ts";
 import { Histogram } from "../core/histogram.ts";
 import type { LogCounts } from "../core/log.ts";
 import { loopFigures } from "../core/loop/index.ts";
-import type { RequestCounts } from "../core/request-counts.ts";
-import { sparingly } from "../core/sparing.ts";
 import { countRecords, makeAudit } from "../domain/audit/index.ts";
 import type { Backups } from "../domain/backups/index.ts";
 import type { Egress } from "../domain/egress/index.ts";
@@ -20,7 +20,7 @@ import { makeService } from "../domain/service/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { findPasskeys } from "../domain/users/index.ts";
 import type { Webhooks } from "../domain/webhooks/index.ts";
-import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
+import { MAX_REPLY_BYTES } from "../edge/pipeline/idempotency.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import { hasSystemd } from "../host/system-service.ts";
 import type { Base, ComposeOptions } from "./base.ts";

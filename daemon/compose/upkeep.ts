@@ -1,6 +1,6 @@
 /** Upkeep while the daemon runs: space on the disk and in the database, and the comparison of rows with the host. */
 import { at, wallMs } from "../core/clock.ts";
-import { every, repeat } from "../core/repeat.ts";
+import { every, repeat } from "../core/concurrency/repeat.ts";
 import { describeError } from "../core/service-error.ts";
 import { runFills } from "../db/fills.ts";
 import { fillsOf, MIGRATIONS } from "../db/migrate.ts";
@@ -9,8 +9,8 @@ import type { OAuth } from "../domain/oauth/index.ts";
 import type { Meter, OrgChanges } from "../domain/orgs/index.ts";
 import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import { hasTrials, sweepDeadTrials, sweepOwnMachines } from "../domain/templates/build-sandboxes.ts";
 import { sweepRoots } from "../domain/templates/root-cache.ts";
-import { hasTrials, sweepDeadTrials, sweepOwnMachines } from "../domain/templates/trials.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
 import { endExpiredMakers } from "./expired-makers.ts";

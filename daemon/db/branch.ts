@@ -41,7 +41,7 @@ export interface Branch<State> {
   /** Throws quota_exceeded. */
   requireSpace(queries: Queries, state: State, room: BranchedRoom): void;
   wake(room: BranchedRoom): Promise<void>;
-  /** Throws Foreign (foreign.ts), and quota_exceeded if that is known already. */
+  /** Throws Foreign (untrusted-rows.ts), and quota_exceeded if that is known already. */
   accept(given: unknown, origin: Origin): Promise<State>;
 }
 

@@ -5,8 +5,8 @@ import { pathToFileURL } from "node:url";
 import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { onceATurn } from "../core/concurrency/yield.ts";
 import { unlessFull } from "../core/disk-failure.ts";
-import { onceATurn } from "../core/turn.ts";
 
 export type Queries = BunSQLiteDatabase;
 

@@ -12,7 +12,7 @@ import { monotonicMs } from "../core/clock.ts";
 import { DiskFailure, isDiskFailure, isOutOfSpace, unlessFull } from "../core/disk-failure.ts";
 import { describeError, errnoOf } from "../core/service-error.ts";
 import { type Connection, withExclusive } from "./client.ts";
-import { DiskTrust, QUICK_MS } from "./disk-trust.ts";
+import { DiskTrust, QUICK_MS } from "./flush-latency.ts";
 import { FLUSHES, makeFlushes } from "./flushes.ts";
 import { type Discarded, discardedFrames } from "./log-frames.ts";
 

@@ -5,7 +5,7 @@
 import { eq, getTableColumns, getTableName, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Queries } from "./client.ts";
-import { locally } from "./rehearsal.ts";
+import { locally } from "./dry-run.ts";
 
 export interface PersonalTable {
   table: SQLiteTable;

@@ -2,14 +2,14 @@
  * This host's copies of shared rows: collects the changes of a dry run, applies committed rows, and refuses any other change.
  *
  *   closed      a change of such a row is an error: shared rows change only through the directory
- *   trying      changes are noted, by table and key (rehearsal.ts)
+ *   trying      changes are noted, by table and key (dry-run.ts)
  *   bringing    rows are set to the directory's state
  */
 
 import { isDiskFailure, isDiskFull } from "../core/disk-failure.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import { noteOthersWrites, type Queries, rawQuery, rawStatement, rawValues } from "./client.ts";
-import { trialOf } from "./rehearsal.ts";
+import { trialOf } from "./dry-run.ts";
 
 /** A row as it is to be, in JSON by column; null: there is none. */
 export interface SharedRow {

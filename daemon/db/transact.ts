@@ -10,16 +10,16 @@
  *   committed                the steps are discarded
  */
 import { monotonicMs, sleep, startTimer, stopTimer } from "../core/clock.ts";
+import { FairQueue } from "../core/concurrency/fair-queue.ts";
+import { nextTurn } from "../core/concurrency/yield.ts";
 import { DiskFailure, isDiskFailure, isDiskFull, isOverQuota } from "../core/disk-failure.ts";
-import { FairQueue } from "../core/fair-queue.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import { loopTime, type OwnerName } from "../core/loop/index.ts";
 import { causesOf, describeError, errnoOf, ServiceError } from "../core/service-error.ts";
-import { nextTurn } from "../core/turn.ts";
 import { type Checkpoints, checkpointsWithin } from "./checkpoints.ts";
 import { type Connection, noteOthersWrites, openReading, type Queries } from "./client.ts";
+import { type Rehearsed, tried } from "./dry-run.ts";
 import type { LogSync } from "./log-sync.ts";
-import { type Rehearsed, tried } from "./rehearsal.ts";
 
 /** How long a commit waits at most for others to be part of it, while each turn of the event loop brings more. */
 const GATHER_MS = 2;

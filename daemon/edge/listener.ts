@@ -8,8 +8,8 @@
  */
 import { networkInterfaces } from "node:os";
 import type { Server } from "bun";
-import type { Certificate } from "../core/certificate.ts";
 import { startTimer, stopTimer } from "../core/clock.ts";
+import type { Certificate } from "../core/config/certificate.ts";
 import { errnoOf } from "../core/service-error.ts";
 
 export const LOOPBACK_6 = "::1";

@@ -3,7 +3,7 @@
  * ACLs), and unpacked by tar. Concurrent changes by a guest on a drive cannot lead out of it: tar follows no link.
  */
 import { runBetween, runProgram } from "./process.ts";
-import { type Missed, TarComplaints } from "./tar-complaints.ts";
+import { type Missed, TarComplaints } from "./tar-errors.ts";
 
 export type { Missed };
 

@@ -3,7 +3,7 @@
  * the program that needs it, with that program's exit status.
  */
 import { connect, createServer, type Socket } from "node:net";
-import { joinSockets } from "./joined-sockets.ts";
+import { joinSockets } from "./pipe-sockets.ts";
 
 /** `fetch-relay PATH PORT REGISTRY PROGRAM…`; REGISTRY is HOST:PORT for direct connections without CONNECT, or "-". */
 export async function runFetchRelay([

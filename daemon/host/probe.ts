@@ -11,7 +11,7 @@ import { asUser } from "./isolation/argv.ts";
 import type { Identity } from "./isolation/ids.ts";
 import type { Acceleration } from "./machine/spec.ts";
 import { endProcess, runProgram, startProcess } from "./process.ts";
-import { useOfProcess } from "./use.ts";
+import { useOfProcess } from "./usage.ts";
 
 const KVM = "/dev/kvm";
 /**

@@ -5,8 +5,8 @@
 import { closeSync, openSync, readFileSync, statSync, truncateSync } from "node:fs";
 import type { Subprocess } from "bun";
 import { monotonicMs, sleep } from "../core/clock.ts";
+import { DeadlineError, within } from "../core/concurrency/published.ts";
 import { Lines } from "../core/lines.ts";
-import { DeadlineError, within } from "../core/published.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { asNamespaceRoot, atWord } from "./isolation/argv.ts";
 import { mapIds } from "./isolation/namespace.ts";

@@ -18,7 +18,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { sleep } from "../core/clock.ts";
-import { within } from "../core/published.ts";
+import { within } from "../core/concurrency/published.ts";
 import { describeError, errnoOf } from "../core/service-error.ts";
 import { readFacts } from "./files/facts.ts";
 import { getdents, limitFileSize, O_CLOEXEC, openat2, RESOLVE_BENEATH } from "./files/libc.ts";

@@ -6,7 +6,7 @@ import { closeSync, constants, existsSync, fstatSync, openSync, statSync } from 
 import { dirname } from "node:path";
 import type { Socket, SocketHandler } from "bun";
 import { monotonicMs, sleep } from "../core/clock.ts";
-import { DeadlineError } from "../core/published.ts";
+import { DeadlineError } from "../core/concurrency/published.ts";
 import { ifThere } from "./files/gone.ts";
 
 /** Poll interval for the process's socket: well under the time of its start. */

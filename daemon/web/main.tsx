@@ -1,8 +1,8 @@
 /** The hub: an application that shows an organization's rooms, and can change nothing. This is its entry point. */
 import { render } from "preact";
 import { App } from "./shell/app.tsx";
-import { startChoices } from "./shell/choices.ts";
 import { listenToKeys } from "./shell/keys.tsx";
+import { startChoices } from "./shell/preferences.ts";
 import { listenToLinks } from "./shell/router.ts";
 
 const main = document.getElementById("main");

@@ -6,7 +6,7 @@ import { createServer, type Socket } from "node:net";
 import { type Stream, StreamError } from "../../shared/agent-protocol/link.ts";
 import { Channel, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { drained } from "../drained.ts";
-import type { HostLine } from "../host-line.ts";
+import type { HostLine } from "../host-connection.ts";
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
 import type { Names } from "./names.ts";

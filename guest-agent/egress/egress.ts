@@ -1,5 +1,5 @@
 /** The guest's egress as a whole. It is set up before the guest has a sandbox, so that clones start with it. */
-import type { HostLine } from "../host-line.ts";
+import type { HostLine } from "../host-connection.ts";
 import { log } from "../log.ts";
 import type { Reaper } from "../reap.ts";
 import { Connections } from "./connections.ts";

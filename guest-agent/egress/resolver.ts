@@ -11,7 +11,7 @@ import {
   type EgressResolved,
   StreamErrorCode,
 } from "../../shared/agent-protocol/messages.ts";
-import type { HostLine } from "../host-line.ts";
+import type { HostLine } from "../host-connection.ts";
 import { log } from "../log.ts";
 import { type Question, RecordType, ResponseCode, readQuestion, writeAnswer, writeRecords } from "./dns-message.ts";
 import type { Names } from "./names.ts";

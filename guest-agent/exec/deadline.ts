@@ -5,7 +5,7 @@
  *
  * It applies to every process that the command started, and continues for the remaining ones if the command itself has exited meanwhile.
  */
-import type { Group } from "./group.ts";
+import type { Group } from "./process-group.ts";
 
 const KILL_AFTER_MS = 5_000;
 const LOST_AFTER_MS = 1_000;

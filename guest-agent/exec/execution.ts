@@ -20,13 +20,13 @@ import type { Reaper } from "../reap.ts";
 import type { Cgroup } from "./cgroup.ts";
 import { Deadline } from "./deadline.ts";
 import { DEFAULT_PATH, environmentOf } from "./environment.ts";
-import { Group, signalName } from "./group.ts";
 import { Input } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { Output, type Take } from "./output.ts";
+import { canLook, isDirectory, usualPlace } from "./preflight.ts";
+import { Group, signalName } from "./process-group.ts";
 import type { Refusal } from "./program.ts";
 import { type Command, type CommandLine, spawn } from "./spawn.ts";
-import { canLook, isDirectory, usualPlace } from "./start-place.ts";
 import { userFor } from "./user.ts";
 
 export interface ExecDeps {

@@ -1,13 +1,13 @@
 /**
  * Registry of this guest's executions: lists them, starts each at most once, and bounds how long they are stored.
  *
- * Ended executions are retained for a time (kept.ts). The names of forgotten ones stay, so that a late retry with the same name does not
+ * Ended executions are retained for a time (finished-executions.ts). The names of forgotten ones stay, so that a late retry with the same name does not
  * run the command again.
  */
 import { KEPT_NAMES } from "../../shared/agent-protocol/kept.ts";
 import { type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { type ExecDeps, Execution, StartError } from "./execution.ts";
-import { Kept } from "./kept.ts";
+import { Kept } from "./finished-executions.ts";
 import { Names } from "./names.ts";
 
 /** The limit that the API documents per sandbox. */

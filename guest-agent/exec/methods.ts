@@ -9,8 +9,8 @@ import {
 } from "../../shared/agent-protocol/messages.ts";
 import { type Execution, StartError } from "./execution.ts";
 import type { Executions } from "./executions.ts";
-import { isSignal } from "./group.ts";
 import { HistoryGone } from "./journal.ts";
+import { isSignal } from "./process-group.ts";
 import { InvalidRequest, parseStartRequest, shortText, wholeNumber } from "./request.ts";
 
 const MAX_LISTED = 64;

@@ -12,7 +12,7 @@
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
 import type { Read } from "./journal.ts";
-import { waitUntilReadable } from "./readable.ts";
+import { waitUntilReadable } from "./poll-pipes.ts";
 
 /** More than the pipe can hold at a command's exit: any further bytes come from other writers. */
 const MAX_LEFT_BYTES = 2 * 1024 * 1024;

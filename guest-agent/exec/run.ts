@@ -8,7 +8,7 @@ import { Channel, type ExecResult, type ExecStarted, StreamErrorCode } from "../
 import { PieceDecoder } from "../../shared/agent-protocol/pieces.ts";
 import { type Execution, StartError } from "./execution.ts";
 import type { Executions } from "./executions.ts";
-import { signalOf } from "./group.ts";
+import { signalOf } from "./process-group.ts";
 import { InvalidRequest, parseExecRequest } from "./request.ts";
 
 const READ_BYTES = 64 * 1024;

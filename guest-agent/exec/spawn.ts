@@ -5,8 +5,8 @@
  */
 import { openSync } from "node:fs";
 import { constants } from "node:os";
+import { asOthers } from "../cpu-priority.ts";
 import * as libc from "../libc.ts";
-import { asOthers } from "../precedence.ts";
 import type { Cgroup } from "./cgroup.ts";
 import { DEFAULT_PATH } from "./environment.ts";
 import { findProgram, type Refusal, refusalOf } from "./program.ts";

@@ -5,7 +5,7 @@
 import { readdir, stat } from "node:fs/promises";
 import type { FileChange } from "../../shared/agent-protocol/files.ts";
 import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
-import { waitUntilReadable } from "../exec/readable.ts";
+import { waitUntilReadable } from "../exec/poll-pipes.ts";
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
 import { entryIfThere } from "./entry.ts";

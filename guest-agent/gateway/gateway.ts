@@ -11,7 +11,7 @@ import {
   type RoomCallRequest,
   StreamErrorCode,
 } from "../../shared/agent-protocol/messages.ts";
-import type { HostLine } from "../host-line.ts";
+import type { HostLine } from "../host-connection.ts";
 import { log } from "../log.ts";
 import { ROOM, ROOM_COMMAND_PLACE } from "../runtime.ts";
 import { GATEWAY_PORT } from "./place.ts";

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cgroup } from "../exec/cgroup.ts";
-import { Group } from "../exec/group.ts";
+import { Group } from "../exec/process-group.ts";
 
 const KILL_AFTER_MS = 5_000;
 /** Not even SIGKILL ends a process that is blocked on a dead drive. */

@@ -5,12 +5,12 @@
  * full pipe does.
  */
 import { fchownSync } from "node:fs";
+import { asOthers } from "../cpu-priority.ts";
 import type { Cgroup } from "../exec/cgroup.ts";
 import { DEFAULT_PATH } from "../exec/environment.ts";
 import { findProgram, type Refusal, refusalOf } from "../exec/program.ts";
 import { commandAs, type User } from "../exec/user.ts";
 import * as libc from "../libc.ts";
-import { asOthers } from "../precedence.ts";
 import { runtimeProgram } from "../runtime.ts";
 
 /** devpts gives terminals to the group of that number, tty. */

@@ -26,7 +26,7 @@ import {
   type TerminalWatching,
   type TerminalWatchRequest,
 } from "../../shared/agent-protocol/messages.ts";
-import { signalGroup, signalName, signalOf } from "../exec/group.ts";
+import { signalGroup, signalName, signalOf } from "../exec/process-group.ts";
 import type { Refusal } from "../exec/program.ts";
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";

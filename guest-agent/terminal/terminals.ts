@@ -4,7 +4,7 @@ import { StreamErrorCode, type TerminalList, type TerminalOpened } from "../../s
 import type { Drive } from "../drive/drive.ts";
 import type { Cgroup } from "../exec/cgroup.ts";
 import { DEFAULT_PATH, environmentOf } from "../exec/environment.ts";
-import { canLook, isDirectory, usualPlace } from "../exec/start-place.ts";
+import { canLook, isDirectory, usualPlace } from "../exec/preflight.ts";
 import { userFor } from "../exec/user.ts";
 import { IMAGE } from "../image-defaults.ts";
 import type { Reaper } from "../reap.ts";

@@ -1,17 +1,17 @@
 /**
  * The command line's client as an npm package: one file for Node, bundled from the binary's own sources. Modules that need Bun or a
- * service's host are replaced by those of daemon/cli/client.
+ * service's host are replaced by those of daemon/cli/npm-client.
  */
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { npmTarball } from "./archive.ts";
 
-/** Each module's place in daemon, and its name in daemon/cli/client. */
+/** Each module's place in daemon, and its name in daemon/cli/npm-client. */
 const REPLACED: Record<string, string> = {
-  "cli/own-host.ts": "own-host.ts",
-  "cli/operator.ts": "operator.ts",
-  "cli/build-on-host.ts": "build-on-host.ts",
-  "cli/web.ts": "web.ts",
+  "cli/host/own-host.ts": "own-host.ts",
+  "cli/host/operator.ts": "operator.ts",
+  "cli/host/build-on-host.ts": "build-on-host.ts",
+  "cli/kit/web.ts": "web.ts",
   "host/background.ts": "background.ts",
   "host/terminal-mode.ts": "terminal-mode.ts",
 };
@@ -34,7 +34,7 @@ export async function cliTarball(
   mkdirSync(scratch, { recursive: true });
   const daemon = join(root, "daemon");
   const built = await Bun.build({
-    entrypoints: [join(daemon, "cli/client/main.ts")],
+    entrypoints: [join(daemon, "cli/npm-client/main.ts")],
     target: "node",
     format: "esm",
     minify: { whitespace: true, syntax: true },
@@ -48,9 +48,9 @@ export async function cliTarball(
         setup(build) {
           build.onResolve({ filter: /^\.\.?\// }, ({ path, importer }) => {
             const found = join(importer, "..", path);
-            const isOwn = importer.startsWith(join(daemon, "cli/client/"));
+            const isOwn = importer.startsWith(join(daemon, "cli/npm-client/"));
             const name = isOwn ? undefined : REPLACED[found.slice(daemon.length + 1)];
-            return name === undefined ? undefined : { path: join(daemon, "cli/client", name) };
+            return name === undefined ? undefined : { path: join(daemon, "cli/npm-client", name) };
           });
         },
       },

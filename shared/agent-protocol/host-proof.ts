@@ -5,7 +5,7 @@
  *
  * The port is part of both proofs: a listener on another port cannot relay the host's answer as its own. The CID is part of the agent's,
  * since clones share a secret until they are welcomed. The two differ in their first word, so that neither end can be made to compute
- * the other's. The guest's check is guest-agent/host-trust.ts, the host's daemon/host/guest-link/connection.ts.
+ * the other's. The guest's check is guest-agent/host-auth.ts, the host's daemon/host/guest-link/connection.ts.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 

@@ -15,7 +15,7 @@ import {
   timestamp,
 } from "./contract.ts";
 import { endedMade } from "./made.ts";
-import { PLANS } from "./plans.ts";
+import { PLANS } from "./people/plans.ts";
 import { actor, roomId } from "./rooms.ts";
 
 /** Keys of one organization that are good at a time. */

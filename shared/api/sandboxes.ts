@@ -28,7 +28,7 @@ export const guestCid = Type.Integer({
   examples: [9100],
 });
 
-/** Rules beyond the shape (names, sizes, reserved prefix) are in daemon/domain/executions/environment.ts. */
+/** Rules beyond the shape (names, sizes, reserved prefix) are in daemon/domain/sandboxes/executions/run/environment.ts. */
 export const environment = Type.Optional(
   Type.Record(Type.String(), Type.String(), {
     code: "invalid_env_json",

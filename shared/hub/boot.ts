@@ -1,5 +1,5 @@
 /** Data that the daemon embeds in the page of the hub. */
-import type { Role } from "../api/members.ts";
+import type { Role } from "../api/people/members.ts";
 
 export interface Boot {
   /** Public URL of the service, without a trailing slash. */

@@ -1,5 +1,5 @@
 /** The catalogue as a skill: a directory that coding agents read automatically, with one file of instructions and one per prompt. */
-import { INSTRUCTIONS } from "../api/tools.ts";
+import { INSTRUCTIONS } from "../api/mcp/tools.ts";
 import { PROMPTS } from "./catalogue.ts";
 import { FILLINGS, fill, KINDS, type Prompt } from "./prompt.ts";
 

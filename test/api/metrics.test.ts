@@ -9,8 +9,8 @@ import { ERRORS } from "../../shared/api/errors.ts";
 import { HOST_STATES } from "../../shared/api/hosts.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { EXIT_CAUSES, SANDBOX_STATES, START_MODES, WAKE_REASONS } from "../../shared/api/sandboxes.ts";
+import { parseMetrics as parse, type Sample } from "../harness/clients/exposition.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
-import { parseMetrics as parse, type Sample } from "../harness/exposition.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
 
 let daemon: TestDaemon;

@@ -6,11 +6,11 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SOURCES } from "../../shared/api/audit.ts";
 import { operations } from "../../shared/api/operations.ts";
+import { parseMetrics, type Sample } from "../harness/clients/exposition.ts";
+import { selectorsOf } from "../harness/clients/promql.ts";
 import { TestDaemon } from "../harness/daemon.ts";
 import { pageAt } from "../harness/documents.ts";
-import { parseMetrics, type Sample } from "../harness/exposition.ts";
 import type { Json } from "../harness/json.ts";
-import { selectorsOf } from "../harness/promql.ts";
 import { bare } from "./calls.ts";
 
 const read = (name: string) => readFileSync(`packaging/monitoring/${name}`, "utf8");

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
-import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "./sandboxes/described-template.ts";
 
 test.each([
   ["upon its greeting", { after: "greeting", text: "x\n" }, "machine_failed"],

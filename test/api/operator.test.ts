@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BINARY, type Json, TestDaemon } from "../harness/daemon.ts";
 import { bearer, type KeyOptions, makeOrg, run, until } from "./calls.ts";
-import { describeTemplate } from "./described-template.ts";
+import { describeTemplate } from "./sandboxes/described-template.ts";
 
 let daemon: TestDaemon;
 beforeAll(async () => {

@@ -1,14 +1,14 @@
 /**
  * The daemon's installation by packaging/quickstart, on a simulated host: namespaces that hide this host's directories and network. The
  * script, the binary and its data are real; systemd, and the install and build scripts, are small stubs. The demo is in
- * test/vm/quickstart.test.ts.
+ * test/vm/clients/quickstart.test.ts.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { BINARY } from "../harness/daemon.ts";
-import { describeTemplate } from "./described-template.ts";
+import { describeTemplate } from "./sandboxes/described-template.ts";
 
 const NAMESPACES = ["unshare", "--mount", "--net", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"];
 const HIDDEN = "/etc/systemd /run /usr/local /var/lib";

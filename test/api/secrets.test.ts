@@ -3,11 +3,11 @@ import type { Database } from "bun:sqlite";
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { SshClient, sshPort } from "../harness/clients/ssh-client.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "../harness/secrets.ts";
-import { SshClient, sshPort } from "../harness/ssh-client.ts";
 import { bearer } from "./calls.ts";
-import { withFailedSandbox } from "./failed-sandbox.ts";
+import { withFailedSandbox } from "./sandboxes/failed-sandbox.ts";
 
 let daemon: TestDaemon;
 let rows: Database;

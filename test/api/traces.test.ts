@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { Client as NewClient, StreamableHTTPClientTransport as NewHttp } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CollectedSpan, Collector, treeOf } from "../fixtures/collector.ts";
+import { parseMetrics } from "../harness/clients/exposition.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { parseMetrics } from "../harness/exposition.ts";
 import { until } from "../harness/guests.ts";
 
 const hex = (bytes: number) => randomBytes(bytes).toString("hex");

@@ -9,11 +9,11 @@ import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Received, WebhookReceiver } from "../fixtures/webhook-receiver.ts";
+import { Visitor } from "../harness/browser/visitor.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { blocksOf, pageAt, typed } from "../harness/documents.ts";
 import { until } from "../harness/guests.ts";
 import { issue } from "../harness/issued-certificate.ts";
-import { Visitor } from "../harness/visitor.ts";
 import { bearer, makeKey, makeOrg } from "./calls.ts";
 
 const HOOKS = "/v1/orgs/self/webhooks";

@@ -10,9 +10,9 @@ import { type Connection, openConnection } from "../../daemon/db/client.ts";
 import { listAudit } from "../../daemon/domain/audit/rows.ts";
 import { appendAudit } from "../../daemon/domain/audit/store.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
+import { timed } from "./load/sampling.ts";
+import { summarize } from "./load/stats.ts";
 import type { Bench, Report } from "./report.ts";
-import { timed } from "./sampling.ts";
-import { summarize } from "./stats.ts";
 
 const USUAL_COUNT = 100_000;
 const BATCH = 1000;

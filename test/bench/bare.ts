@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 
 /** Answers everything with this body, which is JSON. */
 export async function startBare(body: string) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "bare-server.ts"), body], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "load/bare-server.ts"), body], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const url = await new Promise<string>((resolve, reject) => {

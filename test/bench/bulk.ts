@@ -5,12 +5,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
+import { SshClient, sshPort } from "../harness/clients/ssh-client.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
+import { executionsPath } from "../harness/event-loop/streams.ts";
 import { ExposedPort } from "../harness/exposed-port.ts";
 import { until } from "../harness/guests.ts";
-import { OUTSIDE_PORTS, Outside } from "../harness/outside.ts";
-import { SshClient, sshPort } from "../harness/ssh-client.ts";
-import { executionsPath } from "../harness/streams.ts";
+import { OUTSIDE_PORTS, Outside } from "../harness/images/outside.ts";
 import {
   addRatios,
   noSamples,
@@ -19,7 +19,7 @@ import {
   PROBES,
   probe,
   USUAL_RATES,
-} from "./other-organization.ts";
+} from "./load/other-organization.ts";
 import type { Bench } from "./report.ts";
 
 const USUAL_MIB = 1024;

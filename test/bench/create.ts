@@ -8,9 +8,9 @@ import type { SandboxRecord, StartMode } from "../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { layColdTemplate } from "./cold-template.ts";
+import { inLanes, timed } from "./load/sampling.ts";
 import { poolAtRest } from "./pool.ts";
 import type { Bench, Limit, Report } from "./report.ts";
-import { inLanes, timed } from "./sampling.ts";
 
 const USUAL_COUNT = 20;
 const COLD_COUNT = 3;

@@ -4,9 +4,9 @@
  */
 import { randomBytes } from "node:crypto";
 import type { TestDaemon } from "../harness/daemon.ts";
-import { PlainFiles } from "./plain-files.ts";
+import { PlainFiles } from "./load/plain-files.ts";
+import { inLanes, megabytesPerSecond, takeTurns } from "./load/sampling.ts";
 import type { Bench, Report } from "./report.ts";
-import { inLanes, megabytesPerSecond, takeTurns } from "./sampling.ts";
 
 const USUAL_COUNT = 300;
 const SMALL_BYTES = 4096;

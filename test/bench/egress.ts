@@ -7,9 +7,9 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
-import { Outside, OUTSIDE_PORTS as PORTS } from "../harness/outside.ts";
+import { Outside, OUTSIDE_PORTS as PORTS } from "../harness/images/outside.ts";
+import { megabytesPerSecond } from "./load/sampling.ts";
 import type { Bench } from "./report.ts";
-import { megabytesPerSecond } from "./sampling.ts";
 
 const USUAL_COUNT = 10;
 const BODY_BYTES = 64 * 1024 ** 2;

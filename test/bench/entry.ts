@@ -9,8 +9,8 @@ import { join } from "node:path";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
 import { until } from "../harness/guests.ts";
-import { TestHosts } from "../harness/hosts.ts";
-import { loadHttp } from "./http-load.ts";
+import { TestHosts } from "../harness/hosts/hosts.ts";
+import { loadHttp } from "./load/http-load.ts";
 import type { Bench } from "./report.ts";
 
 const NGINX = "/usr/sbin/nginx";

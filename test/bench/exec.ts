@@ -6,9 +6,9 @@ import type { OutputOf } from "../../shared/api/contract.ts";
 import type { sandboxExec } from "../../shared/api/executions.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
-import { executionsPath, startFlood } from "../harness/streams.ts";
+import { executionsPath, startFlood } from "../harness/event-loop/streams.ts";
+import { inLanes, megabytesPerSecond, takeTurns } from "./load/sampling.ts";
 import type { Bench, Report } from "./report.ts";
-import { inLanes, megabytesPerSecond, takeTurns } from "./sampling.ts";
 
 const USUAL_COUNT = 300;
 const LANES = 8;

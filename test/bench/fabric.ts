@@ -6,8 +6,8 @@ import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { Jetstream } from "./jetstream.ts";
+import { atPace, inLanes, takeTurns, timed } from "./load/sampling.ts";
 import type { Bench, Report } from "./report.ts";
-import { atPace, inLanes, takeTurns, timed } from "./sampling.ts";
 
 const USUAL_COUNT = 50_000;
 const SENDERS = 64;

@@ -8,7 +8,15 @@ import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { processesOf, until } from "../harness/guests.ts";
-import { addRatios, asking, noSamples, otherOrganization, PROBES, probe, USUAL_RATES } from "./other-organization.ts";
+import {
+  addRatios,
+  asking,
+  noSamples,
+  otherOrganization,
+  PROBES,
+  probe,
+  USUAL_RATES,
+} from "./load/other-organization.ts";
 import type { Bench } from "./report.ts";
 
 const USUAL_COUNT = 1200;

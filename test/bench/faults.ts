@@ -6,13 +6,13 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import { SHARED_TEMPLATES, type TestDaemon } from "../harness/daemon.ts";
+import { empty, fill, mountSmall } from "../harness/durability/small-disk.ts";
+import { removeMemoryGroup, starve, whyNoMemoryGroup } from "../harness/event-loop/memory-group.ts";
+import { executionsPath, startFlood } from "../harness/event-loop/streams.ts";
 import { type Part, processesOf, until } from "../harness/guests.ts";
-import { removeMemoryGroup, starve, whyNoMemoryGroup } from "../harness/memory-group.ts";
-import { empty, fill, mountSmall } from "../harness/small-disk.ts";
-import { executionsPath, startFlood } from "../harness/streams.ts";
+import { timed } from "./load/sampling.ts";
+import { summarize } from "./load/stats.ts";
 import type { Bench } from "./report.ts";
-import { timed } from "./sampling.ts";
-import { summarize } from "./stats.ts";
 
 const USUAL_COUNT = 300;
 /** Number of consecutive victims per fault: other load on the machine affects both sides alike. */

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from "node:crypto";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
+import { takeTurns } from "./load/sampling.ts";
 import type { Bench } from "./report.ts";
-import { takeTurns } from "./sampling.ts";
 
 const USUAL_COUNT = 20;
 const BYTES = 20 * 1024 ** 2;

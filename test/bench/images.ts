@@ -4,12 +4,12 @@
  */
 import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
-import { ownTemplates } from "../harness/built-templates.ts";
 import { BINARY, type TestDaemon } from "../harness/daemon.ts";
-import { busyboxRoot, type Layer, writeImage } from "../harness/oci-image.ts";
+import { ownTemplates } from "../harness/images/built-templates.ts";
+import { busyboxRoot, type Layer, writeImage } from "../harness/images/oci-image.ts";
+import { timed } from "./load/sampling.ts";
+import { summarize } from "./load/stats.ts";
 import type { Bench } from "./report.ts";
-import { timed } from "./sampling.ts";
-import { summarize } from "./stats.ts";
 
 const USUAL_COUNT = 600;
 const ROUNDS = 3;

@@ -2,10 +2,11 @@
  * Benchmark of MCP: the overhead of a tool call over the same REST call, with messages of both protocol versions and with the official
  * client, which also validates results against their schemas.
  */
+
+import { connectMcp, type McpClient } from "../harness/clients/mcp-client.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
-import { connectMcp, type McpClient } from "../harness/mcp-client.ts";
+import { takeTurns } from "./load/sampling.ts";
 import type { Bench } from "./report.ts";
-import { takeTurns } from "./sampling.ts";
 
 const USUAL_COUNT = 500;
 const ROOM = "bench";

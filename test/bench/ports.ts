@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import { ExposedPort, PortSocket } from "../harness/exposed-port.ts";
 import { until } from "../harness/guests.ts";
+import { inLanes, megabytesPerSecond, takeTurns } from "./load/sampling.ts";
 import type { Bench } from "./report.ts";
-import { inLanes, megabytesPerSecond, takeTurns } from "./sampling.ts";
 
 const USUAL_COUNT = 20;
 const BODY_BYTES = 64 * 1024 ** 2;

@@ -1,7 +1,7 @@
 /** Benchmark and its report: named measures, some compared with a yardstick of the same run. */
 import { cpus, loadavg, totalmem } from "node:os";
 import type { TestDaemon, TestDaemonOptions } from "../harness/daemon.ts";
-import { type Summary, summarize } from "./stats.ts";
+import { type Summary, summarize } from "./load/stats.ts";
 
 /** `%` is of one core; `1` is a number of things. */
 export type Unit = "ms" | "MB/s" | "1/s" | "MiB" | "×" | "%" | "1" | "bytes" | "tokens";

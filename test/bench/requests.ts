@@ -11,12 +11,12 @@ import { migrate } from "../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../daemon/db/transact.ts";
 import { makeOrgChanges } from "../../daemon/domain/orgs/changes.ts";
 import { makeAuthenticate, newKey } from "../../daemon/domain/orgs/keys.ts";
-import { RateLimit } from "../../daemon/edge/rate-limit.ts";
-import { requireScope } from "../../daemon/edge/scope.ts";
+import { requireScope } from "../../daemon/edge/pipeline/authorization.ts";
+import { RateLimit } from "../../daemon/edge/pipeline/rate-limit.ts";
 import { newId } from "../../shared/ids.ts";
-import { Visitor } from "../harness/visitor.ts";
+import { Visitor } from "../harness/browser/visitor.ts";
 import { startBare } from "./bare.ts";
-import { type Load, loadHttp } from "./http-load.ts";
+import { type Load, loadHttp } from "./load/http-load.ts";
 import type { Bench, Report } from "./report.ts";
 
 const CONNECTIONS = 64;

@@ -12,8 +12,8 @@ import { insertSandbox } from "../../daemon/domain/sandboxes/store.ts";
 import type { SandboxRow } from "../../daemon/domain/sandboxes/table.ts";
 import { GUEST_CID_MIN, newId, type OrgId, type RoomUid, type SandboxId } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
+import { rowsOf } from "../harness/durability/rows.ts";
 import { until } from "../harness/guests.ts";
-import { rowsOf } from "../harness/rows.ts";
 
 /** Agents of a run. */
 export const GUESTS_A_ROOM = 10;
@@ -120,7 +120,7 @@ export class ScaleGuests {
     const file = join(home, `played-${this.#programs.length}.json`);
     if (spawnSync("mkfifo", [line]).status !== 0) throw new Error("there is no pipe for the guests' processes");
     writeFileSync(file, JSON.stringify({ data_dir, runtime_dir, line, guests } satisfies PlayedGuests));
-    const argv = ["-n", GUEST_NICE, process.execPath, join(import.meta.dirname, "played-guests.ts"), file];
+    const argv = ["-n", GUEST_NICE, process.execPath, join(import.meta.dirname, "load/played-guests.ts"), file];
     const program = spawn("nice", argv, { stdio: ["pipe", "pipe", "inherit"] });
     this.#programs.push(program);
     const said = once(program.stdout, "data");

@@ -8,11 +8,11 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { useOfProcess } from "../../daemon/host/use.ts";
+import { useOfProcess } from "../../daemon/host/usage.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
+import type { SteadyAnswers, SteadyKind, SteadyLoad } from "./load/steady-load.ts";
 import type { Bench, Report } from "./report.ts";
 import { ScaleGuests } from "./scale-guests.ts";
-import type { SteadyAnswers, SteadyKind, SteadyLoad } from "./steady-load.ts";
 
 const SIZES = [0, 10, 100, 300, 900] as const;
 const PER_SECOND = 2000;
@@ -99,7 +99,7 @@ async function loaded(daemon: TestDaemon, size: number, followed: number): Promi
     ...{ url: daemon.url, key: daemon.apiKey, per_second: PER_SECOND, seconds: LOAD_SECONDS },
     ...{ guests: size, followed },
   };
-  const argv = [join(import.meta.dirname, "steady-load.ts"), JSON.stringify(load)];
+  const argv = [join(import.meta.dirname, "load/steady-load.ts"), JSON.stringify(load)];
   const child = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
   for await (const text of child.stdout.setEncoding("utf8")) said += text;

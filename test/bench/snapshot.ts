@@ -10,8 +10,8 @@ import { join } from "node:path";
 import type { SnapshotRecord } from "../../shared/api/snapshots.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
+import { timed } from "./load/sampling.ts";
 import type { Bench, Report } from "./report.ts";
-import { timed } from "./sampling.ts";
 
 /** Memory that the program holds, and how many of the usual rounds are made with it. */
 const SIZES = [

@@ -8,10 +8,10 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
+import { run, SshClient, sshPort } from "../harness/clients/ssh-client.ts";
 import { freePort } from "../harness/free-port.ts";
-import { run, SshClient, sshPort } from "../harness/ssh-client.ts";
+import { megabytesPerSecond, takeTurns } from "./load/sampling.ts";
 import type { Bench, Limit } from "./report.ts";
-import { megabytesPerSecond, takeTurns } from "./sampling.ts";
 
 const USUAL_COUNT = 5;
 const FILE_BYTES = 64 * 1024 ** 2;

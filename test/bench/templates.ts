@@ -7,9 +7,9 @@ import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxRecord } from "../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
-import { ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
-import { busyboxRoot, writeImage } from "../harness/oci-image.ts";
+import { ownTemplates, shippedTemplate } from "../harness/images/built-templates.ts";
+import { busyboxRoot, writeImage } from "../harness/images/oci-image.ts";
 import type { Bench } from "./report.ts";
 
 const USUAL_COUNT = 8;

@@ -3,13 +3,13 @@
  * collector; and the trace overhead of a call without traces, in isolation.
  */
 import { randomBytes } from "node:crypto";
-import { CallTrace, NO_TRACES } from "../../daemon/core/traces.ts";
+import { CallTrace, NO_TRACES } from "../../daemon/core/call/traces.ts";
 import { readTraceparent, TRACEPARENT } from "../../shared/traceparent.ts";
 import { Collector } from "../fixtures/collector.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
-import { loadHttp } from "./http-load.ts";
+import { loadHttp } from "./load/http-load.ts";
+import { takeTurns } from "./load/sampling.ts";
 import type { Bench, Report } from "./report.ts";
-import { takeTurns } from "./sampling.ts";
 
 const USUAL_COUNT = 500;
 const ROUNDS = 6;

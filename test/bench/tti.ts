@@ -6,8 +6,8 @@
 import { roomd } from "../../sdk/typescript/src/computesdk.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
+import { timed } from "./load/sampling.ts";
 import type { Bench } from "./report.ts";
-import { timed } from "./sampling.ts";
 
 const USUAL_COUNT = 10;
 const INTERVAL_MS = 1000;

@@ -3,9 +3,9 @@
  * events, in alternation with an idle host. The limit with watchers is twice the p99 without them; the cost of the messages alone is
  * reported too.
  */
-import { asking, noSamples, otherOrganization, PROBES, probe } from "./other-organization.ts";
+import { asking, noSamples, otherOrganization, PROBES, probe } from "./load/other-organization.ts";
+import { summarize } from "./load/stats.ts";
 import type { Bench } from "./report.ts";
-import { summarize } from "./stats.ts";
 
 const USUAL_COUNT = 3000;
 const ROUNDS = 3;

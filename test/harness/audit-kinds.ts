@@ -1,7 +1,7 @@
 /** The kinds of audit records that the daemon can write: those of the list of operations, and those named in the code that writes them. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { CONFIG_KEYS } from "../../daemon/core/config.ts";
+import { CONFIG_KEYS } from "../../daemon/core/config/config.ts";
 import { operations } from "../../shared/api/operations.ts";
 
 const WRITERS = ["daemon/domain", "daemon/edge"].map((folder) => resolve(import.meta.dirname, "../..", folder));

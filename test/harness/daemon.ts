@@ -7,14 +7,14 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Problem } from "../../shared/api/errors.ts";
-import { CAPPED } from "../../shared/api/plans.ts";
+import { CAPPED } from "../../shared/api/people/plans.ts";
 import { undocumented } from "./documented.ts";
+import { newDatabase } from "./durability/new-database.ts";
+import { handOnVerified, receiveVerified } from "./durability/verified.ts";
+import { longTurns, MOST_TURN_MS, turnsEnvironment } from "./event-loop/turns.ts";
 import { freePort } from "./free-port.ts";
 import type { Json } from "./json.ts";
-import { newDatabase } from "./new-database.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "./secrets.ts";
-import { longTurns, MOST_TURN_MS, turnsEnvironment } from "./turns.ts";
-import { handOnVerified, receiveVerified } from "./verified.ts";
 
 export type { Json } from "./json.ts";
 

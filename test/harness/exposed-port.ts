@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { within } from "../../daemon/core/published.ts";
+import { within } from "../../daemon/core/concurrency/published.ts";
 import type { Json, TestDaemon } from "./daemon.ts";
 
 const SERVER = join(import.meta.dirname, "../fixtures/port-server.py");

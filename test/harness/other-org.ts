@@ -3,7 +3,7 @@
  * is idle.
  */
 import { expect } from "vitest";
-import { summarize } from "../bench/stats.ts";
+import { summarize } from "../bench/load/stats.ts";
 import type { TestDaemon } from "./daemon.ts";
 import { LONG } from "./guests.ts";
 

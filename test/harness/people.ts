@@ -2,8 +2,8 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { makeOrg } from "../api/calls.ts";
+import { Visitor } from "./browser/visitor.ts";
 import type { Json, TestDaemon } from "./daemon.ts";
-import { Visitor } from "./visitor.ts";
 
 export const PASSWORD = "a long enough secret";
 

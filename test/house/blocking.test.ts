@@ -69,7 +69,7 @@ test.each<[string, Rule]>([
 });
 
 test("long work uses Pieces, which measure time and take turns by owner", () => {
-  const others = sources.filter(({ path }) => !GATHERING.includes(path) && path !== "daemon/core/turn.ts");
+  const others = sources.filter(({ path }) => !GATHERING.includes(path) && path !== "daemon/core/concurrency/yield.ts");
   expect(others.flatMap((source) => linesThatMatch(source, /\bnextTurn\b/))).toEqual([]);
 });
 

@@ -21,7 +21,6 @@ const ROWS: readonly (readonly string[])[] = [
     "daemon/domain/barriers",
     "daemon/domain/ports",
     "daemon/domain/egress",
-    "daemon/domain/executions",
     "daemon/domain/terminals",
     "daemon/domain/screen",
   ],
@@ -130,7 +129,7 @@ describe("layers", () => {
 
   test("the command line has no other client of the API", () => {
     // MCP, OAuth, and the health of this host's own daemon, for whatever name its certificate is.
-    const others = ["client/web", "mcp", "setup/daemon", "token-endpoint", "web"]
+    const others = ["commands/account/token-endpoint", "commands/mcp", "host/setup/daemon", "kit/web", "npm-client/web"]
       .map((name) => `daemon/cli/${name}.ts`)
       .sort();
     const fetches = ({ path, text }: Source) => isIn(path, "daemon/cli") && /\bfetch(From)?\(/.test(text);
@@ -173,7 +172,7 @@ describe("exclusive access", () => {
     expect(reached.size).toBeGreaterThan(3);
     for (const path of reached) for (const used of values.get(path) ?? []) reached.add(used);
     // What those keep is of one connection, of one turn, or of the thread's clock.
-    const own = ["daemon/db/client.ts", "daemon/core/turn.ts", "daemon/core/clock.ts"];
+    const own = ["daemon/db/client.ts", "daemon/core/concurrency/yield.ts", "daemon/core/clock.ts"];
     const holds =
       /^(?:export )?(?:let\b|const \w+(?:: [^=]+)? = new (?!Intl\.|TextDecoder|TextEncoder|RegExp)(?!Set\(\[|Map\(\[)\w+)/m;
     const holders = CODE.filter(({ path, text }) => reached.has(path) && !own.includes(path) && holds.test(text));
@@ -196,7 +195,7 @@ describe("exclusive access", () => {
   test("the state of a sandbox is changed only by its supervisor, including its ending", () => {
     const changes = ({ path, text }: Source) =>
       isIn(path, "daemon/domain/sandboxes") && /\.become(UnlessPast)?\(|updateSandbox\(/.test(text);
-    const files = ["ending", "published-row", "store", "supervisor"].map(
+    const files = ["lifecycle/published-row", "lifecycle/supervisor", "lifecycle/teardown", "store"].map(
       (name) => `daemon/domain/sandboxes/${name}.ts`,
     );
     expect(offenders(changes)).toEqual(files);
@@ -222,7 +221,7 @@ describe("exclusive access", () => {
   });
 
   // The client's package has the host layer's few parts that a user's machine needs, with Node's own means.
-  const MAY_CALL_THE_SYSTEM = ["daemon/host", "guest-agent", "daemon/cli/client"];
+  const MAY_CALL_THE_SYSTEM = ["daemon/host", "guest-agent", "daemon/cli/npm-client"];
   const mayCallTheSystem = ({ path }: Source) => MAY_CALL_THE_SYSTEM.some((folder) => isIn(path, folder));
 
   test("libc is called by the host layer and the guest agent", () => {

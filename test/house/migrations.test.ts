@@ -4,7 +4,7 @@
  */
 import { expect, test } from "vitest";
 import { fillsOf, MIGRATIONS, type Migration } from "../../daemon/db/migrate.ts";
-import { CONTRACTED } from "../harness/next-version.ts";
+import { CONTRACTED } from "../harness/durability/next-version.ts";
 
 /** Their time depends on the number of rows. An index cannot be made in pieces. */
 const REWRITES = [

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { LAST_END_FILE } from "../../daemon/core/paths.ts";
+import { LAST_END_FILE } from "../../daemon/core/config/paths.ts";
 
 const UNIT = "packaging/systemd/roomd.service";
 /** systemd's own scale: 0.0 is shut in, 9.6 a service that says nothing. */

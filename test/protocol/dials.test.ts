@@ -1,7 +1,7 @@
 /** Connections that a guest makes to its host: only its agent's counts, and the others are few, seldom and short. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { DeadlineError } from "../../daemon/core/concurrency/published.ts";
 import type { Log } from "../../daemon/core/log.ts";
-import { DeadlineError } from "../../daemon/core/published.ts";
 import { GuestConnection } from "../../daemon/host/guest-link/connection.ts";
 import { NOTHING_TO_ASK } from "../../daemon/host/guest-link/handshake.ts";
 import { linkSocket } from "../../daemon/host/guest-link/link-socket.ts";

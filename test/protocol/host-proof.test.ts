@@ -5,7 +5,7 @@ import { constants } from "node:os";
 import { describe, expect, test, vi } from "vitest";
 import type { Log } from "../../daemon/core/log.ts";
 import { GuestConnection, strangers } from "../../daemon/host/guest-link/connection.ts";
-import { HostTrust } from "../../guest-agent/host-trust.ts";
+import { HostTrust } from "../../guest-agent/host-auth.ts";
 import { SystemError, socketPair } from "../../guest-agent/libc.ts";
 import { keepLinked, type Served, serve } from "../../guest-agent/link.ts";
 import { adopt, linkOver } from "../../guest-agent/socket-link.ts";

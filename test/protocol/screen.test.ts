@@ -8,10 +8,10 @@ import { Canvas } from "../../guest-agent/film/canvas.ts";
 import { filmOf, Player } from "../../guest-agent/film/film.ts";
 import { connectToScreen } from "../../guest-agent/screen/connect.ts";
 import { RECORDED_PER_SECOND, type RecordingRecord } from "../../shared/api/recordings.ts";
-import { colourAt } from "../harness/png.ts";
-import { missingOf, RealScreen } from "../harness/real-screen.ts";
-import { packed, sizeWish } from "../harness/rfb-server.ts";
-import { ScreenGuest } from "../harness/screen-guest.ts";
+import { colourAt } from "../harness/browser/png.ts";
+import { missingOf, RealScreen } from "../harness/browser/real-screen.ts";
+import { packed, sizeWish } from "../harness/browser/rfb-server.ts";
+import { ScreenGuest } from "../harness/browser/screen-guest.ts";
 
 const missing = missingOf("xev", "xsetroot", "xrandr", "xclip");
 if (missing.length > 0) console.log(`a real screen: left out, because there is no ${missing.join(" and no ")}`);

@@ -1,13 +1,13 @@
 /** Lifetimes within a process, which steps of the wall clock neither shorten nor extend. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Caller } from "../../daemon/core/operation.ts";
-import { Tickets } from "../../daemon/core/tickets.ts";
-import { Idleness, type IdlenessDeps } from "../../daemon/domain/sandboxes/idleness.ts";
-import { Attempts } from "../../daemon/domain/users/attempts.ts";
-import { Challenges } from "../../daemon/domain/users/challenges.ts";
+import type { Caller } from "../../daemon/core/call/operation.ts";
+import { Tickets } from "../../daemon/core/call/tickets.ts";
+import { Idleness, type IdlenessDeps } from "../../daemon/domain/sandboxes/lifecycle/idleness.ts";
+import { Challenges } from "../../daemon/domain/users/sign-in/challenges.ts";
+import { Attempts } from "../../daemon/domain/users/sign-in/login-throttle.ts";
 import { Sessions } from "../../daemon/edge/mcp/sessions.ts";
 import type { KeyId } from "../../shared/ids.ts";
-import { MovedClock } from "../harness/moved-clock.ts";
+import { MovedClock } from "../harness/hosts/moved-clock.ts";
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;

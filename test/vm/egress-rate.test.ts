@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { shortOrLong, withGuests } from "../harness/guests.ts";
-import { Outside } from "../harness/outside.ts";
+import { Outside } from "../harness/images/outside.ts";
 
 const NAME = "allowed.example";
 /** Of the 200 new ones a second that limits.md promises. */

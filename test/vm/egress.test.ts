@@ -8,8 +8,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { LONG, until, withGuests } from "../harness/guests.ts";
-import { packInstallers, writeAptMirror, writeGitMirror, writeNpmMirror, writePipMirror } from "../harness/mirrors.ts";
-import { Outside, OUTSIDE_PORTS as PORTS } from "../harness/outside.ts";
+import {
+  packInstallers,
+  writeAptMirror,
+  writeGitMirror,
+  writeNpmMirror,
+  writePipMirror,
+} from "../harness/images/mirrors.ts";
+import { Outside, OUTSIDE_PORTS as PORTS } from "../harness/images/outside.ts";
 
 const CLIENT = readFileSync(join(import.meta.dirname, "../fixtures/egress-client.py"), "utf8");
 const NAMES = ["allowed.example", "a.sub.example", "other.example", "six.example"];

@@ -5,8 +5,8 @@ import { Value } from "@sinclair/typebox/value";
 import { beforeAll, describe, expect, test } from "vitest";
 import { executionEvent } from "../../shared/api/executions.ts";
 import type { Json } from "../harness/daemon.ts";
+import { bytesOf, executionsPath, readStream } from "../harness/event-loop/streams.ts";
 import { shortOrLong, until, withGuests } from "../harness/guests.ts";
-import { bytesOf, executionsPath, readStream } from "../harness/streams.ts";
 
 const MIB = 1024 * 1024;
 const ROOM = "runs";

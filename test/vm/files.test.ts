@@ -6,11 +6,11 @@ import { createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { ownTemplates } from "../harness/built-templates.ts";
+import { run, SshClient, sshPort } from "../harness/clients/ssh-client.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { testAlone, until, withGuests } from "../harness/guests.ts";
-import { writeImage } from "../harness/oci-image.ts";
-import { run, SshClient, sshPort } from "../harness/ssh-client.ts";
+import { ownTemplates } from "../harness/images/built-templates.ts";
+import { writeImage } from "../harness/images/oci-image.ts";
 
 const MIB = 1024 * 1024;
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");

@@ -6,11 +6,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { RecordingRecord } from "../../shared/api/recordings.ts";
-import { ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
+import { colourAt } from "../harness/browser/png.ts";
+import { CHROMIUM, hasBrowser, seenBy } from "../harness/browser/seen-by.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { LONG, until, withGuests } from "../harness/guests.ts";
-import { colourAt } from "../harness/png.ts";
-import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
+import { ownTemplates, shippedTemplate } from "../harness/images/built-templates.ts";
 
 const BUILD_MS = 1_200_000;
 const SLOW_MS = 600_000;

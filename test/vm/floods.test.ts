@@ -1,9 +1,9 @@
 /** Many commands that print as fast as they can: the daemon passes it all on and keeps none of it. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { summarize } from "../bench/stats.ts";
+import { summarize } from "../bench/load/stats.ts";
+import { executionsPath, startFlood } from "../harness/event-loop/streams.ts";
 import { shortOrLong, until, withGuests } from "../harness/guests.ts";
-import { executionsPath, startFlood } from "../harness/streams.ts";
 
 const ROOM = "floods";
 const FLOODS = 8;

@@ -3,8 +3,8 @@ import { mkdirSync, rmSync, symlinkSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { SHARED_TEMPLATES, type TestDaemon } from "../harness/daemon.ts";
+import { empty, fill, filler, fillInto, mountSmall } from "../harness/durability/small-disk.ts";
 import { processesOf, remainsOf, until, withGuests } from "../harness/guests.ts";
-import { empty, fill, filler, fillInto, mountSmall } from "../harness/small-disk.ts";
 
 /** Takes all the names that the disk has. */
 function takeNames(directory: string): void {

@@ -17,7 +17,7 @@ import { kvmGroups } from "../../daemon/host/isolation/index.ts";
 import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
 import { BINARY, type Json, type TestDaemon } from "../harness/daemon.ts";
 import { commandLineOf, type Part, processesOf, testAlone, until, withGuests } from "../harness/guests.ts";
-import { orgTemplate } from "../harness/own-template.ts";
+import { orgTemplate } from "../harness/images/own-template.ts";
 
 const BASE = 1_900_019_712;
 const NOBODY_IN_PARTICULAR = 12_345;

@@ -4,9 +4,9 @@
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
+import { TerminalClient } from "../harness/clients/terminal-client.ts";
 import type { Json } from "../harness/daemon.ts";
 import { LONG, processesOf, untilState, until as untilWithin, withGuests } from "../harness/guests.ts";
-import { TerminalClient } from "../harness/terminal-client.ts";
 
 const ROOM = "seasons";
 const IDLE_SECONDS = 2;

@@ -6,8 +6,8 @@ import { beforeAll, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { DRIVE_PORTS } from "../../daemon/host/machine/spec.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { expectAtRest } from "../harness/durability/invariants.ts";
 import { processesOf, remainsOf, testAlone, until, withGuests } from "../harness/guests.ts";
-import { expectAtRest } from "../harness/invariants.ts";
 
 const ROOM = "parts";
 const BACK_WITHIN_MS = 10_000;

@@ -1,9 +1,9 @@
 /** `roomd shell` in a real terminal: a person's view and input, and the restored terminal on every way out. */
 import { readdirSync, readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
+import { RealTerminal } from "../harness/clients/real-terminal.ts";
 import { BINARY } from "../harness/daemon.ts";
 import { until, withGuests } from "../harness/guests.ts";
-import { RealTerminal } from "../harness/real-terminal.ts";
 
 withGuests("roomd shell", {}, (guests) => {
   beforeAll(async () => {

@@ -1,9 +1,9 @@
 /** SSH logins to a sandbox: authorized users, messages to refused ones, and how fast a session ends when its authorization does. */
 import { connect, type Socket } from "node:net";
 import { beforeAll, expect, test } from "vitest";
+import { type Ended, ended, SshClient, sshPort } from "../harness/clients/ssh-client.ts";
 import type { Json } from "../harness/daemon.ts";
 import { until, untilState, withGuests } from "../harness/guests.ts";
-import { type Ended, ended, SshClient, sshPort } from "../harness/ssh-client.ts";
 
 const ACCESS = "/v1/rooms/ends/sandboxes/it/ssh-access";
 const KEYS = "/v1/orgs/self/ssh-keys";

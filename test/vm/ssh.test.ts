@@ -3,11 +3,11 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { RealTerminal } from "../harness/clients/real-terminal.ts";
+import { ended, run, SshClient, sshPort } from "../harness/clients/ssh-client.ts";
+import { SshScreen } from "../harness/clients/ssh-screen.ts";
 import { freePort } from "../harness/free-port.ts";
 import { until, withGuests } from "../harness/guests.ts";
-import { RealTerminal } from "../harness/real-terminal.ts";
-import { ended, run, SshClient, sshPort } from "../harness/ssh-client.ts";
-import { SshScreen } from "../harness/ssh-screen.ts";
 
 const MIB = 1024 * 1024;
 const USER = "it@ssh";

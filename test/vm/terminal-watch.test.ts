@@ -3,11 +3,11 @@
  * client.
  */
 import { beforeAll, expect, test } from "vitest";
+import { RealTerminal } from "../harness/clients/real-terminal.ts";
+import { openTerminal, TerminalClient } from "../harness/clients/terminal-client.ts";
 import { BINARY, type Json } from "../harness/daemon.ts";
 import { until, withGuests } from "../harness/guests.ts";
 import { People } from "../harness/people.ts";
-import { RealTerminal } from "../harness/real-terminal.ts";
-import { openTerminal, TerminalClient } from "../harness/terminal-client.ts";
 
 withGuests("watching terminals", {}, (guests) => {
   const open = (line: string | null, more: object = {}) => openTerminal(guests.daemon, "w/sandboxes/a", line, more);

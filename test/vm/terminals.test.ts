@@ -7,10 +7,10 @@ import { connect, type Socket } from "node:net";
 import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { makeKey, run } from "../api/calls.ts";
+import { openTerminal, TerminalClient } from "../harness/clients/terminal-client.ts";
 import type { Json } from "../harness/daemon.ts";
 import { undocumented } from "../harness/documented.ts";
 import { LONG, shortOrLong, until, withGuests } from "../harness/guests.ts";
-import { openTerminal, TerminalClient } from "../harness/terminal-client.ts";
 
 const sha256 = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex");
 /** Every line once, numbered from 1. */

@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { OPERATIONS } from "../api/requests.ts";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { realNode } from "../harness/real-terminal.ts";
 
-const READER = join(import.meta.dirname, "../harness/docs-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/docs-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser) console.log(`/docs in a browser: left out, because there is no ${CHROMIUM}`);

@@ -8,12 +8,12 @@ import { beforeAll, expect, test } from "vitest";
 import { bearer } from "../api/calls.ts";
 import { OpenIdProvider } from "../fixtures/openid-provider.ts";
 import { PaymentService } from "../fixtures/stripe.ts";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";
 import { People } from "../harness/people.ts";
-import { realNode } from "../harness/real-terminal.ts";
 
-const READER = join(import.meta.dirname, "../harness/elsewhere-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/elsewhere-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser) console.log(`sign-in and payment pages in a browser: left out, because there is no ${CHROMIUM}`);

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { beforeAll, expect, test } from "vitest";
+import { Visitor } from "../harness/browser/visitor.ts";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import type { Json } from "../harness/daemon.ts";
 import { HOSTILE } from "../harness/hostile-room.ts";
-import { TestHosts } from "../harness/hosts.ts";
-import { realNode } from "../harness/real-terminal.ts";
-import { Visitor } from "../harness/visitor.ts";
+import { TestHosts } from "../harness/hosts/hosts.ts";
 
-const READER = join(import.meta.dirname, "../harness/hosts-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/hosts-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM) && process.env.ROOMD_TEST_LONG === "1";
 if (!hasBrowser) console.log(`hosts in a browser: left out, because it requires ${CHROMIUM} and ROOMD_TEST_LONG=1`);

@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { Visitor } from "../harness/browser/visitor.ts";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { realNode } from "../harness/real-terminal.ts";
-import { Visitor } from "../harness/visitor.ts";
 
-const READER = join(import.meta.dirname, "../harness/hub-changes-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/hub-changes-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser) console.log(`the hub while things change: left out, because there is no ${CHROMIUM}`);

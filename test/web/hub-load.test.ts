@@ -5,13 +5,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { asking } from "../bench/other-organization.ts";
+import { asking } from "../bench/load/other-organization.ts";
+import { Visitor } from "../harness/browser/visitor.ts";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { LONG, until } from "../harness/guests.ts";
-import { realNode } from "../harness/real-terminal.ts";
-import { Visitor } from "../harness/visitor.ts";
 
-const READER = join(import.meta.dirname, "../harness/load-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/load-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const EVENTS = 40_000;
 const PER_MINUTE = 20_000;

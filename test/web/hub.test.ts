@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { beforeAll, expect, test } from "vitest";
+import { Visitor } from "../harness/browser/visitor.ts";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
 import { HOSTILE, hostileCalls } from "../harness/hostile-room.ts";
-import { realNode } from "../harness/real-terminal.ts";
-import { Visitor } from "../harness/visitor.ts";
 
-const READER = join(import.meta.dirname, "../harness/hub-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/hub-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser) console.log(`the hub in a browser: left out, because there is no ${CHROMIUM}`);

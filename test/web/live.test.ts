@@ -1,7 +1,7 @@
 /** Live updates of the hub's pages, in a real browser: many windows concurrently, and a deadlock on every tab of its room. */
 import { beforeAll, expect, test } from "vitest";
+import { CHROMIUM, hasBrowser, seenBy } from "../harness/browser/seen-by.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
 
 const ROOM = "stuck";
 /** If other load leaves little of the processors: the allowed multiple of the duration of one window, or of one change on one page. */

@@ -3,13 +3,13 @@ import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { PLACES } from "../../daemon/edge/web/places.ts";
+import { PLACES } from "../../daemon/edge/web/routes.ts";
+import { Visitor } from "../harness/browser/visitor.ts";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { invite, People } from "../harness/people.ts";
-import { realNode } from "../harness/real-terminal.ts";
-import { Visitor } from "../harness/visitor.ts";
 
-const READER = join(import.meta.dirname, "../harness/pages-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/pages-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser) console.log(`the account pages in a browser: left out, because there is no ${CHROMIUM}`);

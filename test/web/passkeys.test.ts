@@ -6,11 +6,11 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { beforeAll, expect, test } from "vitest";
 import { bearer } from "../api/calls.ts";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { staleProofs } from "../harness/people.ts";
-import { realNode } from "../harness/real-terminal.ts";
 
-const READER = join(import.meta.dirname, "../harness/passkey-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/passkey-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser) console.log(`passkeys in a browser: left out, because there is no ${CHROMIUM}`);

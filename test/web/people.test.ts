@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { bearer } from "../api/calls.ts";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { realNode } from "../harness/real-terminal.ts";
 
-const READER = join(import.meta.dirname, "../harness/people-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/people-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser) console.log(`the account's pages in a browser: left out, because there is no ${CHROMIUM}`);

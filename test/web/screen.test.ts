@@ -1,10 +1,10 @@
 /** The page of a screen, driven in a real browser at a real screen of this host: its clipboard both ways, and its size. */
 import { expect, test } from "vitest";
 import { connectToScreen } from "../../guest-agent/screen/connect.ts";
+import { missingOf, RealScreen } from "../harness/browser/real-screen.ts";
+import { ScreenGuest, type Seat } from "../harness/browser/screen-guest.ts";
+import { CHROMIUM, hasBrowser, seenBy } from "../harness/browser/seen-by.ts";
 import { TestDaemon } from "../harness/daemon.ts";
-import { missingOf, RealScreen } from "../harness/real-screen.ts";
-import { ScreenGuest, type Seat } from "../harness/screen-guest.ts";
-import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
 
 const missing = [...missingOf("xclip", "xdpyinfo", "xsetroot"), ...(hasBrowser ? [] : [CHROMIUM])];
 if (missing.length > 0) console.log(`the page of a screen: left out, because there is no ${missing.join(" and no ")}`);

@@ -1,8 +1,8 @@
 /** Correctness of the pages, in a real browser: order, failures, deleted things; also layout stability and colours. */
 import { beforeAll, expect, test } from "vitest";
+import { CHROMIUM, hasBrowser, seenBy } from "../harness/browser/seen-by.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
-import { CHROMIUM, hasBrowser, seenBy } from "../harness/seen-by.ts";
 
 /** The limit that browsers rate as good. */
 const MOST_SHIFT = 0.1;

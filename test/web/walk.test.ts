@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
-import { realNode } from "../harness/real-terminal.ts";
 
-const READER = join(import.meta.dirname, "../harness/walk-reader.mjs");
+const READER = join(import.meta.dirname, "../harness/browser/walk-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser)

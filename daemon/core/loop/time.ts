@@ -12,7 +12,7 @@
  * longer ones. Each piece has a macrotask of its own, except that an account with short pieces starts up to 4 in one: polling the sockets after
  * each would cost more than the pieces.
  */
-import { FairQueue } from "../fair-queue.ts";
+import { FairQueue } from "../concurrency/fair-queue.ts";
 import { accountOf, type OwnerName } from "./owner.ts";
 
 export interface LoopTimeDeps {

@@ -2,8 +2,8 @@
  * Service threads of one kind: starts them one after another and replaces those that have ended. Tasks go to the least loaded.
  */
 import { monotonicMs, startTimer, stopTimer } from "../clock.ts";
+import { Published } from "../concurrency/published.ts";
 import type { Log } from "../log.ts";
-import { Published } from "../published.ts";
 import { ServiceThread, type ThreadOptions } from "./thread.ts";
 
 const MOST_ENDS = 3;

@@ -4,8 +4,8 @@
  *   loading ──▶ ready ──▶ ended: by an error, an exit, or a stalled part; its tasks fail with ThreadEnded
  */
 import { startTimer, stopTimer } from "../clock.ts";
+import { within } from "../concurrency/published.ts";
 import { loopTime, type OwnerName } from "../loop/index.ts";
-import { within } from "../published.ts";
 import { errorOf, type FromThread, type Part, PartBoard, type ToThread } from "./messages.ts";
 
 /** Checks of the running part in the time that it may take. */

@@ -1,5 +1,5 @@
 /** Reads of the database that run in a reader thread: functions of a connection and an input, without any other state. */
-import type { JsonBody } from "../../core/operation.ts";
+import type { JsonBody } from "../../core/call/operation.ts";
 import type { Queries } from "../client.ts";
 
 /**

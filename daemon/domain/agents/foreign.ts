@@ -14,7 +14,7 @@ import {
   isText,
   jsonOf,
   onlyOnce,
-} from "../../db/foreign.ts";
+} from "../../db/untrusted-rows.ts";
 import { agents } from "./table.ts";
 
 /** The agents in a checkpoint. */

@@ -5,10 +5,10 @@
 
 import { MAX_ROOM_AGENTS, MAX_ROOM_TOPICS } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import { now, wallMs } from "../../core/clock.ts";
-import type { Caller } from "../../core/operation.ts";
+import { WaitGraph } from "../../core/concurrency/wait-graph.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { WaitGraph } from "../../core/wait-graph.ts";
 import type { Branch } from "../../db/branch.ts";
 import type { Queries } from "../../db/client.ts";
 import { makeBranch } from "./branch.ts";

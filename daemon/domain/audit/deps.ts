@@ -1,7 +1,7 @@
 import type { AnchorStore } from "../../core/anchor-store.ts";
-import type { Bells } from "../../core/bells.ts";
+import type { Caller } from "../../core/call/operation.ts";
+import type { Bells } from "../../core/concurrency/notifier.ts";
 import type { Log } from "../../core/log.ts";
-import type { Caller } from "../../core/operation.ts";
 import type { Reads } from "../../db/readers/pool.ts";
 import type { Database } from "../../db/transact.ts";
 import type { AuditedRoom } from "./find.ts";

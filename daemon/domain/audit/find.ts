@@ -1,5 +1,5 @@
 /** Finds the room of an audit call. */
-import type { Caller, KeyCall } from "../../core/operation.ts";
+import type { Caller, KeyCall } from "../../core/call/operation.ts";
 
 export interface AuditedRoom {
   room_id: string;

@@ -1,37 +1,36 @@
 /** Audit: an append-only chain of records per organization, and the calls that read it. */
-import type { Bound } from "../../core/operation.ts";
-import { Anchors } from "./anchors.ts";
-import { ringReaders } from "./chain-bell.ts";
-import { gatherHeads } from "./chain-head.ts";
-import { Chains } from "./chains.ts";
+import type { Bound } from "../../core/call/operation.ts";
+import { Anchors } from "./anchors/anchors.ts";
+import { HeadsFile, type HeadsFileDeps } from "./anchors/heads-file.ts";
+import { gatherHeads } from "./chain/chain-head.ts";
+import { ringReaders } from "./chain/chain-notifier.ts";
+import { Chains } from "./chain/chains.ts";
+import { makeVerify } from "./chain/verify.ts";
 import type { AuditDeps } from "./deps.ts";
-import { makeEvents } from "./events.ts";
-import { HeadsFile, type HeadsFileDeps } from "./heads-file.ts";
-import { makeList } from "./list.ts";
-import { Readers } from "./readers.ts";
+import { keepSettling } from "./flush-aggregates.ts";
+import { makeEvents } from "./reading/events.ts";
+import { makeList } from "./reading/list.ts";
+import { Readers } from "./reading/readers.ts";
+import { makeSummary } from "./reading/summary.ts";
 import { keepRetention } from "./retention.ts";
-import { keepSettling } from "./settle-counts.ts";
 import { limitRecords, takeGrown } from "./store.ts";
-import { makeSummary } from "./summary.ts";
-import { makeVerify } from "./verify.ts";
 
-export { lostAnchors } from "./anchored.ts";
-export { chainHead } from "./chain-head.ts";
-export { chainKey } from "./chain-key.ts";
-export type { Chains } from "./chains.ts";
+export { lostAnchors } from "./anchors/anchored.ts";
+export { filesOf as headsFilesOf } from "./anchors/heads.ts";
+export { chainHead } from "./chain/chain-head.ts";
+export { chainKey } from "./chain/chain-key.ts";
+export type { Chains } from "./chain/chains.ts";
+export { verifyAll } from "./chain/verify-all.ts";
 export type { AuditEntry } from "./entry.ts";
-export { filesOf as headsFilesOf } from "./heads.ts";
-export { cursorAfterRecord, listService, pageOf } from "./list.ts";
-export { locateRecord, type Wanted, type Within } from "./locate.ts";
-export { momentRules, scanOf } from "./query.ts";
-
-export { Readers } from "./readers.ts";
+export { cursorAfterRecord, listService, pageOf } from "./reading/list.ts";
+export { locateRecord, type Wanted, type Within } from "./reading/locate.ts";
+export { momentRules, scanOf } from "./reading/query.ts";
+export { Readers } from "./reading/readers.ts";
+export { mostOf, summaryText } from "./reading/summarize.ts";
+export { cursorAfterEvent, notAnEvent, seqOfEvent } from "./reading/timeline-cursor.ts";
 export { forgetFormerEvents, forgetNumbers, giveEvents, type MovedEvents, RoomNumbers } from "./room-numbers.ts";
 export { listAudit } from "./rows.ts";
 export { appendAudit, appendAudits, countRecords, executionRecords, recordsAbout } from "./store.ts";
-export { mostOf, summaryText } from "./summarize.ts";
-export { cursorAfterEvent, notAnEvent, seqOfEvent } from "./timeline-cursor.ts";
-export { verifyAll } from "./verify-all.ts";
 
 export interface AuditOptions {
   /** Retention of records, in ms; 0: unlimited. */

@@ -4,12 +4,12 @@
  */
 import { and, asc, eq, gt, lte } from "drizzle-orm";
 import { at, wallMs } from "../../core/clock.ts";
+import { repeat } from "../../core/concurrency/repeat.ts";
 import { DiskFailure } from "../../core/disk-failure.ts";
-import { repeat } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import { PURGED } from "./chain.ts";
-import type { ChainKey } from "./chain-key.ts";
+import { PURGED } from "./chain/chain.ts";
+import type { ChainKey } from "./chain/chain-key.ts";
 import { closeDays, type DaysDeps, purgeDays } from "./days/close.ts";
 import { closedUpTo } from "./days/parts.ts";
 import { purgeFormerEvents } from "./room-numbers.ts";

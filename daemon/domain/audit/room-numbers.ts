@@ -6,8 +6,8 @@
  */
 import { and, asc, desc, eq, gt, lt, lte, max } from "drizzle-orm";
 import type { Queries } from "../../db/client.ts";
-import { chainHead } from "./chain-head.ts";
-import { chainKey } from "./chain-key.ts";
+import { chainHead } from "./chain/chain-head.ts";
+import { chainKey } from "./chain/chain-key.ts";
 import { closedUpTo } from "./days/parts.ts";
 import { type Stay, staysOf } from "./room-stays.ts";
 import { chainStart, listAudit } from "./rows.ts";

@@ -6,17 +6,17 @@ import { now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawInserts, type Values } from "../../db/client.ts";
 import { isLost } from "../../db/closed-files.ts";
-import { locally } from "../../db/rehearsal.ts";
-import { GENESIS, HASHED, type Head, hashOfValues, PURGED } from "./chain.ts";
-import { chainHead, moveHead } from "./chain-head.ts";
-import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
-import { countAudit } from "./counts.ts";
-import { DailyRecords } from "./daily.ts";
+import { locally } from "../../db/dry-run.ts";
+import { countAudit } from "./aggregates.ts";
+import { GENESIS, HASHED, type Head, hashOfValues, PURGED } from "./chain/chain.ts";
+import { chainHead, moveHead } from "./chain/chain-head.ts";
+import { type ChainKey, chainKey, orgOfChain } from "./chain/chain-key.ts";
+import { DailyRecords } from "./daily-cap.ts";
 import { closedDays, closedUpTo } from "./days/parts.ts";
 import type { AuditEntry } from "./entry.ts";
+import { stretches } from "./reading/scan.ts";
 import { withRoomName } from "./room-name.ts";
 import { chainStart, matching, toRecord } from "./rows.ts";
-import { stretches } from "./scan.ts";
 import { audit, auditHeads, auditStretches } from "./table.ts";
 
 /** Adds a record to its organization's chain, which is this host's own. Within a transaction. */

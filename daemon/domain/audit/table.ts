@@ -1,6 +1,6 @@
 /** Drizzle schema of the audit's tables. */
 import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { ChainKey } from "./chain-key.ts";
+import type { ChainKey } from "./chain/chain-key.ts";
 
 export const audit = sqliteTable(
   "audit",

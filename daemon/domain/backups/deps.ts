@@ -1,7 +1,7 @@
 /** Configuration and dependencies of backups to an object store. */
-import { type Config, ConfigError } from "../../core/config.ts";
+import { type Config, ConfigError } from "../../core/config/config.ts";
+import { secretIn } from "../../core/config/secret-file.ts";
 import type { Log } from "../../core/log.ts";
-import { secretIn } from "../../core/secret-file.ts";
 import type { Credentials } from "./sign.ts";
 
 export interface S3Plan {

@@ -6,8 +6,8 @@
  */
 import { readFileSync } from "node:fs";
 import { wallMs } from "../../core/clock.ts";
-import { replaceKept } from "../../core/kept-file.ts";
-import { repeat } from "../../core/repeat.ts";
+import { repeat } from "../../core/concurrency/repeat.ts";
+import { replaceKept } from "../../core/config/durable-file.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { BackupsDeps, S3Plan, Stored } from "./deps.ts";
 

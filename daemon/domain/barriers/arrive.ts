@@ -4,13 +4,13 @@
  */
 import { barrierArrive, DEFAULT_BARRIER_WAIT_MS } from "../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
+import type { Work } from "../../core/call/call-effects.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
+import { type RoomTarget, requireActive } from "../../core/call/room-target.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
+import type { AgentWait } from "../../core/concurrency/wait-graph.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
-import { type Bound, bind } from "../../core/operation.ts";
-import { type RoomTarget, requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { AgentWait } from "../../core/wait-graph.ts";
-import type { Work } from "../../core/work.ts";
 import type { Queries } from "../../db/client.ts";
 import { actingAs } from "../agents/index.ts";
 import type { BarrierDeps } from "./deps.ts";

@@ -1,6 +1,7 @@
 /** Dependencies of barriers. */
-import type { Bells } from "../../core/bells.ts";
-import type { FindRoom } from "../../core/room-target.ts";
+
+import type { FindRoom } from "../../core/call/room-target.ts";
+import type { Bells } from "../../core/concurrency/notifier.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meetings } from "./meetings.ts";

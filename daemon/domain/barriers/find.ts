@@ -1,6 +1,6 @@
 /** Finds a barrier's room, and the name of the bell that wakes the calls that wait at it. */
-import type { KeyCall } from "../../core/operation.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
+import type { RoomTarget } from "../../core/call/room-target.ts";
 import type { BarrierDeps } from "./deps.ts";
 
 export const barrierBell = (barrierId: string) => `barrier ${barrierId}`;

@@ -25,7 +25,7 @@ import {
   type Named,
   onlyOnce,
   orNull,
-} from "../../db/foreign.ts";
+} from "../../db/untrusted-rows.ts";
 import { KEPT_GENERATIONS } from "./state.ts";
 import { bytesOf } from "./store.ts";
 import { barriers } from "./table.ts";

@@ -2,10 +2,10 @@
 import { type BarrierRecord, barrierCancel, barrierGet, barrierList } from "../../../shared/api/barriers.ts";
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
+import { readCursor, toPage } from "../../core/call/cursor.ts";
+import { type Bound, bind, type KeyCall } from "../../core/call/operation.ts";
+import { requireActive } from "../../core/call/room-target.ts";
 import { now } from "../../core/clock.ts";
-import { readCursor, toPage } from "../../core/cursor.ts";
-import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
-import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { BarrierDeps } from "./deps.ts";

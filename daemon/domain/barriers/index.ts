@@ -1,9 +1,9 @@
 /** Barriers: points that the agents of a room pass together, generation after generation. */
 
 import type { RoomUid } from "../../../shared/ids.ts";
+import type { Bound } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
-import type { Bound } from "../../core/operation.ts";
 import { makeArrive } from "./arrive.ts";
 import { makeBranch } from "./branch.ts";
 import type { BarrierDeps } from "./deps.ts";

@@ -1,7 +1,7 @@
 /** Trace contexts of the arrivals at a barrier, so that each can be linked to the others: in memory, as long as one of them waits. */
 
 import type { TraceContext } from "../../../shared/traceparent.ts";
-import type { CallTrace } from "../../core/traces.ts";
+import type { CallTrace } from "../../core/call/traces.ts";
 import type { BarrierRow } from "./table.ts";
 
 const MOST_ARRIVALS = 64;

@@ -1,6 +1,6 @@
 import type { OrgId } from "../../../shared/ids.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
-import type { Caller } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import type { OrgChanges, Plans } from "../orgs/index.ts";

@@ -6,10 +6,10 @@ import {
   billingKey,
   billingPortal,
   billingSuccess,
-} from "../../../shared/api/billing.ts";
+} from "../../../shared/api/people/billing.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
+import { type Bound, bind, type KeyCall } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { getKey, getOrg, newKey, type OrgRow } from "../orgs/index.ts";
 import { Asked } from "./asked.ts";

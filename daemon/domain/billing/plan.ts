@@ -1,6 +1,6 @@
 /** Configuration of the payment service. */
-import { type Config, ConfigError } from "../../core/config.ts";
-import { secretIn } from "../../core/secret-file.ts";
+import { type Config, ConfigError } from "../../core/config/config.ts";
+import { secretIn } from "../../core/config/secret-file.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 

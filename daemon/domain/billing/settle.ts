@@ -11,8 +11,8 @@
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import { after, at, now, startTimer, stopTimer, wallMs } from "../../core/clock.ts";
-import { Deadlines } from "../../core/deadlines.ts";
-import { repeat } from "../../core/repeat.ts";
+import { Deadlines } from "../../core/concurrency/deadlines.ts";
+import { repeat } from "../../core/concurrency/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";

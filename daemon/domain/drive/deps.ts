@@ -1,8 +1,8 @@
 import type { OrgId } from "../../../shared/ids.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
-import type { Caller } from "../../core/operation.ts";
 import type { ProcessRecord } from "../../host/process.ts";
-import type { Restraints } from "../../host/virtiofs/restrain.ts";
+import type { Restraints } from "../../host/virtiofs/throttle.ts";
 import type { PlanCaps } from "../orgs/index.ts";
 
 /** The facts about a room that the drive needs. */

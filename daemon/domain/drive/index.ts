@@ -3,31 +3,31 @@
  * there is daemon/host/files/beneath.ts.
  */
 import type { OrgId } from "../../../shared/ids.ts";
+import type { Bound } from "../../core/call/operation.ts";
+import { Mailbox } from "../../core/concurrency/mailbox.ts";
+import type { Soon } from "../../core/concurrency/maybe-promise.ts";
+import { every } from "../../core/concurrency/repeat.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
-import { Mailbox } from "../../core/mailbox.ts";
-import type { Bound } from "../../core/operation.ts";
-import { every } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
-import type { Soon } from "../../core/soon.ts";
 import { sweepTemporaryFiles } from "../../host/files/sweep.ts";
-import type { ShareMode } from "../../host/virtiofs/restrain.ts";
+import type { ShareMode } from "../../host/virtiofs/throttle.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
-import { getFile } from "./get-file.ts";
-import { list } from "./list.ts";
-import type { Measured } from "./measure.ts";
-import { mkdir } from "./mkdir.ts";
-import { move } from "./move.ts";
-import { putFile } from "./put-file.ts";
-import { LOOK_EVERY_MS, Quota, type QuotaDeps } from "./quota.ts";
-import { read } from "./read.ts";
-import { remove } from "./remove.ts";
-import { type Streams, saveStreams } from "./save.ts";
-import { stat } from "./stat.ts";
-import { Stillness } from "./stillness.ts";
-import { Turns } from "./turns.ts";
-import { Usage } from "./usage.ts";
+import { getFile } from "./files/get-file.ts";
+import { list } from "./files/list.ts";
+import { mkdir } from "./files/mkdir.ts";
+import { move } from "./files/move.ts";
+import { Turns } from "./files/name-locks.ts";
+import { putFile } from "./files/put-file.ts";
+import { Stillness } from "./files/quiesce.ts";
+import { read } from "./files/read.ts";
+import { remove } from "./files/remove.ts";
+import { type Streams, saveStreams } from "./files/save.ts";
+import { stat } from "./files/stat.ts";
+import { write } from "./files/write.ts";
+import { LOOK_EVERY_MS, Quota, type QuotaDeps } from "./quota/enforcement.ts";
+import type { Measured } from "./quota/measure.ts";
+import { Usage } from "./quota/usage.ts";
 import type { Drive } from "./verb.ts";
-import { write } from "./write.ts";
 
 export type { DriveDeps, DriveRoom };
 

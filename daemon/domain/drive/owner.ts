@@ -1,5 +1,5 @@
 /** The owner that a write names: numbers, as a drive has no user names of its own. Guests see the same numbers. */
-import type { RuleBreak } from "../../core/operation.ts";
+import type { RuleBreak } from "../../core/call/operation.ts";
 import type { GuestOwner } from "../../host/files/open-file.ts";
 import { DRIVE_RANGE } from "../../host/isolation/ids.ts";
 

@@ -4,7 +4,7 @@
  */
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { MAX_PATH_BYTES } from "../../../shared/api/file-entries.ts";
-import type { RuleBreak } from "../../core/operation.ts";
+import type { RuleBreak } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { HERE, type RawPath, toRaw, toText } from "../../host/files/raw-path.ts";
 import { isTemporaryName } from "../../host/files/temporary.ts";

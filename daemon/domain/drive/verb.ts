@@ -1,15 +1,15 @@
 /** Common part of all drive verbs: their room, its drive held open, and the mapping of its errors. */
 import type { Operation } from "../../../shared/api/contract.ts";
+import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../core/call/operation.ts";
 import type { Pieces } from "../../core/loop/index.ts";
-import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../core/operation.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { Beneath } from "../../host/files/beneath.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { driveError, type Meaning } from "./errors.ts";
-import type { RoomUsage } from "./room-usage.ts";
-import type { Stillness } from "./stillness.ts";
-import type { Turns } from "./turns.ts";
-import type { Usage } from "./usage.ts";
+import type { Turns } from "./files/name-locks.ts";
+import type { Stillness } from "./files/quiesce.ts";
+import type { RoomUsage } from "./quota/room-usage.ts";
+import type { Usage } from "./quota/usage.ts";
 
 export interface Drive extends DriveDeps {
   usage: Usage;

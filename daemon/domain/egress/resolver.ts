@@ -4,8 +4,8 @@
  */
 import type { DnsRecord } from "../../../shared/agent-protocol/messages.ts";
 import { monotonicMs } from "../../core/clock.ts";
-import { type Asker, FairPlaces } from "../../core/fair-places.ts";
-import { DeadlineError, within } from "../../core/published.ts";
+import { type Asker, FairPlaces } from "../../core/concurrency/fair-semaphore.ts";
+import { DeadlineError, within } from "../../core/concurrency/published.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { type Address, readAddress } from "./addresses.ts";
 import { Dns } from "./dns.ts";

@@ -4,7 +4,7 @@
  * on a socket with a path.
  */
 import { createServer, type Socket } from "node:net";
-import { joinSockets } from "../../host/joined-sockets.ts";
+import { joinSockets } from "../../host/pipe-sockets.ts";
 import { type Address, readAddress } from "./addresses.ts";
 import { dial } from "./dial.ts";
 import { canonicalName } from "./names.ts";

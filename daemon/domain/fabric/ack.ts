@@ -1,7 +1,7 @@
 /** The `message_ack` call: a message leaves its recipient's inbox. */
 import { messageAck } from "../../../shared/api/fabric.ts";
-import { type Bound, bind } from "../../core/operation.ts";
-import { requireActive } from "../../core/room-target.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
+import { requireActive } from "../../core/call/room-target.ts";
 import { actingAs } from "../agents/index.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findMessageTarget } from "./find.ts";

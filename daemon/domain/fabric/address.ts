@@ -1,7 +1,7 @@
 /** The address of a message as its sender gives it: parsed, validated, and shown in audit records. Pure. */
 import { EVERYONE, TOPIC_PATTERN } from "../../../shared/api/fabric.ts";
 import { AGENT_PATTERN } from "../../../shared/ids.ts";
-import type { RuleBreak } from "../../core/operation.ts";
+import type { RuleBreak } from "../../core/call/operation.ts";
 
 /** The address: exactly one of these is not null. */
 export interface Address {

@@ -27,11 +27,11 @@ import {
   takeRows,
 } from "../../db/branch.ts";
 import type { Queries } from "../../db/client.ts";
-import { bytesOfRoom, goneUpTo, markBranched } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
-import { acceptFabric, bytesOfState, type FabricState } from "./foreign.ts";
+import { bytesOfRoom, goneUpTo, markBranched } from "./retention/budget.ts";
 import { deleteSpread, lastSeq, nextDue } from "./store.ts";
 import { deliveries, messages } from "./table.ts";
+import { acceptFabric, bytesOfState, type FabricState } from "./untrusted.ts";
 
 export function makeBranch(deps: FabricDeps): Branch<FabricState> {
   const { bells, budget, database, due, history, space } = deps;

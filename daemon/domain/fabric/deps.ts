@@ -1,20 +1,20 @@
 /** Dependencies of the fabric, and the objects that its verbs share. */
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Bells } from "../../core/bells.ts";
+import type { FindRoom } from "../../core/call/room-target.ts";
+import type { Traces } from "../../core/call/traces.ts";
+import type { Bells } from "../../core/concurrency/notifier.ts";
 import type { Log } from "../../core/log.ts";
-import type { FindRoom } from "../../core/room-target.ts";
-import type { Traces } from "../../core/traces.ts";
 import type { Reads } from "../../db/readers/pool.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meter } from "../orgs/index.ts";
-import type { Budget } from "./budget.ts";
-import type { Due } from "./due.ts";
-import type { History } from "./history.ts";
-import type { Lately } from "./lately.ts";
-import type { Order } from "./order.ts";
-import type { Space } from "./space.ts";
+import type { Space } from "./inbox/inbox-capacity.ts";
+import type { Lately } from "./message-rate.ts";
+import type { Budget } from "./retention/budget.ts";
+import type { History } from "./retention/history.ts";
+import type { Order } from "./sequence.ts";
 import type { Spreads } from "./spread.ts";
+import type { Due } from "./timers.ts";
 
 export interface FabricOptions {
   database: Database;

@@ -3,9 +3,9 @@ import { hash } from "node:crypto";
 import { MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, type MessageKind } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
 import { readTraceparent, TRACEPARENT } from "../../../shared/traceparent.ts";
-import type { RuleBreak } from "../../core/operation.ts";
+import type { Work } from "../../core/call/call-effects.ts";
+import type { RuleBreak } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Work } from "../../core/work.ts";
 import type { Address } from "./address.ts";
 
 /** Far fewer than would overflow the stack when the payload is serialized again for a reader. */

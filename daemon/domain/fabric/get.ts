@@ -1,6 +1,6 @@
 /** message_get: a message and its delivery. */
 import { messageGet } from "../../../shared/api/fabric.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findMessageTarget } from "./find.ts";

@@ -1,25 +1,25 @@
 /** The fabric: messages between the agents of a room. No accepted message is lost by a crash of any component. */
 
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Bound } from "../../core/operation.ts";
+import type { Bound } from "../../core/call/operation.ts";
 import { makeAck } from "./ack.ts";
 import { makeBranch } from "./branch.ts";
-import { Budget } from "./budget.ts";
 import type { FabricDeps, FabricOptions } from "./deps.ts";
-import { Due } from "./due.ts";
 import { makeGet } from "./get.ts";
-import { History } from "./history.ts";
-import { makeInbox } from "./inbox.ts";
-import { Lately } from "./lately.ts";
-import { Order } from "./order.ts";
+import { makeInbox } from "./inbox/inbox.ts";
+import { Space } from "./inbox/inbox-capacity.ts";
+import { Lately } from "./message-rate.ts";
 import { makePresence } from "./presence.ts";
 import { makeReply } from "./reply.ts";
+import { Budget } from "./retention/budget.ts";
+import { History } from "./retention/history.ts";
 import { makeSend } from "./send.ts";
 import { makeSendMany } from "./send-many.ts";
-import { Space } from "./space.ts";
+import { Order } from "./sequence.ts";
 import { Spreads } from "./spread.ts";
 import { deleteSpread, removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
+import { Due } from "./timers.ts";
 
 export { type OpenRequest, openRequests } from "./open-requests.ts";
 export { hasOpen, locateMessage } from "./store.ts";

@@ -4,20 +4,20 @@
  */
 import { EVERYONE, MAX_INBOX } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
+import { type Caller, keyBehind } from "../../core/call/operation.ts";
+import type { RoomTarget } from "../../core/call/room-target.ts";
+import type { CallTrace } from "../../core/call/traces.ts";
 import { at, wallMs } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
-import { type Caller, keyBehind } from "../../core/operation.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { CallTrace } from "../../core/traces.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Place } from "../orgs/index.ts";
 import type { Address } from "./address.ts";
 import { Batch } from "./batch.ts";
 import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
-import { bytesOf } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
+import { bytesOf } from "./retention/budget.ts";
 import { Busy, MOST_AT_ONCE, type Spread } from "./spread.ts";
 import { findMessage, insertDelivery, insertMessage, noteReply } from "./store.ts";
 import type { DeliveryRow, MessageRow } from "./table.ts";

@@ -2,9 +2,9 @@
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { agentWait } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
-import { makeCursor } from "../../core/cursor.ts";
+import { makeCursor } from "../../core/call/cursor.ts";
 import type { AnyRead, Read } from "../../db/readers/read.ts";
-import type { Row } from "./inbox-store.ts";
+import type { Row } from "./inbox/inbox-store.ts";
 import { messageJson } from "./record.ts";
 import { pageOf, type Wanted } from "./scan.ts";
 import { inboxDepth } from "./store.ts";

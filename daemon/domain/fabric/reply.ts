@@ -1,7 +1,7 @@
 /** message_reply: a response to the sender of a message, which it also acknowledges. */
 import { messageReply } from "../../../shared/api/fabric.ts";
-import { type Bound, bind } from "../../core/operation.ts";
-import { requireActive } from "../../core/room-target.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
+import { requireActive } from "../../core/call/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { actingAs } from "../agents/index.ts";
 import type { FabricDeps } from "./deps.ts";

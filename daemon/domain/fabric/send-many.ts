@@ -1,17 +1,17 @@
 /** message_send_many: sends messages as if one after another, all of them or none. */
 import type { FieldError } from "../../../shared/api/errors.ts";
 import { MAX_BATCH_TOPICS, messageSendMany } from "../../../shared/api/fabric.ts";
-import type { AuditFacts } from "../../core/audit-facts.ts";
-import { type Bound, bind, type KeyCall, type RuleBreak } from "../../core/operation.ts";
-import { type RoomTarget, requireActive } from "../../core/room-target.ts";
+import type { AuditFacts } from "../../core/call/audit-facts.ts";
+import { type Bound, bind, type KeyCall, type RuleBreak } from "../../core/call/operation.ts";
+import { type RoomTarget, requireActive } from "../../core/call/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { addressOf, addressRules } from "./address.ts";
 import type { FabricDeps } from "./deps.ts";
 import { contentRules, type Draft } from "./draft.ts";
 import { findRoom } from "./find.ts";
 import { callsForRecipients, type Posted, postAll } from "./post.ts";
+import { draftOf, factsOf, keptFactsOf, type Sending } from "./prepare.ts";
 import { receiptOf } from "./record.ts";
-import { draftOf, factsOf, keptFactsOf, type Sending } from "./sending.ts";
 import type { MessageRow } from "./table.ts";
 
 export function makeSendMany(deps: FabricDeps): Bound {

@@ -12,8 +12,8 @@ import { wallMs } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import { branchedAt } from "./budget.ts";
-import type { Order } from "./order.ts";
+import { branchedAt } from "./retention/budget.ts";
+import type { Order } from "./sequence.ts";
 import {
   deleteSpread,
   getSpread,

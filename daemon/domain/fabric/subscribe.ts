@@ -1,7 +1,7 @@
 /** agent_subscribe: sets the topics that an agent gets. */
 import { agentSubscribe } from "../../../shared/api/fabric.ts";
-import { type Bound, bind } from "../../core/operation.ts";
-import { requireActive } from "../../core/room-target.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
+import { requireActive } from "../../core/call/room-target.ts";
 import { actingAs } from "../agents/index.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";

@@ -3,7 +3,7 @@
  * it.
  */
 import { readTraceparent, TRACEPARENT, type TraceContext, writeTraceparent } from "../../../shared/traceparent.ts";
-import type { CallTrace, Traces } from "../../core/traces.ts";
+import type { CallTrace, Traces } from "../../core/call/traces.ts";
 import type { MessageRow } from "./table.ts";
 
 type MessageHeaders = MessageRow["headers"];

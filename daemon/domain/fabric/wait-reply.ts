@@ -1,10 +1,10 @@
 /** Waits for the reply to a message: until it comes, the deadline passes, or the recipient ends. */
 
+import type { RoomTarget } from "../../core/call/room-target.ts";
 import { now } from "../../core/clock.ts";
+import type { AgentWait } from "../../core/concurrency/wait-graph.ts";
 import type { OwnerName } from "../../core/loop/index.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { AgentWait } from "../../core/wait-graph.ts";
 import { replyBell } from "./bells.ts";
 import type { FabricDeps } from "./deps.ts";
 import { ackDelivery, findDelivery, findMessage, findReply } from "./store.ts";

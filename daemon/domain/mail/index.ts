@@ -1,5 +1,6 @@
 /** E-mail to people, sent if the operator has configured a mail server. */
-export type { LetterKind } from "./letters.ts";
+
 export { countPosted, hasRoomFor, Outbox, post, postNothing } from "./outbox.ts";
 export { mailPersonal } from "./personal.ts";
 export { planMail } from "./plan.ts";
+export type { LetterKind } from "./templates.ts";

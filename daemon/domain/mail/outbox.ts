@@ -5,15 +5,15 @@
 import { and, count, eq, gt, inArray, isNotNull, isNull, lt, lte, ne } from "drizzle-orm";
 import { type LinkId, type MailId, newId, type UserId } from "../../../shared/ids.ts";
 import { after, at, now, wallMs } from "../../core/clock.ts";
-import { repeat } from "../../core/repeat.ts";
+import { repeat } from "../../core/concurrency/repeat.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import { locally, twice } from "../../db/rehearsal.ts";
+import { locally, twice } from "../../db/dry-run.ts";
 import type { OutboxDeps } from "./deps.ts";
-import { type LetterKind, writeLetter } from "./letters.ts";
 import type { MailPlan } from "./plan.ts";
-import { MailError, sendMail } from "./post.ts";
+import { MailError, sendMail } from "./smtp.ts";
 import { type MailRow, mails } from "./table.ts";
+import { type LetterKind, writeLetter } from "./templates.ts";
 
 /** Poll interval for due e-mails, also those that another process has enqueued. */
 const LOOK_MS = 1000;

@@ -1,6 +1,6 @@
 /** Configuration of sending mail. */
-import { type Config, ConfigError } from "../../core/config.ts";
-import { secretIn } from "../../core/secret-file.ts";
+import { type Config, ConfigError } from "../../core/config/config.ts";
+import { secretIn } from "../../core/config/secret-file.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 const ADDRESS = /^(?:[^<>@\r\n"]{0,100}<[^\s@<>"]{1,64}@[^\s@<>"]{1,189}>|[^\s@<>"]{1,64}@[^\s@<>"]{1,189})$/;

@@ -1,7 +1,7 @@
 /** Drizzle table of mail. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { LinkId, MailId, UserId } from "../../../shared/ids.ts";
-import type { LetterKind } from "./letters.ts";
+import type { LetterKind } from "./templates.ts";
 
 export const mails = sqliteTable("mails", {
   mail_id: text().$type<MailId>().primaryKey(),

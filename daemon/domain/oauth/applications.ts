@@ -2,12 +2,12 @@
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { type ApplicationRecord, applicationEnd, applicationList } from "../../../shared/api/grants.ts";
 import type { OrgId } from "../../../shared/ids.ts";
-import { readCursor, toPage } from "../../core/cursor.ts";
-import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
+import { readCursor, toPage } from "../../core/call/cursor.ts";
+import { type Bound, bind, type KeyCall } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { countsOf, detailsOf } from "../orgs/index.ts";
 import type { OAuthDeps } from "./deps.ts";
-import { toRecord } from "./granting.ts";
+import { toRecord } from "./grants.ts";
 import { type Application, dropGrant, getApplication, listApplications } from "./store.ts";
 
 const CURSOR = "applications";

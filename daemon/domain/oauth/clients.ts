@@ -5,7 +5,7 @@
 import { newId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Asker, Documents } from "./documents.ts";
+import type { Asker, Documents } from "./client-metadata.ts";
 import { type Client, readMetadata } from "./metadata.ts";
 import { Refusal } from "./refusal.ts";
 import { countClients, dropUnusedClients, getClient, insertClient } from "./store.ts";

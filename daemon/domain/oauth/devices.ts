@@ -4,9 +4,9 @@ import { after, monotonicMs, now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { networkOf } from "../egress/addresses.ts";
-import { readAudience, readScopes } from "./asking.ts";
+import { readAudience, readScopes } from "./authorization-request.ts";
+import type { Asker } from "./client-metadata.ts";
 import type { Clients } from "./clients.ts";
-import type { Asker } from "./documents.ts";
 import { Refusal } from "./refusal.ts";
 import { hashOf, makeSecret, makeUserCode, readUserCode, sha256, shownUserCode } from "./secrets.ts";
 import {

@@ -4,19 +4,19 @@
  */
 import type { Source } from "../../../shared/api/audit.ts";
 import type { KeyId } from "../../../shared/ids.ts";
+import type { Bound, Caller } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import type { Bound, Caller } from "../../core/operation.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
 import { getKey, isGood } from "../orgs/index.ts";
 import { makeApplications } from "./applications.ts";
-import { type Asking, readAsking } from "./asking.ts";
+import { type Asking, readAsking } from "./authorization-request.ts";
+import { type Asker, Documents } from "./client-metadata.ts";
 import { Clients, type Registration, unusedBefore } from "./clients.ts";
 import type { OAuthDeps } from "./deps.ts";
 import { Devices } from "./devices.ts";
-import { type Asker, Documents } from "./documents.ts";
-import { makeGranting } from "./granting.ts";
+import { makeGranting } from "./grants.ts";
 import { hashOf } from "./secrets.ts";
 import {
   allGrants,
@@ -32,9 +32,9 @@ import {
 } from "./store.ts";
 import { type Issued, Reused, tokensForCode, tokensForRefresh } from "./tokens.ts";
 
-export { type Asking, only, SentBack } from "./asking.ts";
+export { type Asking, only, SentBack } from "./authorization-request.ts";
+export type { Asker } from "./client-metadata.ts";
 export { DEVICE_SECONDS, POLL_SECONDS } from "./devices.ts";
-export type { Asker } from "./documents.ts";
 export { applicationsMade } from "./made.ts";
 export { oauthPersonal } from "./personal.ts";
 export { isLoopback, placeOf } from "./redirects.ts";

@@ -1,9 +1,9 @@
 /** Creates organizations, each with its first key, by the operator's key or on the host. */
 import { orgCreate } from "../../../shared/api/orgs.ts";
-import type { Plan } from "../../../shared/api/plans.ts";
+import type { Plan } from "../../../shared/api/people/plans.ts";
 import { type KeyId, newId } from "../../../shared/ids.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import { type Bound, bind } from "../../core/operation.ts";
 import { appendAudit } from "../audit/index.ts";
 import { newKey } from "./keys.ts";
 import type { OrgChanges, Within } from "./org-changes.ts";

@@ -4,9 +4,9 @@
  * lines end with them. It leaves a tombstone on the hosts of a service (cluster/tombstones.ts).
  */
 import { at, wallMs } from "../../core/clock.ts";
+import { every } from "../../core/concurrency/repeat.ts";
 import type { Log } from "../../core/log.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
-import { every } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { OrgChanges } from "./org-changes.ts";

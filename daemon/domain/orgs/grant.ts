@@ -6,7 +6,7 @@
  */
 import type { Scope } from "../../../shared/api/contract.ts";
 import type { KeyId } from "../../../shared/ids.ts";
-import { type Caller, firstKeyOf } from "../../core/operation.ts";
+import { type Caller, firstKeyOf } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** The permissions of a key. */

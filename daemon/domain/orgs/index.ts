@@ -1,8 +1,8 @@
 /** Organizations and their keys: authentication, and the operator's changes. */
 
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
-import { Holds } from "../../core/holds.ts";
-import { type Bound, boundTo, type Caller } from "../../core/operation.ts";
+import { type Bound, boundTo, type Caller } from "../../core/call/operation.ts";
+import { Holds } from "../../core/call/revocation-watch.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { makeOrgCreate } from "./create.ts";
 import type { OrgDeps } from "./deps.ts";

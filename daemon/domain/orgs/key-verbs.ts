@@ -3,10 +3,10 @@
 import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { DEFAULT_GRACE_SECONDS, keyCreate, keyList, keyRevoke, keyRotate } from "../../../shared/api/orgs.ts";
 import type { OrgId } from "../../../shared/ids.ts";
+import { readCursor, toPage } from "../../core/call/cursor.ts";
+import { type Bound, bind, type Caller, type KeyCall } from "../../core/call/operation.ts";
 import { after, now } from "../../core/clock.ts";
-import { readCursor, toPage } from "../../core/cursor.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
-import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";

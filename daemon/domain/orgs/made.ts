@@ -16,7 +16,7 @@ import type { MadeName } from "../../../shared/api/made.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
-import { locally } from "../../db/rehearsal.ts";
+import { locally } from "../../db/dry-run.ts";
 
 /** Columns or values; `type` is that of an actor. Actors other than users and keys belong to the host, or end with their sandbox. */
 export interface Maker {

@@ -1,6 +1,6 @@
 /** The call that describes the caller's key. */
 import { meGet } from "../../../shared/api/service.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 
 export function makeMe(): Bound {
   return bind(meGet, {

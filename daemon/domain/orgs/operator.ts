@@ -1,7 +1,7 @@
 /** The operator's changes to organizations and keys, on the host itself. */
 import type { TObject } from "@sinclair/typebox";
 import { keyCreate, keyRotate, orgCreate } from "../../../shared/api/orgs.ts";
-import type { Plan } from "../../../shared/api/plans.ts";
+import type { Plan } from "../../../shared/api/people/plans.ts";
 import { sshKeyAdd } from "../../../shared/api/ssh.ts";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";

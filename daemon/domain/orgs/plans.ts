@@ -1,6 +1,6 @@
 /** The plans and their caps, from the configuration. */
-import { CAPPED, type Capped, PLANS, type Plan } from "../../../shared/api/plans.ts";
-import { type Config, ConfigError } from "../../core/config.ts";
+import { CAPPED, type Capped, PLANS, type Plan } from "../../../shared/api/people/plans.ts";
+import { type Config, ConfigError } from "../../core/config/config.ts";
 
 /** Exceeding the soft cap causes a warning, exceeding the hard cap a refusal. */
 export interface Caps {

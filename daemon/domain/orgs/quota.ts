@@ -3,8 +3,8 @@
  * recorded once; above a hard cap nothing is added. A cap never ends existing things.
  */
 import type { OrgId } from "../../../shared/ids.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import type { KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";

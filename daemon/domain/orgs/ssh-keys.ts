@@ -4,8 +4,8 @@
  */
 import { type SshKeyRecord, sshKeyAdd, sshKeyList, sshKeyRemove } from "../../../shared/api/ssh.ts";
 import { type KeyId, newId, type OrgId } from "../../../shared/ids.ts";
+import { type Bound, bind, type Caller } from "../../core/call/operation.ts";
 import { after, now } from "../../core/clock.ts";
-import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";

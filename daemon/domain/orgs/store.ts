@@ -4,7 +4,7 @@ import type { Scope } from "../../../shared/api/contract.ts";
 import { newId, ulidFrom } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
-import { Remembered } from "../../db/remembered.ts";
+import { Remembered } from "../../db/row-cache.ts";
 import { apiKeys, type KeyRow, type NewOrgRow, type OrgRow, orgs } from "./table.ts";
 
 const known = new Remembered<OrgRow>();

@@ -1,7 +1,7 @@
 /** Drizzle tables of organizations and their keys. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../../shared/api/contract.ts";
-import type { Plan } from "../../../shared/api/plans.ts";
+import type { Plan } from "../../../shared/api/people/plans.ts";
 import type { KeyId, OrgId, SshKeyId } from "../../../shared/ids.ts";
 
 export const orgs = sqliteTable("orgs", {

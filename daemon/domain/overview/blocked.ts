@@ -1,14 +1,14 @@
 /**
  * Number of agents of a room that wait for others, and whether some wait in a cycle. The search is bounded per room, since there are many.
  */
-import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Caller } from "../../core/operation.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import { hasRing } from "./cycles.ts";
 import type { OverviewDeps } from "./deps.ts";
-import { edgesOf } from "./edges.ts";
 import { type Bounds, gatherBlocked } from "./gather.ts";
-import { maySee } from "./sight.ts";
+import { maySee } from "./visibility.ts";
+import { edgesOf } from "./wait-graph.ts";
 
 /** Some milliseconds' work, for a room in which that much is waited for. */
 const OF_MANY_ROOMS: Bounds = { requests: 1000, barriers: 64, nameBytes: 128 * 1024 };

@@ -1,10 +1,10 @@
 /** Dependencies of the overview of rooms. */
 import type { InputOf } from "../../../shared/api/contract.ts";
-import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 import type { RoomState, roomList } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import type { Caller } from "../../core/operation.ts";
-import type { FindRoom } from "../../core/room-target.ts";
+import type { Caller } from "../../core/call/operation.ts";
+import type { FindRoom } from "../../core/call/room-target.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Reads } from "../../db/readers/pool.ts";
 import type { Agents } from "../agents/index.ts";

@@ -1,6 +1,6 @@
 /** Finds the room of an overview call. */
-import type { KeyCall } from "../../core/operation.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
+import type { RoomTarget } from "../../core/call/room-target.ts";
 import type { OverviewDeps } from "./deps.ts";
 
 /** Throws room_not_found. */

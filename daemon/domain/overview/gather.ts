@@ -3,7 +3,7 @@
  * Agents wait in short calls, one after another: the wait continues between them.
  */
 import { MAX_PARTIES } from "../../../shared/api/barriers.ts";
-import { MOST_WAITS, type Wait } from "../../../shared/api/overview.ts";
+import { MOST_WAITS, type Wait } from "../../../shared/api/overview/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { commandText } from "../../../shared/shell.ts";
 import { line } from "../../../shared/timeline/words.ts";

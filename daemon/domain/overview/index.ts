@@ -1,6 +1,6 @@
 /** Read-only views of whole rooms: the waits of agents, the timeline, and many rooms at a glance. */
-import type { Bound } from "../../core/operation.ts";
-import type { RoomChanges } from "../../core/room-changes.ts";
+import type { Bound } from "../../core/call/operation.ts";
+import type { RoomChanges } from "../../core/call/room-changes.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { makeNow } from "./now.ts";
 import { makeRoomOverview } from "./rooms.ts";

@@ -1,6 +1,6 @@
 /** The lines for the difference between two states of a room. Pure. */
 import type { OutputOf } from "../../../shared/api/contract.ts";
-import type { roomNow } from "../../../shared/api/live.ts";
+import type { roomNow } from "../../../shared/api/overview/live.ts";
 
 type Line = OutputOf<typeof roomNow>;
 export type RoomState = Extract<Line, { type: "now" }>;

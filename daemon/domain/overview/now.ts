@@ -2,11 +2,9 @@
  * The stream room_now: the current state of a room, again after each change. A possible change wakes its clients; then the
  * state is gathered, once for all clients that see the same of it, and compared with that before.
  */
-import { roomNow } from "../../../shared/api/live.ts";
-import { MOST_WAITED_FOR, MOST_WAITS } from "../../../shared/api/overview.ts";
+import { roomNow } from "../../../shared/api/overview/live.ts";
+import { MOST_WAITED_FOR, MOST_WAITS } from "../../../shared/api/overview/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
-import { at, monotonicMs, sleep, wallMs } from "../../core/clock.ts";
-import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import {
   type Bound,
   bind,
@@ -14,16 +12,18 @@ import {
   type EventsReply,
   type KeyCall,
   type StreamEvent,
-} from "../../core/operation.ts";
-import type { RoomChanges } from "../../core/room-changes.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
+} from "../../core/call/operation.ts";
+import type { RoomChanges } from "../../core/call/room-changes.ts";
+import type { RoomTarget } from "../../core/call/room-target.ts";
+import { at, monotonicMs, sleep, wallMs } from "../../core/clock.ts";
+import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { Readers } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { type Found, type Gathered, gather } from "./gather.ts";
 import { changesOf, keyOf, type RoomState } from "./now-changes.ts";
-import { maySee, sightOf } from "./sight.ts";
+import { maySee, sightOf } from "./visibility.ts";
 import { cyclesOf } from "./waits.ts";
 
 /** Changes within this time are sent together, since one call changes several things. */

@@ -1,13 +1,13 @@
 /** Reads of the overview that run in reader threads. */
 
 import type { OutputOf } from "../../../shared/api/contract.ts";
-import type { roomTimeline } from "../../../shared/api/overview.ts";
+import type { roomTimeline } from "../../../shared/api/overview/overview.ts";
 import type { TimelineItem, TimelineType } from "../../../shared/timeline/item.ts";
 import { selectionOf } from "../../../shared/timeline/selection.ts";
 import { toItem } from "../../../shared/timeline/to-item.ts";
 import { now } from "../../core/clock.ts";
 import type { Read } from "../../db/readers/read.ts";
-import { type PageInput, pageOfRecords } from "../audit/pages.ts";
+import { type PageInput, pageOfRecords } from "../audit/reading/pages.ts";
 
 interface TimelineInput {
   room_id: string;

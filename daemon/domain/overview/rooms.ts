@@ -1,9 +1,9 @@
 /** The `room_overview` call: a page of rooms, each with its agents, its blocked agents, and its cost. */
-import { type RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
+import { type RoomGlance, roomOverview } from "../../../shared/api/overview/room-overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
+import { type Bound, bind, type Caller } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
-import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { blockedIn } from "./blocked.ts";
 import type { OverviewDeps, OverviewRoom } from "./deps.ts";
 

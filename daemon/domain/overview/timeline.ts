@@ -1,10 +1,10 @@
 /** The call room_timeline: pages of a room's audit as items, and work under way. */
-import { DEFAULT_TIMELINE_PAGE, roomTimeline } from "../../../shared/api/overview.ts";
+import { DEFAULT_TIMELINE_PAGE, roomTimeline } from "../../../shared/api/overview/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { TimelineItem, TimelineType } from "../../../shared/timeline/item.ts";
 import { STANDBY } from "../../../shared/timeline/words.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { ownerOf } from "../../core/loop/index.ts";
-import { type Bound, bind } from "../../core/operation.ts";
 import { momentRules, pageOf, scanOf } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";

@@ -1,15 +1,15 @@
 /** The `room_waits` call: the waits of a room's agents, and the cycles among them. */
-import { MOST_WAITED_FOR, MOST_WAITS, roomWaits } from "../../../shared/api/overview.ts";
+import { MOST_WAITED_FOR, MOST_WAITS, roomWaits } from "../../../shared/api/overview/overview.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { at, wallMs } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
-import { type Bound, bind } from "../../core/operation.ts";
 import { ringsOf } from "./cycles.ts";
 import type { OverviewDeps } from "./deps.ts";
-import { edgesOf } from "./edges.ts";
 import { findRoom } from "./find.ts";
 import { type Gathered, gather } from "./gather.ts";
-import { maySee } from "./sight.ts";
-import { ringText, summaryText } from "./words.ts";
+import { ringText, summaryText } from "./summary.ts";
+import { maySee } from "./visibility.ts";
+import { edgesOf } from "./wait-graph.ts";
 
 export function makeWaits(deps: OverviewDeps): Bound {
   return bind(roomWaits, {

@@ -2,9 +2,9 @@
 
 import { BROWSER_PORT, BROWSER_SECONDS, browserGet } from "../../../shared/api/browser.ts";
 import { PORT_TOKEN_HEADER, sandboxExposePort } from "../../../shared/api/ports.ts";
+import { actorOf, type Bound, bind, type KeyCall } from "../../core/call/operation.ts";
 import { after, now, timeoutSignal } from "../../core/clock.ts";
 import { parseJson } from "../../core/json.ts";
-import { actorOf, type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";

@@ -3,9 +3,9 @@
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { MAX_PORTS, sandboxExposePort } from "../../../shared/api/ports.ts";
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import { type Bound, bind, type KeyCall } from "../../core/call/operation.ts";
+import { requireActive } from "../../core/call/room-target.ts";
 import { after, now } from "../../core/clock.ts";
-import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
-import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { termBy } from "../orgs/grant.ts";

@@ -5,7 +5,7 @@
 
 import type { KeyId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import { Deadlines } from "../../core/deadlines.ts";
+import { Deadlines } from "../../core/concurrency/deadlines.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";

@@ -1,7 +1,7 @@
 /** Exposed ports: servers in sandboxes that remote clients reach by URL. Their HTTP transport is in http/ and websocket/. */
 
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
-import type { Bound } from "../../core/operation.ts";
+import type { Bound } from "../../core/call/operation.ts";
 import { makeBrowser } from "./browser.ts";
 import { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";

@@ -1,6 +1,6 @@
 /** The call that lists a sandbox's exposed ports. */
 import { portList } from "../../../shared/api/ports.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { listeningPorts } from "./listening.ts";
 import type { PortParts } from "./parts.ts";
 import { toPortRecord } from "./record.ts";

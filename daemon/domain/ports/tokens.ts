@@ -3,7 +3,7 @@
  * be shown again, and neither it nor its hash is in the database.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { keptKey } from "../../core/kept-file.ts";
+import { keptKey } from "../../core/config/durable-file.ts";
 
 /** 130 bits, with letters that are allowed in a host name. */
 const LABEL_CHARACTERS = 26;

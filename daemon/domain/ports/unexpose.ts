@@ -1,6 +1,6 @@
 /** The call that unexposes a port. */
 import { sandboxUnexposePort } from "../../../shared/api/ports.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { PortParts } from "./parts.ts";
 import { deletePort, findPort } from "./store.ts";

@@ -1,12 +1,12 @@
 /** Dependencies of rooms. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
+import type { Tally } from "../../core/call/call-stats.ts";
+import type { RoomTarget } from "../../core/call/room-target.ts";
+import type { Soon } from "../../core/concurrency/maybe-promise.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { Log } from "../../core/log.ts";
-import type { Paths } from "../../core/paths.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
 import type { ServiceError } from "../../core/service-error.ts";
-import type { Soon } from "../../core/soon.ts";
-import type { Tally } from "../../core/tally.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter, Quota } from "../orgs/index.ts";
 import type { FitsAnswer, FitsAsked, SandboxesBranch, SandboxesMove } from "../sandboxes/index.ts";

@@ -8,10 +8,10 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { roomDestroy } from "../../../shared/api/rooms.ts";
+import { type Bound, bind, type Caller } from "../../core/call/operation.ts";
 import { after, monotonicMs, now } from "../../core/clock.ts";
+import { DeadlineError, within } from "../../core/concurrency/published.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import { type Bound, bind, type Caller } from "../../core/operation.ts";
-import { DeadlineError, within } from "../../core/published.ts";
 import type { Queries } from "../../db/client.ts";
 import { onFullDisk } from "../../host/files/disk.ts";
 import type { Checkpoints } from "./checkpoints/index.ts";

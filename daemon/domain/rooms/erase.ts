@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import type { RoomUid } from "../../../shared/ids.ts";
-import { FairQueue } from "../../core/fair-queue.ts";
+import { FairQueue } from "../../core/concurrency/fair-queue.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { eraseDirectory } from "../../host/files/erase.ts";
 import type { RoomDeps } from "./deps.ts";

@@ -1,7 +1,7 @@
 /** The calls that list rooms and show one. */
 import { roomGet, roomList } from "../../../shared/api/rooms.ts";
-import { type Bound, bind, type Caller } from "../../core/operation.ts";
-import { onceThere } from "../../core/soon.ts";
+import { type Bound, bind, type Caller } from "../../core/call/operation.ts";
+import { onceThere } from "../../core/concurrency/maybe-promise.ts";
 import type { RoomDeps } from "./deps.ts";
 import { pageOfRooms } from "./page.ts";
 import type { RoomRecords } from "./record.ts";

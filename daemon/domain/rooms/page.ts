@@ -1,8 +1,8 @@
 /** Pagination, shared by all lists of rooms: rooms of the caller's organization, limited to the rooms that its key is bound to, if any. */
 import { DEFAULT_PAGE, type InputOf } from "../../../shared/api/contract.ts";
 import type { roomList } from "../../../shared/api/rooms.ts";
-import { makeCursor, readCursor, toPage } from "../../core/cursor.ts";
-import type { Caller } from "../../core/operation.ts";
+import { makeCursor, readCursor, toPage } from "../../core/call/cursor.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { listRooms } from "./store.ts";
 import type { RoomRow } from "./table.ts";

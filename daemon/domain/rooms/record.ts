@@ -1,6 +1,6 @@
 /** A room as the API shows it: its row, with its number of sandboxes and its drive's use. */
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
-import { onceThere, type Soon } from "../../core/soon.ts";
+import { onceThere, type Soon } from "../../core/concurrency/maybe-promise.ts";
 import type { RoomDeps } from "./deps.ts";
 import type { RoomRow } from "./table.ts";
 import { toTarget } from "./target.ts";

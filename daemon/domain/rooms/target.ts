@@ -1,8 +1,8 @@
 /** A room as other nouns see it, and the check of a caller's access to it. */
 
-import type { Caller } from "../../core/operation.ts";
-import type { Paths } from "../../core/paths.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
+import type { Caller } from "../../core/call/operation.ts";
+import type { RoomTarget } from "../../core/call/room-target.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { RoomPlace } from "./store.ts";
 
 /** Whether the room is destroyed, and its drive is not. */

@@ -1,8 +1,8 @@
 /** Changes a room's labels and its end. */
 import { roomUpdate } from "../../../shared/api/rooms.ts";
+import { type Bound, bind, type Caller } from "../../core/call/operation.ts";
+import { requireActive, requireHere } from "../../core/call/room-target.ts";
 import { after, now } from "../../core/clock.ts";
-import { type Bound, bind, type Caller } from "../../core/operation.ts";
-import { requireActive, requireHere } from "../../core/room-target.ts";
 import type { RoomDeps } from "./deps.ts";
 import type { RoomRecords } from "./record.ts";
 import { getRoom, updateRoom } from "./store.ts";

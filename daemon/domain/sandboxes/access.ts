@@ -1,16 +1,16 @@
 /** Access of other domain modules to a sandbox: the guest's link while it runs, and notification of its pause and its end. */
 import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
-import type { KeyCall } from "../../core/operation.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { SandboxAccess } from "../terminals/deps.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { heldInstead, requireDriveFor } from "./drive-held.ts";
-import { reachOf } from "./executions/reach.ts";
+import { reachOf } from "./executions/guest-access.ts";
 import { findTarget, findTargetEver, type SandboxTarget } from "./find.ts";
-import { inUse, linkOf } from "./reach.ts";
-import type { Supervisors } from "./supervisors.ts";
-import type { Waking } from "./waking.ts";
+import { inUse, linkOf } from "./guest-access.ts";
+import type { Supervisors } from "./lifecycle/supervisors.ts";
+import type { Waking } from "./lifecycle/waking.ts";
 
 const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
 

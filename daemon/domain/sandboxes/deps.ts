@@ -4,20 +4,20 @@ import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Directory } from "../../cluster/directory.ts";
+import type { FindRoom, RoomTarget } from "../../core/call/room-target.ts";
+import type { Traces } from "../../core/call/traces.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { Log } from "../../core/log.ts";
-import type { Paths } from "../../core/paths.ts";
-import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
-import type { Traces } from "../../core/traces.ts";
 import type { Database } from "../../db/transact.ts";
-import type { LoadedOn } from "../../host/guest/moved.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import type { WarmPool } from "../../host/guest/pool.ts";
+import type { LoadedOn } from "../../host/guest/transfer.ts";
 import type { Egress } from "../egress/index.ts";
-import type { SaveStreams } from "../executions/saving.ts";
 import type { Credits, Meter, Quota } from "../orgs/index.ts";
 import type { TemplateGroups } from "../templates/groups.ts";
 import type { Made } from "../templates/recent-use.ts";
 import type { Templates } from "../templates/registry.ts";
+import type { SaveStreams } from "./executions/run/saving.ts";
 import type { SandboxRow } from "./table.ts";
 
 /** The sandbox of an event. */

@@ -1,5 +1,5 @@
 /** Storage of an egress list in a sandbox's row. The effect of the list is in domain/egress. */
-import type { RuleBreak } from "../../core/operation.ts";
+import type { RuleBreak } from "../../core/call/operation.ts";
 import { readEntry } from "../egress/entries.ts";
 import type { SandboxRow } from "./table.ts";
 

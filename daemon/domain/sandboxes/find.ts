@@ -1,6 +1,6 @@
 /** Finds the sandbox that a path names. */
-import type { KeyCall } from "../../core/operation.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
+import type { RoomTarget } from "../../core/call/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { findSandbox, findSandboxEver, listSandboxes } from "./store.ts";

@@ -1,5 +1,5 @@
 /** Shows faults of a running guest in its sandbox's record. The state stays: the guest runs. */
-import type { Fault, Health } from "../../host/guest/parts.ts";
+import type { Fault, Health } from "../../host/guest/sidecars.ts";
 import type { SandboxRow } from "./table.ts";
 
 export const STANDBY_MESSAGE = "The sandbox is paused until it is resumed.";

@@ -2,57 +2,58 @@
 
 import { type ExitCause, SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import type { Bound } from "../../core/operation.ts";
+import type { Bound } from "../../core/call/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { makeAccess, type SandboxReach } from "./access.ts";
-import { freeMemoryMib, needOf } from "./admission.ts";
-import { QUARANTINED } from "./adoptions.ts";
 import { makeAgentLookup } from "./agents.ts";
 import { makeSandboxesBranch, type SandboxesBranch } from "./branch/index.ts";
-import { makeCreate } from "./create.ts";
+import { makeCreate } from "./calls/create.ts";
+import { makeDestroy } from "./calls/destroy.ts";
+import { makeEgressCalls } from "./calls/egress.ts";
+import { makeGet } from "./calls/get.ts";
+import { makeHibernate } from "./calls/hibernate.ts";
+import { makeList } from "./calls/list.ts";
+import { makeLogs } from "./calls/logs.ts";
+import { makeMetrics } from "./calls/metrics.ts";
+import { makeResume } from "./calls/resume.ts";
+import { makeStandby } from "./calls/standby.ts";
+import { makeUpdate } from "./calls/update.ts";
 import type { SandboxDeps } from "./deps.ts";
-import { makeDestroy } from "./destroy.ts";
-import { makeEgressCalls } from "./egress.ts";
-import { Ends } from "./executions/ends.ts";
+import { Ends } from "./executions/completion.ts";
 import { makeExecutions } from "./executions/index.ts";
 import { makeFiles } from "./files/index.ts";
-import { makeGet } from "./get.ts";
-import { type Going, goingIn } from "./going.ts";
-import { makeHibernate } from "./hibernate.ts";
-import { hibernateAll, type Shutdown } from "./host-shutdown.ts";
-import { HostStart } from "./host-start.ts";
-import { makeList } from "./list.ts";
-import { makeLogs } from "./logs.ts";
+import { freeMemoryMib, needOf } from "./lifecycle/admission.ts";
+import { hibernateAll, type Shutdown } from "./lifecycle/host-shutdown.ts";
+import { HostStart } from "./lifecycle/host-start.ts";
+import { QUARANTINED } from "./lifecycle/quarantine.ts";
+import { reconcile } from "./lifecycle/reconcile.ts";
+import { recover } from "./lifecycle/recover.ts";
+import { makeSupervisors, type Supervisors } from "./lifecycle/supervisors.ts";
+import { Waking } from "./lifecycle/waking.ts";
 import { makeMeasure } from "./measure.ts";
-import { makeMetrics } from "./metrics.ts";
 import { makeSandboxesMove, type SandboxesMove } from "./move/index.ts";
-import type { Outcomes } from "./outcomes.ts";
-import { reconcile } from "./reconcile.ts";
-import { recover } from "./recover.ts";
-import { makeResume } from "./resume.ts";
+import { type Going, goingIn } from "./running-work.ts";
 import { makeSnapshots } from "./snapshots/index.ts";
 import { SnapshotPlaces } from "./snapshots/place.ts";
 import { snapshotBytes } from "./snapshots/store.ts";
-import { makeStandby } from "./standby.ts";
+import type { Outcomes } from "./stats.ts";
 import { countLive, countStates, failedFor, heldCids, roomSandboxes, undestroyed } from "./store.ts";
-import { makeSupervisors, type Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
-import { makeUpdate } from "./update.ts";
-import { Waking } from "./waking.ts";
 
 /** Agents of quarantined sandboxes. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
+export { DEFAULT_TEMPLATE } from "./base-image.ts";
 export type { CutSandbox, ForkedItem, SandboxesBranch } from "./branch/index.ts";
-export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
-export type { Going } from "./going.ts";
-export { listHibernated } from "./host-shutdown.ts";
-export { cursorAfterSandbox } from "./list.ts";
+export { cursorAfterSandbox } from "./calls/list.ts";
+export { listHibernated } from "./lifecycle/host-shutdown.ts";
+export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./lifecycle/retention.ts";
+export { survivalOf } from "./lifecycle/shutdown-plan.ts";
 export type { Measured } from "./measure.ts";
 export { fitsAsked } from "./move/fits.ts";
 export type { FitsAnswer, FitsAsked, MovedSandboxes, Putting, SandboxesMove } from "./move/index.ts";
+export type { Going } from "./running-work.ts";
 export { locateSnapshot } from "./snapshots/store.ts";
-export { DEFAULT_TEMPLATE } from "./source.ts";
 export {
   heldInRoom,
   locateSandbox,
@@ -62,7 +63,6 @@ export {
   sandboxesByOrg,
   sandboxesOfOrg,
 } from "./store.ts";
-export { survivalOf } from "./survival.ts";
 export type { SandboxRow } from "./table.ts";
 
 /** On its way to run, or running. */

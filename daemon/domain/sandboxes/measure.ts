@@ -1,12 +1,12 @@
 /** Current resource use of many sandboxes, measured from outside: two kernel files per sandbox, and no data from the guest. */
-import type { TopItem } from "../../../shared/api/top.ts";
+import type { TopItem } from "../../../shared/api/overview/top.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
-import { diskUse } from "../../host/guest/saved.ts";
-import { useOfProcess } from "../../host/use.ts";
+import { diskUse } from "../../host/guest/saved-state.ts";
+import { useOfProcess } from "../../host/usage.ts";
 import type { SandboxDeps } from "./deps.ts";
+import type { Supervisors } from "./lifecycle/supervisors.ts";
 import { type ListedSandbox, listUndestroyed } from "./store.ts";
-import type { Supervisors } from "./supervisors.ts";
 
 /** Which sandboxes to measure; null: all. */
 export interface Measured {

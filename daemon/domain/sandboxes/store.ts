@@ -3,7 +3,7 @@ import { and, asc, count, desc, eq, gt, inArray, ne, notInArray, or, type SQL, s
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
-import { Remembered } from "../../db/remembered.ts";
+import { Remembered } from "../../db/row-cache.ts";
 import { hasOpen } from "../fabric/index.ts";
 import { RESUMED_REASONS } from "./health.ts";
 import { adoptions, type SandboxRow, sandboxes, UNDER_WAY } from "./table.ts";

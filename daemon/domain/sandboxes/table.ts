@@ -51,7 +51,7 @@ export const sandboxes = sqliteTable("sandboxes", {
 /** Whether a sandbox is being adopted: `late` if it takes longer than others wait for it. */
 export const UNDER_WAY = { no: 0, now: 1, late: 2 } as const;
 
-/** Sandboxes that are being adopted, or were when the daemon crashed (adoptions.ts). */
+/** Sandboxes that are being adopted, or were when the daemon crashed (quarantine.ts). */
 export const adoptions = sqliteTable("adoptions", {
   sandbox_id: text().$type<SandboxId>().primaryKey(),
   crashes: integer().notNull(),

@@ -1,7 +1,7 @@
 /** Performs one action at a sandbox's screen, and takes a picture of the result. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { computer } from "../../../shared/api/screen.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Connections } from "./connections.ts";
 import type { ScreenDeps } from "./deps.ts";

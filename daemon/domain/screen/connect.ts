@@ -1,5 +1,5 @@
 /** Dedicated connection to a screen, for one viewer or one recording. */
-import type { KeyCall } from "../../core/operation.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
 import { connectToScreen, type GuestPort } from "../../host/guest-link/connect.ts";
 import type { ScreenDeps, ScreenTarget } from "./deps.ts";
 import { screenError } from "./errors.ts";

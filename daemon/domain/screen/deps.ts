@@ -1,10 +1,10 @@
 /** Dependencies of screens on other modules. */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { HeldSession, KeyCall } from "../../core/call/operation.ts";
+import type { RoomTarget } from "../../core/call/room-target.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { Log } from "../../core/log.ts";
-import type { HeldSession, KeyCall } from "../../core/operation.ts";
-import type { Paths } from "../../core/paths.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 

@@ -1,7 +1,7 @@
 /** Maps failures of a screen to errors of the API. */
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
-import { DeadlineError } from "../../core/published.ts";
+import { DeadlineError } from "../../core/concurrency/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";
 import { RfbError } from "./rfb/limits.ts";

@@ -1,5 +1,5 @@
 /** Memory of the frames of all open screens, and of those of one organization; a full memory is shared equally. */
-import { Places } from "../../core/places.ts";
+import { Places } from "../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** Of screens of 1280x800 there are 128 in this; the largest that may be is an eighth of it. */

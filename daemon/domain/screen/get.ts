@@ -1,6 +1,6 @@
 /** Takes a picture of a sandbox's screen. */
 import { screenGet } from "../../../shared/api/screen.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import type { Connections } from "./connections.ts";
 import type { ScreenDeps } from "./deps.ts";
 import { takePicture } from "./picture/take.ts";

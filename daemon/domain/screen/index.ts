@@ -2,8 +2,8 @@
  * Screens: the display of a sandbox with a desktop, its keyboard and mouse, and live viewers. The RFB protocol is in rfb/, pictures are in
  * picture/.
  */
-import type { Bound } from "../../core/operation.ts";
-import { Tickets } from "../../core/tickets.ts";
+import type { Bound } from "../../core/call/operation.ts";
+import { Tickets } from "../../core/call/tickets.ts";
 import { makeComputer } from "./computer.ts";
 import { Connections } from "./connections.ts";
 import type { ScreenDeps } from "./deps.ts";

@@ -1,6 +1,7 @@
 /** Audit records of screen activity that outlasts its call. */
+
+import { actorOf, type KeyCall } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import { actorOf, type KeyCall } from "../../core/operation.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { ScreenDeps } from "./deps.ts";
 

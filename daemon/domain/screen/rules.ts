@@ -1,7 +1,7 @@
 /** Required and allowed fields of each action. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { ComputerAction, computer } from "../../../shared/api/screen.ts";
-import type { RuleBreak } from "../../core/operation.ts";
+import type { RuleBreak } from "../../core/call/operation.ts";
 import { chordsOf, chordsOfText, MOST_CHORDS } from "./keysyms.ts";
 
 type Input = InputOf<typeof computer>;

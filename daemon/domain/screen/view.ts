@@ -1,9 +1,9 @@
 /** Operations for live views of a screen: a ticket for it, and the WebSocket of a viewer. */
 import { screenTicket, screenView } from "../../../shared/api/screen.ts";
-import { requireWebSocket } from "../../core/conversation.ts";
-import { type Bound, bind, type Caller } from "../../core/operation.ts";
+import { type Bound, bind, type Caller } from "../../core/call/operation.ts";
+import type { Tickets } from "../../core/call/tickets.ts";
+import { requireWebSocket } from "../../core/concurrency/duplex-session.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Tickets } from "../../core/tickets.ts";
 import { connect } from "./connect.ts";
 import type { ScreenDeps } from "./deps.ts";
 import { Viewer } from "./viewer.ts";

@@ -5,8 +5,8 @@
  *     open ──▶ bytes both ways ──▶ end(why): close with its code; the screen continues
  */
 import { MAX_SCREEN_FRAME_BYTES, SCREEN_CLOSE, type ScreenClose } from "../../../shared/api/screen.ts";
-import { Backlog } from "../../core/backlog.ts";
-import type { Conversation, Talker } from "../../core/conversation.ts";
+import type { Conversation, Talker } from "../../core/concurrency/duplex-session.ts";
+import { Backlog } from "../../core/concurrency/write-buffer.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 import { ClientFilter } from "./rfb/client-filter.ts";

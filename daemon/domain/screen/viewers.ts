@@ -1,8 +1,8 @@
 /** All viewers at screens: their limits, disconnection when a key, a session or a sandbox ends, and the audit record of driving viewers. */
 import { MAX_VIEWERS, MAX_VIEWERS_OF_ORG } from "../../../shared/api/screen.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
 import { monotonicMs } from "../../core/clock.ts";
-import type { KeyCall } from "../../core/operation.ts";
-import { Places } from "../../core/places.ts";
+import { Places } from "../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { ScreenDeps, ScreenTarget } from "./deps.ts";
 import { recordOf } from "./record.ts";

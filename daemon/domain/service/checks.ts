@@ -2,7 +2,7 @@
 import { existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { HealthCheck } from "../../../shared/api/service.ts";
-import type { Paths } from "../../core/paths.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { Confinement } from "../../host/confine/confinement.ts";
 import type { QuotaFindings } from "../../host/files/project-quota.ts";
 import type { ForeignListeners } from "../../host/guest-link/transports/listeners.ts";

@@ -34,6 +34,7 @@ import {
   REDELIVERIES,
 } from "../../../shared/api/fabric.ts";
 import { IDEMPOTENCY_SECONDS } from "../../../shared/api/headers.ts";
+import { MAX_TOOL_WAIT_MS } from "../../../shared/api/mcp/tools.ts";
 import { API_EXTENSIONS } from "../../../shared/api/operations.ts";
 import {
   MAX_ORG_PORT_CONNECTIONS,
@@ -47,12 +48,11 @@ import { MAX_EGRESS_ENTRIES, MAX_ENV_BYTES, MAX_ENV_NAMES, MEMORY_MIB_MIN } from
 import { configGet } from "../../../shared/api/service.ts";
 import { MAX_ACCESS_SECONDS, MAX_SSH_ACCESSES, MAX_SSH_KEYS } from "../../../shared/api/ssh.ts";
 import { MAX_LIVE_TERMINALS } from "../../../shared/api/terminals.ts";
-import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../../shared/ids.ts";
 import { COMMIT, VERSION } from "../../../shared/version.ts";
-import { type Bound, bind } from "../../core/operation.ts";
-import { MOST_BEYOND } from "../drive/over-quota.ts";
-import { LOOK_EVERY_MS, MEASURE_EVERY_MS } from "../drive/quota.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
+import { LOOK_EVERY_MS, MEASURE_EVERY_MS } from "../drive/quota/enforcement.ts";
+import { MOST_BEYOND } from "../drive/quota/over-quota.ts";
 import { MAX_CONNECTIONS } from "../egress/index.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import { shown } from "../templates/list.ts";

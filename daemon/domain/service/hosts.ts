@@ -1,6 +1,6 @@
 /** The call that lists the hosts of the service. */
 import { hostList } from "../../../shared/api/hosts.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { ServiceDeps } from "./deps.ts";
 

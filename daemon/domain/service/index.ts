@@ -1,6 +1,6 @@
 /** The service as a whole, seen from outside: health, metrics, configuration, API description. */
 
-import type { Bound } from "../../core/operation.ts";
+import type { Bound } from "../../core/call/operation.ts";
 import { makeConfig } from "./config.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { makeHealth } from "./health.ts";

@@ -5,7 +5,7 @@
 import type { OutputOf, Scope } from "../../../shared/api/contract.ts";
 import { locate } from "../../../shared/api/locate.ts";
 import { type Placed, pathOf } from "../../../shared/places.ts";
-import { type Bound, bind, boundTo, type Caller } from "../../core/operation.ts";
+import { type Bound, bind, boundTo, type Caller } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Wanted, Within } from "../audit/index.ts";
 

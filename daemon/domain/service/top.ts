@@ -1,8 +1,8 @@
 /** The operation that returns current resource usage, of the caller's sandboxes and of the host. */
-import { MAX_LOOP_OWNERS, MAX_TOP, type Top, topGet } from "../../../shared/api/top.ts";
+import { MAX_LOOP_OWNERS, MAX_TOP, type Top, topGet } from "../../../shared/api/overview/top.ts";
+import { type Bound, bind, boundTo, type Caller, type OpenCall } from "../../core/call/operation.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
-import { type Bound, bind, boundTo, type Caller, type OpenCall } from "../../core/operation.ts";
-import { useOfHost } from "../../host/use.ts";
+import { useOfHost } from "../../host/usage.ts";
 import type { Measured } from "../sandboxes/index.ts";
 import type { ServiceDeps } from "./deps.ts";
 

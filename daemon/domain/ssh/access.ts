@@ -8,9 +8,9 @@ import {
   sshAccessList,
 } from "../../../shared/api/ssh.ts";
 import { newId } from "../../../shared/ids.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
+import { requireActive } from "../../core/call/room-target.ts";
 import { after, now } from "../../core/clock.ts";
-import { type Bound, bind } from "../../core/operation.ts";
-import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { hashOfToken, TOKEN_PREFIX } from "./credentials.ts";
 import type { Gateway, SshDeps } from "./deps.ts";

@@ -1,6 +1,6 @@
 /** SSH authentication: by public key, by API key as password, by the token of an ssh-access as password. */
 import { createHash } from "node:crypto";
-import type { Caller } from "../../core/operation.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { SshDeps } from "./deps.ts";
 import { findAccessByToken, isAccess } from "./store.ts";

@@ -1,6 +1,6 @@
 /** SSH without its protocol: authentication to a sandbox, channels of a session, and disconnection on revocation. */
 
-import type { Bound } from "../../core/operation.ts";
+import type { Bound } from "../../core/call/operation.ts";
 import { makeAccessCalls } from "./access.ts";
 import { byPassword, byPublicKey, type Credential, hashOfToken, TOKEN_PREFIX } from "./credentials.ts";
 import type { SshDeps } from "./deps.ts";

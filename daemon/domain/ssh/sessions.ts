@@ -3,9 +3,9 @@
  * removed, or its token was revoked or has expired.
  */
 
-import type { AuditFacts } from "../../core/audit-facts.ts";
+import type { AuditFacts } from "../../core/call/audit-facts.ts";
+import type { Holds } from "../../core/call/revocation-watch.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
-import type { Holds } from "../../core/holds.ts";
 import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";

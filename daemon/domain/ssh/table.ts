@@ -1,7 +1,7 @@
 /** Drizzle table of short-lived passwords. */
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { SshAccessId } from "../../../shared/ids.ts";
-import type { Caller } from "../../core/operation.ts";
+import type { Caller } from "../../core/call/operation.ts";
 
 export const sshAccesses = sqliteTable("ssh_accesses", {
   access_id: text().$type<SshAccessId>().primaryKey(),

@@ -5,14 +5,14 @@
 import type { WakeReason } from "../../../shared/api/sandboxes.ts";
 import { sshExec, sshForward, sshLogin, sshSftp, sshShell } from "../../../shared/api/ssh.ts";
 import { newId } from "../../../shared/ids.ts";
-import type { AuditFacts } from "../../core/audit-facts.ts";
-import type { Bound, KeyCall } from "../../core/operation.ts";
-import { bind, trialCall } from "../../core/operation.ts";
+import type { AuditFacts } from "../../core/call/audit-facts.ts";
+import type { Bound, KeyCall } from "../../core/call/operation.ts";
+import { bind, trialCall } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type LiveCommand, startCommand } from "../../host/guest-link/command.ts";
 import { connectInGuest, connectToSocket, type GuestPort } from "../../host/guest-link/connect.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
-import { redact } from "../executions/redact.ts";
+import { redact } from "../sandboxes/executions/run/redact.ts";
 import type { Credential } from "./credentials.ts";
 import type { SshDeps } from "./deps.ts";
 import { asServiceError } from "./errors.ts";

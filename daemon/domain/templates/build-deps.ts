@@ -1,7 +1,7 @@
 /** Dependencies of template builds, and the hardware that a template is built for. */
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
-import type { Paths } from "../../core/paths.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import {
   type Acceleration,

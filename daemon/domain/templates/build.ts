@@ -14,13 +14,14 @@ import type { TemplateRecord, TemplateSource } from "../../../shared/api/templat
 import { newId, type OrgId } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { now } from "../../core/clock.ts";
-import type { Paths } from "../../core/paths.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { hostOfOrg } from "../../host/guest/plan.ts";
 import { crossedDirectory, readableTemplate } from "../../host/isolation/directories.ts";
 import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
 import { type BuildDeps, type BuildStage, hardwareFor } from "./build-deps.ts";
+import { whileBuilding } from "./build-sandboxes.ts";
 import { archiveBeside } from "./dockerfile/archive.ts";
 import type { Beside } from "./dockerfile/context.ts";
 import { directoryBeside } from "./dockerfile/directory.ts";
@@ -37,7 +38,6 @@ import { rootCache } from "./root-cache.ts";
 import type { GivenDockerfile } from "./root-step.ts";
 import { makeEmpty, saveMachine } from "./save.ts";
 import { selfTest } from "./self-test.ts";
-import { whileBuilding } from "./trials.ts";
 
 export interface BuildOptions {
   /** Owner of the template; the host if absent. An organization's template contains no files of the host. */

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import type { Paths } from "../../core/paths.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import { namesIn } from "../../host/files/gone.ts";
 import { manifest } from "./manifest.ts";
 import { MANIFEST_FILE } from "./registry.ts";

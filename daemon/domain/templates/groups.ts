@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { eq, max } from "drizzle-orm";
 import type { OrgId } from "../../../shared/ids.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
-import type { Paths } from "../../core/paths.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { namesIn } from "../../host/files/gone.ts";

@@ -7,7 +7,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { TEMPLATE_PATTERN } from "../../../shared/api/templates.ts";
 import type { OrgId } from "../../../shared/ids.ts";
-import type { Paths } from "../../core/paths.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { Dockerfile } from "./dockerfile/read.ts";
 import { invalidRecipe, type Recipe, readRecipe } from "./recipe.ts";

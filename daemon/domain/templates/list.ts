@@ -1,6 +1,6 @@
 /** The calls that list templates and get one. */
 import { templateGet, templateList } from "../../../shared/api/templates.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Template, Templates } from "./registry.ts";
 

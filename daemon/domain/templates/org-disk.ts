@@ -2,7 +2,7 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
-import type { Paths } from "../../core/paths.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { type Caps, templatesExceeded } from "../orgs/index.ts";
 import { keptVersions, publishedVersion, VERSION } from "./registry.ts";

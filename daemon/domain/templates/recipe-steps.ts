@@ -11,17 +11,17 @@ import { Channel, GENERATION, STEPS_FLAG } from "../../../shared/agent-protocol/
 import { BUSYBOX } from "../../../shared/agent-protocol/runtime.ts";
 import { newId } from "../../../shared/ids.ts";
 import { monotonicMs, timeoutSignal } from "../../core/clock.ts";
+import { within } from "../../core/concurrency/published.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import { Lines } from "../../core/lines.ts";
-import type { Paths } from "../../core/paths.ts";
-import { within } from "../../core/published.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import { endInGuest, feedInGuest, startFollowed } from "../../host/guest-link/exec.ts";
 import type { GuestLink, GuestRequests } from "../../host/guest-link/handshake.ts";
 import { convertRoot, makeOverlay } from "../../host/images/overlay.ts";
 import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
+import { withTrialGuest } from "./build-guest.ts";
 import { FILE_NAMES } from "./manifest.ts";
-import { withTrialGuest } from "./trial-guest.ts";
 
 const MEMORY_MIB = 1024;
 /** Steps that took less together are run again rather than kept. */

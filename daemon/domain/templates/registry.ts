@@ -8,14 +8,15 @@ import { Value } from "@sinclair/typebox/value";
 import { AGENT_PROOF_GENERATION, GENERATION, OLDEST_GENERATION } from "../../../shared/agent-protocol/messages.ts";
 import type { TemplateRecord } from "../../../shared/api/templates.ts";
 import type { OrgId } from "../../../shared/ids.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { Log } from "../../core/log.ts";
-import type { Paths } from "../../core/paths.ts";
 import type { GuestImage } from "../../host/guest/plan.ts";
 import { digestFile } from "../../host/images/digest.ts";
 import { diskMib } from "../../host/images/overlay.ts";
 import { readableTemplate } from "../../host/isolation/directories.ts";
 import { type Acceleration, cpuModelFor } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
+import { lookOf, Verified } from "./digest-cache.ts";
 import {
   COLD_FILES,
   FILE_NAMES,
@@ -29,7 +30,6 @@ import {
   savedFacts,
   savedWith,
 } from "./manifest.ts";
-import { lookOf, Verified } from "./verified.ts";
 
 /** Name of the link to the version in use. */
 export const CURRENT = "current";

@@ -9,7 +9,7 @@ import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, utimes, wri
 import { join } from "node:path";
 import type { OrgId } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
-import type { Paths } from "../../core/paths.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { ImageFacts } from "./image/layout.ts";
 

@@ -2,14 +2,14 @@
 import { writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { TEMPLATE_FAILED_LINE, TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../../../shared/agent-protocol/messages.ts";
-import type { Paths } from "../../core/paths.ts";
-import { within } from "../../core/published.ts";
+import { within } from "../../core/concurrency/published.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { makeOverlay } from "../../host/images/overlay.ts";
 import type { Machine } from "../../host/machine/machine.ts";
 import type { Hardware } from "../../host/machine/spec.ts";
+import { type TrialDeps, withTrialMachine } from "./build-machine.ts";
 import { FILE_NAMES, type FileRole } from "./manifest.ts";
-import { type TrialDeps, withTrialMachine } from "./trial-machine.ts";
 
 /** On a busy host that is emulated, or a virtual machine of another, it takes minutes. */
 const BOOT_DEADLINE_MS = 600_000;

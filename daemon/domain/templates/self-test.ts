@@ -5,11 +5,11 @@
 import { BUSYBOX } from "../../../shared/agent-protocol/runtime.ts";
 import { newId } from "../../../shared/ids.ts";
 import { wallMs } from "../../core/clock.ts";
-import type { SandboxPaths } from "../../core/paths.ts";
-import { within } from "../../core/published.ts";
+import { within } from "../../core/concurrency/published.ts";
+import type { SandboxPaths } from "../../core/config/paths.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
 import { startFollowed } from "../../host/guest-link/exec.ts";
-import { type TrialGuest, withTrialGuest } from "./trial-guest.ts";
+import { type TrialGuest, withTrialGuest } from "./build-guest.ts";
 
 const CLONES = 3;
 const COMMAND_MS = 20_000;

@@ -2,7 +2,7 @@
 import { MAX_DOCKERFILE_BYTES } from "../../../shared/api/template-builds.ts";
 import type { Task } from "../../host/aside/task.ts";
 import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
-import type { Variables } from "./dockerfile/words.ts";
+import type { Variables } from "./dockerfile/tokens.ts";
 
 /** Variables of 64 arguments. */
 const MOST_ARGS_CHARACTERS = 64 * (128 + 4096);

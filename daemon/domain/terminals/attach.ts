@@ -1,10 +1,10 @@
 /** Operation that attaches a client to a terminal, by key or by the terminal's own token. */
 import { terminalAttach } from "../../../shared/api/terminals.ts";
-import { requireWebSocket } from "../../core/conversation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
+import type { Tickets } from "../../core/call/tickets.ts";
+import { requireWebSocket } from "../../core/concurrency/duplex-session.ts";
 import { ownerOf } from "../../core/loop/index.ts";
-import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Tickets } from "../../core/tickets.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { attachTerminal } from "../../host/guest-link/terminal.ts";
 import type { TerminalDeps, TerminalGoal } from "./deps.ts";

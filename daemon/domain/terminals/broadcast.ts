@@ -6,12 +6,12 @@
  *         └─ exit, or the guest is gone ──▶ over
  */
 import { HISTORY_BYTES, History } from "../../../shared/agent-protocol/history.ts";
-import { errorEvent } from "../../core/error-event.ts";
-import type { StreamEvent } from "../../core/operation.ts";
+import { errorEvent } from "../../core/call/error-event.ts";
+import type { StreamEvent } from "../../core/call/operation.ts";
 import { isLinkLost } from "../../host/guest-link/answer.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { type Shown, type WatchedTerminal, watchTerminal } from "../../host/guest-link/terminal.ts";
-import type { Typist } from "./typists.ts";
+import type { Typist } from "./writers.ts";
 
 const PIECE_BYTES = 32 * 1024;
 /** Sizes that are kept with their places; of more the oldest are forgotten. */

@@ -1,12 +1,12 @@
 /** Watched terminals and their numbers of watchers: the first watcher starts a broadcast, and it stops when the last one leaves. */
 import { MAX_WATCHERS, MAX_WATCHERS_OF_ORG } from "../../../shared/api/terminals.ts";
-import type { KeyCall } from "../../core/operation.ts";
-import { Places } from "../../core/places.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
+import { Places } from "../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { Broadcast } from "./broadcast.ts";
 import type { SandboxAccess, TerminalTarget } from "./deps.ts";
 import { asServiceError } from "./errors.ts";
-import { placeOf, type Typists } from "./typists.ts";
+import { placeOf, type Typists } from "./writers.ts";
 
 interface Shared {
   broadcast: Promise<Broadcast>;

@@ -1,6 +1,6 @@
 /** Operation that ends a terminal. */
 import { terminalClose } from "../../../shared/api/terminals.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { closeTerminal } from "../../host/guest-link/terminal.ts";
 import type { TerminalDeps } from "./deps.ts";
 import { asServiceError } from "./errors.ts";

@@ -2,8 +2,8 @@
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { DEFAULT_TERM, terminalCreate } from "../../../shared/api/terminals.ts";
 import { newId } from "../../../shared/ids.ts";
-import { type Bound, bind, type RuleBreak } from "../../core/operation.ts";
-import type { Tickets } from "../../core/tickets.ts";
+import { type Bound, bind, type RuleBreak } from "../../core/call/operation.ts";
+import type { Tickets } from "../../core/call/tickets.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { listTerminals, openTerminal } from "../../host/guest-link/terminal.ts";
 import type { TerminalDeps, TerminalGoal } from "./deps.ts";

@@ -1,9 +1,9 @@
 /** Dependencies of terminals on other modules. */
 import type { SandboxState, WakeReason } from "../../../shared/api/sandboxes.ts";
 import type { KeyId } from "../../../shared/ids.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
+import type { RoomTarget } from "../../core/call/room-target.ts";
 import type { Log } from "../../core/log.ts";
-import type { KeyCall } from "../../core/operation.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 

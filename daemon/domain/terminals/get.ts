@@ -2,8 +2,8 @@
 import type { TerminalState } from "../../../shared/agent-protocol/messages.ts";
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import { terminalGet, terminalList } from "../../../shared/api/terminals.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { at } from "../../core/clock.ts";
-import { type Bound, bind } from "../../core/operation.ts";
 import { listTerminals } from "../../host/guest-link/terminal.ts";
 import type { SandboxAccess, TerminalDeps, TerminalTarget } from "./deps.ts";
 import { asServiceError, terminalNotFound } from "./errors.ts";

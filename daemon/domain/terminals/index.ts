@@ -3,9 +3,9 @@
  * daemon; this folder has only tickets, attached clients and watchers.
  */
 
-import type { Bound } from "../../core/operation.ts";
+import type { Bound } from "../../core/call/operation.ts";
+import { Tickets } from "../../core/call/tickets.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { Tickets } from "../../core/tickets.ts";
 import { makeAttach } from "./attach.ts";
 import { Broadcasts } from "./broadcasts.ts";
 import { makeClose } from "./close.ts";
@@ -14,8 +14,8 @@ import type { TerminalDeps, TerminalGoal } from "./deps.ts";
 import { makeGet } from "./get.ts";
 import { Sessions } from "./sessions.ts";
 import { makeToken } from "./token.ts";
-import { placeOf, Typists } from "./typists.ts";
 import { makeWatch } from "./watch.ts";
+import { placeOf, Typists } from "./writers.ts";
 
 export interface Terminals {
   operations: Bound[];

@@ -12,8 +12,8 @@ import {
   TERMINAL_CLOSE,
   type TerminalClose,
 } from "../../../shared/api/terminals.ts";
-import { Backlog } from "../../core/backlog.ts";
-import type { Conversation, Talker } from "../../core/conversation.ts";
+import type { Conversation, Talker } from "../../core/concurrency/duplex-session.ts";
+import { Backlog } from "../../core/concurrency/write-buffer.ts";
 import { parseJson } from "../../core/json.ts";
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import { type AttachedTerminal, refusalOf } from "../../host/guest-link/terminal.ts";

@@ -1,11 +1,11 @@
 /** All clients at terminals: disconnection when a key or a sandbox ends, and the audit record of their detachment. */
 
+import type { KeyCall } from "../../core/call/operation.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
-import type { KeyCall } from "../../core/operation.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { TerminalDeps } from "./deps.ts";
 import type { Session, SessionEnd } from "./session.ts";
-import { placeOf, type Typists } from "./typists.ts";
+import { placeOf, type Typists } from "./writers.ts";
 
 export class Sessions {
   readonly #deps: TerminalDeps;

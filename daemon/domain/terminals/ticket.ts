@@ -1,8 +1,8 @@
 /** Data for attaching to a terminal: the URL path, and the token. */
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { terminalToken } from "../../../shared/api/terminals.ts";
-import type { KeyCall } from "../../core/operation.ts";
-import type { Tickets } from "../../core/tickets.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
+import type { Tickets } from "../../core/call/tickets.ts";
 import type { TerminalGoal, TerminalTarget } from "./deps.ts";
 
 export function ticketOf(

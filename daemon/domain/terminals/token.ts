@@ -1,7 +1,7 @@
 /** Operation that creates another token for a terminal. */
 import { terminalToken } from "../../../shared/api/terminals.ts";
-import { type Bound, bind } from "../../core/operation.ts";
-import type { Tickets } from "../../core/tickets.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
+import type { Tickets } from "../../core/call/tickets.ts";
 import type { TerminalDeps, TerminalGoal } from "./deps.ts";
 import { requireTerminal } from "./get.ts";
 import { ticketOf } from "./ticket.ts";

@@ -1,6 +1,6 @@
 /** Operation that watches a terminal: its output, for any number of read-only watchers. */
 import { terminalWatch } from "../../../shared/api/terminals.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import type { Broadcasts } from "./broadcasts.ts";
 import type { TerminalDeps } from "./deps.ts";
 import { beyond } from "./errors.ts";

@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto";
 import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { TraceContext } from "../../../shared/traceparent.ts";
+import { NO_SPAN, NO_TRACES, type Span, type SpanBegin, type Traces, untold } from "../../core/call/traces.ts";
 import { fineWallMs, monotonicMs } from "../../core/clock.ts";
-import { NO_SPAN, NO_TRACES, type Span, type SpanBegin, type Traces, untold } from "../../core/traces.ts";
 import type { TracesDeps } from "./deps.ts";
 import { Exporter } from "./exporter.ts";
 

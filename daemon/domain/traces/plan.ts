@@ -1,6 +1,6 @@
 /** Configuration of traces. */
-import { type Config, ConfigError } from "../../core/config.ts";
-import { secretIn } from "../../core/secret-file.ts";
+import { type Config, ConfigError } from "../../core/config/config.ts";
+import { secretIn } from "../../core/config/secret-file.ts";
 
 /** Path below a collector's address, as in OTLP. */
 const PATH = "/v1/traces";

@@ -1,7 +1,7 @@
 /** Ended spans, and their OTLP form in JSON (opentelemetry.io/docs/specs/otlp, opentelemetry-proto 1.x). Pure. */
 import type { TraceContext } from "../../../shared/traceparent.ts";
 import { VERSION } from "../../../shared/version.ts";
-import type { Attributes, SpanKind } from "../../core/traces.ts";
+import type { Attributes, SpanKind } from "../../core/call/traces.ts";
 
 export interface EndedSpan {
   context: TraceContext;

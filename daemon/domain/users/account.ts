@@ -6,15 +6,15 @@ import {
   type SessionRecord,
   sessionEnd,
   sessionList,
-} from "../../../shared/api/account.ts";
+} from "../../../shared/api/people/account.ts";
 import type { SessionId, UserId } from "../../../shared/ids.ts";
+import { type Bound, bind, type Caller, type KeyCall } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { getOrg } from "../orgs/index.ts";
-import { expiryOf, provedUntil } from "./sessions.ts";
+import { expiryOf, provedUntil } from "./sessions/sessions.ts";
 import {
   changeSession,
   changeUser,

@@ -1,12 +1,12 @@
 import type { OrgId } from "../../../shared/ids.ts";
-import type { Holds } from "../../core/holds.ts";
+import type { Holds } from "../../core/call/revocation-watch.ts";
 import type { Log } from "../../core/log.ts";
 import type { PersonalTable } from "../../db/personal.ts";
 import type { Database } from "../../db/transact.ts";
 import type { OrgChanges, Plans } from "../orgs/index.ts";
-import type { OrgEndDeps } from "./org-end.ts";
-import type { SignUpPlan } from "./sign-up.ts";
-import type { Upstream } from "./upstream.ts";
+import type { Upstream } from "./identities/oidc.ts";
+import type { OrgEndDeps } from "./members/org-end.ts";
+import type { SignUpPlan } from "./sign-up/sign-up.ts";
 
 export interface UserDeps {
   database: Database;

@@ -1,10 +1,10 @@
 /** Resolves ids of accounts for a caller: a member of its organization, or a thing of the calling person's own. */
 import type { LinkId, SessionId, UserId } from "../../../shared/ids.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import type { Caller } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
-import { listIdentities } from "./identities-store.ts";
-import { listPasskeys } from "./passkeys-store.ts";
+import { listIdentities } from "./identities/identities-store.ts";
+import { listPasskeys } from "./sign-in/passkeys-store.ts";
 import { getMembership, getSession, goodLink } from "./store.ts";
 
 type OfPeople = "account" | "member" | "session" | "invitation" | "passkey" | "identity";

@@ -1,5 +1,5 @@
 /** The operator's operations on users, on the host itself: creating them, sign-in links, disabling them. */
-import type { Role } from "../../../shared/api/members.ts";
+import type { Role } from "../../../shared/api/people/members.ts";
 import { newId, type OrgId, type UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -8,11 +8,11 @@ import type { PersonalTable } from "../../db/personal.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit, recordsAbout } from "../audit/index.ts";
 import { getOrg, type OrgChanges } from "../orgs/index.ts";
-import { addUser } from "./add-user.ts";
-import { addLink, pathOf } from "./links.ts";
-import { beginOrgEnd } from "./org-end.ts";
+import { beginOrgEnd } from "./members/org-end.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import { forget, keptOf } from "./personal.ts";
+import { addLink, pathOf } from "./sign-in/links.ts";
+import { addUser } from "./sign-up/add-user.ts";
 import {
   changeUser,
   dropInvitationsBy,

@@ -1,9 +1,10 @@
 /** Rules for a person's address, name and password, for all inputs. */
-import { PASSWORD_LENGTH } from "../../../shared/api/account.ts";
+
 import type { FieldError } from "../../../shared/api/errors.ts";
-import { email as emailType, personName } from "../../../shared/api/members.ts";
+import { PASSWORD_LENGTH } from "../../../shared/api/people/account.ts";
+import { email as emailType, personName } from "../../../shared/api/people/members.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import COMMON from "./common-passwords.txt" with { type: "text" };
+import COMMON from "./sign-in/common-passwords.txt" with { type: "text" };
 
 const EMAIL = new RegExp(emailType.pattern);
 const NAME = new RegExp(personName.pattern);

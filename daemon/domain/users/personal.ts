@@ -1,8 +1,8 @@
 /** All personal data of a person: export to the person or the operator, and deletion. */
-import { accountDelete, accountExport } from "../../../shared/api/account.ts";
+import { accountDelete, accountExport } from "../../../shared/api/people/account.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { forgetRows, nameOf, type PersonalTable, rowsAbout } from "../../db/personal.ts";
@@ -10,7 +10,7 @@ import { appendAudit } from "../audit/index.ts";
 import { detailsOf, getOrg, type OrgChanges } from "../orgs/index.ts";
 import { requireUser, whoIs } from "./account.ts";
 import type { UserDeps } from "./deps.ts";
-import { keysRevoked } from "./role-change.ts";
+import { keysRevoked } from "./members/role-change.ts";
 import { countOwners, deleteMembership, endSessions, membershipsOf } from "./store.ts";
 import {
   browsers,

@@ -3,7 +3,7 @@ import type { OrgId, SessionId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
-import type { From } from "./sessions.ts";
+import type { From } from "./sessions/sessions.ts";
 
 /** Source of a request, and its cookies. */
 export interface Asked extends From {

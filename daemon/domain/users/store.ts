@@ -2,7 +2,7 @@
 import { and, count, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
 import type { OrgId, SessionId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
-import { Remembered } from "../../db/remembered.ts";
+import { Remembered } from "../../db/row-cache.ts";
 import {
   browsers,
   type LinkRow,

@@ -1,6 +1,6 @@
 /** Drizzle tables of people. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { Role } from "../../../shared/api/members.ts";
+import type { Role } from "../../../shared/api/people/members.ts";
 import type { IdentityId, LinkId, OrgId, PasskeyId, SessionId, UserId } from "../../../shared/ids.ts";
 
 export const users = sqliteTable("users", {

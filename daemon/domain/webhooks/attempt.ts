@@ -2,9 +2,9 @@
 import { VERSION } from "../../../shared/version.ts";
 import { monotonicMs, wallMs } from "../../core/clock.ts";
 import { post } from "./post.ts";
-import { type Reach, Unreachable } from "./reach.ts";
 import { askedSeconds } from "./schedule.ts";
 import type { WebhookSecrets } from "./secrets.ts";
+import { type Reach, Unreachable } from "./ssrf-guard.ts";
 import type { WebhookRow } from "./table.ts";
 
 const GONE = 410;

@@ -12,17 +12,17 @@ import {
 } from "../../../shared/api/webhooks.ts";
 import { isReadingEvent } from "../../../shared/audit-reads.ts";
 import { newId } from "../../../shared/ids.ts";
+import { readCursor, toPage } from "../../core/call/cursor.ts";
+import { actorOf, type Bound, bind, type RuleBreak } from "../../core/call/operation.ts";
 import { after, now } from "../../core/clock.ts";
-import { readCursor, toPage } from "../../core/cursor.ts";
-import { actorOf, type Bound, bind, type RuleBreak } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { locally } from "../../db/rehearsal.ts";
+import { locally } from "../../db/dry-run.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { findOrg, findWebhook } from "./find.ts";
-import type { Reach } from "./reach.ts";
 import type { Shown } from "./record.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 import type { Sender } from "./sender.ts";
+import type { Reach } from "./ssrf-guard.ts";
 import {
   changeWebhook,
   countWebhooks,

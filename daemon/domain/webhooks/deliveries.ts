@@ -8,9 +8,9 @@ import {
   webhookTestSend,
 } from "../../../shared/api/webhooks.ts";
 import { newId } from "../../../shared/ids.ts";
+import { makeCursor, readCursor, toPage } from "../../core/call/cursor.ts";
+import { actorOf, type Bound, bind, type KeyCall } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import { makeCursor, readCursor, toPage } from "../../core/cursor.ts";
-import { actorOf, type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { bodyOf } from "./event.ts";

@@ -1,10 +1,10 @@
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Directory } from "../../cluster/directory.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
-import type { Caller } from "../../core/operation.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Chains } from "../audit/index.ts";
-import type { ReachPlan } from "./reach.ts";
+import type { ReachPlan } from "./ssrf-guard.ts";
 import type { WebhookRow } from "./table.ts";
 
 export interface WebhookDeps {

@@ -1,6 +1,6 @@
 /** Finds the organization and the webhook of a call. A session needs a person that manages the organization. */
 import type { OrgId } from "../../../shared/ids.ts";
-import type { KeyCall } from "../../core/operation.ts";
+import type { KeyCall } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { getWebhook } from "./store.ts";

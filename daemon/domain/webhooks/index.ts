@@ -1,19 +1,19 @@
 /** Webhooks: URLs to which an organization's events are sent, in the order of the audit. */
 import type { OrgId } from "../../../shared/ids.ts";
-import type { Bound } from "../../core/operation.ts";
-import { locally } from "../../db/rehearsal.ts";
+import type { Bound } from "../../core/call/operation.ts";
+import { locally } from "../../db/dry-run.ts";
 import { makeConfigure } from "./configure.ts";
 import { makeDeliveries } from "./deliveries.ts";
 import type { WebhookDeps } from "./deps.ts";
-import { Reach } from "./reach.ts";
 import { makeShown } from "./record.ts";
 import { WebhookSecrets } from "./secrets.ts";
 import { Sender } from "./sender.ts";
+import { Reach } from "./ssrf-guard.ts";
 import { deleteOwn, deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
 
 export { cursorAfterDelivery } from "./deliveries.ts";
 export { WEBHOOK_RULE, webhooksMade } from "./made.ts";
-export { planReach, type ReachPlan } from "./reach.ts";
+export { planReach, type ReachPlan } from "./ssrf-guard.ts";
 
 export interface Webhooks {
   operations: Bound[];

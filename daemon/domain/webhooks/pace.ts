@@ -5,7 +5,7 @@
 
 import type { OrgId } from "../../../shared/ids.ts";
 import { sleep } from "../../core/clock.ts";
-import { DeadlineError } from "../../core/published.ts";
+import { DeadlineError } from "../../core/concurrency/published.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 
 export interface PaceLimits {

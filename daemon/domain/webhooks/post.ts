@@ -10,7 +10,7 @@ import type { Address } from "../egress/addresses.ts";
 import { dial } from "../egress/dial.ts";
 import { type AnswerHead, framingOf, readBody, readHead } from "../ports/http/answer.ts";
 import { BadAnswer, ByteReader } from "../ports/http/byte-reader.ts";
-import { hostOf, portOf, Unreachable } from "./reach.ts";
+import { hostOf, portOf, Unreachable } from "./ssrf-guard.ts";
 
 /** From connecting to the answer's status. */
 const ATTEMPT_MS = 15_000;

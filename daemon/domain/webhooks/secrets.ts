@@ -3,8 +3,8 @@
  * and a key in the data directory, the same on all hosts: neither the secret nor its hash is in a database.
  */
 import { createHmac } from "node:crypto";
-import { keptKey } from "../../core/kept-file.ts";
-import { openText, sealingKey, sealText } from "../../core/sealed-text.ts";
+import { keptKey } from "../../core/config/durable-file.ts";
+import { openText, sealingKey, sealText } from "../../core/config/sealed-text.ts";
 import type { WebhookRow } from "./table.ts";
 
 const PREFIX = "whsec_";

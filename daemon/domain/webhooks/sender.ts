@@ -3,16 +3,16 @@ import { isDeepStrictEqual } from "node:util";
 import { MAX_WEBHOOKS } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 import { now, startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
-import { Deadlines } from "../../core/deadlines.ts";
-import { FairPlaces } from "../../core/fair-places.ts";
-import { DeadlineError } from "../../core/published.ts";
+import { Deadlines } from "../../core/concurrency/deadlines.ts";
+import { FairPlaces } from "../../core/concurrency/fair-semaphore.ts";
+import { DeadlineError } from "../../core/concurrency/published.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import { type Attempt, attempt, type Message } from "./attempt.ts";
 import type { WebhookDeps } from "./deps.ts";
 import { Lane, type LaneDeps } from "./lane.ts";
 import { Pace } from "./pace.ts";
-import type { Reach } from "./reach.ts";
 import type { WebhookSecrets } from "./secrets.ts";
+import type { Reach } from "./ssrf-guard.ts";
 import {
   changeProgress,
   deleteOwn,

@@ -3,7 +3,7 @@
  * after the guest is identified, so that a refusal is audited like any other.
  */
 import type { Access } from "../../../shared/api/contract.ts";
-import type { Bound } from "../../core/operation.ts";
+import type { Bound } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** Scopes of a guest's caller; every other scope is missing. */

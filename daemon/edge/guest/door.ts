@@ -10,8 +10,8 @@ import {
   StreamErrorCode,
 } from "../../../shared/agent-protocol/messages.ts";
 import type { KeyId, OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
+import type { Bound, Caller } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
-import type { Bound, Caller } from "../../core/operation.ts";
 import { describeError } from "../../core/service-error.ts";
 import { allowedIn, GUEST_SCOPES } from "./allowed.ts";
 

@@ -1,17 +1,17 @@
 /**
  * HTTP/1.1 client for other hosts, with pooled connections. A request that the other host may have received is not repeated; that decision
- * is the caller's. A host that disappears silently is detected in waiting.ts.
+ * is the caller's. A host that disappears silently is detected in liveness.ts.
  */
 import { X509Certificate } from "node:crypto";
 import type { Host } from "../../cluster/directory.ts";
-import type { Certificate } from "../../core/certificate.ts";
+import type { Tally } from "../../core/call/call-stats.ts";
 import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
+import type { Certificate } from "../../core/config/certificate.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Tally } from "../../core/tally.ts";
 import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
 import { type Connection, type Goal, type Line, NotConnected } from "./connection.ts";
 import { Dialing } from "./dialing.ts";
-import { Waiting } from "./waiting.ts";
+import { Waiting } from "./liveness.ts";
 
 /** The fields by which another host is reached. */
 export type Reached = Pick<Host, "host_id" | "address" | "certificate">;

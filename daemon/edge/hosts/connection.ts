@@ -9,9 +9,9 @@ import { constants } from "node:crypto";
 import type { Socket } from "bun";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
-import type { Certificate } from "../../core/certificate.ts";
 import { monotonicMs } from "../../core/clock.ts";
-import { afterOwnTime } from "../../core/own-time.ts";
+import { afterOwnTime } from "../../core/concurrency/stall-tolerant-timeout.ts";
+import type { Certificate } from "../../core/config/certificate.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 
 /** Received bytes that were not read: above this, the peer is paused. */

@@ -2,8 +2,9 @@
  * Connection setup to one host. A started connect cannot be cancelled, and the kernel retries it for minutes, holding a descriptor: so if a
  * host is silent, or has many connects in progress, one probe determines for all other callers whether it is up.
  */
-import type { Certificate } from "../../core/certificate.ts";
+
 import { monotonicMs } from "../../core/clock.ts";
+import type { Certificate } from "../../core/config/certificate.ts";
 import { type Connection, connectToHost, type Goal, NotConnected } from "./connection.ts";
 
 /** Concurrent connects before a probe is needed. */

@@ -1,6 +1,7 @@
 /** Reads a streamed response of another host: lines of JSON become events again as they arrive. */
+
+import type { EventsReply, StreamEvent } from "../../core/call/operation.ts";
 import { parseJson } from "../../core/json.ts";
-import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 
 /** Output goes in pieces that are far smaller. */
 const MOST_LINE_BYTES = 32 * 1024 * 1024;

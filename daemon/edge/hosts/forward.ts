@@ -6,10 +6,10 @@
  */
 
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
-import type { Conversation } from "../../core/conversation.ts";
+import type { EventsReply } from "../../core/call/operation.ts";
+import type { Conversation } from "../../core/concurrency/duplex-session.ts";
+import { within } from "../../core/concurrency/published.ts";
 import { parseJson } from "../../core/json.ts";
-import type { EventsReply } from "../../core/operation.ts";
-import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Answered } from "../../domain/ports/http/exchange.ts";
 import { Bridge } from "../../domain/ports/websocket/bridge.ts";

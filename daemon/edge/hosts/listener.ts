@@ -2,7 +2,7 @@
  * The listener for other hosts, `cluster.listen`: mutual TLS admits only members, by the certificate that they joined with. Bun checks it
  * in the handshake only; so connections of a removed member are closed immediately, with the server that accepted them.
  */
-import type { Certificate } from "../../core/certificate.ts";
+import type { Certificate } from "../../core/config/certificate.ts";
 import { openListener, type RunningServer, type ServeOptions, type ServeTls } from "../listener.ts";
 import { TLS_1_3_ONLY } from "./connection.ts";
 

@@ -1,10 +1,10 @@
 /**
  * Transport of SSH sessions between hosts: a WebSocket at a path of the listener for hosts, which clients cannot reach. Whole messages in
- * both directions, in order; a host that disappears silently is detected as for pending requests (waiting.ts).
+ * both directions, in order; a host that disappears silently is detected as for pending requests (liveness.ts).
  */
 
 import { startInterval, stopTimer } from "../../core/clock.ts";
-import type { Conversation } from "../../core/conversation.ts";
+import type { Conversation } from "../../core/concurrency/duplex-session.ts";
 import { textOf } from "../../core/text.ts";
 import { encodeFrame, Opcode, readMessages } from "../../domain/ports/websocket/frames.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";

@@ -1,13 +1,13 @@
 /** Reads a request's body: bounded, and only as JSON. */
 import { hash } from "node:crypto";
 import { monotonicMs } from "../../core/clock.ts";
+import { within } from "../../core/concurrency/published.ts";
 import { loopTime, type OwnerName } from "../../core/loop/index.ts";
-import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Aside } from "../../host/aside/pool.ts";
-import { parseBody } from "../json-body.ts";
-import { Outline } from "../outline.ts";
-import { type ReadBody, readBodyAside, SMALL_BODY_BYTES } from "../tasks.ts";
+import { parseBody } from "../pipeline/json-body.ts";
+import { Outline } from "../pipeline/json-complexity.ts";
+import { type ReadBody, readBodyAside, SMALL_BODY_BYTES } from "../pipeline/tasks.ts";
 
 /** The request of a client that sends nothing for this long is aborted. */
 const SILENCE_MS = 30_000;

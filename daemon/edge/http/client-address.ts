@@ -3,7 +3,7 @@
  * of its own client, so the header is read from the end up to the first untrusted address: everything before that is the client's own
  * claim.
  */
-import { ConfigError } from "../../core/config.ts";
+import { ConfigError } from "../../core/config/config.ts";
 import { type Address, contains, type Range, readAddress, readRanges } from "../../domain/egress/addresses.ts";
 
 const KEY = "http.trusted_proxies";

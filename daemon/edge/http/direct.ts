@@ -5,11 +5,11 @@
 import type { Source } from "../../../shared/api/audit.ts";
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { readTraceparent } from "../../../shared/traceparent.ts";
-import type { Bound, Caller } from "../../core/operation.ts";
+import type { Bound, Caller } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { toProblem } from "../problem.ts";
-import { matchPath, parsePath, rewritePath } from "../route.ts";
-import type { RoadRequest } from "../run.ts";
+import type { RoadRequest } from "../pipeline/pipeline.ts";
+import { toProblem } from "../pipeline/problem.ts";
+import { matchPath, parsePath, rewritePath } from "../pipeline/route.ts";
 import { readJsonBody } from "./body.ts";
 import { takesLines } from "./events.ts";
 import { readQuery } from "./query.ts";

@@ -3,9 +3,9 @@
  * that stops permanently is disconnected.
  */
 
+import type { EventsReply, StreamEvent } from "../../core/call/operation.ts";
 import { startTimer, stopTimer } from "../../core/clock.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
-import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 
 /** Keep-alive for proxies and clients. */
 const PING_EVERY_MS = 15_000;

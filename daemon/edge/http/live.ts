@@ -1,7 +1,7 @@
 /** The streams of a live connection: requests of their own, with the credentials of its handshake. */
 import { newId } from "../../../shared/ids.ts";
 import type { Ask } from "../live/connection.ts";
-import type { Arrival } from "./asked.ts";
+import type { Arrival } from "./http-request.ts";
 
 const CREDENTIALS = ["authorization", "cookie", "host"];
 

@@ -1,6 +1,6 @@
 /** Address and options of the HTTP listener. */
 
-import type { Certificate } from "../../core/certificate.ts";
+import type { Certificate } from "../../core/config/certificate.ts";
 import type { Range } from "../../domain/egress/addresses.ts";
 
 export interface HttpOptions {

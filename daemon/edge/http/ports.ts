@@ -23,8 +23,8 @@ import { offer } from "../../domain/ports/websocket/handshake.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardRequest, forwardUpgrade } from "../hosts/forward.ts";
 import { withoutEntry } from "../hosts/headers.ts";
-import type { Whereabouts } from "../hosts/whereabouts.ts";
-import { retryAfterOf, toProblem } from "../problem.ts";
+import type { Whereabouts } from "../hosts/locator.ts";
+import { retryAfterOf, toProblem } from "../pipeline/problem.ts";
 import { type HeaderFields, problemResponse, usualHeaders } from "./reply.ts";
 import { isHandshake, UPGRADED, type Upgrade } from "./websocket.ts";
 

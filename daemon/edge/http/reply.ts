@@ -2,10 +2,10 @@
 import type { Problem } from "../../../shared/api/errors.ts";
 import { FILE_POLICY, HOST_HEADER } from "../../../shared/api/headers.ts";
 import { spelled, type Terms } from "../../../shared/api/spelling.ts";
-import type { BytesReply } from "../../core/operation.ts";
-import { textStream } from "../../core/text-stream.ts";
-import type { Rate } from "../rate-limit.ts";
-import type { RoadReply } from "../run.ts";
+import type { BytesReply } from "../../core/call/operation.ts";
+import { textStream } from "../../core/call/text-stream.ts";
+import type { RoadReply } from "../pipeline/pipeline.ts";
+import type { Rate } from "../pipeline/rate-limit.ts";
 import { eventsResponse } from "./events.ts";
 
 /** Headers of an answer as they are made: one object is read by the server faster than `Headers` that are changed. */

@@ -7,10 +7,10 @@ import { mkdirSync } from "node:fs";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type Certificate, readPair } from "../../core/certificate.ts";
 import { wallMs } from "../../core/clock.ts";
-import { replaceKept } from "../../core/kept-file.ts";
-import { newPrivateKey, selfSigned } from "../../core/self-signed.ts";
+import { type Certificate, readPair } from "../../core/config/certificate.ts";
+import { replaceKept } from "../../core/config/durable-file.ts";
+import { newPrivateKey, selfSigned } from "../../core/config/self-signed.ts";
 
 const DAY_MS = 86_400_000;
 /** The longest validity that Apple's clients accept. */

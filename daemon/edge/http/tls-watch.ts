@@ -4,12 +4,12 @@
  */
 import { type FSWatcher, readlinkSync, watch } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Certificate } from "../../core/certificate.ts";
 import { startInterval, stopTimer } from "../../core/clock.ts";
-import type { Config } from "../../core/config.ts";
+import { Mailbox } from "../../core/concurrency/mailbox.ts";
+import type { Certificate } from "../../core/config/certificate.ts";
+import type { Config } from "../../core/config/config.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { Log } from "../../core/log.ts";
-import { Mailbox } from "../../core/mailbox.ts";
-import type { Paths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
 import { loadCertificate } from "./tls.ts";
 

@@ -3,10 +3,10 @@
  * new one in tls-watch.ts, serving it in ../listener.ts.
  */
 import { isIP } from "node:net";
-import { type Certificate, readPair } from "../../core/certificate.ts";
-import { type Config, ConfigError } from "../../core/config.ts";
-import { parseListen, WILDCARDS } from "../../core/listen.ts";
-import type { Paths } from "../../core/paths.ts";
+import { type Certificate, readPair } from "../../core/config/certificate.ts";
+import { type Config, ConfigError } from "../../core/config/config.ts";
+import { parseListen, WILDCARDS } from "../../core/config/listen.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { Range } from "../../domain/egress/addresses.ts";
 import type { ServeTls } from "../listener.ts";
 import { trustedProxies } from "./client-address.ts";

@@ -1,5 +1,5 @@
 /** HTTP endpoint of the web transport: builds the request of a page. The pages are in the web transport. */
-import type { Caller } from "../../core/operation.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardJson } from "../hosts/forward.ts";
 import type { PageRequest } from "../page-request.ts";

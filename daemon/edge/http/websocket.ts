@@ -8,9 +8,9 @@ import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../shared/api/ports.ts";
 import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../../shared/api/terminals.ts";
-import type { Conversation, Talker } from "../../core/conversation.ts";
+import type { Conversation, Talker } from "../../core/concurrency/duplex-session.ts";
+import { countInTurn } from "../../core/concurrency/yield.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { countInTurn } from "../../core/turn.ts";
 
 /** A client is pinged, and disconnected after this time without data from it. */
 const IDLE_SECONDS = 60;

@@ -8,11 +8,16 @@
  * One frame at a time is in transit to the client, and each stream buffers one more at most: a client that does not read delays its
  * streams, and is disconnected after a minute.
  */
-import { LIVE_CLOSE, MOST_LIVE_FRAME_BYTES, MOST_LIVE_STREAMS, MOST_UNREAD_BYTES } from "../../../shared/api/live.ts";
+import {
+  LIVE_CLOSE,
+  MOST_LIVE_FRAME_BYTES,
+  MOST_LIVE_STREAMS,
+  MOST_UNREAD_BYTES,
+} from "../../../shared/api/overview/live.ts";
 import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
-import type { Conversation, Talker } from "../../core/conversation.ts";
+import type { Conversation, Talker } from "../../core/concurrency/duplex-session.ts";
+import { countInTurn } from "../../core/concurrency/yield.ts";
 import { loopTime, type OwnerName } from "../../core/loop/index.ts";
-import { countInTurn } from "../../core/turn.ts";
 import { dataFrame, streamPathOf, wantedOf } from "./frames.ts";
 
 /** Requests a stream, with the credentials of the connection. */

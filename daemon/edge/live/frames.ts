@@ -1,9 +1,9 @@
 /** The frames of a live connection. Pure. */
 
-import { LIVE_OPERATIONS } from "../../../shared/api/live.ts";
 import { operations } from "../../../shared/api/operations.ts";
+import { LIVE_OPERATIONS } from "../../../shared/api/overview/live.ts";
 import { parseJson } from "../../core/json.ts";
-import { matchPath, parsePath } from "../route.ts";
+import { matchPath, parsePath } from "../pipeline/route.ts";
 
 export type Wanted =
   | { op: "open"; id: number; path: string }

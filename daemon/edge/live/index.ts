@@ -1,10 +1,10 @@
 /** The call that opens a live connection, and all connections that are open. */
-import { liveSocket } from "../../../shared/api/live.ts";
-import { requireWebSocket } from "../../core/conversation.ts";
+import { liveSocket } from "../../../shared/api/overview/live.ts";
+import { type Bound, bind } from "../../core/call/operation.ts";
+import { requireWebSocket } from "../../core/concurrency/duplex-session.ts";
 import { ownerOf } from "../../core/loop/index.ts";
-import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Hold } from "../tenure.ts";
+import type { Hold } from "../pipeline/call-lifetime.ts";
 import { LiveConnection } from "./connection.ts";
 
 export { LiveConnection } from "./connection.ts";

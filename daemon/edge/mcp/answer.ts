@@ -4,7 +4,7 @@
  */
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Problem } from "../../../shared/api/errors.ts";
-import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
+import { MAX_TOOL_WAIT_MS } from "../../../shared/api/mcp/tools.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "./call.ts";
 import { compact } from "./compact.ts";

@@ -1,8 +1,8 @@
 /** Records that an MCP client has connected: once for each key and client while the service runs. A client's name is its own claim. */
 import { CLIENT_INFO_META_KEY, isInitializeRequest } from "@modelcontextprotocol/server";
 import type { KeyId } from "../../../shared/ids.ts";
+import type { Caller } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
-import type { Caller } from "../../core/operation.ts";
 import type { AuditEntry } from "../../domain/audit/index.ts";
 
 const MOST_KEYS = 4096;

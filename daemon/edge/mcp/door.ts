@@ -9,11 +9,11 @@ import {
   isInitializeRequest,
   type McpRequestContext,
 } from "@modelcontextprotocol/server";
-import type { ToolSet } from "../../../shared/api/more-tools.ts";
+import type { ToolSet } from "../../../shared/api/mcp/more-tools.ts";
 import type { KeyId } from "../../../shared/ids.ts";
+import type { Caller } from "../../core/call/operation.ts";
+import { within } from "../../core/concurrency/published.ts";
 import type { Log } from "../../core/log.ts";
-import type { Caller } from "../../core/operation.ts";
-import { within } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { AuditEntry } from "../../domain/audit/index.ts";
 import type { CallDeps, Visit } from "./call.ts";

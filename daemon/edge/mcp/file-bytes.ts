@@ -1,9 +1,9 @@
 /** Bytes of files in a tool's calls: the body that an operation takes, and the part of a file that it answers, here or on another host. */
 import type { Operation } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
-import type { Done, Transfer } from "../../core/operation.ts";
-import { NO_TRANSFER } from "../../core/operation.ts";
-import type { Outcome } from "../walk.ts";
+import type { Done, Transfer } from "../../core/call/operation.ts";
+import { NO_TRANSFER } from "../../core/call/operation.ts";
+import type { Outcome } from "../pipeline/request-context.ts";
 
 /** A call's file body and Range header. */
 export interface Sent {

@@ -1,7 +1,7 @@
 /** Defaults for arguments that a model leaves out, if one value is obvious. */
 import { randomBytes } from "node:crypto";
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
-import type { Tool } from "../../../shared/api/tool.ts";
+import type { Tool } from "../../../shared/api/mcp/tool.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Arguments } from "./call.ts";
 import { nameOf } from "./names.ts";

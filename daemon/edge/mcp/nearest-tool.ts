@@ -1,6 +1,6 @@
 /** The answer to a call of an unknown tool: the nearest tool of the set, or the set that has it. */
-import { TOOL_SETS } from "../../../shared/api/more-tools.ts";
-import { nearestOf } from "../input.ts";
+import { TOOL_SETS } from "../../../shared/api/mcp/more-tools.ts";
+import { nearestOf } from "../pipeline/input.ts";
 import type { Arguments } from "./call.ts";
 
 /** The tools for names from elsewhere, by a word of the name. */

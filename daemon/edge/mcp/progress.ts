@@ -1,6 +1,6 @@
 /** Progress notifications for MCP clients that request them. */
 import type { ServerContext } from "@modelcontextprotocol/server";
-import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
+import { MAX_TOOL_WAIT_MS } from "../../../shared/api/mcp/tools.ts";
 import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
 
 const EVERY_MS = 5000;

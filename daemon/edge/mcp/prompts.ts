@@ -6,7 +6,7 @@ import {
   type ListPromptsResult,
   ProtocolError,
 } from "@modelcontextprotocol/server";
-import { TOOL_SETS, type ToolSet } from "../../../shared/api/more-tools.ts";
+import { TOOL_SETS, type ToolSet } from "../../../shared/api/mcp/more-tools.ts";
 import { PROMPTS, promptNamed } from "../../../shared/prompts/catalogue.ts";
 import { FILLINGS, fill, toolsOf } from "../../../shared/prompts/prompt.ts";
 

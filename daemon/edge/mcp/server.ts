@@ -9,15 +9,15 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { TOOL_SETS, type ToolSet } from "../../../shared/api/more-tools.ts";
-import { SMALL_INSTRUCTIONS } from "../../../shared/api/small-tools.ts";
+import { TOOL_SETS, type ToolSet } from "../../../shared/api/mcp/more-tools.ts";
+import { SMALL_INSTRUCTIONS } from "../../../shared/api/mcp/small-tools.ts";
+import { argumentNames, listedInput, outputSchemaOf, type Tool } from "../../../shared/api/mcp/tool.ts";
+import { INSTRUCTIONS } from "../../../shared/api/mcp/tools.ts";
 import { spelled } from "../../../shared/api/spelling.ts";
-import { argumentNames, listedInput, outputSchemaOf, type Tool } from "../../../shared/api/tool.ts";
-import { INSTRUCTIONS } from "../../../shared/api/tools.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import { readTraceparent, TRACEPARENT } from "../../../shared/traceparent.ts";
 import { VERSION } from "../../../shared/version.ts";
-import { beginOrRoot, type Span } from "../../core/traces.ts";
+import { beginOrRoot, type Span } from "../../core/call/traces.ts";
 import { type Answer, bounded, type NextCall, structured, toolResult } from "./answer.ts";
 import { type Arguments, type CallDeps, ToolCall, type Visit } from "./call.ts";
 import { fillIn } from "./fill-in.ts";

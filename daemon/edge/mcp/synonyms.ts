@@ -1,8 +1,8 @@
 /** Arguments as models spell them: obvious synonyms and forms are taken for the tool's own, and the answer names them. */
 
 import type { TSchema } from "@sinclair/typebox";
+import type { Tool } from "../../../shared/api/mcp/tool.ts";
 import { MAX_FORKS } from "../../../shared/api/snapshots.ts";
-import type { Tool } from "../../../shared/api/tool.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Arguments } from "./call.ts";
 

@@ -6,8 +6,8 @@
 import type { Writable } from "node:stream";
 import type { ServerChannel } from "ssh2";
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
-import { forgetWaiting } from "./inside.ts";
-import type { Line } from "./line.ts";
+import type { Line } from "./ssh2-bounds.ts";
+import { forgetWaiting } from "./ssh2-internals.ts";
 
 const PIECE_BYTES = 32 * 1024;
 

@@ -13,9 +13,13 @@ import { monotonicMs, startInterval, startTimer, stopTimer } from "../../core/cl
 import type { Log } from "../../core/log.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Credential } from "../../domain/ssh/index.ts";
-import type { Outcome } from "../walk.ts";
-import { Carried } from "./carried/entry.ts";
-import type { Login } from "./carried/messages.ts";
+import type { Outcome } from "../pipeline/request-context.ts";
+import { serveForward, type Where } from "./forward.ts";
+import { Carried } from "./forwarded/ingress.ts";
+import type { Login } from "./forwarded/messages.ts";
+import { endSocket } from "./graceful-close.ts";
+import type { OpenConnection } from "./open-connection.ts";
+import type { Opening } from "./opening.ts";
 import {
   forwarded,
   hasRoom,
@@ -24,15 +28,18 @@ import {
   sentenceFor,
   sentenceForSeveral,
   serveElsewhere,
-} from "./elsewhere.ts";
-import { serveForward, type Where } from "./forward.ts";
-import { type Channel, forgetSession, isClosed, markNoChannel, refuseOpening, unreadPackets } from "./inside.ts";
-import { endSocket } from "./last-words.ts";
-import { Line, takesPackets } from "./line.ts";
-import type { OpenConnection } from "./open-connection.ts";
-import type { Opening } from "./opening.ts";
+} from "./remote-owner.ts";
 import { serveSession } from "./session.ts";
-import { isSigned, isUnique, type Names, namesOf, type SignedLogin, Visit, type VisitDeps } from "./visit.ts";
+import { isSigned, isUnique, type Names, namesOf, type SignedLogin, Visit, type VisitDeps } from "./session-context.ts";
+import { Line, takesPackets } from "./ssh2-bounds.ts";
+import {
+  type Channel,
+  forgetSession,
+  isClosed,
+  markNoChannel,
+  refuseOpening,
+  unreadPackets,
+} from "./ssh2-internals.ts";
 
 export interface SshLimits {
   login_grace_ms: number;

@@ -1,7 +1,7 @@
 /** The gateway's host key: created once, stored in the data directory, recognized by its fingerprint. */
 import { createHash } from "node:crypto";
 import { type ParsedKey, utils } from "ssh2";
-import { readKept } from "../../core/kept-file.ts";
+import { readKept } from "../../core/config/durable-file.ts";
 
 export interface HostKey {
   /** In OpenSSH's format. */

@@ -6,7 +6,7 @@
  *     exchange   ssh2's object for it, with our messages and secret, and the peer's KEXINIT as sent
  *
  * All else stays ssh2's: the exchange hash, the host key's signature, strict exchange, keys and ciphers. Later key exchanges on the same
- * connection work the same way. inside.ts verifies at startup that the internals of ssh2 used here exist.
+ * connection work the same way. ssh2-internals.ts verifies at startup that the internals of ssh2 used here exist.
  */
 import type { Client, Connection } from "ssh2";
 import { type Answered, answerHybrid, HYBRID_KEX, type Offered, offerHybridKeys } from "./mlkem.ts";

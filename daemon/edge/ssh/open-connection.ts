@@ -1,8 +1,8 @@
 /** The SSH connection, as its sessions and forwarded ports see it. */
 import type { ServerChannel } from "ssh2";
 import type { OrgId } from "../../../shared/ids.ts";
-import type { Line } from "./line.ts";
 import type { Opening } from "./opening.ts";
+import type { Line } from "./ssh2-bounds.ts";
 
 export interface OpenConnection {
   readonly line: Line;

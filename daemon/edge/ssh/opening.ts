@@ -1,5 +1,5 @@
 /**
- * The requests that a session of the SSH transport can make, on any host: implemented by visit.ts for this host, by carried/entry.ts for
+ * The requests that a session of the SSH transport can make, on any host: implemented by session-context.ts for this host, by forwarded/ingress.ts for
  * another.
  */
 import type { LiveCommand } from "../../host/guest-link/command.ts";

@@ -1,6 +1,6 @@
 /** Configuration of the SSH transport. */
-import type { Config } from "../../core/config.ts";
-import { parseListen, WILDCARDS } from "../../core/listen.ts";
+import type { Config } from "../../core/config/config.ts";
+import { parseListen, WILDCARDS } from "../../core/config/listen.ts";
 import type { SshLimits } from "./connection.ts";
 import type { StartupLimits } from "./startups.ts";
 

@@ -3,7 +3,7 @@ import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Billing } from "../../domain/billing/index.ts";
 import type { PageRequest } from "../page-request.ts";
-import { toProblem } from "../problem.ts";
+import { toProblem } from "../pipeline/problem.ts";
 
 export const NOTICE_PATH = "/billing/events";
 const MOST_BYTES = 256 * 1024;

@@ -5,14 +5,14 @@
  *     path → trustworthy origin → own page → the form's fields → caller → the page's handler → the page
  */
 
-import type { Bound, Caller } from "../../core/operation.ts";
-import { originsOf } from "../../core/people-url.ts";
+import type { Bound, Caller } from "../../core/call/operation.ts";
+import { originsOf } from "../../core/config/people-url.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { networkOf } from "../../domain/egress/addresses.ts";
 import type { Users } from "../../domain/users/index.ts";
 import type { PageRequest } from "../page-request.ts";
-import { retryAfterOf, toProblem } from "../problem.ts";
-import { matchPath, parsePath } from "../route.ts";
+import { retryAfterOf, toProblem } from "../pipeline/problem.ts";
+import { matchPath, parsePath } from "../pipeline/route.ts";
 import { makeNotices, NOTICE_PATH, type NoticeDeps } from "./billing-notices.ts";
 import { accountHandlers } from "./handlers/account.ts";
 import { type ApplicationDeps, applicationHandlers } from "./handlers/applications.ts";
@@ -45,10 +45,10 @@ import { Notices } from "./notices.ts";
 import { askedOf, type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts";
 import { Lookups } from "./oauth/lookups.ts";
 import { challengeOf, stepUpOf } from "./oauth/metadata.ts";
-import { makeOffers } from "./offers.ts";
 import { deadEnd, plainPage } from "./pages/outside.ts";
-import { PLACES } from "./places.ts";
-import { makeCall, type Visit } from "./visit.ts";
+import { makeCall, type Visit } from "./request-context.ts";
+import { PLACES } from "./routes.ts";
+import { makeOffers } from "./sign-in-options.ts";
 
 const MOST_FORM_BYTES = 16 * 1024;
 const FORM = "application/x-www-form-urlencoded";
@@ -257,7 +257,7 @@ interface ServedPage {
 /** Throws if the list of places and the handlers do not match: tests cover only the places on the list. */
 function pagesOf(handlers: Handlers): ServedPage[] {
   const [listed, handled] = [Object.keys(PLACES).sort().join(" "), Object.keys(handlers).sort().join(" ")];
-  if (listed !== handled) throw new Error(`edge/web/places.ts lists ${listed}; there are handlers for ${handled}`);
+  if (listed !== handled) throw new Error(`edge/web/routes.ts lists ${listed}; there are handlers for ${handled}`);
   return Object.entries(handlers).map(([path, handler]) => {
     const pattern = parsePath(path);
     return { is: (asked) => asked.split("/").length === pattern.length && matchPath(pattern, asked) !== null, handler };

@@ -3,7 +3,7 @@
  * takes to answer. A closed connection is reopened for the next call.
  */
 import type { Socket } from "bun";
-import { within } from "../../core/published.ts";
+import { within } from "../../core/concurrency/published.ts";
 import { encodeCall, lengthOf, type MethodCall, readAnswer } from "./dbus-message.ts";
 
 const SYSTEM_BUS = "/run/dbus/system_bus_socket";

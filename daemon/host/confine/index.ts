@@ -3,9 +3,9 @@
  * the files of cgroup v2, else nothing, which doctor reports.
  */
 import { existsSync } from "node:fs";
+import { CPU_WEIGHT, type Rank } from "../cpu-priority.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import type { Acceleration } from "../machine/spec.ts";
-import { CPU_WEIGHT, type Rank } from "../precedence.ts";
 import type { Enter } from "../process.ts";
 import { makeCgroups } from "./cgroup.ts";
 import type { Confinement, Limits } from "./confinement.ts";

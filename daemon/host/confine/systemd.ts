@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { monotonicMs, sleep } from "../../core/clock.ts";
-import { DeadlineError } from "../../core/published.ts";
+import { DeadlineError } from "../../core/concurrency/published.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { Bus, BusError } from "./bus.ts";
 import { killedForMemory } from "./cgroup.ts";

@@ -8,9 +8,9 @@
  * Guests can write past all of this, except into the reserve.
  */
 import { statfsSync } from "node:fs";
-import type { Paths } from "../../core/paths.ts";
+import { onceATurn } from "../../core/concurrency/yield.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
-import { onceATurn } from "../../core/turn.ts";
 import { Reserve } from "./reserve.ts";
 
 /** On a small disk floor and reserve are this share of it each. */

@@ -1,7 +1,7 @@
 /** One request to a guest's agent, with a deadline, after which nothing of the request remains. */
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
-import { within } from "../../core/published.ts";
+import { within } from "../../core/concurrency/published.ts";
 import type { GuestLink } from "./handshake.ts";
 
 /** Resolves to an object, empty if the answer is not an object. Rejects with StreamError, or DeadlineError. */

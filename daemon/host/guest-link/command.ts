@@ -5,7 +5,7 @@
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import { Channel, type ExecRequest, NO_TIMEOUT_MS, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import type { GuestLink } from "./handshake.ts";
-import { afterGuestMs } from "./standstill.ts";
+import { afterGuestMs } from "./pausable-deadlines.ts";
 
 const START_MS = 15_000;
 

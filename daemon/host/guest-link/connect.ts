@@ -9,7 +9,7 @@ import {
   type SocketConnectRequest,
   StreamErrorCode,
 } from "../../../shared/agent-protocol/messages.ts";
-import { within } from "../../core/published.ts";
+import { within } from "../../core/concurrency/published.ts";
 import type { GuestLink } from "./handshake.ts";
 
 /** The guest tries both families, each with its own deadline. */

@@ -26,8 +26,8 @@ import {
   type Welcome,
 } from "../../../shared/agent-protocol/messages.ts";
 import { fineWallMs, monotonicMs, sleep } from "../../core/clock.ts";
+import { DeadlineError, Published } from "../../core/concurrency/published.ts";
 import type { Log } from "../../core/log.ts";
-import { DeadlineError, Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { correctClock } from "./clock.ts";
 import { Dials } from "./dials.ts";

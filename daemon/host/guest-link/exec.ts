@@ -17,7 +17,7 @@ import { startTimer, stopTimer } from "../../core/clock.ts";
 import { readList, readReport, readState } from "./exec-state.ts";
 import type { GuestLink } from "./handshake.ts";
 import { priceOfPieces } from "./pace.ts";
-import { afterGuestMs, type Standstill } from "./standstill.ts";
+import { afterGuestMs, type Standstill } from "./pausable-deadlines.ts";
 
 /** For immediate answers of an agent, on a busy guest. */
 const ANSWER_MS = 15_000;

@@ -19,7 +19,7 @@ import { isWindow, type Stream, StreamError } from "../../../shared/agent-protoc
 import { Channel, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { linesOf, readAnswer, readChange, readEntry } from "./file-entry.ts";
 import type { GuestLink } from "./handshake.ts";
-import { afterGuestMs } from "./standstill.ts";
+import { afterGuestMs } from "./pausable-deadlines.ts";
 
 /** In the guest's own time, for an immediate answer, and for each step of a transfer. */
 const ANSWER_MS = 30_000;

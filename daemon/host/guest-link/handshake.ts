@@ -15,9 +15,9 @@ import {
   StreamErrorCode,
   type Welcome,
 } from "../../../shared/agent-protocol/messages.ts";
+import { within } from "../../core/concurrency/published.ts";
 import type { OwnerName } from "../../core/loop/index.ts";
-import { within } from "../../core/published.ts";
-import { Standstill } from "./standstill.ts";
+import { Standstill } from "./pausable-deadlines.ts";
 
 /** Concurrent requests of the guest to the host: its connections to the outside, and a few more. */
 const MAX_GUEST_STREAMS = 1024;

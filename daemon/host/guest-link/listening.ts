@@ -1,7 +1,7 @@
 /** Query for the ports of a guest that have a listener: the host's half of guest-agent/ports/listening.ts. */
 import type { ListeningRequest } from "../../../shared/agent-protocol/messages.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
-import { within } from "../../core/published.ts";
+import { within } from "../../core/concurrency/published.ts";
 import type { GuestLink } from "./handshake.ts";
 
 const ANSWER_MS = 5000;

@@ -20,7 +20,7 @@ import {
 } from "../../../shared/agent-protocol/messages.ts";
 import { MOST_ROWS_OR_COLS } from "../../../shared/api/terminals.ts";
 import { wallMs } from "../../core/clock.ts";
-import { within } from "../../core/published.ts";
+import { within } from "../../core/concurrency/published.ts";
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 

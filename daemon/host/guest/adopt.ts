@@ -3,15 +3,15 @@
  * and the agent that dials again has the nonce of its setup. We prove ourselves to it first. A paused guest dials when it is resumed.
  */
 import { OLDEST_GENERATION, PROOF_GENERATION } from "../../../shared/agent-protocol/messages.ts";
-import { DeadlineError, within } from "../../core/published.ts";
+import { DeadlineError, within } from "../../core/concurrency/published.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import { firstPortOf } from "../guest-link/transports/choose.ts";
 import { connectMachine, type Machine } from "../machine/machine.ts";
 import { isAlive, type ProcessRecord } from "../process.ts";
-import { wake } from "../virtiofs/restrain.ts";
+import { wake } from "../virtiofs/throttle.ts";
 import type { GuestHost, GuestPlan } from "./plan.ts";
 import { type GuestRecord, RecordFile, readRecord } from "./record.ts";
-import { hasLostVsock, renewVsock } from "./renew-vsock.ts";
+import { hasLostVsock, renewVsock } from "./replace-vsock.ts";
 import { connectionOf, type Guest, guestOf } from "./start.ts";
 import { type GuestParts, vsockAddress } from "./steps.ts";
 

@@ -1,16 +1,16 @@
 /** Input for starting a guest, as plain data. */
 
 import type { SandboxId } from "../../../shared/ids.ts";
+import type { Mailbox } from "../../core/concurrency/mailbox.ts";
+import type { SandboxPaths, SavedPaths } from "../../core/config/paths.ts";
 import type { Log } from "../../core/log.ts";
-import type { Mailbox } from "../../core/mailbox.ts";
-import type { SandboxPaths, SavedPaths } from "../../core/paths.ts";
 import type { Confinement } from "../confine/confinement.ts";
 import type { GuestIdentity } from "../guest-link/connection.ts";
 import type { GuestRequests } from "../guest-link/handshake.ts";
 import type { VsockTransport } from "../guest-link/transports/transport.ts";
 import type { Isolation } from "../isolation/index.ts";
 import type { Hardware } from "../machine/spec.ts";
-import type { Restraints } from "../virtiofs/restrain.ts";
+import type { Restraints } from "../virtiofs/throttle.ts";
 
 /** The files that a guest starts from. */
 export interface GuestImage {

@@ -3,7 +3,7 @@
  * port.
  */
 import { REHEARSAL_TAG } from "../../../shared/agent-protocol/messages.ts";
-import type { SandboxPaths } from "../../core/paths.ts";
+import type { SandboxPaths } from "../../core/config/paths.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
 import type { Machine } from "../machine/machine.ts";
 import type { Recorded } from "./record.ts";

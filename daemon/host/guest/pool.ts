@@ -5,15 +5,15 @@
 import { rm } from "node:fs/promises";
 import { newId, type SandboxId } from "../../../shared/ids.ts";
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
+import { unlessGivenUp } from "../../core/concurrency/published.ts";
+import type { Paths } from "../../core/config/paths.ts";
 import type { Log } from "../../core/log.ts";
-import type { Paths } from "../../core/paths.ts";
-import { unlessGivenUp } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { isAlive } from "../process.ts";
+import { endProcesses } from "./leftovers.ts";
 import type { GuestHost, GuestImage } from "./plan.ts";
-import { rehearse } from "./rehearse.ts";
-import { endProcesses } from "./remains.ts";
 import { type Launched, launchGuest } from "./start.ts";
+import { rehearse } from "./warm-up.ts";
 
 /** Without KVM a rehearsal takes a core for a second; more in parallel would delay callers that create sandboxes. */
 const FILL_AT_ONCE = 2;

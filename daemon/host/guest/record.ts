@@ -13,7 +13,7 @@
  *     drive_mounted    the guest has mounted it                     (nothing: mounting it again does no harm)
  *     vsock_replaced   another vsock device, unplugged              plugging it
  *
- * Processes that started and were not recorded, because the daemon was killed in between, are found by their names (remains.ts).
+ * Processes that started and were not recorded, because the daemon was killed in between, are found by their names (leftovers.ts).
  */
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";

@@ -9,18 +9,18 @@
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { SavedPaths } from "../../core/paths.ts";
+import { runSteps } from "../../core/concurrency/steps.ts";
+import type { SavedPaths } from "../../core/config/paths.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
-import { runSteps } from "../../core/steps.ts";
 import { restoredAs } from "../guest-link/connection.ts";
 import { baseIn } from "../images/base.ts";
 import { layerOver, layersBelow, layOverSnapshot, linkTo, tidyLayers } from "../images/layers.ts";
 import { makeGuestDirectories } from "../isolation/directories.ts";
 import { processorOf } from "../processor.ts";
+import { endProcesses } from "./leftovers.ts";
 import type { GuestHost, GuestImage, GuestPlan, StartPlan } from "./plan.ts";
 import { newRecord, RecordFile } from "./record.ts";
-import { endProcesses } from "./remains.ts";
-import { keepSaved, type RestoredAs, readSaved, removeMemory, type Saved } from "./saved.ts";
+import { keepSaved, type RestoredAs, readSaved, removeMemory, type Saved } from "./saved-state.ts";
 import { connectionOf, type Guest, guestOf, undoReporter } from "./start.ts";
 import { hostFor, RESTORE_STEPS, type StartParts } from "./steps.ts";
 

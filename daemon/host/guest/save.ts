@@ -16,8 +16,8 @@ import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { SnapshotId } from "../../../shared/ids.ts";
 import { monotonicMs } from "../../core/clock.ts";
+import type { SavedPaths } from "../../core/config/paths.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import type { SavedPaths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
 import { synced } from "../files/synced.ts";
 import { correctClock } from "../guest-link/clock.ts";
@@ -28,9 +28,9 @@ import type { Machine } from "../machine/machine.ts";
 import { MemoryHoles } from "../machine/memory-holes.ts";
 import { processorOf } from "../processor.ts";
 import type { SavedMachine } from "./plan.ts";
-import { renewVsock } from "./renew-vsock.ts";
-import { OLDER, whyUnsavable } from "./savable.ts";
-import { bytesOf, forgetSaved, keepSaved, readSaved, type SavedFacts } from "./saved.ts";
+import { renewVsock } from "./replace-vsock.ts";
+import { bytesOf, forgetSaved, keepSaved, readSaved, type SavedFacts } from "./saved-state.ts";
+import { OLDER, whyUnsavable } from "./snapshot-eligibility.ts";
 import type { GuestParts } from "./steps.ts";
 
 /** A guest that is too busy to answer by then is not saved. */

@@ -12,15 +12,15 @@
  */
 import { basename, join } from "node:path";
 import { sleep } from "../../core/clock.ts";
+import { within } from "../../core/concurrency/published.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import { within } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { freeBytes } from "../files/space.ts";
 import { layersBelow, layersIn, tidyLayers } from "../images/layers.ts";
 import { backingOf } from "../images/overlay.ts";
 import type { Machine } from "../machine/machine.ts";
 import { beginStream, cancelStream, closeLayers, hasStream, type Stream, streamEnded } from "../machine/stream.ts";
-import { bytesOf } from "./saved.ts";
+import { bytesOf } from "./saved-state.ts";
 import type { GuestParts } from "./steps.ts";
 
 /** More layers than these are merged. */

@@ -5,7 +5,7 @@
  *
  * A connection that was lost in the meantime, by a restart of the daemon, comes back over a new vsock device.
  */
-import { DeadlineError } from "../../core/published.ts";
+import { DeadlineError } from "../../core/concurrency/published.ts";
 import { correctClock } from "../guest-link/clock.ts";
 import type { GuestLink } from "../guest-link/handshake.ts";
 import type { Guest } from "./start.ts";

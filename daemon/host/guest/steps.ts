@@ -2,10 +2,11 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startTimer } from "../../core/clock.ts";
+import type { Step } from "../../core/concurrency/steps.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Step } from "../../core/steps.ts";
 import type { Limits } from "../confine/confinement.ts";
 import { entryTo, founding, limitsOf } from "../confine/index.ts";
+import { type Rank, rankSession } from "../cpu-priority.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import { firstPortOf } from "../guest-link/transports/choose.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
@@ -17,13 +18,12 @@ import { directoriesOf } from "../isolation/root.ts";
 import { writeKernelHead } from "../machine/kernel-head.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
 import type { MachineSpec } from "../machine/spec.ts";
-import { type Rank, rankSession } from "../precedence.ts";
 import { endProcess, isAlive, type KnownProcess } from "../process.ts";
+import { removeDisk } from "./leftovers.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, SavedMachine, StartPlan } from "./plan.ts";
 import { plugDrive, plugVsock } from "./plug.ts";
 import type { LaunchMode, Recorded, RecordFile } from "./record.ts";
-import { removeDisk } from "./remains.ts";
-import { forgetSaved } from "./saved.ts";
+import { forgetSaved } from "./saved-state.ts";
 import { serveDrive } from "./serve-drive.ts";
 
 /** Retry delay if a session could not be ranked: the kernel accepts that ten times a second from processes with few rights. */

@@ -7,7 +7,7 @@
  */
 import { link, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { BASE } from "../../core/paths.ts";
+import { BASE } from "../../core/config/paths.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { crossedDirectory } from "../isolation/directories.ts";
 import { setBacking } from "./overlay.ts";

@@ -11,7 +11,7 @@
 import { chmodSync, existsSync, lchownSync, lstatSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { chmod, chown, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { SandboxPaths } from "../../core/paths.ts";
+import type { SandboxPaths } from "../../core/config/paths.ts";
 import { runProgram } from "../process.ts";
 import type { GuestUsers } from "./index.ts";
 

@@ -1,7 +1,7 @@
 /** Ids of a process's user namespace: written by the daemon, which may, so that no setuid program has to. */
 import { readlinkSync, writeFileSync } from "node:fs";
 import { monotonicMs, sleep } from "../../core/clock.ts";
-import { DeadlineError } from "../../core/published.ts";
+import { DeadlineError } from "../../core/concurrency/published.ts";
 import { DRIVE_RANGE } from "./ids.ts";
 
 /** Poll interval for the process's namespace: well under its start time. */

@@ -1,11 +1,11 @@
 /** One running QEMU: start, load a snapshot, plug, run, save, end. It is independent of rooms and agents. */
 import type { Socket } from "bun";
 import { monotonicMs, sleep } from "../../core/clock.ts";
-import { Published, within } from "../../core/published.ts";
+import { Published, within } from "../../core/concurrency/published.ts";
+import { giveWay, type Rank } from "../cpu-priority.ts";
 import { asUser, asUserWithin } from "../isolation/argv.ts";
 import { makeOwnRoot } from "../isolation/root.ts";
 import { offerToOomKiller, wasOomKilled } from "../oom.ts";
-import { giveWay, type Rank } from "../precedence.ts";
 import {
   DEVICE_DESCRIPTOR,
   type Enter,

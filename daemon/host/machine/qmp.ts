@@ -3,7 +3,7 @@
  * machine.ts then ends that QEMU.
  */
 import type { Socket } from "bun";
-import { DeadlineError, within } from "../../core/published.ts";
+import { DeadlineError, within } from "../../core/concurrency/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { connectWhenThere } from "../unix-socket.ts";
 import { NonsenseError, type QmpEvent, QmpLines, type QmpMessage, readMessage } from "./qmp-message.ts";

@@ -5,7 +5,7 @@
  */
 
 import { timeoutSignal } from "../../core/clock.ts";
-import { DeadlineError, unlessGivenUp } from "../../core/published.ts";
+import { DeadlineError, unlessGivenUp } from "../../core/concurrency/published.ts";
 import type { Qmp } from "./qmp.ts";
 
 const JOB = "merge-layers";

@@ -50,7 +50,7 @@ export async function startShare(options: ShareOptions): Promise<HostProcess> {
 
 export function shareArgv({ virtiofsd, directory, socket, restores }: Omit<ShareOptions, "enter">): string[] {
   return [
-    // Over its file size limit (restrain.ts) a write fails, and does not end the process.
+    // Over its file size limit (throttle.ts) a write fails, and does not end the process.
     "/usr/bin/env",
     "--ignore-signal=XFSZ",
     virtiofsd,

@@ -2,17 +2,17 @@
 
 import { useRef } from "preact/hooks";
 import { AGENT_PATTERN } from "../../../shared/ids.ts";
+import { Empty, Head, Loading, State, Tabs, Trouble } from "../components/parts.tsx";
+import { SandboxState } from "../components/sandbox-state.tsx";
+import { Foreign, Since } from "../components/text.tsx";
 import { part } from "../data/api.ts";
 import { useNow } from "../data/now.ts";
 import { agentPath, roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Empty, Head, Loading, State, Tabs, Trouble } from "../parts/parts.tsx";
-import { SandboxState } from "../parts/sandbox-state.tsx";
-import { Foreign, Since } from "../parts/text.tsx";
 import { Deadlocks } from "../room/deadlocks.tsx";
+import { type Load, Lost, useProgram } from "../shell/lazy-page.tsx";
 import { Live } from "../shell/live-state.tsx";
 import type { PageProps } from "../shell/page.ts";
-import { type Load, Lost, useProgram } from "../shell/program.tsx";
 import { useTitle } from "../shell/title.ts";
 import { loadAgent } from "./load.ts";
 import type { TabProps } from "./tab.ts";

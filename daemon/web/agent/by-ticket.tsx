@@ -5,8 +5,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect } from "preact/hooks";
-import { Line } from "../parts/parts.tsx";
-import { visible } from "../parts/text.tsx";
+import { Line } from "../components/parts.tsx";
+import { visible } from "../components/text.tsx";
 
 /** So often in a row, Esc leaves: one alone is typed. */
 const ESCAPES = 3;

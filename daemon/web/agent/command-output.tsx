@@ -2,12 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { executionGet } from "../../../shared/api/executions.ts";
+import { Lines } from "../components/lines.tsx";
+import { State, Trouble } from "../components/parts.tsx";
+import { countText, sizeText, visible } from "../components/text.tsx";
 import { get, part, pathOf } from "../data/api.ts";
 import { bytesOf } from "../data/bytes.ts";
 import { type Following, follow, type Over, type Told } from "../data/follow.ts";
-import { Lines } from "../parts/lines.tsx";
-import { State, Trouble } from "../parts/parts.tsx";
-import { countText, sizeText, visible } from "../parts/text.tsx";
 import { MOST_LINES, Output, type Stream } from "./output.ts";
 
 const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {

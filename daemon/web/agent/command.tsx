@@ -1,7 +1,7 @@
 /** One opened command: its command line, its result, and its output if it is still retained. */
 import { useEffect, useRef } from "preact/hooks";
-import { Copy, Empty, Line } from "../parts/parts.tsx";
-import { Clock, Foreign, sizeText, visible } from "../parts/text.tsx";
+import { Copy, Empty, Line } from "../components/parts.tsx";
+import { Clock, Foreign, sizeText, visible } from "../components/text.tsx";
 import { setQuery } from "../shell/router.ts";
 import { CommandOutput, executionPath } from "./command-output.tsx";
 import { RunEnd, Took } from "./run-table.tsx";

@@ -3,12 +3,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { executionList } from "../../../shared/api/executions.ts";
+import { Ask } from "../components/ask.tsx";
+import { Empty, Line, Shown, Trouble } from "../components/parts.tsx";
 import { get } from "../data/api.ts";
 import { now as roomNow } from "../data/now.ts";
 import { agentPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Ask } from "../parts/ask.tsx";
-import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
 import { auditOf } from "../room/load.ts";
 import { place } from "../shell/router.ts";
 import { Opened } from "./command.tsx";

@@ -1,11 +1,11 @@
 /** The page of a sandbox's network: its connections and refusals, next to its allowlist. */
 import { useSignal } from "@preact/signals";
 import type { egressGet, sandboxNetwork } from "../../../shared/api/egress.ts";
+import { Ask } from "../components/ask.tsx";
+import { Choices, Empty, Facts, Line, Shown, State } from "../components/parts.tsx";
+import { Ago, Clock, countText, Foreign, sizeText } from "../components/text.tsx";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Ask } from "../parts/ask.tsx";
-import { Choices, Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
-import { Ago, Clock, countText, Foreign, sizeText } from "../parts/text.tsx";
 import { place, setQuery } from "../shell/router.ts";
 import { allowWords, type Destination, entryFor, placeText, reasonWords } from "./places.ts";
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";

@@ -3,14 +3,14 @@
 import { useEffect } from "preact/hooks";
 import type { executionList } from "../../../shared/api/executions.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
+import { Ask } from "../components/ask.tsx";
+import { Empty, Line, Shown, Trouble } from "../components/parts.tsx";
+import { RecordTable } from "../components/records.tsx";
+import { Ago, countText } from "../components/text.tsx";
 import { get, part } from "../data/api.ts";
 import { now as roomNow } from "../data/now.ts";
 import { agentPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Ask } from "../parts/ask.tsx";
-import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
-import { RecordTable } from "../parts/records.tsx";
-import { Ago, countText } from "../parts/text.tsx";
 import { auditOf } from "../room/load.ts";
 import { findPresent } from "./load.ts";
 import { loadOrProblem } from "./or-problem.ts";

@@ -1,11 +1,11 @@
 /** The page of a sandbox's API record, of its snapshots, and of the agent's previous sandboxes. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
+import { Json } from "../components/json.tsx";
+import { Copy, Empty, Line, Shown, State } from "../components/parts.tsx";
+import { RecordTable } from "../components/records.tsx";
+import { Clock, Foreign, spanText } from "../components/text.tsx";
 import { useLoaded } from "../data/resource.ts";
-import { Json } from "../parts/json.tsx";
-import { Copy, Empty, Line, Shown, State } from "../parts/parts.tsx";
-import { RecordTable } from "../parts/records.tsx";
-import { Clock, Foreign, spanText } from "../parts/text.tsx";
 import { auditOf } from "../room/load.ts";
 import { endedOf } from "./load.ts";
 import { Snapshots } from "./snapshots.tsx";

@@ -1,6 +1,6 @@
 /** The table of an agent's commands. */
-import { type Look, State } from "../parts/parts.tsx";
-import { Clock, Foreign, Since, sizeText, spanText } from "../parts/text.tsx";
+import { type Look, State } from "../components/parts.tsx";
+import { Clock, Foreign, Since, sizeText, spanText } from "../components/text.tsx";
 import type { Run } from "./runs.ts";
 
 /** How it goes, or how it ended. */

@@ -4,7 +4,7 @@
  */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { ExecutionRecord } from "../../../shared/api/executions.ts";
-import type { RunningCommand } from "../../../shared/api/live.ts";
+import type { RunningCommand } from "../../../shared/api/overview/live.ts";
 import { commandText } from "../../../shared/shell.ts";
 
 export interface Run {

@@ -2,11 +2,11 @@
 
 import { type ComponentChildren, Fragment } from "preact";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
+import { State } from "../components/parts.tsx";
+import { SandboxState } from "../components/sandbox-state.tsx";
+import { Ago, Clock, Foreign, spanText, visible } from "../components/text.tsx";
 import { part } from "../data/api.ts";
 import { roomPath } from "../data/paths.ts";
-import { State } from "../parts/parts.tsx";
-import { SandboxState } from "../parts/sandbox-state.tsx";
-import { Ago, Clock, Foreign, spanText, visible } from "../parts/text.tsx";
 import { Labels } from "../rooms/table.tsx";
 import { causeWords, egressWords, stagesOf, startWords } from "./words.ts";
 

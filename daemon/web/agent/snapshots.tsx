@@ -1,9 +1,9 @@
 /** An agent's snapshots: their ancestry, their size, and how long each paused its sandbox. */
 import type { SnapshotRecord, snapshotList } from "../../../shared/api/snapshots.ts";
+import { Line, Shown } from "../components/parts.tsx";
+import { Clock, Foreign, sizeText, spanText } from "../components/text.tsx";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Line, Shown } from "../parts/parts.tsx";
-import { Clock, Foreign, sizeText, spanText } from "../parts/text.tsx";
 import type { TabProps } from "./tab.ts";
 
 /** A room has fewer. */

@@ -1,12 +1,13 @@
 /** The page of an agent's usage: now, and in this month. */
+
+import type { topGet } from "../../../shared/api/overview/top.ts";
 import type { sandboxMetrics } from "../../../shared/api/sandboxes.ts";
-import type { topGet } from "../../../shared/api/top.ts";
 import type { UsageTotals, usage } from "../../../shared/api/usage.ts";
+import { Ask } from "../components/ask.tsx";
+import { Empty, Facts, Shown, Trouble } from "../components/parts.tsx";
+import { Clock, countText, sizeText, spanText } from "../components/text.tsx";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Ask } from "../parts/ask.tsx";
-import { Empty, Facts, Shown, Trouble } from "../parts/parts.tsx";
-import { Clock, countText, sizeText, spanText } from "../parts/text.tsx";
 import { loadOrProblem } from "./or-problem.ts";
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 

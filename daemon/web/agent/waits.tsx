@@ -1,11 +1,11 @@
 /** An agent's waits, and the agents that wait for it. */
 
-import type { roomWaits, Wait } from "../../../shared/api/overview.ts";
+import type { roomWaits, Wait } from "../../../shared/api/overview/overview.ts";
+import { State } from "../components/parts.tsx";
+import { Foreign, Since } from "../components/text.tsx";
+import { WAIT_WORDS } from "../components/waits.ts";
 import { get, part } from "../data/api.ts";
 import { agentPath, roomPath } from "../data/paths.ts";
-import { State } from "../parts/parts.tsx";
-import { Foreign, Since } from "../parts/text.tsx";
-import { WAIT_WORDS } from "../parts/waits.ts";
 
 export type Waits = Awaited<ReturnType<typeof loadWaits>>;
 

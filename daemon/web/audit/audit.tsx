@@ -1,10 +1,10 @@
 /** The page of the audit: a summary in a sentence, the records that match the filters of the address, and an opened record. */
 import type { orgAuditSummary } from "../../../shared/api/audit.ts";
+import { Ask } from "../components/ask.tsx";
+import { Empty, Head, Line, Loading, Shown, Trouble } from "../components/parts.tsx";
+import { countText, visible } from "../components/text.tsx";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Ask } from "../parts/ask.tsx";
-import { Empty, Head, Line, Loading, Shown, Trouble } from "../parts/parts.tsx";
-import { countText, visible } from "../parts/text.tsx";
 import { Live } from "../shell/live-state.tsx";
 import { hrefWith, place } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";

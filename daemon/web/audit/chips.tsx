@@ -1,8 +1,8 @@
 /** The filters as chips, which a press removes, and the input that adds another. */
 import { useSignal } from "@preact/signals";
 import type { TargetedMouseEvent } from "preact";
-import { fieldMoment, zoneWords } from "../parts/field-time.ts";
-import { clockText, Foreign, isUtc } from "../parts/text.tsx";
+import { fieldMoment, zoneWords } from "../components/field-time.ts";
+import { clockText, Foreign, isUtc } from "../components/text.tsx";
 import { setQuery } from "../shell/router.ts";
 import { FIELDS, type Field, type Filters, isNamed, momentOf, OUTCOMES, SOURCES } from "./filters.ts";
 

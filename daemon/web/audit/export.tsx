@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../../shared/api/errors.ts";
+import { Line, Trouble } from "../components/parts.tsx";
+import { sizeText } from "../components/text.tsx";
 import { ask, pathOf, Refused } from "../data/api.ts";
-import { Line, Trouble } from "../parts/parts.tsx";
-import { sizeText } from "../parts/text.tsx";
 import { collect, MOST_BYTES } from "./collect.ts";
 import { apiQuery, commandWords, type Filters } from "./filters.ts";
 

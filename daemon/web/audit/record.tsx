@@ -2,13 +2,13 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
+import { Json } from "../components/json.tsx";
+import { Copy, Empty, Shown } from "../components/parts.tsx";
+import { Outcome } from "../components/records.tsx";
+import { Ago, Clock, Foreign, spanText } from "../components/text.tsx";
 import { get, part } from "../data/api.ts";
 import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Json } from "../parts/json.tsx";
-import { Copy, Empty, Shown } from "../parts/parts.tsx";
-import { Outcome } from "../parts/records.tsx";
-import { Ago, Clock, Foreign, spanText } from "../parts/text.tsx";
 import { setQuery } from "../shell/router.ts";
 import { rowId } from "./rows.tsx";
 

@@ -5,7 +5,7 @@ import type { orgAuditList } from "../../../shared/api/audit.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { get, Refused } from "../data/api.ts";
 import { listen, liveState, whenOpen } from "../data/live.ts";
-import { turn } from "../data/turn.ts";
+import { turn } from "../data/yield.ts";
 import { apiQuery, type Filters, fits } from "./filters.ts";
 import { type Kept, NONE, withHeard, withMissed, withOlder } from "./tail.ts";
 

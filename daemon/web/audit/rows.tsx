@@ -3,10 +3,10 @@
 import { Component } from "preact";
 import { useRef } from "preact/hooks";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
+import { aboutText, endOf, Outcome, Who } from "../components/records.tsx";
+import { Clock, countText, Foreign, spanText } from "../components/text.tsx";
+import { Virtual } from "../components/virtual.tsx";
 import { roomPath } from "../data/paths.ts";
-import { aboutText, endOf, Outcome, Who } from "../parts/records.tsx";
-import { Clock, countText, Foreign, spanText } from "../parts/text.tsx";
-import { Virtual } from "../parts/virtual.tsx";
 import { hrefWith } from "../shell/router.ts";
 import type { Records } from "./records.ts";
 

@@ -1,6 +1,6 @@
 /** Texts about the chain of records: a line next to the summary, and details below. */
-import { Line, State, Trouble } from "../parts/parts.tsx";
-import { Clock, countText } from "../parts/text.tsx";
+import { Line, State, Trouble } from "../components/parts.tsx";
+import { Clock, countText } from "../components/text.tsx";
 import type { Chain, Verdict } from "./verdict.ts";
 
 /** Next to the summary: present from the start, so that the layout does not shift. */

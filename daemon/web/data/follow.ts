@@ -8,7 +8,7 @@
 import type { Problem } from "../../../shared/api/errors.ts";
 import { Refused } from "./api.ts";
 import { openStream } from "./socket.ts";
-import { turn } from "./turn.ts";
+import { turn } from "./yield.ts";
 
 export type Following = "connecting" | "live" | "reconnecting" | "hidden" | "over";
 

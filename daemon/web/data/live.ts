@@ -6,8 +6,8 @@ import { signal } from "@preact/signals";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { part, pathOf, signedOut } from "./api.ts";
-import { type Heard, LEAST_MS, latenessOf } from "./behind.ts";
 import { type Following, follow as followStream, later } from "./follow.ts";
+import { type Heard, LEAST_MS, latenessOf } from "./freshness.ts";
 
 /** `off`: nothing is followed yet. `signed-out`: the session has ended. */
 export type LiveState = Following | "off" | "signed-out";

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { OutputOf } from "../../../shared/api/contract.ts";
-import type { roomNow } from "../../../shared/api/live.ts";
+import type { roomNow } from "../../../shared/api/overview/live.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import { part } from "./api.ts";
 import { follow, later, type Told } from "./follow.ts";

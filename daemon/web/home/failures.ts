@@ -1,6 +1,6 @@
 /** Recent failures on the home page: those of agents first, equal ones as one with their number. Pure. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
-import { failureOf } from "../parts/failure.ts";
+import { failureOf } from "../components/failure.ts";
 
 export interface Failures {
   /** The newest of equal ones. */

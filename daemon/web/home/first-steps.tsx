@@ -5,9 +5,9 @@ import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
 import { clientWays } from "../../../shared/prompts/clients.ts";
 import { fill } from "../../../shared/prompts/prompt.ts";
+import { Choices, Copy, Prompt } from "../components/parts.tsx";
+import { Clock, Foreign, spanText } from "../components/text.tsx";
 import { agentPath, roomPath } from "../data/paths.ts";
-import { Choices, Copy, Prompt } from "../parts/parts.tsx";
-import { Clock, Foreign, spanText } from "../parts/text.tsx";
 import { boot } from "../shell/boot.ts";
 
 export interface Steps {

@@ -1,12 +1,12 @@
 /** The home page: the steps to a first sandbox, which are ticked automatically, and after them the organization's activity. */
 import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
 import type { roomList } from "../../../shared/api/rooms.ts";
+import { Head, Loading, Trouble } from "../components/parts.tsx";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Head, Loading, Trouble } from "../parts/parts.tsx";
 import { boot } from "../shell/boot.ts";
+import { Lost, useProgram } from "../shell/lazy-page.tsx";
 import { Live } from "../shell/live-state.tsx";
-import { Lost, useProgram } from "../shell/program.tsx";
 import { useTitle } from "../shell/title.ts";
 import type { Steps } from "./first-steps.tsx";
 

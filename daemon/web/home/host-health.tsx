@@ -1,10 +1,10 @@
 /** Health of the host on the home page: its status, the failing checks, and where to find details. */
 import type { health } from "../../../shared/api/service.ts";
+import { Line, type Look, Shown, State } from "../components/parts.tsx";
+import { spanText } from "../components/text.tsx";
 import { getAny } from "../data/any-answer.ts";
-import { useEvery } from "../data/every.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Line, type Look, Shown, State } from "../parts/parts.tsx";
-import { spanText } from "../parts/text.tsx";
+import { useEvery } from "../data/use-interval.ts";
 
 const LOOKS = { ok: "ok", degraded: "wait", unavailable: "bad" } as const satisfies Record<string, Look>;
 const CHECK_LOOKS = { ok: "ok", warn: "wait", fail: "bad" } as const satisfies Record<string, Look>;

@@ -3,18 +3,18 @@
  * failures.
  */
 import type { orgAuditList } from "../../../shared/api/audit.ts";
-import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 import type { RoomState, roomList } from "../../../shared/api/rooms.ts";
 import type { usage } from "../../../shared/api/usage.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
+import { Ask } from "../components/ask.tsx";
+import { Empty, Facts, Shown, State } from "../components/parts.tsx";
+import { RecordTable } from "../components/records.tsx";
+import { countText, Foreign, sizeText } from "../components/text.tsx";
 import { get } from "../data/api.ts";
-import { useEvery } from "../data/every.ts";
 import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Ask } from "../parts/ask.tsx";
-import { Empty, Facts, Shown, State } from "../parts/parts.tsx";
-import { RecordTable } from "../parts/records.tsx";
-import { countText, Foreign, sizeText } from "../parts/text.tsx";
+import { useEvery } from "../data/use-interval.ts";
 import { changesGlances, GLANCE_MS, GLANCE_PACE, loadGlances } from "../rooms/load.ts";
 import { byUrgency } from "../rooms/order.ts";
 import { RoomTable } from "../rooms/table.tsx";

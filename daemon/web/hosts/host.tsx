@@ -1,11 +1,11 @@
 /** Card of one host: its state, its allocated capacity, its rooms, and advice. */
 import type { roomList } from "../../../shared/api/rooms.ts";
 import { type Advice, adviceFor, isOlderThanOthers, type ListedHost } from "../../../shared/host-advice.ts";
+import { Line, type Look, State, Trouble } from "../components/parts.tsx";
+import { Clock, countText, Foreign, Since, sizeText } from "../components/text.tsx";
 import { get, pathOf } from "../data/api.ts";
 import { roomPath } from "../data/paths.ts";
 import { type Pace, useLoaded } from "../data/resource.ts";
-import { Line, type Look, State, Trouble } from "../parts/parts.tsx";
-import { Clock, countText, Foreign, Since, sizeText } from "../parts/text.tsx";
 import { Labels } from "../rooms/table.tsx";
 import { Bar } from "../usage/bar.tsx";
 

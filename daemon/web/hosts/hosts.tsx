@@ -1,11 +1,11 @@
 /** The page of hosts: status and capacity of each host of a cluster, the organization's rooms on it, and advice. */
 import type { hostList } from "../../../shared/api/hosts.ts";
 import { adviceFor, DIRECTORY_STALE_SECONDS, type ListedHost } from "../../../shared/host-advice.ts";
+import { Empty, Head, Line, Shown, State } from "../components/parts.tsx";
+import { countText, Foreign, spanText } from "../components/text.tsx";
 import { get } from "../data/api.ts";
-import { useEvery } from "../data/every.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Empty, Head, Line, Shown, State } from "../parts/parts.tsx";
-import { countText, Foreign, spanText } from "../parts/text.tsx";
+import { useEvery } from "../data/use-interval.ts";
 import { boot } from "../shell/boot.ts";
 import { Live } from "../shell/live-state.tsx";
 import { useTitle } from "../shell/title.ts";

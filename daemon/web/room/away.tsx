@@ -1,7 +1,7 @@
 /** Notice on a room's page while the room is unavailable: it moves to another host, or its host does not respond. */
 import type { Problem } from "../../../shared/api/errors.ts";
-import { State } from "../parts/parts.tsx";
-import { visible } from "../parts/text.tsx";
+import { State } from "../components/parts.tsx";
+import { visible } from "../components/text.tsx";
 import { boot } from "../shell/boot.ts";
 
 export function Away({ problem: { code, detail } }: { problem: Problem }) {

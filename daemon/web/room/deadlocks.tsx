@@ -1,8 +1,9 @@
 /** The deadlocks of a room, on each of its pages: a sentence each, with the prompt that resolves it. */
+
+import { Prompt, State } from "../components/parts.tsx";
+import { Foreign, Since } from "../components/text.tsx";
+import { WAIT_WORDS } from "../components/waits.ts";
 import { now, type RoomNow } from "../data/now.ts";
-import { Prompt, State } from "../parts/parts.tsx";
-import { Foreign, Since } from "../parts/text.tsx";
-import { WAIT_WORDS } from "../parts/waits.ts";
 
 export function Deadlocks({ roomId }: { roomId: string }) {
   const { value } = now;

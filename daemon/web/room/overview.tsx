@@ -1,19 +1,19 @@
 /** A room's first page: its agents and their activity, and its latest events. */
 
 import type { agentList } from "../../../shared/api/fabric.ts";
-import type { topGet } from "../../../shared/api/top.ts";
+import type { topGet } from "../../../shared/api/overview/top.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
+import { Ask } from "../components/ask.tsx";
+import { Empty, Facts, Line, Shown, State } from "../components/parts.tsx";
+import { RecordTable } from "../components/records.tsx";
+import { SandboxState } from "../components/sandbox-state.tsx";
+import { Ago, countText, Foreign, sizeText } from "../components/text.tsx";
+import { WAIT_WORDS } from "../components/waits.ts";
 import { get, part, pathOf } from "../data/api.ts";
-import { useEvery, WAITS_MS } from "../data/every.ts";
 import { now, type RoomNow } from "../data/now.ts";
 import { addressOf, agentPath, roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Ask } from "../parts/ask.tsx";
-import { Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
-import { RecordTable } from "../parts/records.tsx";
-import { SandboxState } from "../parts/sandbox-state.tsx";
-import { Ago, countText, Foreign, sizeText } from "../parts/text.tsx";
-import { WAIT_WORDS } from "../parts/waits.ts";
+import { useEvery, WAITS_MS } from "../data/use-interval.ts";
 import { auditOf, endOf, movesAgents } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 

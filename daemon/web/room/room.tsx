@@ -1,18 +1,18 @@
 /** Frame of a room's pages: its name and state, five numbers, and the tabs. Each tab is a file in this folder. */
 
 import { isReading } from "../../../shared/audit-reads.ts";
+import { Empty, Head, Loading, Tabs, Trouble } from "../components/parts.tsx";
+import { Foreign, Since } from "../components/text.tsx";
 import { part, pathOf } from "../data/api.ts";
 import { isAway, refusal } from "../data/live.ts";
 import { useNow } from "../data/now.ts";
 import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Empty, Head, Loading, Tabs, Trouble } from "../parts/parts.tsx";
-import { Foreign, Since } from "../parts/text.tsx";
 import { Labels, RoomState } from "../rooms/table.tsx";
 import { boot } from "../shell/boot.ts";
+import { type Load, Lost, useProgram } from "../shell/lazy-page.tsx";
 import { Live } from "../shell/live-state.tsx";
 import type { PageProps } from "../shell/page.ts";
-import { type Load, Lost, useProgram } from "../shell/program.tsx";
 import { go, place } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
 import { Away } from "./away.tsx";

@@ -1,6 +1,6 @@
 /** Loads summaries of rooms page by page, and selects the events that make them stale. */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
-import type { RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
+import type { RoomGlance, roomOverview } from "../../../shared/api/overview/room-overview.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get } from "../data/api.ts";
 import type { Pace } from "../data/resource.ts";

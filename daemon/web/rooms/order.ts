@@ -1,5 +1,5 @@
 /** The order of rooms in lists. Pure. */
-import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 
 /**
  * Rooms that need attention come first, then those with the most running sandboxes, then those with the most messages; the sort is stable:

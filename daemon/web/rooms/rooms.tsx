@@ -1,10 +1,10 @@
 /** The page of rooms: active ones, and destroyed ones that are still known; filters are in the address. */
 import { useRef } from "preact/hooks";
 import type { ROOM_STATES } from "../../../shared/api/rooms.ts";
-import { useEvery } from "../data/every.ts";
+import { Choices, Empty, Head, Line, Loading, Shown } from "../components/parts.tsx";
+import { countText, Foreign } from "../components/text.tsx";
 import { useLoaded } from "../data/resource.ts";
-import { Choices, Empty, Head, Line, Loading, Shown } from "../parts/parts.tsx";
-import { countText, Foreign } from "../parts/text.tsx";
+import { useEvery } from "../data/use-interval.ts";
 import { boot } from "../shell/boot.ts";
 import { Live } from "../shell/live-state.tsx";
 import { place, setQuery } from "../shell/router.ts";

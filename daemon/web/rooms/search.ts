@@ -1,5 +1,5 @@
 /** The search on the page of rooms, from the address: text, number of rooms searched, and whether a room matches. Pure. */
-import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 
 const PAGE = 100;
 /** A search covers all rooms, up to this many at first. */

@@ -1,11 +1,11 @@
 /** The table of rooms: activity, waits, messages and cost of each. */
 
-import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
+import { State } from "../components/parts.tsx";
+import { Ago, countText, Foreign, nowMs, sizeText, spanText } from "../components/text.tsx";
 import { pathOf } from "../data/api.ts";
 import { addressOf, roomPath } from "../data/paths.ts";
-import { State } from "../parts/parts.tsx";
-import { Ago, countText, Foreign, nowMs, sizeText, spanText } from "../parts/text.tsx";
 import { boot } from "../shell/boot.ts";
 
 const LOOKS = { active: "ok", destroying: "busy", destroyed: "quiet" } as const;

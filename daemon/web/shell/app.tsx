@@ -1,12 +1,12 @@
 /** Frame of every page: routing, title, state of the stream, and keys. */
 import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { Empty, Loading } from "../components/parts.tsx";
 import { signedOut } from "../data/api.ts";
 import { follow } from "../data/live.ts";
-import { Empty, Loading } from "../parts/parts.tsx";
 import { KeyList } from "./keys.tsx";
+import { Lost, useProgram } from "./lazy-page.tsx";
 import { PAGES } from "./pages.ts";
-import { Lost, useProgram } from "./program.tsx";
 import { hrefWith, place } from "./router.ts";
 
 export function App() {

@@ -1,10 +1,10 @@
 /** Display of the stream's state: whether the page is current, and otherwise its lag. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { behindMs } from "../data/behind.ts";
+import { type Look, State } from "../components/parts.tsx";
+import { spanText } from "../components/text.tsx";
+import { behindMs } from "../data/freshness.ts";
 import { heardSoFar, type LiveState, liveState, refusal } from "../data/live.ts";
-import { type Look, State } from "../parts/parts.tsx";
-import { spanText } from "../parts/text.tsx";
 
 const WORDS = {
   off: null,

@@ -1,6 +1,7 @@
 /** The hub's routes: each path once, with the module that shows it. */
+
+import type { Load } from "./lazy-page.tsx";
 import type { PageProps } from "./page.ts";
-import type { Load } from "./program.tsx";
 import { addPath } from "./router.ts";
 
 const page = (path: string, load: Load<PageProps>) => ({ match: addPath(path), load });

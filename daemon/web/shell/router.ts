@@ -1,6 +1,6 @@
 /**
  * Router of the hub: the address as a signal, and navigation between pages without a full load. The daemon has the same list of paths
- * (edge/web/places.ts); all other paths are loaded.
+ * (edge/web/routes.ts); all other paths are loaded.
  */
 import { signal } from "@preact/signals";
 import { pathOf } from "../data/api.ts";

@@ -1,5 +1,5 @@
 /** Consumption of credits: the balance at each day's end, the rate, and when they run out. Pure. */
-import type { LedgerEntry } from "../../../shared/api/credits.ts";
+import type { LedgerEntry } from "../../../shared/api/people/credits.ts";
 import { dayText, numberText } from "./numbers.ts";
 
 const DAY_MS = 86_400_000;

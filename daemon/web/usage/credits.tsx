@@ -1,8 +1,8 @@
 /** Credits over time: the balance at each day's end, when they run out, and the grants. */
-import type { creditList, LedgerEntry } from "../../../shared/api/credits.ts";
+import type { creditList, LedgerEntry } from "../../../shared/api/people/credits.ts";
+import { Facts, Shown } from "../components/parts.tsx";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Facts, Shown } from "../parts/parts.tsx";
 import { ahead, type Credits, endInWords, leftAt, paceOf } from "./burn.ts";
 import { DayTable } from "./day-table.tsx";
 import { numberText } from "./numbers.ts";

@@ -2,9 +2,9 @@
 
 import { useSignal } from "@preact/signals";
 import type { Grouping, UsageGroup, UsageReport, UsageTotals } from "../../../shared/api/usage.ts";
+import { countText, Foreign } from "../components/text.tsx";
 import { part } from "../data/api.ts";
 import { roomPath } from "../data/paths.ts";
-import { countText, Foreign } from "../parts/text.tsx";
 import { Bar } from "./bar.tsx";
 import { dayText, MEASURES, numberText } from "./numbers.ts";
 

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import plotStyle from "uplot/dist/uPlot.min.css" with { type: "text" };
-import { addStyle } from "../parts/style.ts";
+import { addStyle } from "../components/style.ts";
 import { dayAt, dayText, numberText } from "./numbers.ts";
 
 addStyle(plotStyle);

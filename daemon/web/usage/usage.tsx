@@ -1,10 +1,10 @@
 /** The page of usage: an organization's month, its plan's caps, its remaining credits, and its usage by group. */
 import type { GROUPINGS, Grouping, UsageReport, usage } from "../../../shared/api/usage.ts";
+import { Ask } from "../components/ask.tsx";
+import { Choices, Empty, Head, Line, Shown } from "../components/parts.tsx";
+import { Clock, Foreign } from "../components/text.tsx";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Ask } from "../parts/ask.tsx";
-import { Choices, Empty, Head, Line, Shown } from "../parts/parts.tsx";
-import { Clock, Foreign } from "../parts/text.tsx";
 import { Live } from "../shell/live-state.tsx";
 import { hrefWith, place, setQuery } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";

@@ -1,10 +1,10 @@
 /** The page of the organization's webhooks: URLs, delivery status, and failed and retried deliveries. */
 import type { DeliveryRecord, WebhookRecord, webhookDeliveries, webhookList } from "../../../shared/api/webhooks.ts";
 import { pathOf } from "../../../shared/places.ts";
+import { Empty, Head, Line, type Look, Shown, State } from "../components/parts.tsx";
+import { Ago, Clock, countText, Foreign } from "../components/text.tsx";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Empty, Head, Line, type Look, Shown, State } from "../parts/parts.tsx";
-import { Ago, Clock, countText, Foreign } from "../parts/text.tsx";
 import { Live } from "../shell/live-state.tsx";
 import { place } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";

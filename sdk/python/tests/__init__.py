@@ -1,1 +1,1 @@
-"""The SDK's tests. They need a daemon: test/api/sdk-python.test.ts runs them."""
+"""The SDK's tests. They need a daemon: test/api/mcp/sdk-python.test.ts runs them."""

@@ -1,4 +1,4 @@
-"""Commands in sandboxes, with real guests: test/vm/sdk-python.test.ts runs this."""
+"""Commands in sandboxes, with real guests: test/vm/clients/sdk-python.test.ts runs this."""
 
 import asyncio
 import hashlib

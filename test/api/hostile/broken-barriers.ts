@@ -1,7 +1,7 @@
 /** Destruction of a sandbox while the maximum number of barriers of a room name its agent. */
 import { NO_GUESTS } from "../../harness/daemon.ts";
 import { type Attack, call, each } from "../../harness/hostile/attack.ts";
-import { DESCRIBED_MIN_MIB, describeTemplate } from "../described-template.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "../sandboxes/described-template.ts";
 
 const NAMES = Array.from({ length: 999 }, (_, n) => `${n}-`.padEnd(128, "x"));
 /** Of 64 MiB together. */

@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { TestDaemon } from "../../harness/daemon.ts";
+import { holdTurns, turnsOf } from "../../harness/event-loop/turns.ts";
 import { LONG } from "../../harness/guests.ts";
 import { each, makeAgent } from "../../harness/hostile/attack.ts";
 import { largestOf } from "../../harness/hostile/largest.ts";
 import { MemoryDisk } from "../../harness/hostile/memory-disk.ts";
-import { holdTurns, turnsOf } from "../../harness/turns.ts";
 import { bearer } from "../calls.ts";
 import { OF_KEYS, requestOf } from "../requests.ts";
 

@@ -8,12 +8,12 @@
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { TestDaemon } from "../../harness/daemon.ts";
+import { holdTurns } from "../../harness/event-loop/turns.ts";
 import { LONG } from "../../harness/guests.ts";
 import type { Attack } from "../../harness/hostile/attack.ts";
 import { type Measured, measureBeside } from "../../harness/hostile/beside.ts";
 import { MemoryDisk } from "../../harness/hostile/memory-disk.ts";
 import { sampled } from "../../harness/sampled.ts";
-import { holdTurns } from "../../harness/turns.ts";
 
 /** Files of this folder: each is an attack. */
 const ROWS = [

@@ -8,10 +8,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { startBare } from "../../bench/bare.ts";
+import { sshPort } from "../clients/ssh-client.ts";
 import type { TestDaemon } from "../daemon.ts";
+import { ALLOWANCE, type RecordedTurn, turnsOf } from "../event-loop/turns.ts";
 import { until } from "../guests.ts";
-import { sshPort } from "../ssh-client.ts";
-import { ALLOWANCE, type RecordedTurn, turnsOf } from "../turns.ts";
 import type { Attack, Target } from "./attack.ts";
 import type { Felt, Server } from "./caller.ts";
 

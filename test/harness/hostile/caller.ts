@@ -6,7 +6,7 @@
  * subtracted from a call's time.
  */
 import { readFileSync } from "node:fs";
-import { summarize } from "../../bench/stats.ts";
+import { summarize } from "../../bench/load/stats.ts";
 
 export interface Server {
   url: string;

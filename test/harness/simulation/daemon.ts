@@ -1,21 +1,21 @@
 /**
  * The part of a daemon that a simulation runs: its database, its directory and its rooms, made of the classes that a daemon is made of. A call
- * takes the steps of edge/run.ts that concern several hosts.
+ * takes the steps of edge/pipeline/pipeline.ts that concern several hosts.
  */
 import { mkdirSync } from "node:fs";
 import type { Host } from "../../../daemon/cluster/directory.ts";
 import { Elsewhere } from "../../../daemon/cluster/elsewhere.ts";
-import type { Holder, Member } from "../../../daemon/cluster/holder.ts";
+import type { Holder, Member } from "../../../daemon/cluster/membership-lock.ts";
 import { type Cluster, makePostgres } from "../../../daemon/cluster/postgres.ts";
 import type { OpenSession } from "../../../daemon/cluster/session.ts";
 import { type Held, makeHeld } from "../../../daemon/compose/held.ts";
+import { Tally } from "../../../daemon/core/call/call-stats.ts";
+import { RoomCalls } from "../../../daemon/core/call/in-flight-calls.ts";
+import type { Bound, Caller, KeyCall } from "../../../daemon/core/call/operation.ts";
 import { now } from "../../../daemon/core/clock.ts";
+import { makePaths, type Paths } from "../../../daemon/core/config/paths.ts";
 import type { Log } from "../../../daemon/core/log.ts";
-import type { Bound, Caller, KeyCall } from "../../../daemon/core/operation.ts";
-import { makePaths, type Paths } from "../../../daemon/core/paths.ts";
-import { RoomCalls } from "../../../daemon/core/room-calls.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
-import { Tally } from "../../../daemon/core/tally.ts";
 import { type Connection, openConnection, type Queries, rawQuery } from "../../../daemon/db/client.ts";
 import type { LogSync } from "../../../daemon/db/log-sync.ts";
 import { type LocalDatabase, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";

@@ -2,9 +2,9 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Host } from "../../../daemon/cluster/directory.ts";
-import type { Member } from "../../../daemon/cluster/holder.ts";
 import { writeMembership } from "../../../daemon/cluster/member-file.ts";
-import { ConfigError } from "../../../daemon/core/config.ts";
+import type { Member } from "../../../daemon/cluster/membership-lock.ts";
+import { ConfigError } from "../../../daemon/core/config/config.ts";
 import type { Log, LogFields } from "../../../daemon/core/log.ts";
 import { describeError, ServiceError } from "../../../daemon/core/service-error.ts";
 import type { Peers } from "../../../daemon/domain/rooms/deps.ts";

@@ -1,11 +1,11 @@
 /** Dependencies of the rooms of a simulated daemon: the real directory and database, messages as their only noun, no guests, empty drives. */
 import type { Cluster } from "../../../daemon/cluster/postgres.ts";
+import { Tally } from "../../../daemon/core/call/call-stats.ts";
+import type { RoomCalls } from "../../../daemon/core/call/in-flight-calls.ts";
+import type { Paths } from "../../../daemon/core/config/paths.ts";
 import type { Log } from "../../../daemon/core/log.ts";
 import type { Steps } from "../../../daemon/core/loop/index.ts";
-import type { Paths } from "../../../daemon/core/paths.ts";
-import type { RoomCalls } from "../../../daemon/core/room-calls.ts";
 import type { ServiceError } from "../../../daemon/core/service-error.ts";
-import { Tally } from "../../../daemon/core/tally.ts";
 import { type Branch, putRows, type Rows, removeRows, takeRows } from "../../../daemon/db/branch.ts";
 import type { LocalDatabase } from "../../../daemon/db/transact.ts";
 import { messages } from "../../../daemon/domain/fabric/table.ts";

@@ -4,10 +4,10 @@
  */
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
-import { Acknowledged } from "../../harness/acknowledged.ts";
 import { TestDaemon } from "../../harness/daemon.ts";
+import { Acknowledged } from "../../harness/durability/acknowledged.ts";
+import { WriteLog } from "../../harness/durability/write-log.ts";
 import { Chance } from "../../harness/random.ts";
-import { WriteLog } from "../../harness/write-log.ts";
 
 const STATES = 20;
 /** Number of answers to the workload, limited by a time: an emulated host is slow. */

@@ -16,7 +16,7 @@ const SOURCES = [
   source("test/unit/domain/ports/expose.test.ts", "../../../../daemon/domain/ports/expose.ts"),
   source("test/unit/domain/ports/links.test.ts"),
   source("test/unit/compose/compose.test.ts", "../../../daemon/compose/compose.ts"),
-  source("test/api/ports.test.ts"),
+  source("test/api/rooms/ports.test.ts"),
   source("test/api/reports.test.ts"),
   source("test/vm/ports-vite.test.ts", "../harness/exposed.ts"),
 ];
@@ -26,7 +26,7 @@ const chosen = (...changed: string[]) => touchedTests(changed, SOURCES).map(({ f
 test("a change touches its importers, then the tests of its noun", () => {
   expect(chosen("daemon/domain/ports/expose.ts")).toEqual([
     ["test/unit/domain/ports/expose.test.ts", 1],
-    ["test/api/ports.test.ts", 1.5],
+    ["test/api/rooms/ports.test.ts", 1.5],
     ["test/unit/domain/ports/links.test.ts", 1.5],
     ["test/unit/compose/compose.test.ts", 3],
     ["test/vm/ports-vite.test.ts", 3],
@@ -49,7 +49,7 @@ test("each choice has a reason", () => {
 test.each([
   ["daemon/domain/ports/expose.ts", "ports"],
   ["daemon/host/guest/adopt.ts", "guest"],
-  ["daemon/cli/exec.ts", "cli"],
+  ["daemon/cli/commands/exec/exec.ts", "cli"],
   ["shared/api/rooms.ts", "rooms"],
   ["guest-agent/exec/run.ts", "exec"],
   ["sdk/python/src/roomd/room.py", "sdk"],

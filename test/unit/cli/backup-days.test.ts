@@ -6,10 +6,10 @@ import { spawnSync } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { backUp, copyService, oneAtATime } from "../../../daemon/cli/backup-archive.ts";
-import { makePaths } from "../../../daemon/core/paths.ts";
+import { backUp, copyService, oneAtATime } from "../../../daemon/cli/host/backup-archive.ts";
+import { makePaths } from "../../../daemon/core/config/paths.ts";
 import { openConnection } from "../../../daemon/db/client.ts";
-import { verifyAll } from "../../../daemon/domain/audit/verify-all.ts";
+import { verifyAll } from "../../../daemon/domain/audit/chain/verify-all.ts";
 import { Days } from "../domain/audit/days/days-fixture.ts";
 
 const BOUNDS = { "backup.log_mib": 1024, "limits.disk_free_mib": 1 };

@@ -5,8 +5,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { runCommandLine } from "../../../daemon/cli/kit/run-command-line.ts";
 import { makeProgram } from "../../../daemon/cli/program.ts";
-import { runCommandLine } from "../../../daemon/cli/run-command-line.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { operations } from "../../../shared/api/operations.ts";
 import { type Seen, scratch, standIn } from "./cli-fixture.ts";
@@ -186,13 +186,14 @@ const NO_COMMAND: Partial<Record<Name, string>> = {
     "pages of the hub follow it; `roomd waits`, `roomd execution list` and `roomd room overview` print the same state",
   terminal_attach: "`roomd shell` attaches by WebSocket: test/vm/shell.test.ts",
   screen_view: "a viewer connects by WebSocket: `roomd screen --ticket` makes its ticket",
-  terminal_watch: "`roomd terminal watch` shows a terminal until its end: test/unit/cli/terminal-watch.test.ts",
-  execution_stdin: "`roomd exec` passes on what is piped in: test/unit/cli/exec.test.ts",
+  terminal_watch:
+    "`roomd terminal watch` shows a terminal until its end: test/unit/cli/commands/sandbox/terminal-watch.test.ts",
+  execution_stdin: "`roomd exec` passes on what is piped in: test/unit/cli/commands/exec/exec.test.ts",
 };
 
 const JSON_TEXT = "the same as a JSON string, for callers that have no other spelling";
 const ARGV = "`-- sh -c LINE` is the same";
-const STDIN = "standard input is passed on as it comes: test/unit/cli/exec.test.ts";
+const STDIN = "standard input is passed on as it comes: test/unit/cli/commands/exec/exec.test.ts";
 const ALL_ON_HOST = "on the host all of them are listed";
 
 /** By `operation.field`, or `field` wherever it is. */
@@ -209,7 +210,8 @@ const NO_OPTION: Record<string, string> = {
   "sandbox_exec.stdin_b64": STDIN,
   "execution_start.stdin": STDIN,
   "execution_start.stdin_b64": STDIN,
-  "fs_write.content_b64": "`roomd drive write` without a text sends standard input: test/unit/cli/drive.test.ts",
+  "fs_write.content_b64":
+    "`roomd drive write` without a text sends standard input: test/unit/cli/commands/drive/drive.test.ts",
   "org_sandbox_list.room_id": "`roomd sandbox list ROOM` lists those of a room",
   "key_list.limit": ALL_ON_HOST,
   "key_list.cursor": ALL_ON_HOST,

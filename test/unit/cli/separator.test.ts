@@ -1,13 +1,13 @@
 /** The end of roomd's own options, short forms of places, and times in relative form. */
 import { describe, expect, test } from "vitest";
-import { hintOf } from "../../../daemon/cli/exec.ts";
-import { COMMANDS, familiarHint, OPTIONS } from "../../../daemon/cli/familiar-names.ts";
-import { withSeparator } from "../../../daemon/cli/optional-separator.ts";
+import { hintOf } from "../../../daemon/cli/commands/exec/exec.ts";
+import { COMMANDS, familiarHint, OPTIONS } from "../../../daemon/cli/kit/familiar-names.ts";
+import { withSeparator } from "../../../daemon/cli/kit/optional-separator.ts";
+import { ago } from "../../../daemon/cli/kit/relative-time.ts";
+import { withPlace } from "../../../daemon/cli/kit/room-and-agent.ts";
+import { textWidth } from "../../../daemon/cli/kit/text-width.ts";
+import { mebibytes, target } from "../../../daemon/cli/kit/values.ts";
 import { makeProgram } from "../../../daemon/cli/program.ts";
-import { ago } from "../../../daemon/cli/relative-time.ts";
-import { withPlace } from "../../../daemon/cli/room-and-agent.ts";
-import { textWidth } from "../../../daemon/cli/text-width.ts";
-import { mebibytes, target } from "../../../daemon/cli/values.ts";
 import { unknownIn } from "../../house/command-lines.ts";
 
 describe("options of roomd end at the first word of the command", () => {

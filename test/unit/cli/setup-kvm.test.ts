@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { groupIn, provideKvm } from "../../../daemon/cli/setup/kvm.ts";
+import { groupIn, provideKvm } from "../../../daemon/cli/host/setup/kvm.ts";
 
 const KVM_GROUP = 107;
 let directory: string;

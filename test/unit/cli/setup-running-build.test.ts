@@ -5,7 +5,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { untilBuildEnds } from "../../../daemon/cli/setup/running-build.ts";
+import { untilBuildEnds } from "../../../daemon/cli/host/setup/running-build.ts";
 
 let directory: string;
 let paths: { build_lock: string; build_progress: string };

@@ -1,11 +1,11 @@
 /** PostgreSQL transactions, against a real server and its failures. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readAddresses } from "../../../daemon/cluster/address.ts";
-import { type AwayReason, DirectoryAway } from "../../../daemon/cluster/away.ts";
 import { Connections, type Run } from "../../../daemon/cluster/connections.ts";
 import type { OpenSession } from "../../../daemon/cluster/session.ts";
+import { type AwayReason, DirectoryAway } from "../../../daemon/cluster/unavailable.ts";
 import { until } from "../../harness/guests.ts";
-import { Postgres, whyNoPostgres } from "../../harness/postgres.ts";
+import { Postgres, whyNoPostgres } from "../../harness/hosts/postgres.ts";
 
 const DEADLINE_MS = 5000;
 const SHORT_MS = 400;

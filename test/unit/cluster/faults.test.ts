@@ -8,8 +8,8 @@ import { describe, expect, test } from "vitest";
 import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
 import { LONG, shortOrLong, until } from "../../harness/guests.ts";
-import { Postgres, whyNoPostgres } from "../../harness/postgres.ts";
-import { brokenPromises, callOnce, type Outcome, prepare } from "../../harness/postgres-load.ts";
+import { Postgres, whyNoPostgres } from "../../harness/hosts/postgres.ts";
+import { brokenPromises, callOnce, type Outcome, prepare } from "../../harness/hosts/postgres-load.ts";
 
 const LANES = 6;
 const ROUNDS = 3;

@@ -3,7 +3,7 @@ import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections } from "../../../daemon/cluster/connections.ts";
 import { accept, invite } from "../../../daemon/cluster/invitation.ts";
 import { makeSchema } from "../../../daemon/cluster/schema.ts";
-import { Postgres } from "../../harness/postgres.ts";
+import { Postgres } from "../../harness/hosts/postgres.ts";
 
 let server: Postgres;
 let connections: Connections;

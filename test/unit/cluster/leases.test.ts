@@ -1,14 +1,14 @@
 /** How a daemon starts that finds another's lease, and which of two with one identity is the host: with a PostgreSQL for the latter. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readAddresses } from "../../../daemon/cluster/address.ts";
-import { DirectoryAway } from "../../../daemon/cluster/away.ts";
 import { Connections, type Run } from "../../../daemon/cluster/connections.ts";
-import { type Holder, holds } from "../../../daemon/cluster/holder.ts";
 import { Leases, type Load } from "../../../daemon/cluster/leases.ts";
+import { type Holder, holds } from "../../../daemon/cluster/membership-lock.ts";
 import { makeSchema } from "../../../daemon/cluster/schema.ts";
-import { ConfigError } from "../../../daemon/core/config.ts";
+import { DirectoryAway } from "../../../daemon/cluster/unavailable.ts";
+import { ConfigError } from "../../../daemon/core/config/config.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
-import { Postgres } from "../../harness/postgres.ts";
+import { Postgres } from "../../harness/hosts/postgres.ts";
 
 const newDaemon = (run: string): Holder => ({ run, place: "p", acknowledged: null, attempted: null, isOut: false });
 

@@ -1,7 +1,7 @@
 /** A directory that lacks rows of the copies, or has rows that a host cannot have: no host stops to follow it, and no other write fails. */
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { Postgres } from "../../harness/postgres.ts";
+import { Postgres } from "../../harness/hosts/postgres.ts";
 import { Chance } from "../../harness/random.ts";
 import { copyOf, directoryOf, forgetPast, newDirectory, newPeer, orgsOf, type Peer } from "./peers.ts";
 

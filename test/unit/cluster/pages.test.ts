@@ -1,11 +1,11 @@
 /** A directory of many rows: a host joins, comes back after days and forgets in pieces, none of which takes long. */
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { pointOf } from "../../../daemon/cluster/mirror.ts";
+import { pointOf } from "../../../daemon/cluster/replica.ts";
 import { forgetOld } from "../../../daemon/cluster/schema.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 import { LONG, shortOrLong } from "../../harness/guests.ts";
-import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
-import { Postgres } from "../../harness/postgres.ts";
+import { Postgres } from "../../harness/hosts/postgres.ts";
 import { newDirectory, newPeer, type Peer, within } from "./peers.ts";
 
 const KEYS = shortOrLong("rows of a directory", 100_000, 2_000_000);

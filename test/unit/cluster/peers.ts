@@ -12,8 +12,8 @@ import { type Connection, openConnection, type Queries } from "../../../daemon/d
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { SharedRows, type SharedTable } from "../../../daemon/db/shared-rows.ts";
 import { type LocalDatabase, makeDatabase } from "../../../daemon/db/transact.ts";
-import { insertRow } from "../../harness/insert-row.ts";
-import type { Postgres } from "../../harness/postgres.ts";
+import { insertRow } from "../../harness/durability/insert-row.ts";
+import type { Postgres } from "../../harness/hosts/postgres.ts";
 
 export interface Peer {
   rounds: Rounds;

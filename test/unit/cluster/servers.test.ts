@@ -1,9 +1,9 @@
 /** Selection among several servers. */
 import { expect, test } from "vitest";
 import { type Address, readAddresses } from "../../../daemon/cluster/address.ts";
-import { DirectoryAway } from "../../../daemon/cluster/away.ts";
 import { type Open, Servers } from "../../../daemon/cluster/servers.ts";
 import type { Session } from "../../../daemon/cluster/session.ts";
+import { DirectoryAway } from "../../../daemon/cluster/unavailable.ts";
 
 const STANDBY = new DirectoryAway("read_only", "the server is a standby");
 const GONE = new DirectoryAway("unreachable", "nobody is there");

@@ -5,11 +5,11 @@ import { makeAside } from "../../../daemon/compose/aside.ts";
 import { TASKS } from "../../../daemon/compose/aside-tasks.ts";
 import type { Log } from "../../../daemon/core/log.ts";
 import { readImage } from "../../../daemon/domain/templates/tasks.ts";
-import { readBodyAside } from "../../../daemon/edge/tasks.ts";
+import { readBodyAside } from "../../../daemon/edge/pipeline/tasks.ts";
 import { type Aside, AsidePool } from "../../../daemon/host/aside/pool.ts";
 import type { AnyTask, Task } from "../../../daemon/host/aside/task.ts";
 import { MAX_DOCKERFILE_BYTES } from "../../../shared/api/template-builds.ts";
-import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 
 /** Sending and receiving take 15 ms at most, with the collection of garbage; the same tasks on the event loop 60 to 150. */
 const MOST_MS = 40;

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openDatabase } from "../../../daemon/compose/base.ts";
+import { makePaths } from "../../../daemon/core/config/paths.ts";
 import { asJson, makeLog } from "../../../daemon/core/log.ts";
-import { makePaths } from "../../../daemon/core/paths.ts";
 
 const FRAME_BYTES = 24 + 4096;
 

@@ -6,9 +6,9 @@ import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
 import { roomsToForget } from "../../../daemon/domain/rooms/ended.ts";
-import { endedLongAgo } from "../../../daemon/domain/sandboxes/ended.ts";
+import { endedLongAgo } from "../../../daemon/domain/sandboxes/lifecycle/retention.ts";
 import type { OrgId } from "../../../shared/ids.ts";
-import { insertRow } from "../../harness/insert-row.ts";
+import { insertRow } from "../../harness/durability/insert-row.ts";
 
 const LONG_AGO = "2020-01-01T00:00:00.000Z";
 const LATELY = "2026-01-01T00:00:00.000Z";

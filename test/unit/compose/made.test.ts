@@ -16,15 +16,15 @@ import { getKey, insertOrg } from "../../../daemon/domain/orgs/store.ts";
 import type { KeyRow } from "../../../daemon/domain/orgs/table.ts";
 import { findLabel, insertPort } from "../../../daemon/domain/ports/store.ts";
 import type { PortRow } from "../../../daemon/domain/ports/table.ts";
+import { changeRole } from "../../../daemon/domain/users/members/role-change.ts";
 import { makeUserOperator } from "../../../daemon/domain/users/operator.ts";
 import { forget } from "../../../daemon/domain/users/personal.ts";
-import { changeRole } from "../../../daemon/domain/users/role-change.ts";
 import { deleteMembership, insertMembership, insertUser } from "../../../daemon/domain/users/store.ts";
 import type { UserRow } from "../../../daemon/domain/users/table.ts";
 import { getWebhook, insertWebhook } from "../../../daemon/domain/webhooks/store.ts";
 import type { WebhookRow } from "../../../daemon/domain/webhooks/table.ts";
 import { MADE_NAMES } from "../../../shared/api/made.ts";
-import type { Role } from "../../../shared/api/members.ts";
+import type { Role } from "../../../shared/api/people/members.ts";
 import { type KeyId, newId, type OrgId, type UserId, type WebhookId } from "../../../shared/ids.ts";
 
 const [ORG, ELSEWHERE] = [newId("org"), newId("org")];

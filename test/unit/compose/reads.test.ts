@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeReaders } from "../../../daemon/compose/readers.ts";
 import { READS } from "../../../daemon/compose/reads.ts";
-import { readCursor } from "../../../daemon/core/cursor.ts";
+import { readCursor } from "../../../daemon/core/call/cursor.ts";
+import { parsed } from "../../../daemon/core/call/operation.ts";
 import type { Log } from "../../../daemon/core/log.ts";
-import { parsed } from "../../../daemon/core/operation.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { partsHere, readHere } from "../../../daemon/db/readers/here.ts";
@@ -21,7 +21,7 @@ import {
   readStretch,
   readSummary,
   readVerdict,
-} from "../../../daemon/domain/audit/reads.ts";
+} from "../../../daemon/domain/audit/reading/reads.ts";
 import { listAudit, toRecord } from "../../../daemon/domain/audit/rows.ts";
 import { type MessagesInput, readDepths, readMessages } from "../../../daemon/domain/fabric/reads.ts";
 import { insertMessage } from "../../../daemon/domain/fabric/store.ts";

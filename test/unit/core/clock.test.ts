@@ -13,7 +13,7 @@ import {
   wallMs,
 } from "../../../daemon/core/clock.ts";
 import { PartBoard } from "../../../daemon/core/threads/messages.ts";
-import { MovedClock } from "../../harness/moved-clock.ts";
+import { MovedClock } from "../../harness/hosts/moved-clock.ts";
 
 const HOUR_MS = 3_600_000;
 

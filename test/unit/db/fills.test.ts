@@ -7,9 +7,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { openConnection, rawStatement } from "../../../daemon/db/client.ts";
 import { fills, runFills } from "../../../daemon/db/fills.ts";
 import { fillsOf, latestVersion, MIGRATIONS, migrate } from "../../../daemon/db/migrate.ts";
+import { CONTRACTED, EXPANDED, openAsDaemon, startFilling } from "../../harness/durability/next-version.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 import { until } from "../../harness/guests.ts";
-import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
-import { CONTRACTED, EXPANDED, openAsDaemon, startFilling } from "../../harness/next-version.ts";
 
 let directory: string;
 let file: string;

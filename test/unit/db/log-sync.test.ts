@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
-import type { DiskTrust } from "../../../daemon/db/disk-trust.ts";
+import type { DiskTrust } from "../../../daemon/db/flush-latency.ts";
 import { makeLogSync, rewriteLog, writeWholeLog } from "../../../daemon/db/log-sync.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 import { until } from "../../harness/guests.ts";

@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parsed } from "../../../daemon/core/call/operation.ts";
 import type { Log } from "../../../daemon/core/log.ts";
-import { parsed } from "../../../daemon/core/operation.ts";
 import type { FromThread } from "../../../daemon/core/threads/messages.ts";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { makeLogSync } from "../../../daemon/db/log-sync.ts";
 import { ReadPool, type ReadPoolOptions } from "../../../daemon/db/readers/pool.ts";
 import { PART_CHARACTERS, type Read } from "../../../daemon/db/readers/read.ts";
 import { type LocalDatabase, makeDatabase } from "../../../daemon/db/transact.ts";
-import { countOfT, longOfT, type Misfortune, type RowsInput, rowsOfT } from "../../harness/read-thread.ts";
+import { countOfT, longOfT, type Misfortune, type RowsInput, rowsOfT } from "../../harness/event-loop/read-thread.ts";
 
 const ROWS = 2_000;
 const OWNER = "org:org_1";
@@ -57,7 +57,7 @@ async function opened(
     count: 2,
     start: () => {
       started++;
-      const worker = new Worker(new URL("../../harness/read-thread.ts", import.meta.url).href);
+      const worker = new Worker(new URL("../../harness/event-loop/read-thread.ts", import.meta.url).href);
       worker.addEventListener("message", ({ data }: MessageEvent<FromThread>) => {
         if (data.is === "part") partsSent++;
       });

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
-import { locally } from "../../../daemon/db/rehearsal.ts";
+import { locally } from "../../../daemon/db/dry-run.ts";
 import { SharedRows, whole } from "../../../daemon/db/shared-rows.ts";
 import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
 

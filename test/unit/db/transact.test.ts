@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { nextTurn } from "../../../daemon/core/concurrency/yield.ts";
 import { loopTime, type OwnerName } from "../../../daemon/core/loop/index.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
-import { nextTurn } from "../../../daemon/core/turn.ts";
 import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";
 import { type LocalDatabase, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";
 import { threadTime } from "../../../daemon/host/thread-time.ts";
-import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 
 let directory: string;
 let connection: Connection;
@@ -228,7 +228,7 @@ describe("writes of one turn", () => {
 });
 
 test("no write is confirmed before it is on the disk: another connection sees it only then", async () => {
-  // 2 is FULL: every commit is synced. test/api/lost-power.test.ts shows that a loss of power takes none.
+  // 2 is FULL: every commit is synced. test/api/storage/lost-power.test.ts shows that a loss of power takes none.
   expect([connection.pragma("synchronous"), connection.pragma("journal_mode")]).toEqual([2, "wal"]);
   const other = openConnection(join(directory, "test.db"));
   const writing = database.commit(insert(1));

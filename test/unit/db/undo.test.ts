@@ -7,13 +7,13 @@ import { type Connection, openConnection, type Queries } from "../../../daemon/d
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
 import { TransactionMap } from "../../../daemon/db/transaction-map.ts";
-import { Order } from "../../../daemon/domain/fabric/order.ts";
-import { Space } from "../../../daemon/domain/fabric/space.ts";
+import { Space } from "../../../daemon/domain/fabric/inbox/inbox-capacity.ts";
+import { Order } from "../../../daemon/domain/fabric/sequence.ts";
 import { Meter } from "../../../daemon/domain/orgs/usage/meter.ts";
-import { makeIdempotency, packSmall } from "../../../daemon/edge/idempotency.ts";
+import { makeIdempotency, packSmall } from "../../../daemon/edge/pipeline/idempotency.ts";
 import { MAX_INBOX } from "../../../shared/api/fabric.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import { watchStatements } from "../../harness/watched-statements.ts";
+import { watchStatements } from "../../harness/event-loop/watched-statements.ts";
 
 const ROOM = "rom_1" as RoomUid;
 let connection: Connection;

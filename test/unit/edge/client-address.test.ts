@@ -1,6 +1,6 @@
 /** The client's address of a request: only claims of a trusted proxy are accepted. */
 import { expect, test } from "vitest";
-import { ConfigError } from "../../../daemon/core/config.ts";
+import { ConfigError } from "../../../daemon/core/config/config.ts";
 import { makeClientAddress, trustedProxies } from "../../../daemon/edge/http/client-address.ts";
 
 const addressOf = (trusted: string, peer: string | null, ...forwarded: string[]) => {

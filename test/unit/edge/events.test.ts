@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { StreamEvent } from "../../../daemon/core/operation.ts";
+import type { StreamEvent } from "../../../daemon/core/call/operation.ts";
 import { eventsResponse } from "../../../daemon/edge/http/events.ts";
-import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 
 async function* endless(): AsyncGenerator<readonly StreamEvent[]> {
   for (let id = 1; ; id++) yield [{ id, data: { seq: id } }];

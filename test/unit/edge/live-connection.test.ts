@@ -1,7 +1,7 @@
 /** A live connection takes turns: a client that sends many requests for streams holds up no other client. */
 import { expect, test } from "vitest";
 import { LiveConnection } from "../../../daemon/edge/live/connection.ts";
-import { MOST_LIVE_STREAMS } from "../../../shared/api/live.ts";
+import { MOST_LIVE_STREAMS } from "../../../shared/api/overview/live.ts";
 
 const PATH = "/v1/rooms/r/now";
 

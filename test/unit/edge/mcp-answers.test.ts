@@ -5,8 +5,8 @@ import { compact } from "../../../daemon/edge/mcp/compact.ts";
 import { fits, HEAD_BYTES, NO_OUTPUT, outputText, TAIL_BYTES } from "../../../daemon/edge/mcp/output-text.ts";
 import { readable } from "../../../daemon/edge/mcp/readable.ts";
 import { readEnds } from "../../../daemon/edge/mcp/tools/output-ends.ts";
-import { TOOL_SETS } from "../../../shared/api/more-tools.ts";
-import { listedInput, outputSchemaOf } from "../../../shared/api/tool.ts";
+import { TOOL_SETS } from "../../../shared/api/mcp/more-tools.ts";
+import { listedInput, outputSchemaOf } from "../../../shared/api/mcp/tool.ts";
 
 const MOST_LIST_BYTES = { usual: 45_000, small: 9_000, all: 90_000 };
 

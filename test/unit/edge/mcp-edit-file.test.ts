@@ -4,7 +4,7 @@ import { makeLog } from "../../../daemon/core/log.ts";
 import type { ServiceError } from "../../../daemon/core/service-error.ts";
 import type { ToolCall } from "../../../daemon/edge/mcp/call.ts";
 import { editFile } from "../../../daemon/edge/mcp/small/file-tools.ts";
-import { toProblem } from "../../../daemon/edge/problem.ts";
+import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
 import { MAX_WRITE_BYTES } from "../../../shared/api/drive.ts";
 
 const PATH = "/mnt/drive/a";

@@ -3,16 +3,16 @@
  * played: they hold their input against the rules of the interface, and remember rooms and sandboxes.
  */
 import { describe, expect, test } from "vitest";
+import type { Bound, Caller } from "../../../daemon/core/call/operation.ts";
+import { NO_TRACES } from "../../../daemon/core/call/traces.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
-import type { Bound, Caller } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
-import { NO_TRACES } from "../../../daemon/core/traces.ts";
-import { brokenRules, makeInputCheck } from "../../../daemon/edge/input.ts";
 import { makeMcpDoor } from "../../../daemon/edge/mcp/door.ts";
-import { toProblem } from "../../../daemon/edge/problem.ts";
-import type { Road, RoadReply, RoadRequest } from "../../../daemon/edge/run.ts";
+import { brokenRules, makeInputCheck } from "../../../daemon/edge/pipeline/input.ts";
+import type { Road, RoadReply, RoadRequest } from "../../../daemon/edge/pipeline/pipeline.ts";
+import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
 import { NONE } from "../../../shared/api/contract.ts";
-import type { ToolSet } from "../../../shared/api/more-tools.ts";
+import type { ToolSet } from "../../../shared/api/mcp/more-tools.ts";
 import { operations } from "../../../shared/api/operations.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Json } from "../../harness/daemon.ts";

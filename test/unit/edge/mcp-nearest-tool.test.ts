@@ -1,7 +1,7 @@
 /** The answer to a call of an unknown tool: short, and with the tool that was probably meant. */
 import { expect, test } from "vitest";
 import { noSuchTool } from "../../../daemon/edge/mcp/nearest-tool.ts";
-import { TOOL_SETS } from "../../../shared/api/more-tools.ts";
+import { TOOL_SETS } from "../../../shared/api/mcp/more-tools.ts";
 
 const MANY = ["fs_read", "room_create", ...Array.from({ length: 80 }, (_, at) => `another_tool_with_a_name_${at}`)];
 

@@ -1,8 +1,8 @@
 /** Synonyms of a tool's arguments. */
 import { expect, test } from "vitest";
 import { understand } from "../../../daemon/edge/mcp/synonyms.ts";
-import { SMALL_TOOLS } from "../../../shared/api/small-tools.ts";
-import type { Tool } from "../../../shared/api/tool.ts";
+import { SMALL_TOOLS } from "../../../shared/api/mcp/small-tools.ts";
+import type { Tool } from "../../../shared/api/mcp/tool.ts";
 
 const RUN = SMALL_TOOLS.get("run") as Tool;
 

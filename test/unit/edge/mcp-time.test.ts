@@ -6,18 +6,18 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Bound, Caller, EventsReply, StreamEvent } from "../../../daemon/core/call/operation.ts";
+import { NO_TRACES } from "../../../daemon/core/call/traces.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
-import type { Bound, Caller, EventsReply, StreamEvent } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
-import { NO_TRACES } from "../../../daemon/core/traces.ts";
 import { makeMcpDoor } from "../../../daemon/edge/mcp/door.ts";
-import { toProblem } from "../../../daemon/edge/problem.ts";
-import type { Road, RoadReply, RoadRequest } from "../../../daemon/edge/run.ts";
+import type { Road, RoadReply, RoadRequest } from "../../../daemon/edge/pipeline/pipeline.ts";
+import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
+import { outputSchemaOf, type Tool } from "../../../shared/api/mcp/tool.ts";
 import { operations } from "../../../shared/api/operations.ts";
-import { outputSchemaOf, type Tool } from "../../../shared/api/tool.ts";
 import type { KeyId } from "../../../shared/ids.ts";
-import { rowOf, TOOL_LIST } from "../../harness/tool-calls.ts";
+import { rowOf, TOOL_LIST } from "../../harness/clients/tool-calls.ts";
 
 /** Documented limit for clients. */
 const PROMISED_MS = 50_000;

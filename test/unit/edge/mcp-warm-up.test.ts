@@ -1,7 +1,7 @@
 /** The warm-up of the MCP SDK: its requests are such that the SDK answers each, and later ones compile nothing. */
 import { expect, test } from "vitest";
 import { warmUp } from "../../../daemon/edge/mcp/warm-up.ts";
-import { longestTurn } from "../../harness/longest-turn.ts";
+import { longestTurn } from "../../harness/event-loop/longest-turn.ts";
 
 test("gets responses in both generations of the protocol, and later requests compile nothing", async () => {
   const answered: number[][] = [];

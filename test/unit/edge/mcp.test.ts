@@ -1,7 +1,7 @@
 /** State of the MCP transport per client, and output in pages: bounded, and with every byte once. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { EventsReply, StreamEvent } from "../../../daemon/core/operation.ts";
+import type { EventsReply, StreamEvent } from "../../../daemon/core/call/operation.ts";
 import type { ToolCall } from "../../../daemon/edge/mcp/call.ts";
 import { nameOf } from "../../../daemon/edge/mcp/names.ts";
 import { Sessions } from "../../../daemon/edge/mcp/sessions.ts";

@@ -1,6 +1,6 @@
 /** Hints in the terms of each client. */
 import { expect, test } from "vitest";
-import { TOOL_SETS } from "../../../shared/api/more-tools.ts";
+import { TOOL_SETS } from "../../../shared/api/mcp/more-tools.ts";
 import { operations } from "../../../shared/api/operations.ts";
 import { SPELLINGS, spelled, termsOf } from "../../../shared/api/spelling.ts";
 

@@ -1,15 +1,15 @@
 /** The real SSH transport in front of a pipeline and guests of the test. */
 import type { Socket } from "node:net";
 import { Client, type ClientChannel } from "ssh2";
+import { UnkeptWork } from "../../../daemon/core/call/call-effects.ts";
+import { bind, type Caller, type OpenCall } from "../../../daemon/core/call/operation.ts";
+import { untraced } from "../../../daemon/core/call/traces.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
-import { bind, type Caller, type OpenCall } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
-import { untraced } from "../../../daemon/core/traces.ts";
-import { UnkeptWork } from "../../../daemon/core/work.ts";
 import type { Ssh } from "../../../daemon/domain/ssh/index.ts";
-import { Begin } from "../../../daemon/edge/begin.ts";
-import { toProblem } from "../../../daemon/edge/problem.ts";
-import type { Road } from "../../../daemon/edge/run.ts";
+import { Begin } from "../../../daemon/edge/pipeline/admission.ts";
+import type { Road } from "../../../daemon/edge/pipeline/pipeline.ts";
+import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
 import type { SshLimits } from "../../../daemon/edge/ssh/connection.ts";
 import { newPrivateKey } from "../../../daemon/edge/ssh/host-key.ts";
 import { type SshServer, startSshServer } from "../../../daemon/edge/ssh/server.ts";

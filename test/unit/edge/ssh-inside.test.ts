@@ -2,7 +2,7 @@
 import type { Connection } from "ssh2";
 import { expect, test } from "vitest";
 import { newPrivateKey } from "../../../daemon/edge/ssh/host-key.ts";
-import { probeInside } from "../../../daemon/edge/ssh/inside.ts";
+import { probeInside } from "../../../daemon/edge/ssh/ssh2-internals.ts";
 
 test("has the expected parts", async () => {
   expect(await probeInside(newPrivateKey())).toBeNull();

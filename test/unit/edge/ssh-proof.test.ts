@@ -1,6 +1,6 @@
 /** A client's signature for a login is valid for exactly that login, whatever address another host reports for it. */
 import { expect, test } from "vitest";
-import { isLoginOf } from "../../../daemon/edge/ssh/carried/proof.ts";
+import { isLoginOf } from "../../../daemon/edge/ssh/forwarded/proof.ts";
 
 const ALGORITHM = "ssh-ed25519";
 const key = Buffer.from("a public key");

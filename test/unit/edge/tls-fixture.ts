@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import type { Certificate } from "../../../daemon/core/certificate.ts";
-import { type Config, loadConfig } from "../../../daemon/core/config.ts";
+import type { Certificate } from "../../../daemon/core/config/certificate.ts";
+import { type Config, loadConfig } from "../../../daemon/core/config/config.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { loadSelfSigned } from "../../../daemon/edge/http/tls-self-signed.ts";
 

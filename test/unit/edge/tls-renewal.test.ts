@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { type AnyElysia, Elysia } from "elysia";
 import { expect, test } from "vitest";
-import type { Certificate } from "../../../daemon/core/certificate.ts";
+import type { Certificate } from "../../../daemon/core/config/certificate.ts";
 import { watchCertificate } from "../../../daemon/edge/http/tls-watch.ts";
 import { type Listener, openListener, type ServeOptions } from "../../../daemon/edge/listener.ts";
 import { bytesOf, configOf, keptLog, newCertificate, scratch, shownAt, until } from "./tls-fixture.ts";

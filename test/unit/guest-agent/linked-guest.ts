@@ -1,6 +1,6 @@
 /** A guest agent's methods on this host, and the host's half of its link, within this process. */
 import type { GuestLink } from "../../../daemon/host/guest-link/handshake.ts";
-import { Standstill } from "../../../daemon/host/guest-link/standstill.ts";
+import { Standstill } from "../../../daemon/host/guest-link/pausable-deadlines.ts";
 import { Link, type Stream, type Transport } from "../../../shared/agent-protocol/link.ts";
 
 type Methods = Record<string, (stream: Stream, request: object) => unknown>;

@@ -3,7 +3,7 @@ import { Resolver as Client } from "node:dns/promises";
 import { writeFileSync } from "node:fs";
 import { Names } from "../../../guest-agent/egress/names.ts";
 import { Resolver } from "../../../guest-agent/egress/resolver.ts";
-import type { HostLine } from "../../../guest-agent/host-line.ts";
+import type { HostLine } from "../../../guest-agent/host-connection.ts";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import type { EgressRecords, GuestRequest } from "../../../shared/agent-protocol/messages.ts";
 

@@ -1,6 +1,6 @@
 /** The checks of histories of lists and keys, on histories that are good and on bad ones. */
 import { describe, expect, test } from "vitest";
-import { type Append, type Read, type Use, wrongLists, wrongUses } from "../../harness/append-history.ts";
+import { type Append, type Read, type Use, wrongLists, wrongUses } from "../../harness/hosts/append-history.ts";
 
 const append = (value: string, began: number, ended: number, fate: Append["fate"] = "done"): Append => ({
   ...{ list: "l", value, host: "host-1", began, ended, fate },

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { unpackArchive, writeArchive } from "../../../daemon/host/archive.ts";
-import { TarComplaints } from "../../../daemon/host/tar-complaints.ts";
+import { TarComplaints } from "../../../daemon/host/tar-errors.ts";
 
 const THEIRS = ["rooms"];
 let root: string;

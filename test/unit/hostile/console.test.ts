@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loopTime, Pieces } from "../../../daemon/core/loop/index.ts";
 import { readConsole } from "../../../daemon/host/machine/console.ts";
-import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 
 /** Bounded reads take 1 to 3 ms; the rest allows for the compilers of a process that has just started. */
 const MOST_MS = 20;

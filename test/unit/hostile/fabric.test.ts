@@ -5,8 +5,8 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { loopTime } from "../../../daemon/core/loop/index.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 import { until } from "../../harness/guests.ts";
-import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
 import { Rooms } from "../domain/fabric/rooms-fixture.ts";
 
 const MOST_MS = 150;

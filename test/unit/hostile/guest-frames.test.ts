@@ -5,7 +5,7 @@ import { linkSocket } from "../../../daemon/host/guest-link/link-socket.ts";
 import { quirksOf } from "../../../shared/agent-protocol/device-quirks.ts";
 import { encodeFrame, FrameType } from "../../../shared/agent-protocol/frame.ts";
 import { HOST_PORT } from "../../../shared/agent-protocol/messages.ts";
-import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 
 const MOST_MS = 60;
 

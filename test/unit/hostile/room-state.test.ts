@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readForeignState } from "../../../daemon/domain/rooms/backup/state.ts";
 import { taking } from "../../../daemon/domain/rooms/checkpoints/nouns.ts";
 import type { OrgId } from "../../../shared/ids.ts";
-import { boundOf, longestTurn } from "../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../harness/event-loop/longest-turn.ts";
 import { Rooms, uidOf } from "../domain/fabric/rooms-fixture.ts";
 
 /** Values are counted as the bytes arrive, in under a millisecond; to parse such a line takes 60 to 180. */

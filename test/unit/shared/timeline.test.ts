@@ -14,7 +14,7 @@ import { TIMELINE_TYPES, type TimelineItem } from "../../../shared/timeline/item
 import { pair } from "../../../shared/timeline/pair.ts";
 import { selectionOf } from "../../../shared/timeline/selection.ts";
 import { type Recorded, toItem, typeOf } from "../../../shared/timeline/to-item.ts";
-import { watchStatements } from "../../harness/watched-statements.ts";
+import { watchStatements } from "../../harness/event-loop/watched-statements.ts";
 import { codeOf } from "../../house/sources.ts";
 
 const AT = "2026-01-31T12:05:00.000Z";

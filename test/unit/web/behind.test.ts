@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { behindMs, latenessOf } from "../../../daemon/web/data/behind.ts";
+import { behindMs, latenessOf } from "../../../daemon/web/data/freshness.ts";
 
 describe("how far behind a page is", () => {
   test.each([

@@ -1,6 +1,6 @@
 /** The failure in a record, in words. */
 import { expect, test } from "vitest";
-import { failureOf } from "../../../daemon/web/parts/failure.ts";
+import { failureOf } from "../../../daemon/web/components/failure.ts";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
 const record = (more: Partial<AuditRecord>) =>

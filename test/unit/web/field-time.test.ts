@@ -1,7 +1,7 @@
 /** Moments in fields of date and time, which have no zone of their own. */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fieldMoment, fieldText } from "../../../daemon/web/parts/field-time.ts";
+import { fieldMoment, fieldText } from "../../../daemon/web/components/field-time.ts";
 
 const MOMENT = Date.parse("2026-11-28T18:36:05.000Z");
 const before = process.env.TZ;

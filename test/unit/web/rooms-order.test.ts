@@ -1,7 +1,7 @@
 /** The order of rooms: rooms that need attention first, then active ones. */
 import { expect, test } from "vitest";
 import { byUrgency } from "../../../daemon/web/rooms/order.ts";
-import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { RoomGlance } from "../../../shared/api/overview/room-overview.ts";
 
 const room = (room_id: string, more: Partial<RoomGlance> = {}) =>
   ({ room_id, in_circle: false, blocked: 0, running: 0, messages_last_minute: 0, ...more }) as RoomGlance;

@@ -1,7 +1,7 @@
 /** Which rows of a long list are in the page. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { seenRows } from "../../../daemon/web/parts/seen-rows.ts";
+import { seenRows } from "../../../daemon/web/components/seen-rows.ts";
 
 const NOTHING = { from: 0, to: 0 };
 

@@ -1,7 +1,7 @@
 /** Consumption of credits: the balance, its rate, and the time at which it runs out. */
 import { expect, test } from "vitest";
 import { ahead, type Credits, endInWords, endsAt, leftAt, paceOf } from "../../../daemon/web/usage/burn.ts";
-import type { LedgerEntry } from "../../../shared/api/credits.ts";
+import type { LedgerEntry } from "../../../shared/api/people/credits.ts";
 
 const NOW = "2026-11-24T12:00:00.000Z";
 const entry = (day: number, amount: number, kind: LedgerEntry["kind"] = "spend"): LedgerEntry => ({

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { lineOf, NODE, pictureOf } from "../../../daemon/web/room/waits/graph.ts";
-import type { Cycle, Wait } from "../../../shared/api/overview.ts";
+import type { Cycle, Wait } from "../../../shared/api/overview/overview.ts";
 
 const wait = (agent_id: string, ...on: string[]): Wait => ({
   agent_id,

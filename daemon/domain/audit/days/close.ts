@@ -9,14 +9,14 @@
 import { readdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { at, now, wallMs } from "../../../core/clock.ts";
+import { AUDIT_DAYS } from "../../../core/config/paths.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
 import type { Log } from "../../../core/log.ts";
 import { loopTime, Pieces } from "../../../core/loop/index.ts";
-import { AUDIT_DAYS } from "../../../core/paths.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
-import type { ChainKey } from "../chain-key.ts";
+import type { ChainKey } from "../chain/chain-key.ts";
 import { appendPurged, chainHeads } from "../store.ts";
 import { type CopiedDay, copyDay } from "./copy.ts";
 import { dayOf, openChains } from "./cut.ts";

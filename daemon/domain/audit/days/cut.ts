@@ -1,6 +1,6 @@
 /** Cuts of the audit: which records of each chain belong to the oldest day that has ended and is not closed. Runs in a thread. */
 import { type Queries, rawQuery } from "../../../db/client.ts";
-import type { ChainKey } from "../chain-key.ts";
+import type { ChainKey } from "../chain/chain-key.ts";
 import { closedUpTo, lastBefore } from "./parts.ts";
 
 export interface CutStretch {

@@ -6,10 +6,10 @@
  *             │ 2026-11-27.db │ 2026-11-28.db │ table audit │
  */
 import { join } from "node:path";
-import { AUDIT_DAYS } from "../../../core/paths.ts";
+import { AUDIT_DAYS } from "../../../core/config/paths.ts";
 import { directoryOf, preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
 import { closedFile } from "../../../db/closed-files.ts";
-import type { ChainKey } from "../chain-key.ts";
+import type { ChainKey } from "../chain/chain-key.ts";
 
 /** Records of a chain that one database has. */
 export interface Part {

@@ -1,6 +1,6 @@
 /** The only SQL that records, shortens and removes closed days; reading them is parts.ts. */
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../../db/client.ts";
-import type { ChainKey } from "../chain-key.ts";
+import type { ChainKey } from "../chain/chain-key.ts";
 import type { auditFiles, auditStretches } from "../table.ts";
 
 export type Stretch = typeof auditStretches.$inferSelect;

@@ -4,8 +4,8 @@
  */
 import { stat } from "node:fs/promises";
 import type { Queries } from "../../../db/client.ts";
-import type { Walked } from "../chain.ts";
-import type { ChainKey } from "../chain-key.ts";
+import type { Walked } from "../chain/chain.ts";
+import type { ChainKey } from "../chain/chain-key.ts";
 import { stretchesOf } from "./parts.ts";
 
 /** A file of a closed day by which file it is, its size and when it was last written. */

@@ -1,9 +1,9 @@
 /** The operation that lists granted and spent credits. */
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
-import { creditList } from "../../../../shared/api/credits.ts";
+import { creditList } from "../../../../shared/api/people/credits.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
-import { makeCursor, readCursor, toPage } from "../../../core/cursor.ts";
-import { type Bound, bind, type Caller } from "../../../core/operation.ts";
+import { makeCursor, readCursor, toPage } from "../../../core/call/cursor.ts";
+import { type Bound, bind, type Caller } from "../../../core/call/operation.ts";
 import type { Database } from "../../../db/transact.ts";
 import type { Balance } from "./credits.ts";
 import { listEntries, toEntry } from "./ledger.ts";

@@ -12,11 +12,11 @@
 import type { OrgId } from "../../../../shared/ids.ts";
 import { usedOnAll } from "../../../cluster/placements.ts";
 import { after, at, now, startTimer, stopTimer, wallMs } from "../../../core/clock.ts";
-import { Deadlines } from "../../../core/deadlines.ts";
+import { Deadlines } from "../../../core/concurrency/deadlines.ts";
 import type { Log } from "../../../core/log.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
-import { locally } from "../../../db/rehearsal.ts";
+import { locally } from "../../../db/dry-run.ts";
 import type { Database } from "../../../db/transact.ts";
 import { appendAudit } from "../../audit/index.ts";
 import { getCredits, orgsToWatch, putExhausted, putGranted } from "./credits-store.ts";

@@ -3,7 +3,7 @@
  * day. The rows of an organization add up to its grants in addition to the plan's, less its consumption.
  */
 import { and, desc, eq, lt, sql } from "drizzle-orm";
-import type { LedgerEntry } from "../../../../shared/api/credits.ts";
+import type { LedgerEntry } from "../../../../shared/api/people/credits.ts";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
 import { now } from "../../../core/clock.ts";
 import type { Queries } from "../../../db/client.ts";

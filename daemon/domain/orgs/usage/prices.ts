@@ -1,5 +1,5 @@
 /** Prices in credits: the price table of the configuration, applied to metered amounts. Pure except for reading the configuration. */
-import type { Config } from "../../../core/config.ts";
+import type { Config } from "../../../core/config/config.ts";
 import type { Amounts, Rate } from "./amounts.ts";
 
 /** Whole credits for each unit. */

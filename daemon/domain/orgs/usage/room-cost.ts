@@ -1,5 +1,5 @@
 /** Cost of a room since it was created: the written days, and its current use. */
-import { MOST_COST_DAYS, type RoomGlance } from "../../../../shared/api/room-overview.ts";
+import { MOST_COST_DAYS, type RoomGlance } from "../../../../shared/api/overview/room-overview.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { wallMs } from "../../../core/clock.ts";
 import type { Queries } from "../../../db/client.ts";

@@ -1,9 +1,9 @@
 /** The call that reports an organization's usage. */
 import { type Grouping, type UsageGroup, type UsageReport, usage } from "../../../../shared/api/usage.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
+import { type Bound, bind, type Caller, parsed } from "../../../core/call/operation.ts";
 import { at, wallMs } from "../../../core/clock.ts";
 import { ownerOf } from "../../../core/loop/index.ts";
-import { type Bound, bind, type Caller, parsed } from "../../../core/operation.ts";
 import type { Reads } from "../../../db/readers/pool.ts";
 import type { Standing } from "../quota.ts";
 import { readUsage } from "../reads.ts";

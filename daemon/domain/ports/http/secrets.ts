@@ -1,6 +1,6 @@
 /** Keeps our secrets from the servers in guests: API keys wherever they occur, and everything about the port's token. */
 import { PORT_TOKEN_COOKIE, PORT_TOKEN_QUERY } from "../../../../shared/api/ports.ts";
-import { AFTER_PREFIX, TICKET_PREFIXES } from "../../../core/tickets.ts";
+import { AFTER_PREFIX, TICKET_PREFIXES } from "../../../core/call/tickets.ts";
 import type { Place } from "./place.ts";
 
 /** API keys, operator keys, OAuth credentials; the tokens of ports and SSH; tickets. */

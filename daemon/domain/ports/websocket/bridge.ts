@@ -7,7 +7,7 @@
  */
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
-import type { Conversation, Talker } from "../../../core/conversation.ts";
+import type { Conversation, Talker } from "../../../core/concurrency/duplex-session.ts";
 import { textOf } from "../../../core/text.ts";
 import type { OpenPort } from "../connections.ts";
 import type { ByteReader } from "../http/byte-reader.ts";

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { DEFAULT_CHECKPOINT_SECONDS, MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
 import { MAX_SNAPSHOT_SECONDS } from "../../../../shared/api/snapshots.ts";
 import { newId } from "../../../../shared/ids.ts";
+import type { KeyCall } from "../../../core/call/operation.ts";
 import { after, now } from "../../../core/clock.ts";
-import type { KeyCall } from "../../../core/operation.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import { namesIn } from "../../../host/files/gone.ts";
@@ -20,13 +20,13 @@ import { readState, rowsIn, writeState } from "../checkpoints/nouns.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { CheckpointRow } from "../checkpoints/table.ts";
 import type { RoomDeps } from "../deps.ts";
-import type { Belonging } from "../move/belongings.ts";
+import type { Belonging } from "../move/artifacts.ts";
 import type { RoomRow } from "../table.ts";
 import type { Allowance } from "./allowance.ts";
 import type { RoomFile } from "./files.ts";
-import { restoreForeignDrive } from "./foreign-drive.ts";
 import { requireStateFits, type SavedCheckpoint } from "./format.ts";
 import { readForeignState } from "./state.ts";
+import { restoreForeignDrive } from "./untrusted-drive.ts";
 
 const placeIn = ({ place }: RoomFile, checkpointId: string) => {
   const directory = join(place.checkpoints, checkpointId);

@@ -5,8 +5,8 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import type { OrgId } from "../../../../shared/ids.ts";
-import { Mailbox } from "../../../core/mailbox.ts";
-import type { Paths } from "../../../core/paths.ts";
+import { Mailbox } from "../../../core/concurrency/mailbox.ts";
+import type { Paths } from "../../../core/config/paths.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import type { RoomDeps } from "../deps.ts";

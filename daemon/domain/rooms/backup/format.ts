@@ -17,7 +17,7 @@ import { NAME_PATTERN } from "../../../../shared/ids.ts";
 import { wallMs } from "../../../core/clock.ts";
 import { parseJson } from "../../../core/json.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { CLOCKS_APART_MS, isMomentBy } from "../../../db/foreign.ts";
+import { CLOCKS_APART_MS, isMomentBy } from "../../../db/untrusted-rows.ts";
 import { NotWhole } from "../move/format.ts";
 
 export const BACKUP_FORMAT = 1;

@@ -1,9 +1,9 @@
 /** Backups of rooms by clients: downloading a room as a file, and making a room from one. */
 import { ROOM_FILE_TYPE, roomBackup, roomFromBackup } from "../../../../shared/api/room-backups.ts";
+import { type Bound, bind, type KeyCall } from "../../../core/call/operation.ts";
+import { requireActive } from "../../../core/call/room-target.ts";
 import { monotonicMs } from "../../../core/clock.ts";
-import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
-import { within } from "../../../core/published.ts";
-import { requireActive } from "../../../core/room-target.ts";
+import { within } from "../../../core/concurrency/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { requireWholeRoom } from "../checkpoints/fork.ts";
 import type { Locks } from "../checkpoints/locks.ts";
@@ -12,8 +12,8 @@ import type { RoomDeps } from "../deps.ts";
 import type { RoomRecords } from "../record.ts";
 import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
-import { bringBack } from "./bring-back.ts";
 import { RoomFiles } from "./files.ts";
+import { bringBack } from "./restore.ts";
 import { packRoom, streamOf } from "./take.ts";
 
 interface Parts {

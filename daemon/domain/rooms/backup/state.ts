@@ -9,7 +9,7 @@ import { JsonCount, MOST_VALUES } from "../../../core/json.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import type { Origin } from "../../../db/branch.ts";
 import type { Values } from "../../../db/client.ts";
-import { Foreign } from "../../../db/foreign.ts";
+import { Foreign } from "../../../db/untrusted-rows.ts";
 import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../checkpoints/nouns.ts";
 import { NotWhole } from "../move/format.ts";
 import { MOST_ROW_BYTES, MOST_STATE_BYTES, MOST_STATE_ROWS } from "./format.ts";

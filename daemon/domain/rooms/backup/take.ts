@@ -9,17 +9,17 @@
  * The room keeps no trace of it afterwards, and a client that does not read for a while is disconnected.
  */
 import { MAX_CHECKPOINTS } from "../../../../shared/api/checkpoints.ts";
+import type { RoomTarget } from "../../../core/call/room-target.ts";
 import { monotonicMs, now, startTimer, stopTimer } from "../../../core/clock.ts";
+import { within } from "../../../core/concurrency/published.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
-import { within } from "../../../core/published.ts";
-import type { RoomTarget } from "../../../core/room-target.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import { copying } from "../checkpoints/copying.ts";
 import { rowsIn, takeNouns, taking, writeState } from "../checkpoints/nouns.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { RoomDeps } from "../deps.ts";
 import { packed } from "../move/pack.ts";
-import { CLIENTS, leftMs, type Patience } from "../move/patience.ts";
+import { CLIENTS, leftMs, type Patience } from "../move/timeouts.ts";
 import type { RoomRow } from "../table.ts";
 import { filesOfCheckpoints, keepCheckpoints } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";

@@ -1,5 +1,5 @@
 /** Copies drives for operations on whole rooms: cancelled with the operation, and with errors that the caller can act on. */
-import { DeadlineError } from "../../../core/published.ts";
+import { DeadlineError } from "../../../core/concurrency/published.ts";
 import { errnoOf, ServiceError } from "../../../core/service-error.ts";
 import { DriveCopier } from "../../../host/files/drive-copier.ts";
 

@@ -9,9 +9,9 @@
  */
 import { rm, writeFile } from "node:fs/promises";
 import { newId, type SandboxId } from "../../../../shared/ids.ts";
+import { actorOf, type KeyCall } from "../../../core/call/operation.ts";
 import { after, now, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
-import { actorOf, type KeyCall } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { violatesUnique } from "../../../db/transact.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";

@@ -1,8 +1,8 @@
 /** The calls that list a room's checkpoints, show one and delete one. */
 import { checkpointDelete, checkpointGet, checkpointList } from "../../../../shared/api/checkpoints.ts";
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
-import { readCursor, toPage } from "../../../core/cursor.ts";
-import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
+import { readCursor, toPage } from "../../../core/call/cursor.ts";
+import { type Bound, bind, type KeyCall } from "../../../core/call/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { RoomDeps } from "../deps.ts";
 import type { RoomRow } from "../table.ts";

@@ -2,9 +2,9 @@
 import { checkpointCreate, roomFork, roomRestore } from "../../../../shared/api/checkpoints.ts";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import type { RoomUid } from "../../../../shared/ids.ts";
-import { Deadlines } from "../../../core/deadlines.ts";
-import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
-import { requireActive, requireLive } from "../../../core/room-target.ts";
+import { type Bound, bind, type KeyCall } from "../../../core/call/operation.ts";
+import { requireActive, requireLive } from "../../../core/call/room-target.ts";
+import { Deadlines } from "../../../core/concurrency/deadlines.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
@@ -14,17 +14,17 @@ import type { RoomRecords } from "../record.ts";
 import { branchingRooms, getRoom, liveRooms } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
-import { takeCheckpoint } from "./cut.ts";
 import { forkRoom, requireSandboxes } from "./fork.ts";
-import { putAside } from "./former.ts";
 import { makeCheckpointGet, requireCheckpoint } from "./get.ts";
 import type { Locks } from "./locks.ts";
 import { toCheckpointRecord } from "./record.ts";
+import { Unfinished } from "./recovery.ts";
 import { restoreRoom } from "./restore.ts";
+import { putAside } from "./retired.ts";
 import { deleteCheckpoint, deleteCheckpointsOf, expiringCheckpoints } from "./store.ts";
 import { sweepCheckpoints } from "./sweep.ts";
 import type { CheckpointRow } from "./table.ts";
-import { Unfinished } from "./unfinished.ts";
+import { takeCheckpoint } from "./take.ts";
 
 /** Retry delay for a checkpoint that is in use when it expires. */
 const AGAIN_MS = 60_000;

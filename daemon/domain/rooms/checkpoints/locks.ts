@@ -3,7 +3,7 @@
  * concurrently.
  */
 import type { RoomUid } from "../../../../shared/ids.ts";
-import { within } from "../../../core/published.ts";
+import { within } from "../../../core/concurrency/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
 /** Timeout of `end`: an operation that takes longer needs nothing more of the room. */

@@ -11,10 +11,10 @@
  */
 import { mkdir } from "node:fs/promises";
 import type { SandboxId } from "../../../../shared/ids.ts";
+import type { KeyCall } from "../../../core/call/operation.ts";
+import { requireLive } from "../../../core/call/room-target.ts";
 import { now, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
-import type { KeyCall } from "../../../core/operation.ts";
-import { requireLive } from "../../../core/room-target.ts";
 import { syncDirectory } from "../../../host/files/async-calls.ts";
 import { exchangeNames } from "../../../host/files/libc.ts";
 import { driveRootOf } from "../../../host/isolation/directories.ts";
@@ -24,8 +24,8 @@ import { getRoom, updateRoom } from "../store.ts";
 import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { copying } from "./copying.ts";
-import { putAside } from "./former.ts";
 import { giveState, readState, requireSpaceFor } from "./nouns.ts";
+import { putAside } from "./retired.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 

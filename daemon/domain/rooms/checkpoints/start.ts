@@ -4,9 +4,9 @@
  */
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { SandboxId } from "../../../../shared/ids.ts";
+import type { KeyCall } from "../../../core/call/operation.ts";
 import { now, wallMs } from "../../../core/clock.ts";
 import { faultPoint } from "../../../core/fault-points.ts";
-import type { KeyCall } from "../../../core/operation.ts";
 import { describeError } from "../../../core/service-error.ts";
 import type { ForkedItem } from "../../sandboxes/index.ts";
 import type { RoomDeps } from "../deps.ts";

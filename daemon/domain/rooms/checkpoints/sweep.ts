@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { namesIn } from "../../../host/files/gone.ts";
 import type { RoomDeps } from "../deps.ts";
 import { liveRooms } from "../store.ts";
-import { eraseFormer } from "./former.ts";
 import type { Locks } from "./locks.ts";
+import { eraseFormer } from "./retired.ts";
 import { findCheckpoint } from "./store.ts";
 
 export async function sweepCheckpoints(deps: RoomDeps, locks: Pick<Locks, "isHeld">): Promise<void> {

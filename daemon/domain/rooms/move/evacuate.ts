@@ -1,7 +1,7 @@
 /** Empties this host: moves its rooms one after another, each to a host that is chosen as for a new room. */
 import { hostEvacuate } from "../../../../shared/api/hosts.ts";
 import type { KeyId } from "../../../../shared/ids.ts";
-import { type Bound, bind } from "../../../core/operation.ts";
+import { type Bound, bind } from "../../../core/call/operation.ts";
 import { ServiceError, saidOf } from "../../../core/service-error.ts";
 import { liveRooms } from "../store.ts";
 import type { RoomRow } from "../table.ts";

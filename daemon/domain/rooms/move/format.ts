@@ -7,7 +7,7 @@
  *     {"at":0,"bytes":…} bytes …               gaps between pieces are holes
  *     {"file":"entries","size":…} …            the list of the drive's entries
  *     {"file":17,"size":…} …                   contents of the drive's files, by their numbers in the list
- *     {"file":"snapshots/…","size":…} …        other files of the room, by their paths in it (belongings.ts)
+ *     {"file":"snapshots/…","size":…} …        other files of the room, by their paths in it (artifacts.ts)
  *     {"link":"snapshots/…","to":"…"}          another name of the same file
  *     {"same":"sandboxes/…","digest":"…"}      a template file, which the other host has
  *     {"end":{"files":…,"sha256":"…"}}         over everything before it

@@ -2,7 +2,7 @@
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { findData, findHole } from "../../../host/files/holes.ts";
 import { entriesIn, shardsIn } from "../../../host/files/store-places.ts";
-import type { Belonging } from "./belongings.ts";
+import type { Belonging } from "./artifacts.ts";
 import { type FileName, PIECE_BYTES } from "./format.ts";
 
 export interface Packed {

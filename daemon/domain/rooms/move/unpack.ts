@@ -2,15 +2,15 @@
 import { type FileHandle, link, mkdir, open, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { monotonicMs } from "../../../core/clock.ts";
-import { BASE } from "../../../core/paths.ts";
-import { DeadlineError, within } from "../../../core/published.ts";
+import { DeadlineError, within } from "../../../core/concurrency/published.ts";
+import { BASE } from "../../../core/config/paths.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import { SYNC_EVERY_BYTES } from "../../../host/files/open-file.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/store-places.ts";
 import { crossedDirectory } from "../../../host/isolation/directories.ts";
 import { type About, type FileName, type Line, MOST_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
 import type { Packed } from "./pack.ts";
-import { leftMs, type Patience } from "./patience.ts";
+import { leftMs, type Patience } from "./timeouts.ts";
 
 export interface Unpacked extends Packed {
   /** Directories for the room's files besides its drive, and for its sandboxes. */

@@ -11,15 +11,15 @@
 import { rm } from "node:fs/promises";
 import type { SandboxState } from "../../../../shared/api/sandboxes.ts";
 import { type CheckpointId, newId, type SnapshotId } from "../../../../shared/ids.ts";
-import { Meeting } from "../../../core/meeting.ts";
-import type { KeyCall } from "../../../core/operation.ts";
-import { within } from "../../../core/published.ts";
-import { type RoomTarget, requireActive } from "../../../core/room-target.ts";
+import type { KeyCall } from "../../../core/call/operation.ts";
+import { type RoomTarget, requireActive } from "../../../core/call/room-target.ts";
+import { within } from "../../../core/concurrency/published.ts";
+import { Meeting } from "../../../core/concurrency/rendezvous.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
+import type { Supervisor } from "../lifecycle/supervisor.ts";
 import type { SnapshotRow } from "../snapshots/table.ts";
 import { noteParent, takeFiles } from "../snapshots/take.ts";
 import { isCalled } from "../store.ts";
-import type { Supervisor } from "../supervisor.ts";
 import type { SandboxRow } from "../table.ts";
 import { type CutSandbox, type Parts, placeOf, supervised, usingAll } from "./parts.ts";
 

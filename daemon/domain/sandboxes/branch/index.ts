@@ -1,8 +1,8 @@
 /** Operations on all sandboxes of a room for checkpoints: they are cut at one instant, rolled back to it, and forked from it. */
 import { rm } from "node:fs/promises";
 import type { CheckpointId, RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
-import type { KeyCall } from "../../../core/operation.ts";
-import type { RoomTarget } from "../../../core/room-target.ts";
+import type { KeyCall } from "../../../core/call/operation.ts";
+import type { RoomTarget } from "../../../core/call/room-target.ts";
 import type { Queries } from "../../../db/client.ts";
 import { deleteSnapshot, snapshotsOf } from "../snapshots/store.ts";
 import type { SnapshotRow } from "../snapshots/table.ts";

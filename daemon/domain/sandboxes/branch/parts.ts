@@ -4,18 +4,18 @@
  */
 import type { SandboxRecord, SandboxState } from "../../../../shared/api/sandboxes.ts";
 import type { SandboxId, SnapshotId } from "../../../../shared/ids.ts";
-import type { RoomTarget } from "../../../core/room-target.ts";
+import type { RoomTarget } from "../../../core/call/room-target.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
-import type { Ends } from "../executions/ends.ts";
+import type { Ends } from "../executions/completion.ts";
+import type { Supervisor } from "../lifecycle/supervisor.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
+import type { Waking } from "../lifecycle/waking.ts";
 import { toSandboxRecord } from "../record.ts";
 import { type Problem, problemOf } from "../snapshots/fork.ts";
 import type { SnapshotPlace, SnapshotPlaces } from "../snapshots/place.ts";
 import { roomSandboxes } from "../store.ts";
-import type { Supervisor } from "../supervisor.ts";
-import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
-import type { Waking } from "../waking.ts";
 
 export interface Parts {
   deps: SandboxDeps;

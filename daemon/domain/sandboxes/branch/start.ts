@@ -4,16 +4,16 @@
  * the others' outcomes; a second start continues the first.
  */
 import { newId, type SandboxId } from "../../../../shared/ids.ts";
-import { type KeyCall, trialCall } from "../../../core/operation.ts";
-import type { RoomTarget } from "../../../core/room-target.ts";
+import { type KeyCall, trialCall } from "../../../core/call/operation.ts";
+import type { RoomTarget } from "../../../core/call/room-target.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
-import { Gate } from "../admission.ts";
-import { begin, requireComing } from "../create.ts";
-import { resumeSupervised } from "../resume.ts";
+import { begin, requireComing } from "../calls/create.ts";
+import { resumeSupervised } from "../calls/resume.ts";
+import { Gate } from "../lifecycle/admission.ts";
+import type { Supervisor } from "../lifecycle/supervisor.ts";
 import { recordMade } from "../snapshots/fork.ts";
 import { getSnapshot } from "../snapshots/store.ts";
 import { locateSandbox } from "../store.ts";
-import type { Supervisor } from "../supervisor.ts";
 import { type CutSandbox, type ForkedItem, failedItem, isAtRest, itemOf, type Parts } from "./parts.ts";
 
 const WAIT_MS = 150_000;

@@ -8,14 +8,14 @@
  * Once its start is stored, it can only be completed, with as many retries as that takes; it is idempotent.
  */
 import { newId, type SandboxId } from "../../../../shared/ids.ts";
+import { actorOf, type KeyCall } from "../../../core/call/operation.ts";
+import type { RoomTarget } from "../../../core/call/room-target.ts";
 import { now } from "../../../core/clock.ts";
-import { actorOf, type KeyCall } from "../../../core/operation.ts";
-import type { RoomTarget } from "../../../core/room-target.ts";
 import { describeError } from "../../../core/service-error.ts";
 import { requireRestorable } from "../../../host/guest/restore.ts";
 import { appendAudit } from "../../audit/index.ts";
+import type { Supervisor } from "../lifecycle/supervisor.ts";
 import { roomSandboxes } from "../store.ts";
-import type { Supervisor } from "../supervisor.ts";
 import type { SandboxRow } from "../table.ts";
 import { type CutSandbox, type Parts, placeOf, supervised } from "./parts.ts";
 

@@ -1,8 +1,8 @@
 import type { SandboxDeps } from "../deps.ts";
-import type { Supervisors } from "../supervisors.ts";
-import type { Waking } from "../waking.ts";
-import type { Bounds } from "./bounds.ts";
-import type { Ends } from "./ends.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
+import type { Waking } from "../lifecycle/waking.ts";
+import type { Ends } from "./completion.ts";
+import type { Bounds } from "./limits.ts";
 
 export interface ExecutionDeps {
   sandboxes: SandboxDeps;

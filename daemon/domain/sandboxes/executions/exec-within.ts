@@ -1,19 +1,19 @@
 /** sandbox_exec with wait_ms: starts a command as execution_start does, and waits for it up to a limit. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { executionStart, type sandboxExec } from "../../../../shared/api/executions.ts";
+import { type KeyCall, keyBehind } from "../../../core/call/operation.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
-import { type KeyCall, keyBehind } from "../../../core/operation.ts";
-import { begin, feedAll } from "../../executions/output.ts";
-import { commandFacts } from "../../executions/redact.ts";
-import { requestOf } from "../../executions/request.ts";
-import { resultWithin } from "../../executions/run-within.ts";
-import type { Stdin } from "../../executions/stdin.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import type { SandboxTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import { reachOf } from "./reach.ts";
+import { reachOf } from "./guest-access.ts";
 import { beginnerOf } from "./record-end.ts";
+import { begin, feedAll } from "./run/output.ts";
+import { commandFacts } from "./run/redact.ts";
+import { requestOf } from "./run/request.ts";
+import { resultWithin } from "./run/run-within.ts";
+import type { Stdin } from "./run/stdin.ts";
 import { commandSpan } from "./span.ts";
 
 /** Throws ServiceError. The call is recorded as the start of the command; the end has a separate record. */

@@ -1,25 +1,25 @@
 /** sandbox_exec: a command with a caller that waits until its end, or (exec-within.ts) for a limited time. */
 import { sandboxExec } from "../../../../shared/api/executions.ts";
+import { type Bound, bind, keyBehind } from "../../../core/call/operation.ts";
 import { now } from "../../../core/clock.ts";
-import { type Bound, bind, keyBehind } from "../../../core/operation.ts";
+import { onceThere } from "../../../core/concurrency/maybe-promise.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { onceThere } from "../../../core/soon.ts";
 import type { Following } from "../../../host/guest-link/exec.ts";
 import { pathRule } from "../../drive/path.ts";
-import { commandFacts } from "../../executions/redact.ts";
-import { requestOf } from "../../executions/request.ts";
-import { execRules } from "../../executions/rules.ts";
-import { runCommand } from "../../executions/run.ts";
-import type { SaveStreams } from "../../executions/saving.ts";
-import { Stdins, stdinIn } from "../../executions/stdin.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { placeOf } from "../metering.ts";
-import type { Supervisors } from "../supervisors.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { execWithin } from "./exec-within.ts";
-import { reachOf } from "./reach.ts";
+import { reachOf } from "./guest-access.ts";
 import { beginnerOf, wasMetered } from "./record-end.ts";
+import { commandFacts } from "./run/redact.ts";
+import { requestOf } from "./run/request.ts";
+import { execRules } from "./run/rules.ts";
+import { runCommand } from "./run/run.ts";
+import type { SaveStreams } from "./run/saving.ts";
+import { Stdins, stdinIn } from "./run/stdin.ts";
 import { commandSpan, endSpan } from "./span.ts";
 
 export function makeExec(deps: ExecutionDeps): Bound {

@@ -1,10 +1,10 @@
-import type { KeyCall } from "../../../core/operation.ts";
+import type { KeyCall } from "../../../core/call/operation.ts";
 import type { GuestLink } from "../../../host/guest-link/handshake.ts";
-import { asServiceError } from "../../executions/errors.ts";
 import { findTarget, type SandboxTarget } from "../find.ts";
-import { inUse } from "../reach.ts";
+import { inUse } from "../guest-access.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import { reachOf } from "./reach.ts";
+import { reachOf } from "./guest-access.ts";
+import { asServiceError } from "./run/errors.ts";
 
 export interface ExecutionTarget extends SandboxTarget {
   exec_id: string;

@@ -1,12 +1,12 @@
 /** Operations on executions, one verb each, and their common parts. */
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
-import type { Supervisors } from "../supervisors.ts";
-import type { Waking } from "../waking.ts";
-import { makeBounds } from "./bounds.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
+import type { Waking } from "../lifecycle/waking.ts";
+import type { Ends } from "./completion.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import type { Ends } from "./ends.ts";
 import { makeExec } from "./exec.ts";
+import { makeBounds } from "./limits.ts";
 import { makeGet, makeList } from "./list.ts";
 import { makeEnd, makeSignal } from "./signal.ts";
 import { makeStart } from "./start.ts";

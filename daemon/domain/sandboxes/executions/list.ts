@@ -3,13 +3,13 @@
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
 import { executionGet, executionList } from "../../../../shared/api/executions.ts";
-import { readCursor, toPage } from "../../../core/cursor.ts";
-import { type Bound, bind } from "../../../core/operation.ts";
+import { readCursor, toPage } from "../../../core/call/cursor.ts";
+import { type Bound, bind } from "../../../core/call/operation.ts";
 import { getInGuest, listInGuest } from "../../../host/guest-link/exec.ts";
-import { toExecutionRecord } from "../../executions/record.ts";
 import { findTarget } from "../find.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { ask, findExecution } from "./find.ts";
+import { toExecutionRecord } from "./run/record.ts";
 
 const KIND = "executions";
 

@@ -1,17 +1,17 @@
 /** Audit record of an execution's end that no call records, and lookup of earlier executions in the audit. */
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { Source } from "../../../../shared/api/audit.ts";
+import type { KeyCall } from "../../../core/call/operation.ts";
+import { NO_SPAN, type Span } from "../../../core/call/traces.ts";
 import { now } from "../../../core/clock.ts";
-import type { KeyCall } from "../../../core/operation.ts";
-import { NO_SPAN, type Span } from "../../../core/traces.ts";
 import type { Queries } from "../../../db/client.ts";
 import { appendAudit, executionRecords } from "../../audit/index.ts";
-import { redact } from "../../executions/redact.ts";
-import type { CommandRequest } from "../../executions/request.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { placeOf } from "../metering.ts";
 import type { SandboxRow } from "../table.ts";
-import type { Beginner, Known } from "./known.ts";
+import type { Beginner, Known } from "./registry.ts";
+import { redact } from "./run/redact.ts";
+import type { CommandRequest } from "./run/request.ts";
 import { endSpan } from "./span.ts";
 
 const EVENT = "exec.finished";

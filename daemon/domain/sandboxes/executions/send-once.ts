@@ -2,8 +2,9 @@
  * At-most-once delivery to a running command under an Idempotency-Key: signals, and input without an offset. The guest cannot tell whether
  * it has received them, so a note is stored before sending, and a retry of the call gets an error instead of a second delivery.
  */
+
+import type { Work } from "../../../core/call/call-effects.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import type { Work } from "../../../core/work.ts";
 
 /** Right before it leaves. Throws history_gone. */
 export async function sendOnce(work: Work, hint: string): Promise<void> {

@@ -1,10 +1,10 @@
 /** execution_signal and execution_end: signals a running command, or ends it. */
 import { executionEnd, executionSignal } from "../../../../shared/api/executions.ts";
-import { type Bound, bind } from "../../../core/operation.ts";
+import { type Bound, bind } from "../../../core/call/operation.ts";
 import { endInGuest, signalInGuest } from "../../../host/guest-link/exec.ts";
-import { toExecutionRecord } from "../../executions/record.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { ask, findExecution } from "./find.ts";
+import { toExecutionRecord } from "./run/record.ts";
 import { sendOnce } from "./send-once.ts";
 
 export function makeSignal(deps: ExecutionDeps): Bound {

@@ -1,9 +1,9 @@
 /** Trace span of a command: from the call that started it until its end, including background executions. */
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
-import type { KeyCall } from "../../../core/operation.ts";
-import { type Span, type Traces, untold } from "../../../core/traces.ts";
-import type { CommandInput } from "../../executions/rules.ts";
+import type { KeyCall } from "../../../core/call/operation.ts";
+import { type Span, type Traces, untold } from "../../../core/call/traces.ts";
 import type { SandboxTarget } from "../find.ts";
+import type { CommandInput } from "./run/rules.ts";
 
 /** A word that cannot be a secret; arguments may be. */
 const PROGRAM = /^[\w./+-]{1,64}$/;

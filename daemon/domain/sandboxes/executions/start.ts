@@ -1,20 +1,20 @@
 /** execution_start: starts a command and leaves it running. */
 import { executionStart } from "../../../../shared/api/executions.ts";
-import { type Bound, bind, keyBehind } from "../../../core/operation.ts";
-import { onceThere } from "../../../core/soon.ts";
+import { type Bound, bind, keyBehind } from "../../../core/call/operation.ts";
+import { onceThere } from "../../../core/concurrency/maybe-promise.ts";
 import { pathRule } from "../../drive/path.ts";
-import { begin, feedAll } from "../../executions/output.ts";
-import { toExecutionRecord } from "../../executions/record.ts";
-import { commandFacts } from "../../executions/redact.ts";
-import { backgroundRequestOf } from "../../executions/request.ts";
-import { execRules } from "../../executions/rules.ts";
-import { Stdins, stdinIn } from "../../executions/stdin.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import { reachOf } from "./reach.ts";
+import { reachOf } from "./guest-access.ts";
 import { beginnerOf } from "./record-end.ts";
+import { begin, feedAll } from "./run/output.ts";
+import { toExecutionRecord } from "./run/record.ts";
+import { commandFacts } from "./run/redact.ts";
+import { backgroundRequestOf } from "./run/request.ts";
+import { execRules } from "./run/rules.ts";
+import { Stdins, stdinIn } from "./run/stdin.ts";
 import { commandSpan } from "./span.ts";
 
 export function makeStart(deps: ExecutionDeps): Bound {

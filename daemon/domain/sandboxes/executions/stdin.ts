@@ -1,12 +1,12 @@
 /** execution_stdin: writes to a running command's standard input, in the order of sending. */
 import { executionStdin } from "../../../../shared/api/executions.ts";
-import { type Bound, bind } from "../../../core/operation.ts";
+import { type Bound, bind } from "../../../core/call/operation.ts";
 import { feedInGuest } from "../../../host/guest-link/exec.ts";
-import { toExecutionRecord } from "../../executions/record.ts";
-import { bytesFacts } from "../../executions/redact.ts";
-import { type GivenStdin, Stdins } from "../../executions/stdin.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { ask, findExecution } from "./find.ts";
+import { toExecutionRecord } from "./run/record.ts";
+import { bytesFacts } from "./run/redact.ts";
+import { type GivenStdin, Stdins } from "./run/stdin.ts";
 import { sendOnce } from "./send-once.ts";
 
 export function makeStdin(deps: ExecutionDeps): Bound {

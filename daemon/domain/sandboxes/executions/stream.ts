@@ -1,12 +1,12 @@
 /** execution_stream: the output of an execution, from any position, for any number of readers. */
 import { executionStream } from "../../../../shared/api/executions.ts";
-import { type Bound, bind } from "../../../core/operation.ts";
-import { eventsOf } from "../../executions/events.ts";
-import { followFrom } from "../../executions/output.ts";
-import { inUse } from "../reach.ts";
+import { type Bound, bind } from "../../../core/call/operation.ts";
+import { inUse } from "../guest-access.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { findExecution } from "./find.ts";
-import { reachOf } from "./reach.ts";
+import { reachOf } from "./guest-access.ts";
+import { eventsOf } from "./run/events.ts";
+import { followFrom } from "./run/output.ts";
 
 const LAST_EVENT_ID = /^\d{1,15}$/;
 

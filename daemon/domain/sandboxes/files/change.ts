@@ -1,7 +1,7 @@
 /** sandbox_file_mkdir, sandbox_file_move and sandbox_file_delete. */
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 import { sandboxFileDelete, sandboxFileMkdir, sandboxFileMove } from "../../../../shared/api/sandbox-files.ts";
-import type { Bound } from "../../../core/operation.ts";
+import type { Bound } from "../../../core/call/operation.ts";
 import { makeDirectoryInGuest, moveInGuest, removeInGuest, statInGuest } from "../../../host/guest-link/files.ts";
 import { modeOf, shownEntry } from "./entry.ts";
 import { parsePath, pathRule } from "./path.ts";

@@ -1,8 +1,8 @@
 /** The operations on files of sandboxes, and their common state. */
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
-import type { Supervisors } from "../supervisors.ts";
-import type { Waking } from "../waking.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
+import type { Waking } from "../lifecycle/waking.ts";
 import { makeDelete, makeMkdir, makeMove } from "./change.ts";
 import { makeListFiles, makeStatFile } from "./look.ts";
 import { makeGetFile, makePutFile } from "./transfer.ts";

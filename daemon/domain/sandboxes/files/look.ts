@@ -1,8 +1,8 @@
 /** sandbox_file_list and sandbox_file_stat: listing and metadata. */
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
 import { sandboxFileList, sandboxFileStat } from "../../../../shared/api/sandbox-files.ts";
-import { makeCursor, readCursor } from "../../../core/cursor.ts";
-import type { Bound } from "../../../core/operation.ts";
+import { makeCursor, readCursor } from "../../../core/call/cursor.ts";
+import type { Bound } from "../../../core/call/operation.ts";
 import { listInGuest, statInGuest } from "../../../host/guest-link/files.ts";
 import { shownEntry } from "./entry.ts";
 import { parsePath, pathRule } from "./path.ts";

@@ -1,6 +1,6 @@
 /** Paths in a sandbox as callers spell them: absolute, without `..`, which a link would give another meaning than the text has. */
 import { MAX_PATH_BYTES } from "../../../../shared/api/file-entries.ts";
-import type { RuleBreak } from "../../../core/operation.ts";
+import type { RuleBreak } from "../../../core/call/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
 const MAX_NAME_BYTES = 255;

@@ -2,15 +2,15 @@
 import { StreamError } from "../../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
 import { sandboxFileGet, sandboxFilePut } from "../../../../shared/api/sandbox-files.ts";
+import type { Bound, TransferOf } from "../../../core/call/operation.ts";
 import { at } from "../../../core/clock.ts";
-import type { Bound, TransferOf } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { Hash } from "../../../host/files/hash.ts";
 import { openInGuest, statInGuest, writeInGuest } from "../../../host/guest-link/files.ts";
 import type { GuestLink } from "../../../host/guest-link/handshake.ts";
 import { namesEtag } from "../../drive/etag.ts";
-import { rangeOf } from "../../drive/range.ts";
-import { receive } from "../../drive/receive.ts";
+import { rangeOf } from "../../drive/files/range.ts";
+import { receive } from "../../drive/files/receive.ts";
 import { etagOf, modeOf, shownMode } from "./entry.ts";
 import { parseRawPath, rawPathRule } from "./path.ts";
 import { bindFiles, type FileDeps } from "./verb.ts";

@@ -1,17 +1,17 @@
 /** The common steps of operations on files of a sandbox: wake it, mark it in use, take a slot among its calls, map errors. */
 import type { Operation } from "../../../../shared/api/contract.ts";
 import { FILE_CALL_WAIT_MS, MAX_FILE_CALLS } from "../../../../shared/api/sandbox-files.ts";
-import { FairPlaces } from "../../../core/fair-places.ts";
-import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../../core/operation.ts";
-import { DeadlineError } from "../../../core/published.ts";
+import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../../core/call/operation.ts";
+import { FairPlaces } from "../../../core/concurrency/fair-semaphore.ts";
+import { DeadlineError } from "../../../core/concurrency/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { GuestLink } from "../../../host/guest-link/handshake.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget, type SandboxTarget } from "../find.ts";
-import { inUse, linkOf } from "../reach.ts";
-import type { Supervisors } from "../supervisors.ts";
-import type { Waking } from "../waking.ts";
+import { inUse, linkOf } from "../guest-access.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
+import type { Waking } from "../lifecycle/waking.ts";
 import { type FileCall, fileError } from "./errors.ts";
 
 export interface FileDeps {

@@ -1,7 +1,7 @@
 /** sandbox_file_watch: changes below a directory as they happen, from any place on that is still kept. */
 import { sandboxFileWatch } from "../../../../shared/api/sandbox-files.ts";
-import { errorEvent } from "../../../core/error-event.ts";
-import type { Bound, StreamEvent } from "../../../core/operation.ts";
+import { errorEvent } from "../../../core/call/error-event.ts";
+import type { Bound, StreamEvent } from "../../../core/call/operation.ts";
 import { type GuestWatch, watchInGuest } from "../../../host/guest-link/files.ts";
 import { fileError } from "./errors.ts";
 import { parsePath, pathRule } from "./path.ts";

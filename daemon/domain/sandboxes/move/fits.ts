@@ -4,13 +4,13 @@
  */
 import { type Static, Type } from "@sinclair/typebox";
 import type { RoomUid, SandboxId, SnapshotId } from "../../../../shared/ids.ts";
-import { runsOn, type SavedOn, savedOn, whyUnfit } from "../../../host/guest/moved.ts";
+import { runsOn, type SavedOn, savedOn, whyUnfit } from "../../../host/guest/transfer.ts";
 import { templateFiles } from "../../templates/files.ts";
 import type { SandboxDeps } from "../deps.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
 import type { SnapshotPlaces } from "../snapshots/place.ts";
 import { roomSnapshots } from "../snapshots/store.ts";
 import { roomSandboxes } from "../store.ts";
-import type { Supervisors } from "../supervisors.ts";
 
 const word = Type.String({ maxLength: 256 });
 const machine = Type.Object({

@@ -7,15 +7,15 @@
  */
 import type { RoomUid, SandboxId } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { Gate } from "../admission.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { requireFreeDisk } from "../disk-room.ts";
 import { ROOM_MOVED } from "../health.ts";
-import { type Resting, STANDBY, save } from "../host-shutdown.ts";
+import { Gate } from "../lifecycle/admission.ts";
+import { type Resting, STANDBY, save } from "../lifecycle/host-shutdown.ts";
+import { survivalOf } from "../lifecycle/shutdown-plan.ts";
+import type { Supervisor } from "../lifecycle/supervisor.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { roomSandboxes } from "../store.ts";
-import type { Supervisor } from "../supervisor.ts";
-import type { Supervisors } from "../supervisors.ts";
-import { survivalOf } from "../survival.ts";
 import type { SandboxRow } from "../table.ts";
 
 const MIB = 1024 ** 2;

@@ -1,12 +1,12 @@
 /** Takes a snapshot of a sandbox. How its guest is saved is in daemon/host/guest/save.ts. */
 import { snapshotCreate } from "../../../../shared/api/snapshots.ts";
-import { type Bound, bind } from "../../../core/operation.ts";
-import { requireActive } from "../../../core/room-target.ts";
+import { type Bound, bind } from "../../../core/call/operation.ts";
+import { requireActive } from "../../../core/call/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { findTarget } from "../find.ts";
-import { requireState } from "../state.ts";
-import type { Supervisors } from "../supervisors.ts";
+import { requireState } from "../lifecycle/state.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
 import type { SnapshotPlaces } from "./place.ts";
 import { toSnapshotRecord } from "./record.ts";
 import type { SnapshotRow } from "./table.ts";

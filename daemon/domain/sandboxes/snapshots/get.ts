@@ -1,9 +1,9 @@
 /** Operations that list a room's snapshots, show one and delete one. */
 import { DEFAULT_PAGE } from "../../../../shared/api/contract.ts";
 import { snapshotDelete, snapshotGet, snapshotList } from "../../../../shared/api/snapshots.ts";
-import { readCursor, toPage } from "../../../core/cursor.ts";
-import { type Bound, bind, type KeyCall } from "../../../core/operation.ts";
-import type { RoomTarget } from "../../../core/room-target.ts";
+import { readCursor, toPage } from "../../../core/call/cursor.ts";
+import { type Bound, bind, type KeyCall } from "../../../core/call/operation.ts";
+import type { RoomTarget } from "../../../core/call/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { findRoomTarget } from "../find.ts";

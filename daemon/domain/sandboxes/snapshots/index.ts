@@ -1,12 +1,12 @@
 /** Snapshots: creation, use as a source, expiry and deletion. Their paths are in place.ts. */
 import { rm } from "node:fs/promises";
 import type { RoomUid } from "../../../../shared/ids.ts";
-import { Deadlines } from "../../../core/deadlines.ts";
-import type { Bound } from "../../../core/operation.ts";
+import type { Bound } from "../../../core/call/operation.ts";
+import { Deadlines } from "../../../core/concurrency/deadlines.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
-import type { Ends } from "../executions/ends.ts";
-import type { Supervisors } from "../supervisors.ts";
+import type { Ends } from "../executions/completion.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { makeSnapshotCreate } from "./create.ts";
 import { makeFork } from "./fork.ts";
 import { makeSnapshotGet } from "./get.ts";

@@ -1,5 +1,5 @@
 /** Paths of snapshots, and protection from deletion while they are in use. */
-import type { Paths, SavedPaths } from "../../../core/paths.ts";
+import type { Paths, SavedPaths } from "../../../core/config/paths.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SnapshotRow } from "./table.ts";
 

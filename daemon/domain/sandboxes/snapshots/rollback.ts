@@ -1,18 +1,18 @@
 /** Turns a sandbox back to a snapshot. How that is put in its place is in daemon/host/guest/restore.ts. */
 import { sandboxRollback } from "../../../../shared/api/snapshots.ts";
-import { type Bound, bind } from "../../../core/operation.ts";
-import { requireActive } from "../../../core/room-target.ts";
+import { type Bound, bind } from "../../../core/call/operation.ts";
+import { requireActive } from "../../../core/call/room-target.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { requireRestorable } from "../../../host/guest/restore.ts";
-import { makingRoom } from "../admission.ts";
+import { admitAgain } from "../calls/resume.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { requireDrive } from "../drive-held.ts";
-import type { Ends } from "../executions/ends.ts";
+import type { Ends } from "../executions/completion.ts";
 import { findTarget } from "../find.ts";
+import { makingRoom } from "../lifecycle/admission.ts";
+import { requireState } from "../lifecycle/state.ts";
+import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { toSandboxRecord } from "../record.ts";
-import { admitAgain } from "../resume.ts";
-import { requireState } from "../state.ts";
-import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
 import { requireSnapshot } from "./get.ts";
 import type { SnapshotPlaces } from "./place.ts";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { RoomUid } from "../../../../shared/ids.ts";
-import type { Paths } from "../../../core/paths.ts";
+import type { Paths } from "../../../core/config/paths.ts";
 import type { Queries } from "../../../db/client.ts";
 import { namesIn } from "../../../host/files/gone.ts";
 import type { SnapshotPlaces } from "./place.ts";

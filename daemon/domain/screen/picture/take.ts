@@ -1,8 +1,8 @@
 /** Pictures of a screen's current content. Concurrency is limited, and organizations take turns. */
 
-import { FairPlaces } from "../../../core/fair-places.ts";
+import { FairPlaces } from "../../../core/concurrency/fair-semaphore.ts";
+import { DeadlineError } from "../../../core/concurrency/published.ts";
 import { loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
-import { DeadlineError } from "../../../core/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { RfbClient } from "../rfb/client.ts";
 import type { Frame, Rectangle } from "../rfb/frame.ts";

@@ -10,7 +10,7 @@ import {
   recordingStart,
   recordingStop,
 } from "../../../../shared/api/recordings.ts";
-import { type Bound, bind } from "../../../core/operation.ts";
+import { type Bound, bind } from "../../../core/call/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { fileStream } from "../../../host/files/file-stream.ts";
 import type { ScreenDeps } from "../deps.ts";

@@ -11,10 +11,10 @@ import {
   type RecordingRecord,
 } from "../../../../shared/api/recordings.ts";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
+import type { KeyCall } from "../../../core/call/operation.ts";
 import { now } from "../../../core/clock.ts";
+import { Places } from "../../../core/concurrency/concurrency-limit.ts";
 import { ownerOf } from "../../../core/loop/index.ts";
-import type { KeyCall } from "../../../core/operation.ts";
-import { Places } from "../../../core/places.ts";
 import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
 import type { OpenFile } from "../../../host/files/open-file.ts";
 import type { Allowance } from "../../../host/guest-link/pace.ts";

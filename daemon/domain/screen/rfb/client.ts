@@ -8,8 +8,8 @@
  */
 
 import { monotonicMs, sleep } from "../../../core/clock.ts";
+import { Published, within } from "../../../core/concurrency/published.ts";
 import type { OwnerName } from "../../../core/loop/index.ts";
-import { Published, within } from "../../../core/published.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { Decoder, type Hold } from "./decode.ts";
 import { type Frame, wholeOf } from "./frame.ts";

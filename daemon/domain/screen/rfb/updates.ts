@@ -3,7 +3,7 @@
  * All other messages are dropped.
  */
 import { MOST_PIECE_BYTES, RECORDED } from "../../../../shared/agent-protocol/recording.ts";
-import { within } from "../../../core/published.ts";
+import { within } from "../../../core/concurrency/published.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { MOST_RECTANGLES, RfbError, requireSize } from "./limits.ts";
 import { dropMessage, Message } from "./server-messages.ts";

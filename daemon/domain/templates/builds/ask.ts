@@ -2,8 +2,8 @@
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { MAX_BUILDS, templateCreate } from "../../../../shared/api/template-builds.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
+import { type Bound, bind, keyBehind, type RuleBreak } from "../../../core/call/operation.ts";
 import { ownerOf } from "../../../core/loop/index.ts";
-import { type Bound, bind, keyBehind, type RuleBreak } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { templateWarnings } from "../../orgs/index.ts";

@@ -1,8 +1,8 @@
 /** Dependencies of the builds that organizations request. */
 import type { OrgId } from "../../../../shared/ids.ts";
+import type { RuleBreak } from "../../../core/call/operation.ts";
+import type { Paths } from "../../../core/config/paths.ts";
 import type { Log } from "../../../core/log.ts";
-import type { RuleBreak } from "../../../core/operation.ts";
-import type { Paths } from "../../../core/paths.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import type { Aside } from "../../../host/aside/pool.ts";

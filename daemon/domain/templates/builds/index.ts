@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import { templateBuildEnd, templateBuildGet, templateRemove } from "../../../../shared/api/template-builds.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
-import { type Bound, bind } from "../../../core/operation.ts";
+import { type Bound, bind } from "../../../core/call/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { removeTemplate } from "../build.ts";
 import { getBuild } from "../store.ts";

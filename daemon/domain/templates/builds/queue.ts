@@ -8,9 +8,9 @@
 import type { BuildFailure } from "../../../../shared/api/template-builds.ts";
 import { type BuildId, newId, type OrgId, type RoomUid } from "../../../../shared/ids.ts";
 import { monotonicMs, now, startTimer, stopTimer } from "../../../core/clock.ts";
-import { FairQueue } from "../../../core/fair-queue.ts";
-import { Published } from "../../../core/published.ts";
-import { repeat } from "../../../core/repeat.ts";
+import { FairQueue } from "../../../core/concurrency/fair-queue.ts";
+import { Published } from "../../../core/concurrency/published.ts";
+import { repeat } from "../../../core/concurrency/repeat.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { templatesExceeded } from "../../orgs/index.ts";

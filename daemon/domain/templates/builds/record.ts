@@ -1,7 +1,7 @@
 /** A build's record as callers see it, and its lookup. */
 import type { BuildRecord } from "../../../../shared/api/template-builds.ts";
 import type { BuildId } from "../../../../shared/ids.ts";
-import { boundTo, type KeyCall } from "../../../core/operation.ts";
+import { boundTo, type KeyCall } from "../../../core/call/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { getBuild } from "../store.ts";

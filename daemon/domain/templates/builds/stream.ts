@@ -1,8 +1,8 @@
 /** template_build_stream: the output of a build, from any position on, to any number of readers. */
 import { type BuildRecord, templateBuildStream } from "../../../../shared/api/template-builds.ts";
-import { errorEvent } from "../../../core/error-event.ts";
-import { type Bound, bind, type StreamEvent } from "../../../core/operation.ts";
-import { Places } from "../../../core/places.ts";
+import { errorEvent } from "../../../core/call/error-event.ts";
+import { type Bound, bind, type StreamEvent } from "../../../core/call/operation.ts";
+import { Places } from "../../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { buildEventsAfter, getBuild } from "../store.ts";
 import type { BuildEventRow, BuildRow } from "../table.ts";

@@ -2,7 +2,7 @@
 import { posix } from "node:path";
 import type { ImageDefaults } from "../../../../shared/agent-protocol/messages.ts";
 import { argOf, type Dockerfile, type Instruction, refused } from "./read.ts";
-import { type Reading, Unreadable, wordOf, wordsOf } from "./words.ts";
+import { type Reading, Unreadable, wordOf, wordsOf } from "./tokens.ts";
 
 /** The image's configuration. */
 export interface BaseImage {

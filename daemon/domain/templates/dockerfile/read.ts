@@ -9,7 +9,7 @@ import { TEMPLATE_PATTERN } from "../../../../shared/api/templates.ts";
 import { parseJson } from "../../../core/json.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { REFERENCE_PATTERN } from "../image/reference.ts";
-import { Expansion, type Reading, Unreadable, type Variables, variableOf, wordsOf } from "./words.ts";
+import { Expansion, type Reading, Unreadable, type Variables, variableOf, wordsOf } from "./tokens.ts";
 
 const MOST_INSTRUCTIONS = 512;
 /** Includes continuation lines and comments: each costs the parser time. */

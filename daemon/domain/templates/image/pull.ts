@@ -6,8 +6,8 @@
 import { lstatSync, statSync } from "node:fs";
 import { copyFile, lstat, mkdir, opendir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { repeat } from "../../../core/concurrency/repeat.ts";
 import { parseJson } from "../../../core/json.ts";
-import { repeat } from "../../../core/repeat.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { asHelper, withoutNetwork } from "../../../host/isolation/argv.ts";
 import { crossedDirectory, ownedDirectory, ownFile, ownTree } from "../../../host/isolation/directories.ts";

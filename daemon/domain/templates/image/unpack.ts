@@ -4,15 +4,15 @@
  */
 import { copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { within } from "../../../core/concurrency/published.ts";
 import { Lines } from "../../../core/lines.ts";
-import { within } from "../../../core/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { makeDisk } from "../../../host/images/overlay.ts";
 import { readableTemplate } from "../../../host/isolation/directories.ts";
 import type { Machine } from "../../../host/machine/machine.ts";
 import { type Hardware, kernelAppend } from "../../../host/machine/spec.ts";
 import { runProgram } from "../../../host/process.ts";
-import { type TrialDeps, withTrialMachine } from "../trial-machine.ts";
+import { type TrialDeps, withTrialMachine } from "../build-machine.ts";
 import { readFiles } from "./layout.ts";
 import { writePlainManifest } from "./zstd.ts";
 

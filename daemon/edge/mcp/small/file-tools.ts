@@ -1,6 +1,6 @@
 /** The tools read_file, write_file, edit_file and list_files. */
 import { MAX_WRITE_BYTES } from "../../../../shared/api/drive.ts";
-import type { Content } from "../../../core/content.ts";
+import type { Content } from "../../../core/call/content.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { textOf } from "../../../core/text.ts";
 import { type Answer, failed } from "../answer.ts";

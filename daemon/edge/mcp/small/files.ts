@@ -4,7 +4,7 @@
  */
 import { DRIVE_MOUNT, fsList, fsRead, fsWrite } from "../../../../shared/api/drive.ts";
 import { sandboxFileGet, sandboxFileList, sandboxFilePut } from "../../../../shared/api/sandbox-files.ts";
-import { type Content, decodeContent } from "../../../core/content.ts";
+import { type Content, decodeContent } from "../../../core/call/content.ts";
 import { loopTime, Pieces } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";

@@ -1,5 +1,5 @@
 /** The tools run and follow: commands in the sandbox, by the same steps as sandbox_exec. */
-import type { LANGUAGES } from "../../../../shared/api/small-tools.ts";
+import type { LANGUAGES } from "../../../../shared/api/mcp/small-tools.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { type Answer, failed } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";

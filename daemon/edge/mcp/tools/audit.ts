@@ -1,7 +1,7 @@
 /** The tools audit_list and org_audit_list: a summary of events, or with raw the records. */
 import { auditSummary, orgAuditSummary } from "../../../../shared/api/audit.ts";
-import { argumentsOf } from "../../../../shared/api/tool.ts";
-import { SHOWN_RECORDS } from "../../../../shared/api/tools.ts";
+import { argumentsOf } from "../../../../shared/api/mcp/tool.ts";
+import { SHOWN_RECORDS } from "../../../../shared/api/mcp/tools.ts";
 import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 

@@ -1,8 +1,8 @@
 /** template_build: starts a build with the operation of that name, which continues after the tool's time limit, and follows it in pages. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
+import { argumentsOf } from "../../../../shared/api/mcp/tool.ts";
+import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
 import { templateBuildGet, templateBuildStream, templateCreate } from "../../../../shared/api/template-builds.ts";
-import { argumentsOf } from "../../../../shared/api/tool.ts";
-import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
 import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
 import type { Refused, ToolCall } from "../call.ts";

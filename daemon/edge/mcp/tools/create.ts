@@ -1,7 +1,7 @@
 /** The tool sandbox_create: waits for a sandbox that is slow to be ready. */
 import type { InputOf } from "../../../../shared/api/contract.ts";
+import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
 import { sandboxCreate } from "../../../../shared/api/sandboxes.ts";
-import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
 import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 

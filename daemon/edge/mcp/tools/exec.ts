@@ -12,9 +12,9 @@ import {
   executionStdin,
   sandboxExec,
 } from "../../../../shared/api/executions.ts";
+import { argumentsOf } from "../../../../shared/api/mcp/tool.ts";
+import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
 import { sandboxGet } from "../../../../shared/api/sandboxes.ts";
-import { argumentsOf } from "../../../../shared/api/tool.ts";
-import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
 import { type Answer, answerOf, type NextCall, stillUnderWay } from "../answer.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "../call.ts";
 import { type Ends, fits, HEAD_BYTES, NO_OUTPUT, TAIL_BYTES, whole } from "../output-text.ts";

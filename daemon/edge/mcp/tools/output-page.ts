@@ -1,7 +1,7 @@
 /** Reads an execution's output in pages: as much as fits, and the position of the next page. Consecutive pages contain every byte once. */
 import { executionStream } from "../../../../shared/api/executions.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
-import { Capture } from "../../../domain/executions/capture.ts";
+import { Capture } from "../../../domain/sandboxes/executions/run/capture.ts";
 import type { Arguments, Refused, ToolCall } from "../call.ts";
 import { firstOf } from "../output-text.ts";
 

@@ -2,7 +2,7 @@
 import { type BarrierRecord, barrierGet } from "../../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { agentWait } from "../../../../shared/api/fabric.ts";
-import { DEFAULT_INBOX_WAIT_MS } from "../../../../shared/api/tools.ts";
+import { DEFAULT_INBOX_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
 import { type Answer, answerOf, bounded, MOST_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { arrive } from "./barrier.ts";

@@ -1,13 +1,14 @@
 /** Handlers of the account's pages: the profile, API keys, sessions. */
-import { accountUpdate, sessionEnd, sessionList } from "../../../../shared/api/account.ts";
+
 import { READ_SCOPES } from "../../../../shared/api/contract.ts";
-import { memberList } from "../../../../shared/api/members.ts";
 import { type KeyRecord, keyCreate, keyList, keyRevoke, keyRotate } from "../../../../shared/api/orgs.ts";
+import { accountUpdate, sessionEnd, sessionList } from "../../../../shared/api/people/account.ts";
+import { memberList } from "../../../../shared/api/people/members.ts";
 import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Page } from "../layout.ts";
 import { ENDS, keysPage, MAY, type NewKey, profilePage, sessionsPage, type Told } from "../pages/account.ts";
-import type { Answer, Visit } from "../visit.ts";
+import type { Answer, Visit } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, refusalOf } from "./handler.ts";
 
 const PAGE = 1000;

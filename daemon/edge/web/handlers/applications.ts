@@ -4,7 +4,7 @@ import type { Problem } from "../../../../shared/api/errors.ts";
 import { deviceDecide, grantCreate, grantEnd, grantList } from "../../../../shared/api/grants.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { isLoopback, type OAuth, placeOf, Refusal, SentBack } from "../../../domain/oauth/index.ts";
-import { toProblem } from "../../problem.ts";
+import { toProblem } from "../../pipeline/problem.ts";
 import type { Lookups } from "../oauth/lookups.ts";
 import type { Told } from "../pages/account.ts";
 import {
@@ -18,7 +18,7 @@ import {
   LASTS,
 } from "../pages/applications.ts";
 import { deadEnd } from "../pages/outside.ts";
-import type { Visit } from "../visit.ts";
+import type { Visit } from "../request-context.ts";
 import { AUTHORIZE, comingBack, DEVICE } from "./asked-place.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 

@@ -1,5 +1,5 @@
 /** Destination after a sign-in, stored in the browser: only paths of this list, so that a link cannot name another address. */
-import { PLACES } from "../places.ts";
+import { PLACES } from "../routes.ts";
 import type { Outcome } from "./handler.ts";
 
 export const AUTHORIZE = "/authorize";

@@ -1,19 +1,20 @@
 /** Handlers of the pages for plan, credits and usage: overview, payment, and the resulting key. */
+
+import type { Problem } from "../../../../shared/api/errors.ts";
 import {
   billingCheckout,
   billingGet,
   billingKey,
   billingPortal,
   billingSuccess,
-} from "../../../../shared/api/billing.ts";
-import { creditList } from "../../../../shared/api/credits.ts";
-import type { Problem } from "../../../../shared/api/errors.ts";
+} from "../../../../shared/api/people/billing.ts";
+import { creditList } from "../../../../shared/api/people/credits.ts";
 import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { NewKey, Told } from "../pages/account.ts";
 import { billingPage, successPage } from "../pages/billing.ts";
 import { deadEnd } from "../pages/outside.ts";
-import type { Visit } from "../visit.ts";
+import type { Visit } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 
 const SHOWN = 50;

@@ -1,8 +1,8 @@
 /** Handler of the personal data page: shows all stored data, and deletes the account. */
-import { accountDelete, accountExport } from "../../../../shared/api/account.ts";
+import { accountDelete, accountExport } from "../../../../shared/api/people/account.ts";
 import type { Told } from "../pages/account.ts";
 import { dataPage } from "../pages/data.ts";
-import type { Visit } from "../visit.ts";
+import type { Visit } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 export function dataHandlers(deps: HandlerDeps): Handlers {

@@ -1,17 +1,18 @@
 /** Types of page handlers, and the common parts of the account's pages. */
-import { type AccountRecord, accountGet } from "../../../../shared/api/account.ts";
+
 import type { Problem } from "../../../../shared/api/errors.ts";
+import { type AccountRecord, accountGet } from "../../../../shared/api/people/account.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import type { Log } from "../../../core/log.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Users } from "../../../domain/users/index.ts";
-import { retryAfterOf, toProblem } from "../../problem.ts";
-import type { Road } from "../../run.ts";
+import type { Road } from "../../pipeline/pipeline.ts";
+import { retryAfterOf, toProblem } from "../../pipeline/problem.ts";
 import type { Cookie } from "../headers.ts";
 import type { Page } from "../layout.ts";
 import { proofPage, type Told } from "../pages/account.ts";
 import { deadEnd } from "../pages/outside.ts";
-import type { Visit } from "../visit.ts";
+import type { Visit } from "../request-context.ts";
 
 /** Destination after a sign-in. */
 export const INSIDE = "/";

@@ -1,7 +1,7 @@
 /** The hub's pages as the daemon serves them: the same for each path; the hub itself fetches the content. */
 import { randomBytes } from "node:crypto";
 import { hubPage } from "../pages/hub.ts";
-import { PLACES } from "../places.ts";
+import { PLACES } from "../routes.ts";
 import { comingBack } from "./asked-place.ts";
 import { accountOf, type Handler, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 

@@ -8,10 +8,10 @@ import {
   memberRemove,
   memberUpdate,
   type Role,
-} from "../../../../shared/api/members.ts";
+} from "../../../../shared/api/people/members.ts";
 import type { Told } from "../pages/account.ts";
 import { membersPage, type NewLink } from "../pages/members.ts";
-import type { Visit } from "../visit.ts";
+import type { Visit } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 const org_id = "self";

@@ -1,9 +1,9 @@
 /** Handler of the page that deletes an organization. */
-import { orgDelete } from "../../../../shared/api/org-end.ts";
+import { orgDelete } from "../../../../shared/api/people/org-end.ts";
 import { roomList } from "../../../../shared/api/rooms.ts";
 import type { Told } from "../pages/account.ts";
 import { endPage } from "../pages/org-end.ts";
-import type { Visit } from "../visit.ts";
+import type { Visit } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 
 const LOOK_AGAIN_SECONDS = 2;

@@ -1,12 +1,13 @@
 /** Handlers of the pages for sign-in and sign-out. */
-import { sessionEnd } from "../../../../shared/api/account.ts";
+
 import type { Problem } from "../../../../shared/api/errors.ts";
+import { sessionEnd } from "../../../../shared/api/people/account.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { type NewPerson, type NewWay, RETURN_PATH, type SignedIn } from "../../../domain/users/index.ts";
 import type { Page } from "../layout.ts";
 import { type Arrival, deadEnd, invitePage, linkPage, returnPage, setupPage, signInPage } from "../pages/outside.ts";
-import type { Visit } from "../visit.ts";
+import type { Visit } from "../request-context.ts";
 import { type HandlerDeps, type Handlers, INSIDE, type Outcome, refusalOf } from "./handler.ts";
 
 const INVITE = /^\/invite\/([\w-]{1,64})$/;

@@ -1,11 +1,11 @@
 /** Handlers of the pages for sign-up, recovery and verification of an address, which send e-mails. */
 import { ServiceError } from "../../../core/service-error.ts";
 import type { SignedIn } from "../../../domain/users/index.ts";
-import { AddressLimit } from "../../address-limit.ts";
+import { AddressLimit } from "../../pipeline/address-limit.ts";
 import type { Page } from "../layout.ts";
 import { deadEnd, verifyPage } from "../pages/outside.ts";
 import { askedPage, notePage, recoverPage, signUpClosedPage, signUpPage, welcomePage } from "../pages/sign-up.ts";
-import type { Visit } from "../visit.ts";
+import type { Visit } from "../request-context.ts";
 import { type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 import { arrivalOf, letIn, wayOf } from "./outside.ts";
 

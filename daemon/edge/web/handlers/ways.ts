@@ -1,12 +1,12 @@
 /** Handlers of the page for sign-in methods: passkeys, the password, and linked accounts. */
-import { identityBegin, identityList, identityRemove } from "../../../../shared/api/identities.ts";
-import { passkeyAdd, passkeyList, passkeyOptions, passkeyRemove } from "../../../../shared/api/passkeys.ts";
+import { identityBegin, identityList, identityRemove } from "../../../../shared/api/people/identities.ts";
+import { passkeyAdd, passkeyList, passkeyOptions, passkeyRemove } from "../../../../shared/api/people/passkeys.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { readAnswer } from "../../../domain/users/index.ts";
-import type { Offer } from "../offers.ts";
 import type { Told } from "../pages/account.ts";
 import { waysPage } from "../pages/ways.ts";
-import type { Visit } from "../visit.ts";
+import type { Visit } from "../request-context.ts";
+import type { Offer } from "../sign-in-options.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 
 export function wayHandlers(deps: HandlerDeps): Handlers {

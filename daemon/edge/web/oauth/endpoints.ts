@@ -1,14 +1,14 @@
 /** The authorization server's endpoints for programs: metadata, registration, tokens, device codes, and revocation. */
 
+import { originsOf } from "../../../core/config/people-url.ts";
 import { parseJson } from "../../../core/json.ts";
 import type { Log } from "../../../core/log.ts";
-import { originsOf } from "../../../core/people-url.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { DEVICE_SECONDS, type Issued, type OAuth, only, POLL_SECONDS, Refusal } from "../../../domain/oauth/index.ts";
-import { AddressLimit } from "../../address-limit.ts";
 import type { PageRequest } from "../../page-request.ts";
-import { retryAfterOf, toProblem } from "../../problem.ts";
-import type { Road } from "../../run.ts";
+import { AddressLimit } from "../../pipeline/address-limit.ts";
+import type { Road } from "../../pipeline/pipeline.ts";
+import { retryAfterOf, toProblem } from "../../pipeline/problem.ts";
 import type { Lookups } from "./lookups.ts";
 import {
   AUTHORIZATION_SERVER,

@@ -2,7 +2,7 @@
 import { ServiceError } from "../../../core/service-error.ts";
 import { networkOf } from "../../../domain/egress/addresses.ts";
 import type { Asker } from "../../../domain/oauth/index.ts";
-import { AddressLimit } from "../../address-limit.ts";
+import { AddressLimit } from "../../pipeline/address-limit.ts";
 
 const PER_HOUR = 60;
 

@@ -1,12 +1,13 @@
 /** Pages of the account: the profile, API keys, sessions. */
-import type { AccountRecord, SessionRecord } from "../../../../shared/api/account.ts";
+
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { KeyRecord } from "../../../../shared/api/orgs.ts";
+import type { AccountRecord, SessionRecord } from "../../../../shared/api/people/account.ts";
 import type { UsageReport } from "../../../../shared/api/usage.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { choice, field, hidden, moment, type Page, type Shown, sure, tabs, trouble } from "../layout.ts";
-import type { Offer } from "../offers.ts";
-import { PLACES } from "../places.ts";
+import { PLACES } from "../routes.ts";
+import type { Offer } from "../sign-in-options.ts";
 import { passkeyButton } from "./passkey-button.ts";
 
 /** Form fields that prove the user's identity. */

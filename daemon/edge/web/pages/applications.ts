@@ -1,11 +1,12 @@
 /** Pages of applications: authorizing one, by its request or by its code, and the list of authorized ones. */
-import type { AccountRecord } from "../../../../shared/api/account.ts";
+
 import { READ_SCOPES, type Scope } from "../../../../shared/api/contract.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { GrantRecord } from "../../../../shared/api/grants.ts";
+import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { choice, field, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
-import { PLACES } from "../places.ts";
+import { PLACES } from "../routes.ts";
 import { type Told, whoOf } from "./account.ts";
 
 /** The user's choices to narrow a request. */

@@ -1,8 +1,9 @@
 /** Pages of an organization's plan, credits with their ledger, usage summary, and the result of a payment. */
-import type { AccountRecord } from "../../../../shared/api/account.ts";
-import type { BillingRecord } from "../../../../shared/api/billing.ts";
+
 import type { OutputOf } from "../../../../shared/api/contract.ts";
-import type { creditList, LedgerEntry } from "../../../../shared/api/credits.ts";
+import type { AccountRecord } from "../../../../shared/api/people/account.ts";
+import type { BillingRecord } from "../../../../shared/api/people/billing.ts";
+import type { creditList, LedgerEntry } from "../../../../shared/api/people/credits.ts";
 import type { UsageReport } from "../../../../shared/api/usage.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { hidden, moment, type Page, tabs, trouble } from "../layout.ts";

@@ -1,5 +1,5 @@
 /** Page of personal data: the stored data as JSON, and deletion of the account. */
-import type { AccountRecord } from "../../../../shared/api/account.ts";
+import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { html } from "../../../core/markup.ts";
 import { field, hidden, type Page, tabs, trouble } from "../layout.ts";
 import { type Told, whoOf } from "./account.ts";

@@ -1,5 +1,5 @@
 /** The page that the hub runs in. */
-import type { AccountRecord } from "../../../../shared/api/account.ts";
+import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import type { Boot } from "../../../../shared/hub/boot.ts";
 import { VERSION } from "../../../../shared/version.ts";
 import { html } from "../../../core/markup.ts";

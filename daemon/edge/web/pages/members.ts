@@ -1,7 +1,8 @@
 /** Page of an organization's members, their applications, and invitations. */
-import type { AccountRecord } from "../../../../shared/api/account.ts";
+
 import type { ApplicationRecord } from "../../../../shared/api/grants.ts";
-import { type InvitationRecord, type MemberRecord, ROLES } from "../../../../shared/api/members.ts";
+import type { AccountRecord } from "../../../../shared/api/people/account.ts";
+import { type InvitationRecord, type MemberRecord, ROLES } from "../../../../shared/api/people/members.ts";
 import { html } from "../../../core/markup.ts";
 import { choice, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
 import { type Told, whoOf } from "./account.ts";

@@ -1,5 +1,5 @@
 /** Page on which an owner deletes the organization, and sees the progress. */
-import type { AccountRecord } from "../../../../shared/api/account.ts";
+import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { html } from "../../../core/markup.ts";
 import { field, type Page, trouble } from "../layout.ts";
 import { type Told, whoOf } from "./account.ts";

@@ -1,10 +1,11 @@
 /** Pages for anonymous visitors: signing in, and single-use links. */
-import { PASSWORD_LENGTH } from "../../../../shared/api/account.ts";
+
 import type { Problem } from "../../../../shared/api/errors.ts";
+import { PASSWORD_LENGTH } from "../../../../shared/api/people/account.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import { html, Markup } from "../../../core/markup.ts";
 import { field, hidden, type Page, trouble } from "../layout.ts";
-import type { Offer } from "../offers.ts";
+import type { Offer } from "../sign-in-options.ts";
 import { passkeyButton } from "./passkey-button.ts";
 
 export const BRAND = html`<p class="brand">roomd</p>`;

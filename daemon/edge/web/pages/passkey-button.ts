@@ -1,6 +1,6 @@
 /** Button by which a page requests a passkey from the browser. */
 import { html, type Markup } from "../../../core/markup.ts";
-import type { Offer } from "../offers.ts";
+import type { Offer } from "../sign-in-options.ts";
 
 interface PasskeyButton {
   /** Whether one is made, or used. */

@@ -1,5 +1,5 @@
 /** Page of prompts: how to connect a client, and prompts with names filled in. It has no actions: everything is to be copied. */
-import type { AccountRecord } from "../../../../shared/api/account.ts";
+import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { PROMPTS } from "../../../../shared/prompts/catalogue.ts";
 import { clientWays } from "../../../../shared/prompts/clients.ts";
 import { FILLINGS, type Filling, fill, KINDS } from "../../../../shared/prompts/prompt.ts";

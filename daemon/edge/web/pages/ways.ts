@@ -1,10 +1,10 @@
 /** Page of a user's sign-in methods. */
-import { type AccountRecord, PASSWORD_LENGTH } from "../../../../shared/api/account.ts";
-import type { IdentityRecord } from "../../../../shared/api/identities.ts";
-import type { PasskeyRecord } from "../../../../shared/api/passkeys.ts";
+import { type AccountRecord, PASSWORD_LENGTH } from "../../../../shared/api/people/account.ts";
+import type { IdentityRecord } from "../../../../shared/api/people/identities.ts";
+import type { PasskeyRecord } from "../../../../shared/api/people/passkeys.ts";
 import { html } from "../../../core/markup.ts";
 import { field, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
-import type { Offer } from "../offers.ts";
+import type { Offer } from "../sign-in-options.ts";
 import { type Told, whoOf } from "./account.ts";
 import { passkeyButton } from "./passkey-button.ts";
 

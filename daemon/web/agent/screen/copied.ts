@@ -1,5 +1,5 @@
 /** Text that a program has copied on a screen, as the user may see and copy it: bounded in length, without hidden characters. */
-import { visible } from "../../parts/visible.ts";
+import { visible } from "../../components/visible.ts";
 
 /** No clipboard text for people is longer; a guest may copy without limit. */
 export const MOST_COPIED = 64 * 1024;

@@ -1,9 +1,9 @@
 /** Controls of a user who drives a screen: leave, the size of the screen, and its clipboard in both directions. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { Choices, Copy } from "../../parts/parts.tsx";
-import { countText } from "../../parts/text.tsx";
-import { say } from "../../shell/said.ts";
+import { Choices, Copy } from "../../components/parts.tsx";
+import { countText } from "../../components/text.tsx";
+import { say } from "../../shell/announcer.ts";
 import { type Copied, MOST_COPIED } from "./copied.ts";
 import { type Size, withinBounds } from "./sizes.ts";
 import type { Seat, Seen } from "./viewing.ts";

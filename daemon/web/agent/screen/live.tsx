@@ -1,10 +1,10 @@
 /** Live view of a screen, and driving it with a ticket. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { State, Trouble } from "../../components/parts.tsx";
+import { visible } from "../../components/text.tsx";
 import type { Following } from "../../data/follow.ts";
-import { State, Trouble } from "../../parts/parts.tsx";
-import { visible } from "../../parts/text.tsx";
-import { say } from "../../shell/said.ts";
+import { say } from "../../shell/announcer.ts";
 import { ByTicket, useEscapes } from "../by-ticket.tsx";
 import { Driving } from "./driving.tsx";
 import { Picture } from "./picture.tsx";

@@ -1,11 +1,11 @@
 /** A picture of a screen that is refreshed while it is visible, for screens without a live view. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { Shown } from "../../components/parts.tsx";
+import { Clock } from "../../components/text.tsx";
 import { ask } from "../../data/api.ts";
-import { useEvery } from "../../data/every.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { Shown } from "../../parts/parts.tsx";
-import { Clock } from "../../parts/text.tsx";
+import { useEvery } from "../../data/use-interval.ts";
 
 /** Changes on a screen raise no event. */
 const EVERY_MS = 5000;

@@ -3,10 +3,10 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { RecordingEnd, RecordingRecord, recordingList } from "../../../../shared/api/recordings.ts";
+import { Line, Shown, State, Trouble } from "../../components/parts.tsx";
+import { Clock, clockText, sizeText, spanText } from "../../components/text.tsx";
 import { ask, get, part, Refused } from "../../data/api.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { Line, Shown, State, Trouble } from "../../parts/parts.tsx";
-import { Clock, clockText, sizeText, spanText } from "../../parts/text.tsx";
 import { type Played, type Player, playerOf } from "./player.ts";
 
 const WHY: Record<RecordingEnd, string> = {

@@ -2,8 +2,8 @@
  * The page of a sandbox's screen: live if possible, otherwise a refreshed picture; without a screen, the prompt that creates a sandbox with
  * one.
  */
-import { Empty, Line, Prompt } from "../../parts/parts.tsx";
-import { Foreign } from "../../parts/text.tsx";
+import { Empty, Line, Prompt } from "../../components/parts.tsx";
+import { Foreign } from "../../components/text.tsx";
 import { isThere, sandboxPath, type TabProps } from "../tab.ts";
 import { Live } from "./live.tsx";
 import { Recordings } from "./recordings.tsx";

@@ -5,7 +5,7 @@
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
 import xtermStyle from "@xterm/xterm/css/xterm.css" with { type: "text" };
-import { addStyle } from "../../parts/style.ts";
+import { addStyle } from "../../components/style.ts";
 import { boot } from "../../shell/boot.ts";
 import { allowStyles } from "./styles.ts";
 

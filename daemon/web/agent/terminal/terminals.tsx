@@ -2,11 +2,11 @@
 
 import { useRef } from "preact/hooks";
 import type { terminalList } from "../../../../shared/api/terminals.ts";
+import { Empty, Line, Shown, State } from "../../components/parts.tsx";
+import { Ago, Foreign } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
 import { agentPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
-import { Ago, Foreign } from "../../parts/text.tsx";
 import { place } from "../../shell/router.ts";
 import { isThere, sandboxPath, type TabProps } from "../tab.ts";
 import type { TerminalPlace } from "./place.ts";

@@ -5,8 +5,8 @@
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { visible } from "../../parts/text.tsx";
-import { say } from "../../shell/said.ts";
+import { visible } from "../../components/text.tsx";
+import { say } from "../../shell/announcer.ts";
 import { ByTicket, useEscapes } from "../by-ticket.tsx";
 import type { TerminalPlace } from "./place.ts";
 import type { Screen } from "./screen.ts";

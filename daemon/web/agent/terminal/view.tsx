@@ -1,9 +1,9 @@
 /** One terminal: its screen, the typing client, and why it ended. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { State, Trouble } from "../../components/parts.tsx";
+import { Foreign, Since, sizeText, visible } from "../../components/text.tsx";
 import type { Following } from "../../data/follow.ts";
-import { State, Trouble } from "../../parts/parts.tsx";
-import { Foreign, Since, sizeText, visible } from "../../parts/text.tsx";
 import type { TerminalPlace } from "./place.ts";
 import type { Screen } from "./screen.ts";
 import { TypeHere } from "./type-here.tsx";

@@ -2,11 +2,11 @@
 import type { AuditRecord, auditList } from "../../../../shared/api/audit.ts";
 import type { CheckpointRecord, checkpointList } from "../../../../shared/api/checkpoints.ts";
 import { pathOf } from "../../../../shared/places.ts";
+import { Empty, Line, Shown } from "../../components/parts.tsx";
+import { Clock, countText, Foreign, sizeText, spanText } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
 import { agentPath, roomPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { Empty, Line, Shown } from "../../parts/parts.tsx";
-import { Clock, countText, Foreign, sizeText, spanText } from "../../parts/text.tsx";
 import { place } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
 

@@ -3,12 +3,12 @@
 import type { AuditRecord, auditList } from "../../../../shared/api/audit.ts";
 import type { DriveEntry, fsList } from "../../../../shared/api/drive.ts";
 import { isReading } from "../../../../shared/audit-reads.ts";
+import { Empty, Line, Shown } from "../../components/parts.tsx";
+import { Who } from "../../components/records.tsx";
+import { Ago, Foreign, sizeText } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
 import { roomPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { Empty, Line, Shown } from "../../parts/parts.tsx";
-import { Who } from "../../parts/records.tsx";
-import { Ago, Foreign, sizeText } from "../../parts/text.tsx";
 import { place } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
 import { Preview } from "./preview.tsx";

@@ -2,11 +2,11 @@
 import { useEffect, useState } from "preact/hooks";
 import type { fsRead } from "../../../../shared/api/drive.ts";
 import { isReading } from "../../../../shared/audit-reads.ts";
+import { Shown } from "../../components/parts.tsx";
+import { Foreign, sizeText, visible } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
 import { bytesOf } from "../../data/bytes.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { Shown } from "../../parts/parts.tsx";
-import { Foreign, sizeText, visible } from "../../parts/text.tsx";
 import { dumpOf } from "../messages/threads.ts";
 import { kindOf } from "./kind.ts";
 

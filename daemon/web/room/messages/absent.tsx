@@ -1,8 +1,9 @@
 /** Notice for a message that the address names and the page does not have yet: it is being loaded, or why it is missing. */
+
+import { Shown } from "../../components/parts.tsx";
+import { Foreign } from "../../components/text.tsx";
 import { part } from "../../data/api.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { Shown } from "../../parts/parts.tsx";
-import { Foreign } from "../../parts/text.tsx";
 import type { Messages } from "./data.ts";
 
 export function Absent({ id, roomId, reach }: { id: string; roomId: string; reach: Messages["reach"] }) {

@@ -1,8 +1,8 @@
 /** One message: sender, recipients, contents, and its deliveries. */
 import type { MessageRecord } from "../../../../shared/api/fabric.ts";
+import { Json } from "../../components/json.tsx";
+import { Clock, Foreign, sizeText, visible } from "../../components/text.tsx";
 import { part } from "../../data/api.ts";
-import { Json } from "../../parts/json.tsx";
-import { Clock, Foreign, sizeText, visible } from "../../parts/text.tsx";
 import { Receipts } from "./receipts.tsx";
 import { dumpOf, whomOf } from "./threads.ts";
 

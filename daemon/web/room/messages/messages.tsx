@@ -1,8 +1,8 @@
 /** The page of a room's messages: like mail, the newest first, replies below the message that they answer. */
 import { useEffect, useMemo } from "preact/hooks";
 import type { MessageRecord } from "../../../../shared/api/fabric.ts";
-import { Choices, Empty, Line, Shown, State, Trouble } from "../../parts/parts.tsx";
-import { Clock, countText, Foreign, Since } from "../../parts/text.tsx";
+import { Choices, Empty, Line, Shown, State, Trouble } from "../../components/parts.tsx";
+import { Clock, countText, Foreign, Since } from "../../components/text.tsx";
 import { place, setQuery } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
 import { Absent } from "./absent.tsx";

@@ -2,10 +2,10 @@
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { messageGet } from "../../../../shared/api/fabric.ts";
+import { type Look, Shown, State } from "../../components/parts.tsx";
+import { Foreign, Since } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { type Look, Shown, State } from "../../parts/parts.tsx";
-import { Foreign, Since } from "../../parts/text.tsx";
 import { isTouched } from "./touched.ts";
 
 const LOOKS: Record<string, Look> = {

@@ -3,12 +3,12 @@
 import { useRef } from "preact/hooks";
 import type { sandboxList } from "../../../../shared/api/sandboxes.ts";
 import { isReading } from "../../../../shared/audit-reads.ts";
+import { Empty, Line, Shown, State } from "../../components/parts.tsx";
+import { Ago, Clock, countText, Foreign, sizeText } from "../../components/text.tsx";
 import { get, part } from "../../data/api.ts";
-import { useEvery } from "../../data/every.ts";
 import { agentPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
-import { Ago, Clock, countText, Foreign, sizeText } from "../../parts/text.tsx";
+import { useEvery } from "../../data/use-interval.ts";
 import { place } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
 

@@ -2,9 +2,9 @@
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { TIMELINE_TYPES } from "../../../../shared/timeline/item.ts";
-import { fieldMoment, fieldText, zoneWords } from "../../parts/field-time.ts";
-import { Choices } from "../../parts/parts.tsx";
-import { isUtc } from "../../parts/text.tsx";
+import { fieldMoment, fieldText, zoneWords } from "../../components/field-time.ts";
+import { Choices } from "../../components/parts.tsx";
+import { isUtc } from "../../components/text.tsx";
 import { setQuery } from "../../shell/router.ts";
 import { lookAt, SPANS, type View, zoom } from "./view.ts";
 

@@ -2,7 +2,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../../../shared/api/errors.ts";
-import type { roomTimeline } from "../../../../shared/api/overview.ts";
+import type { roomTimeline } from "../../../../shared/api/overview/overview.ts";
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { toItem } from "../../../../shared/timeline/to-item.ts";
@@ -10,7 +10,7 @@ import { get, part, type Query, Refused } from "../../data/api.ts";
 import { listen, liveState, whenOpen } from "../../data/live.ts";
 import { now } from "../../data/now.ts";
 import { AGAIN_MS } from "../../data/resource.ts";
-import { turn } from "../../data/turn.ts";
+import { turn } from "../../data/yield.ts";
 import { auditOf } from "../load.ts";
 import { goesOn, Items, MOST_ITEMS } from "./items.ts";
 

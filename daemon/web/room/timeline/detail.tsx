@@ -3,10 +3,10 @@
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import { type PlaceType, pathOf as pathOfPlace } from "../../../../shared/places.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
+import { Prompt, State } from "../../components/parts.tsx";
+import { Clock, Foreign, spanText } from "../../components/text.tsx";
 import { pathOf as pathWith } from "../../data/api.ts";
 import { addressOf, agentPath, roomPath } from "../../data/paths.ts";
-import { Prompt, State } from "../../parts/parts.tsx";
-import { Clock, Foreign, spanText } from "../../parts/text.tsx";
 import { isBad, stateOf } from "./items.ts";
 
 /** Margin around an item without its own page. */

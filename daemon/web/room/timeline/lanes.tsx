@@ -2,8 +2,8 @@
 
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
+import { clockText, Foreign, spanText, visible } from "../../components/text.tsx";
 import { addressOf, agentPath } from "../../data/paths.ts";
-import { clockText, Foreign, spanText, visible } from "../../parts/text.tsx";
 import type { LaidItem, LaneItems } from "./items.ts";
 import { firstReaching, layLane, type Placed, ticksOf, type Window } from "./layout.ts";
 import type { Scale } from "./scale.ts";

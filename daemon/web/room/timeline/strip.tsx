@@ -1,6 +1,6 @@
 /** The strip above the lanes: activity over the whole known time, and the window's position in it. */
 import { useMemo, useRef } from "preact/hooks";
-import { clockText } from "../../parts/text.tsx";
+import { clockText } from "../../components/text.tsx";
 import { densityOf, type Lying } from "./layout.ts";
 import type { Scale } from "./scale.ts";
 

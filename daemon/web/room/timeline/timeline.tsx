@@ -3,9 +3,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
-import { Empty, Line, Loading, Trouble } from "../../parts/parts.tsx";
-import { addStyle } from "../../parts/style.ts";
-import { nowMs } from "../../parts/text.tsx";
+import { Empty, Line, Loading, Trouble } from "../../components/parts.tsx";
+import { addStyle } from "../../components/style.ts";
+import { nowMs } from "../../components/text.tsx";
 import { endOf } from "../load.ts";
 import type { TabProps } from "../tab.ts";
 import { Controls } from "./controls.tsx";

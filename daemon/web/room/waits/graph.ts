@@ -2,7 +2,7 @@
  * Layout of the wait graph: the agents of a cycle on a separate circle, all others in columns, the waiting agent to the left of the awaited
  * one. Pure.
  */
-import type { Cycle, Wait } from "../../../../shared/api/overview.ts";
+import type { Cycle, Wait } from "../../../../shared/api/overview/overview.ts";
 
 export interface Node {
   name: string;

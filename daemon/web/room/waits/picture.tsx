@@ -1,5 +1,5 @@
 /** The wait graph as a picture; hidden from screen readers, since the table below it has the same data. */
-import { visible } from "../../parts/text.tsx";
+import { visible } from "../../components/text.tsx";
 import { lineOf, NODE, type Picture } from "./graph.ts";
 
 /** Maximum length of a name in a node. */

@@ -2,14 +2,14 @@
 
 import { useEffect } from "preact/hooks";
 import type { auditList } from "../../../../shared/api/audit.ts";
-import type { roomWaits, Wait } from "../../../../shared/api/overview.ts";
+import type { roomWaits, Wait } from "../../../../shared/api/overview/overview.ts";
 import { pathOf } from "../../../../shared/places.ts";
+import { Empty, Facts, Shown, State } from "../../components/parts.tsx";
+import { Clock, countText, Foreign, Since } from "../../components/text.tsx";
+import { WAIT_WORDS } from "../../components/waits.ts";
 import { get, part } from "../../data/api.ts";
 import { now } from "../../data/now.ts";
 import { useLoaded } from "../../data/resource.ts";
-import { Empty, Facts, Shown, State } from "../../parts/parts.tsx";
-import { Clock, countText, Foreign, Since } from "../../parts/text.tsx";
-import { WAIT_WORDS } from "../../parts/waits.ts";
 import { place } from "../../shell/router.ts";
 import { movesAgents } from "../load.ts";
 import type { TabProps } from "../tab.ts";

@@ -1,6 +1,6 @@
 /** The sentence of a summary: its numbers and its words agree. */
 import { expect, test } from "vitest";
-import { summaryText } from "../../../../daemon/domain/audit/summarize.ts";
+import { summaryText } from "../../../../daemon/domain/audit/reading/summarize.ts";
 
 const at = "2026-11-29T15:38:00.000Z";
 const said = (success: number, denied: number, error: number) => {

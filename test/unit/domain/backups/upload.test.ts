@@ -7,7 +7,7 @@ import { fetchDay, retireDays, sendDays } from "../../../../daemon/domain/backup
 import type { S3Plan } from "../../../../daemon/domain/backups/deps.ts";
 import { afterwards, dueAt } from "../../../../daemon/domain/backups/index.ts";
 import { download, listStored, upload } from "../../../../daemon/domain/backups/upload.ts";
-import { ObjectStoreServer, problem, STORE } from "../../../harness/object-store.ts";
+import { ObjectStoreServer, problem, STORE } from "../../../harness/images/object-store.ts";
 
 let server: ObjectStoreServer;
 let plan: S3Plan;

@@ -1,7 +1,7 @@
 /** Barriers in a file from outside: limited to states that a room could have, and to rows that are fast to insert. */
 import { expect, test } from "vitest";
 import type { Values } from "../../../../daemon/db/client.ts";
-import { Foreign } from "../../../../daemon/db/foreign.ts";
+import { Foreign } from "../../../../daemon/db/untrusted-rows.ts";
 import { acceptBarriers } from "../../../../daemon/domain/barriers/foreign.ts";
 import { findBarrier } from "../../../../daemon/domain/barriers/index.ts";
 import type { OrgId } from "../../../../shared/ids.ts";

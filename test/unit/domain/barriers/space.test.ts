@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { countSome, ROOM_START } from "../../../../daemon/domain/barriers/store.ts";
 import { MAX_ROOM_BARRIERS_BYTES } from "../../../../shared/api/barriers.ts";
-import { boundOf, longestTurn } from "../../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../../harness/event-loop/longest-turn.ts";
 import { Rooms, uidOf } from "../fabric/rooms-fixture.ts";
 
 let rooms: Rooms;

@@ -1,7 +1,7 @@
 /** Rate limit of identical requests to the payment service. */
 import { expect, test } from "vitest";
 import { Asked } from "../../../../daemon/domain/billing/asked.ts";
-import { MovedClock } from "../../../harness/moved-clock.ts";
+import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 test("requests are limited to a burst of five, then one a second, until a positive response", async () => {
   using clock = new MovedClock();

@@ -2,13 +2,13 @@
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
+import { type Done, type KeyCall, NO_TRANSFER, type Transfer } from "../../../../daemon/core/call/operation.ts";
+import { untraced } from "../../../../daemon/core/call/traces.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { type Done, type KeyCall, NO_TRANSFER, type Transfer } from "../../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
-import { untraced } from "../../../../daemon/core/traces.ts";
-import { UnkeptWork } from "../../../../daemon/core/work.ts";
 import { type DriveRoom, makeDrive } from "../../../../daemon/domain/drive/index.ts";
-import { Restraints } from "../../../../daemon/host/virtiofs/restrain.ts";
+import { Restraints } from "../../../../daemon/host/virtiofs/throttle.ts";
 import type { Operation } from "../../../../shared/api/contract.ts";
 import type { DriveEntry } from "../../../../shared/api/drive.ts";
 import type { KeyId, OrgId } from "../../../../shared/ids.ts";

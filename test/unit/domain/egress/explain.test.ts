@@ -7,7 +7,7 @@ import { type Address, readAddress, readRange } from "../../../../daemon/domain/
 import { decide } from "../../../../daemon/domain/egress/decide.ts";
 import { explain, readPlace } from "../../../../daemon/domain/egress/explain.ts";
 import { Policy } from "../../../../daemon/domain/egress/policy.ts";
-import { boundOf, longestTurn } from "../../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../../harness/event-loop/longest-turn.ts";
 
 const PRIVATE_RANGES = "10.9.0.0/16";
 const NAMES: Record<string, string[]> = {

@@ -9,7 +9,7 @@ import type { Place } from "../../../../daemon/domain/orgs/index.ts";
 import { isKept } from "../../../../daemon/domain/sandboxes/index.ts";
 import { Channel } from "../../../../shared/agent-protocol/messages.ts";
 import type { OrgId, RoomUid, SandboxId } from "../../../../shared/ids.ts";
-import { insertRow } from "../../../harness/insert-row.ts";
+import { insertRow } from "../../../harness/durability/insert-row.ts";
 import { joined } from "../../../protocol/wire.ts";
 
 const [databaseFile = "", hostsFile = "", address = ""] = process.argv.slice(2);

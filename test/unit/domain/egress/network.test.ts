@@ -11,7 +11,7 @@ import { forgetTraffic } from "../../../../daemon/domain/egress/store.ts";
 import { Tally } from "../../../../daemon/domain/egress/tally.ts";
 import { isKept } from "../../../../daemon/domain/sandboxes/index.ts";
 import type { SandboxId } from "../../../../shared/ids.ts";
-import { insertRow } from "../../../harness/insert-row.ts";
+import { insertRow } from "../../../harness/durability/insert-row.ts";
 
 const ID = "sbx_1" as SandboxId;
 const MADE = "2026-01-31T12:00:00.000Z";

@@ -10,7 +10,7 @@ import { Tally } from "../../../../daemon/domain/egress/tally.ts";
 import type { Place } from "../../../../daemon/domain/orgs/index.ts";
 import { isKept } from "../../../../daemon/domain/sandboxes/index.ts";
 import type { SandboxId } from "../../../../shared/ids.ts";
-import { insertRow } from "../../../harness/insert-row.ts";
+import { insertRow } from "../../../harness/durability/insert-row.ts";
 
 const THERE = "sbx_there" as SandboxId;
 const FORGOTTEN = "sbx_forgotten" as SandboxId;

@@ -1,9 +1,9 @@
 /** A guest agent that sends false reports about a command, or none: each caller gets an end, and the host's pace is not affected. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { beginFollowed, feedAll, outputOf } from "../../../../daemon/domain/executions/output.ts";
-import { Backstop } from "../../../../daemon/domain/executions/patience.ts";
-import { requestOf } from "../../../../daemon/domain/executions/request.ts";
-import { runCommand } from "../../../../daemon/domain/executions/run.ts";
+import { beginFollowed, feedAll, outputOf } from "../../../../daemon/domain/sandboxes/executions/run/output.ts";
+import { Backstop } from "../../../../daemon/domain/sandboxes/executions/run/patience.ts";
+import { requestOf } from "../../../../daemon/domain/sandboxes/executions/run/request.ts";
+import { runCommand } from "../../../../daemon/domain/sandboxes/executions/run/run.ts";
 import { clockSkewMs } from "../../../../daemon/host/guest-link/clock.ts";
 import { mountDrive } from "../../../../daemon/host/guest-link/drive.ts";
 import { PRICE_PER_SECOND } from "../../../../daemon/host/guest-link/pace.ts";

@@ -2,9 +2,9 @@
 import { sql } from "drizzle-orm";
 import { afterEach, describe, expect, test } from "vitest";
 import { wholly } from "../../../../daemon/core/loop/index.ts";
-import { Budget } from "../../../../daemon/domain/fabric/budget.ts";
-import { bytesOfState } from "../../../../daemon/domain/fabric/foreign.ts";
-import { findOld, removalsOf } from "../../../../daemon/domain/fabric/old.ts";
+import { Budget } from "../../../../daemon/domain/fabric/retention/budget.ts";
+import { findOld, removalsOf } from "../../../../daemon/domain/fabric/retention/retention.ts";
+import { bytesOfState } from "../../../../daemon/domain/fabric/untrusted.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { Chance } from "../../../harness/random.ts";
 import { World } from "./branch-world.ts";

@@ -6,7 +6,7 @@ import { migrate } from "../../../../daemon/db/migrate.ts";
 import { openBarriers } from "../../../../daemon/domain/barriers/index.ts";
 import { openRequests } from "../../../../daemon/domain/fabric/index.ts";
 import type { RoomUid } from "../../../../shared/ids.ts";
-import { watchStatements } from "../../../harness/watched-statements.ts";
+import { watchStatements } from "../../../harness/event-loop/watched-statements.ts";
 
 const ROOM = "rom_1" as RoomUid;
 const AT = "2026-01-01T00:00:00.000Z";

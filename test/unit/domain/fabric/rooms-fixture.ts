@@ -1,13 +1,13 @@
 /** Rooms in a temporary database, with agents without sandboxes, and calls on them as the pipeline makes them. */
 import { sql } from "drizzle-orm";
-import { Bells } from "../../../../daemon/core/bells.ts";
+import { type Begun, UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
+import { type Bound, bodyOf, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/call/operation.ts";
+import type { RoomTarget } from "../../../../daemon/core/call/room-target.ts";
+import { NO_TRACES } from "../../../../daemon/core/call/traces.ts";
+import { Bells } from "../../../../daemon/core/concurrency/notifier.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { wholly } from "../../../../daemon/core/loop/index.ts";
-import { type Bound, bodyOf, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
-import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
-import { NO_TRACES } from "../../../../daemon/core/traces.ts";
-import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
 import type { BranchedRoom } from "../../../../daemon/db/branch.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -15,11 +15,11 @@ import { ReadPool } from "../../../../daemon/db/readers/pool.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Agents } from "../../../../daemon/domain/agents/index.ts";
 import { makeBarriers } from "../../../../daemon/domain/barriers/index.ts";
-import { BYTES_OF_ROW } from "../../../../daemon/domain/fabric/budget.ts";
 import { makeFabric } from "../../../../daemon/domain/fabric/index.ts";
+import { BYTES_OF_ROW } from "../../../../daemon/domain/fabric/retention/budget.ts";
 import type { MessageRecord } from "../../../../shared/api/fabric.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../../shared/ids.ts";
-import { insertRow } from "../../../harness/insert-row.ts";
+import { insertRow } from "../../../harness/durability/insert-row.ts";
 
 const ORG = "org_1" as OrgId;
 

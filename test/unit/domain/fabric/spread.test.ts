@@ -2,7 +2,7 @@
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ServiceError } from "../../../../daemon/core/service-error.ts";
-import { boundOf, longestTurn } from "../../../harness/longest-turn.ts";
+import { boundOf, longestTurn } from "../../../harness/event-loop/longest-turn.ts";
 import { Rooms, uidOf } from "./rooms-fixture.ts";
 
 const MANY = 2_000;

@@ -7,8 +7,8 @@ import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { makeOrgChanges } from "../../../../daemon/domain/orgs/changes.ts";
 import { dropEndedKeys } from "../../../../daemon/domain/orgs/ended-keys.ts";
-import { insertRow } from "../../../harness/insert-row.ts";
-import { boundOf, longestTurn } from "../../../harness/longest-turn.ts";
+import { insertRow } from "../../../harness/durability/insert-row.ts";
+import { boundOf, longestTurn } from "../../../harness/event-loop/longest-turn.ts";
 
 let connection: Connection;
 let database: Database;

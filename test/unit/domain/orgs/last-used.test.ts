@@ -18,7 +18,7 @@ import { LastUsed } from "../../../../daemon/domain/orgs/last-used.ts";
 import { getKey } from "../../../../daemon/domain/orgs/store.ts";
 import type { KeyRow } from "../../../../daemon/domain/orgs/table.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
-import { Postgres } from "../../../harness/postgres.ts";
+import { Postgres } from "../../../harness/hosts/postgres.ts";
 
 let connection: Connection;
 let database: Database;

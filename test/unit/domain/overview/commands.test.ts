@@ -1,6 +1,6 @@
 /** Commands as a timeline has them: while they run, and by the records that real calls leave, with a guest that the test plays. */
 import { expect, test } from "vitest";
-import { goingIn } from "../../../../daemon/domain/sandboxes/going.ts";
+import { goingIn } from "../../../../daemon/domain/sandboxes/running-work.ts";
 import type { AuditRecord } from "../../../../shared/api/audit.ts";
 import { toItem } from "../../../../shared/timeline/to-item.ts";
 import { until } from "../../../harness/guests.ts";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ringsOf } from "../../../../daemon/domain/overview/cycles.ts";
-import { ringText, summaryText } from "../../../../daemon/domain/overview/words.ts";
+import { ringText, summaryText } from "../../../../daemon/domain/overview/summary.ts";
 
 type Graph = Map<string, Set<string>>;
 

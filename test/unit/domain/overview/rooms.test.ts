@@ -1,14 +1,14 @@
 /** Overview of rooms while their state changes between two turns of the event loop. */
 import { expect, test } from "vitest";
-import { trialCall } from "../../../../daemon/core/operation.ts";
-import { WaitGraph } from "../../../../daemon/core/wait-graph.ts";
+import { trialCall } from "../../../../daemon/core/call/operation.ts";
+import { WaitGraph } from "../../../../daemon/core/concurrency/wait-graph.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { ReadPool } from "../../../../daemon/db/readers/pool.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import type { OverviewDeps, OverviewRoom } from "../../../../daemon/domain/overview/deps.ts";
 import { makeRoomOverview } from "../../../../daemon/domain/overview/rooms.ts";
-import type { RoomGlance } from "../../../../shared/api/room-overview.ts";
+import type { RoomGlance } from "../../../../shared/api/overview/room-overview.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 
 const ORG = "org_1" as OrgId;

@@ -1,6 +1,6 @@
 /** A WebSocket between a client and a server of which one is slow, gone, or wrong. */
 import { expect, test } from "vitest";
-import type { Talker } from "../../../../daemon/core/conversation.ts";
+import type { Talker } from "../../../../daemon/core/concurrency/duplex-session.ts";
 import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
 import { ByteReader } from "../../../../daemon/domain/ports/http/byte-reader.ts";
 import { Bridge } from "../../../../daemon/domain/ports/websocket/bridge.ts";

@@ -1,7 +1,7 @@
 /** Headers, queries and cookies on their way between a client and a server in a guest. */
 import { expect, test } from "vitest";
-import type { Caller } from "../../../../daemon/core/operation.ts";
-import { TICKET_PREFIXES, Tickets, ticketMark } from "../../../../daemon/core/tickets.ts";
+import type { Caller } from "../../../../daemon/core/call/operation.ts";
+import { TICKET_PREFIXES, Tickets, ticketMark } from "../../../../daemon/core/call/tickets.ts";
 import { headersForClient, headersForServer } from "../../../../daemon/domain/ports/http/headers.ts";
 import { type Place, placeOf } from "../../../../daemon/domain/ports/http/place.ts";
 import { foreignCookies, hasSecret, splitQuery, tokenInCookies } from "../../../../daemon/domain/ports/http/secrets.ts";

@@ -6,8 +6,8 @@ import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { countRooms } from "../../../../daemon/domain/rooms/index.ts";
 import { threadTime } from "../../../../daemon/host/thread-time.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
-import { insertRow } from "../../../harness/insert-row.ts";
-import { boundOf } from "../../../harness/longest-turn.ts";
+import { insertRow } from "../../../harness/durability/insert-row.ts";
+import { boundOf } from "../../../harness/event-loop/longest-turn.ts";
 
 const ORG = "org_1" as OrgId;
 /** As many as stay listed. */

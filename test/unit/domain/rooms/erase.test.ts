@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { makeAlone } from "../../../../daemon/cluster/alone.ts";
+import { makeAlone } from "../../../../daemon/cluster/standalone.ts";
+import { Tally } from "../../../../daemon/core/call/call-stats.ts";
+import { RoomCalls } from "../../../../daemon/core/call/in-flight-calls.ts";
+import { makePaths, type Paths } from "../../../../daemon/core/config/paths.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
-import { RoomCalls } from "../../../../daemon/core/room-calls.ts";
-import { Tally } from "../../../../daemon/core/tally.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import { cutRoom } from "../../../../daemon/domain/sandboxes/branch/cut.ts";
 import type { Parts } from "../../../../daemon/domain/sandboxes/branch/parts.ts";
-import { insertRow } from "../../../harness/insert-row.ts";
+import { insertRow } from "../../../harness/durability/insert-row.ts";
 import { restingSandbox } from "./resting-fixture.ts";
 
 test.each<[string, string, number]>([

@@ -1,24 +1,24 @@
 /** Calls about executions of one running sandbox, with an audit in memory, and a guest agent that the test plays. */
 
+import { UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
+import { type Caller, type KeyCall, NO_TRANSFER } from "../../../../daemon/core/call/operation.ts";
+import { RequestCounts } from "../../../../daemon/core/call/request-counts.ts";
+import { NO_TRACES, untraced } from "../../../../daemon/core/call/traces.ts";
+import { Published } from "../../../../daemon/core/concurrency/published.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { type Caller, type KeyCall, NO_TRANSFER } from "../../../../daemon/core/operation.ts";
-import { Published } from "../../../../daemon/core/published.ts";
-import { RequestCounts } from "../../../../daemon/core/request-counts.ts";
-import { NO_TRACES, untraced } from "../../../../daemon/core/traces.ts";
-import { UnkeptWork } from "../../../../daemon/core/work.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { appendAudit, listAudit } from "../../../../daemon/domain/audit/index.ts";
 import { Meter } from "../../../../daemon/domain/orgs/index.ts";
 import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
-import { Ends } from "../../../../daemon/domain/sandboxes/executions/ends.ts";
+import { Ends } from "../../../../daemon/domain/sandboxes/executions/completion.ts";
 import { makeExecutions } from "../../../../daemon/domain/sandboxes/executions/index.ts";
+import type { Supervisors } from "../../../../daemon/domain/sandboxes/lifecycle/supervisors.ts";
+import { Waking } from "../../../../daemon/domain/sandboxes/lifecycle/waking.ts";
 import { insertSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
-import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
-import { Waking } from "../../../../daemon/domain/sandboxes/waking.ts";
-import { makeRoad, type Road, type RoadReply } from "../../../../daemon/edge/run.ts";
+import { makeRoad, type Road, type RoadReply } from "../../../../daemon/edge/pipeline/pipeline.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { type Asked, PlayedAgent, stateOf } from "../executions/agent-fixture.ts";

@@ -1,7 +1,7 @@
 /** Calls about executions, with an agent that observes no limit and sends arbitrary reports. */
 import { describe, expect, test } from "vitest";
+import { type Begun, UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
-import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
 import { MAX_LIVE_EXECUTIONS, MAX_STDIN_BYTES, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
 import { until } from "../../../harness/guests.ts";
 import { sayFollowing, stateOf } from "../executions/agent-fixture.ts";

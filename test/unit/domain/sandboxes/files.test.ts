@@ -4,13 +4,13 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
-import { type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
+import { UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
+import { type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/call/operation.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
-import { UnkeptWork } from "../../../../daemon/core/work.ts";
 import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
 import { makeFiles } from "../../../../daemon/domain/sandboxes/files/index.ts";
-import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
-import type { Waking } from "../../../../daemon/domain/sandboxes/waking.ts";
+import type { Supervisors } from "../../../../daemon/domain/sandboxes/lifecycle/supervisors.ts";
+import type { Waking } from "../../../../daemon/domain/sandboxes/lifecycle/waking.ts";
 import { fileMethods } from "../../../../guest-agent/files/methods.ts";
 import { until } from "../../../harness/guests.ts";
 import { linkedGuest } from "../../guest-agent/linked-guest.ts";

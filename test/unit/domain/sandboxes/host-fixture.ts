@@ -1,17 +1,17 @@
 /** A host with several sandboxes under supervisors, one database in memory, and simulated guests. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { makePaths } from "../../../../daemon/core/config/paths.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { makePaths } from "../../../../daemon/core/paths.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Meter } from "../../../../daemon/domain/orgs/index.ts";
+import { Supervisor, type SupervisorDeps } from "../../../../daemon/domain/sandboxes/lifecycle/supervisor.ts";
 import { insertSandbox, undestroyed } from "../../../../daemon/domain/sandboxes/store.ts";
-import { Supervisor, type SupervisorDeps } from "../../../../daemon/domain/sandboxes/supervisor.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import { freeRemains } from "../../../../daemon/host/guest/leftovers.ts";
 import { newRecord } from "../../../../daemon/host/guest/record.ts";
-import { freeRemains } from "../../../../daemon/host/guest/remains.ts";
 import { processOf } from "../../../../daemon/host/process.ts";
 import { newId } from "../../../../shared/ids.ts";
 import { FIELDS, insertRoom, PretendedGuest } from "./sandbox-fixture.ts";

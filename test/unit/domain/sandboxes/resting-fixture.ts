@@ -1,15 +1,15 @@
 /** One sandbox that hibernates or pauses when idle and is woken, with a simulated guest. */
 import { tmpdir } from "node:os";
+import type { RoomTarget } from "../../../../daemon/core/call/room-target.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import type { RoomTarget } from "../../../../daemon/core/room-target.ts";
 import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
-import { type Activity, Idleness } from "../../../../daemon/domain/sandboxes/idleness.ts";
-import { Outcomes } from "../../../../daemon/domain/sandboxes/outcomes.ts";
-import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
+import { type Activity, Idleness } from "../../../../daemon/domain/sandboxes/lifecycle/idleness.ts";
+import type { Supervisors } from "../../../../daemon/domain/sandboxes/lifecycle/supervisors.ts";
+import { Waking } from "../../../../daemon/domain/sandboxes/lifecycle/waking.ts";
+import { Outcomes } from "../../../../daemon/domain/sandboxes/stats.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
-import { Waking } from "../../../../daemon/domain/sandboxes/waking.ts";
 import { until } from "../../../harness/guests.ts";
-import type { MovedClock } from "../../../harness/moved-clock.ts";
+import type { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 import { makeSandbox, PretendedGuest } from "./sandbox-fixture.ts";
 
 /** An idle time of a second. */

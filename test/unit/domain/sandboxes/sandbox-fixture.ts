@@ -1,19 +1,19 @@
 /** One sandbox under its own supervisor, with a database in memory and a simulated guest. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Published } from "../../../../daemon/core/concurrency/published.ts";
+import { makePaths } from "../../../../daemon/core/config/paths.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { makePaths } from "../../../../daemon/core/paths.ts";
-import { Published } from "../../../../daemon/core/published.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import type { LogSync } from "../../../../daemon/db/log-sync.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Meter } from "../../../../daemon/domain/orgs/index.ts";
 import { cidAgain } from "../../../../daemon/domain/sandboxes/cids.ts";
+import { Supervisor, type SupervisorDeps } from "../../../../daemon/domain/sandboxes/lifecycle/supervisor.ts";
 import { heldCids, insertSandbox, undestroyed } from "../../../../daemon/domain/sandboxes/store.ts";
-import { Supervisor, type SupervisorDeps } from "../../../../daemon/domain/sandboxes/supervisor.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
-import { endLeft, freeRemains } from "../../../../daemon/host/guest/remains.ts";
+import { endLeft, freeRemains } from "../../../../daemon/host/guest/leftovers.ts";
 import type { Guest } from "../../../../daemon/host/guest/start.ts";
 import { newId } from "../../../../shared/ids.ts";
 

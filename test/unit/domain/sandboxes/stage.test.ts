@@ -1,6 +1,11 @@
 /** Responsibility for recording and metering the end of an execution: every cell of the table, and every path through it. */
 import { describe, expect, test } from "vitest";
-import { after, DUTIES, type Happening, type Stage } from "../../../../daemon/domain/sandboxes/executions/stage.ts";
+import {
+  after,
+  DUTIES,
+  type Happening,
+  type Stage,
+} from "../../../../daemon/domain/sandboxes/executions/accounting.ts";
 
 const STAGES = Object.keys(DUTIES) as Stage[];
 const HAPPENINGS: Record<Happening, true> = {

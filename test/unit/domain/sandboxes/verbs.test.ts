@@ -3,7 +3,7 @@
  * sandbox.
  */
 import { describe, expect, test } from "vitest";
-import { actsIn, mayTake, VERBS, type VerbName } from "../../../../daemon/domain/sandboxes/state.ts";
+import { actsIn, mayTake, VERBS, type VerbName } from "../../../../daemon/domain/sandboxes/lifecycle/state.ts";
 import { SANDBOX_STATES, type SandboxState } from "../../../../shared/api/sandboxes.ts";
 import { newId } from "../../../../shared/ids.ts";
 import { makeSandbox, PretendedGuest } from "./sandbox-fixture.ts";

@@ -11,7 +11,7 @@ import {
   takeNoClipboard,
   updateRequest,
 } from "../../../../daemon/domain/screen/rfb/messages.ts";
-import { packed, sizeWish } from "../../../harness/rfb-server.ts";
+import { packed, sizeWish } from "../../../harness/browser/rfb-server.ts";
 
 const AREA = { x: 0, y: 0, width: 64, height: 40 };
 const HELLO = packed("RFB 003.008\n", ["u8", 1], ["u8", 0]);

@@ -1,10 +1,10 @@
 /** A connection to a screen: its waits, and its requests. */
 import { expect, test } from "vitest";
-import { DeadlineError } from "../../../../daemon/core/published.ts";
+import { DeadlineError } from "../../../../daemon/core/concurrency/published.ts";
 import { MOST_STILL_MS, RfbClient, STILL_MS } from "../../../../daemon/domain/screen/rfb/client.ts";
 import { freshAllowances } from "../../../../daemon/domain/screen/rfb/limits.ts";
-import { MovedClock } from "../../../harness/moved-clock.ts";
-import { RfbServer, rectangle, update } from "../../../harness/rfb-server.ts";
+import { RfbServer, rectangle, update } from "../../../harness/browser/rfb-server.ts";
+import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 const shadeOf = (client: RfbClient) => client.frame.pixels[0];
 /** Milliseconds of the moved clock until the work is done. */

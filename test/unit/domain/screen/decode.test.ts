@@ -5,7 +5,7 @@ import { ByteReader } from "../../../../daemon/domain/screen/rfb/byte-reader.ts"
 import { Decoder } from "../../../../daemon/domain/screen/rfb/decode.ts";
 import { shakeHands } from "../../../../daemon/domain/screen/rfb/handshake.ts";
 import { freshAllowances, RfbError } from "../../../../daemon/domain/screen/rfb/limits.ts";
-import { greeting, packed, rectangle, shaded, update } from "../../../harness/rfb-server.ts";
+import { greeting, packed, rectangle, shaded, update } from "../../../harness/browser/rfb-server.ts";
 
 async function* inPieces(bytes: Uint8Array, lengths: readonly number[]): AsyncGenerator<Uint8Array> {
   for (let at = 0, turn = 0; at < bytes.byteLength; turn++) {

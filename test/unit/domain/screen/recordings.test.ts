@@ -9,8 +9,8 @@ import { beginFile } from "../../../../daemon/domain/screen/recordings/store.ts"
 import { freshReads } from "../../../../daemon/domain/screen/rfb/limits.ts";
 import { MAX_RECORDINGS, type RecordingEnd, type RecordingRecord } from "../../../../shared/api/recordings.ts";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
-import { packed, RfbServer, rectangle, update } from "../../../harness/rfb-server.ts";
-import { ScreenGuest, serve } from "../../../harness/screen-guest.ts";
+import { packed, RfbServer, rectangle, update } from "../../../harness/browser/rfb-server.ts";
+import { ScreenGuest, serve } from "../../../harness/browser/screen-guest.ts";
 
 const SLOW = { timeout: 10_000 };
 let directory: string;

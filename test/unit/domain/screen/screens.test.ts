@@ -1,12 +1,12 @@
 /** Screens as the operations use them: one connection each, one action at a time, and an end to everything. */
 import { randomBytes } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
-import { FairPlaces } from "../../../../daemon/core/fair-places.ts";
-import { DeadlineError } from "../../../../daemon/core/published.ts";
+import { FairPlaces } from "../../../../daemon/core/concurrency/fair-semaphore.ts";
+import { DeadlineError } from "../../../../daemon/core/concurrency/published.ts";
 import { FrameMemory } from "../../../../daemon/domain/screen/frame-memory.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
-import { RfbServer, rectangle, update } from "../../../harness/rfb-server.ts";
-import { ScreenGuest, serve } from "../../../harness/screen-guest.ts";
+import { RfbServer, rectangle, update } from "../../../harness/browser/rfb-server.ts";
+import { ScreenGuest, serve } from "../../../harness/browser/screen-guest.ts";
 
 const guests: ScreenGuest[] = [];
 afterEach(() => {

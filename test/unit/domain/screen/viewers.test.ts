@@ -5,9 +5,9 @@ import { RfbClient } from "../../../../daemon/domain/screen/rfb/client.ts";
 import { setEncodings } from "../../../../daemon/domain/screen/rfb/messages.ts";
 import { MAX_VIEWERS, SCREEN_CLOSE } from "../../../../shared/api/screen.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
+import { packed, RfbServer } from "../../../harness/browser/rfb-server.ts";
+import { ScreenGuest, serve } from "../../../harness/browser/screen-guest.ts";
 import { until } from "../../../harness/guests.ts";
-import { packed, RfbServer } from "../../../harness/rfb-server.ts";
-import { ScreenGuest, serve } from "../../../harness/screen-guest.ts";
 
 const guests: ScreenGuest[] = [];
 afterEach(() => {

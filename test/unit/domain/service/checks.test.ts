@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { makePaths } from "../../../../daemon/core/paths.ts";
+import { makePaths } from "../../../../daemon/core/config/paths.ts";
 import {
   type ClockFindings,
   type DirectoryFindings,

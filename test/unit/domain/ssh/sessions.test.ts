@@ -3,9 +3,9 @@
  * recorded.
  */
 import { expect, test } from "vitest";
-import { Holds } from "../../../../daemon/core/holds.ts";
+import type { Caller } from "../../../../daemon/core/call/operation.ts";
+import { Holds } from "../../../../daemon/core/call/revocation-watch.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import type { Caller } from "../../../../daemon/core/operation.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Bound, type Caller, type OpenCall, trialCall } from "../../../../daemon/core/operation.ts";
+import { type Bound, type Caller, type OpenCall, trialCall } from "../../../../daemon/core/call/operation.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import type { SandboxReach } from "../../../../daemon/domain/sandboxes/access.ts";
 import type { Credential } from "../../../../daemon/domain/ssh/credentials.ts";

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makePaths } from "../../../../daemon/core/paths.ts";
+import { makePaths } from "../../../../daemon/core/config/paths.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
+import { makePaths, type Paths } from "../../../../daemon/core/config/paths.ts";
 import { readDockerfile } from "../../../../daemon/domain/templates/dockerfile/read.ts";
 import { baseOf, keepRecipe, keptRecipe, onBase } from "../../../../daemon/domain/templates/kept-recipe.ts";
 import { type Recipe, readRecipe } from "../../../../daemon/domain/templates/recipe.ts";

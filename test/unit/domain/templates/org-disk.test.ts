@@ -5,7 +5,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
+import { makePaths, type Paths } from "../../../../daemon/core/config/paths.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { largestInWork, requireFits, requireLeft, templateMib } from "../../../../daemon/domain/templates/org-disk.ts";
 import { CURRENT } from "../../../../daemon/domain/templates/registry.ts";

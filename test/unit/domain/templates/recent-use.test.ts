@@ -1,7 +1,7 @@
 /** Recently used templates: for an hour, the latest first, and a bounded number; and the peak number of sandboxes within a minute. */
 import { expect, test } from "vitest";
 import { memoryAhead, RecentUse } from "../../../../daemon/domain/templates/recent-use.ts";
-import { MovedClock } from "../../../harness/moved-clock.ts";
+import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 const one = (template_id: string, vcpu_count = 1, memory_mib = 512) => ({ template_id, vcpu_count, memory_mib });
 const names = (used: RecentUse) => used.list().map(({ template_id, vcpu_count }) => `${template_id} ${vcpu_count}`);

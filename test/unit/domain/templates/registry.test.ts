@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FormatRegistry } from "@sinclair/typebox";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makePaths } from "../../../../daemon/core/config/paths.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { makePaths } from "../../../../daemon/core/paths.ts";
 import {
   FILE_NAMES,
   type FileRole,

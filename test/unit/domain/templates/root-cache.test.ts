@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
+import { makePaths, type Paths } from "../../../../daemon/core/config/paths.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import type { ImageFacts } from "../../../../daemon/domain/templates/image/layout.ts";
 import { contentsOf, once, stepOf } from "../../../../daemon/domain/templates/recipe-steps.ts";

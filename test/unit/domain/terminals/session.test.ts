@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { Session } from "../../../../daemon/domain/terminals/session.ts";
 import type { AttachedTerminal } from "../../../../daemon/host/guest-link/terminal.ts";
 import { MAX_TYPED_BYTES } from "../../../../shared/api/terminals.ts";
+import { boundOf, longestTurn } from "../../../harness/event-loop/longest-turn.ts";
 import { until } from "../../../harness/guests.ts";
-import { boundOf, longestTurn } from "../../../harness/longest-turn.ts";
 
 /** A client at a terminal, with a guest that accepts input when the test allows it. */
 function sit() {

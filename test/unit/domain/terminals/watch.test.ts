@@ -3,8 +3,8 @@
  * the events about users.
  */
 import { expect, test } from "vitest";
-import type { Caller, EventsReply, KeyCall, StreamEvent } from "../../../../daemon/core/operation.ts";
-import { NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
+import type { Caller, EventsReply, KeyCall, StreamEvent } from "../../../../daemon/core/call/operation.ts";
+import { NO_TRANSFER, trialCall } from "../../../../daemon/core/call/operation.ts";
 import { openScreen } from "../../../../daemon/domain/ssh/screen.ts";
 import type { SandboxAccess, TerminalDeps, TerminalTarget } from "../../../../daemon/domain/terminals/deps.ts";
 import { makeTerminals } from "../../../../daemon/domain/terminals/index.ts";

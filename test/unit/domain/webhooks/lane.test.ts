@@ -4,16 +4,16 @@
  */
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Bells } from "../../../../daemon/core/bells.ts";
-import { Deadlines } from "../../../../daemon/core/deadlines.ts";
-import { FairPlaces } from "../../../../daemon/core/fair-places.ts";
+import { Deadlines } from "../../../../daemon/core/concurrency/deadlines.ts";
+import { FairPlaces } from "../../../../daemon/core/concurrency/fair-semaphore.ts";
+import { Bells } from "../../../../daemon/core/concurrency/notifier.ts";
 import type { Log } from "../../../../daemon/core/log.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import type { Reads } from "../../../../daemon/db/readers/pool.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
-import { bellGroup, CHAIN_BELL } from "../../../../daemon/domain/audit/chain-bell.ts";
-import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
-import { Chains } from "../../../../daemon/domain/audit/chains.ts";
+import { chainKey } from "../../../../daemon/domain/audit/chain/chain-key.ts";
+import { bellGroup, CHAIN_BELL } from "../../../../daemon/domain/audit/chain/chain-notifier.ts";
+import { Chains } from "../../../../daemon/domain/audit/chain/chains.ts";
 import { makeMadeEnds } from "../../../../daemon/domain/orgs/index.ts";
 import type { Attempt, Message } from "../../../../daemon/domain/webhooks/attempt.ts";
 import { Lane, type LaneDeps } from "../../../../daemon/domain/webhooks/lane.ts";

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { type ConnectionOptions, connect } from "node:tls";
 import { expect, test } from "vitest";
 import { loadHostCertificate } from "../../../../daemon/cluster/certificate.ts";
-import type { Certificate } from "../../../../daemon/core/certificate.ts";
+import type { Certificate } from "../../../../daemon/core/config/certificate.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { forwardRequest } from "../../../../daemon/edge/hosts/forward.ts";
 import { loadSelfSigned } from "../../../../daemon/edge/http/tls-self-signed.ts";

@@ -1,11 +1,11 @@
 /** The HTTP transport as clients and as other hosts reach it: the same routes, and the headers that are trusted from each. */
 import { expect, test } from "vitest";
+import { type Bound, bind } from "../../../../daemon/core/call/operation.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { type Bound, bind } from "../../../../daemon/core/operation.ts";
-import { Begin } from "../../../../daemon/edge/begin.ts";
 import { forwardRequest } from "../../../../daemon/edge/hosts/forward.ts";
 import { type HttpDeps, type HttpServer, makeHttpServer } from "../../../../daemon/edge/http/server.ts";
-import type { RoadRequest } from "../../../../daemon/edge/run.ts";
+import { Begin } from "../../../../daemon/edge/pipeline/admission.ts";
+import type { RoadRequest } from "../../../../daemon/edge/pipeline/pipeline.ts";
 import { roomGet } from "../../../../shared/api/rooms.ts";
 import { newCertificate, scratch } from "../tls-fixture.ts";
 import { ABOUT, clientOf, members } from "./fixture.ts";

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { loadHostCertificate } from "../../../../daemon/cluster/certificate.ts";
-import type { Certificate } from "../../../../daemon/core/certificate.ts";
+import type { Certificate } from "../../../../daemon/core/config/certificate.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { HostClient, type HostClientOptions, type Reached } from "../../../../daemon/edge/hosts/client.ts";
 import { type Forwarded, forwardRequest, forwardUpgrade } from "../../../../daemon/edge/hosts/forward.ts";

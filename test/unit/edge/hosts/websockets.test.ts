@@ -1,6 +1,6 @@
 /** A WebSocket with its client at one host and its other end at another: messages and closes are forwarded unchanged in both directions. */
 import { expect, test } from "vitest";
-import type { Conversation, Talker } from "../../../../daemon/core/conversation.ts";
+import type { Conversation, Talker } from "../../../../daemon/core/concurrency/duplex-session.ts";
 import { takenProtocol, upgrade } from "../../../../daemon/edge/http/websocket.ts";
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
 import { until } from "../tls-fixture.ts";

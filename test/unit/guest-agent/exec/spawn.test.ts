@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { signalName } from "../../../../guest-agent/exec/group.ts";
+import { signalName } from "../../../../guest-agent/exec/process-group.ts";
 import { type CommandLine, spawn } from "../../../../guest-agent/exec/spawn.ts";
 import { ROOT } from "../../../../guest-agent/exec/user.ts";
 import * as libc from "../../../../guest-agent/libc.ts";

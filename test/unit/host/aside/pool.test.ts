@@ -10,7 +10,7 @@ import {
   misfortuneOfTask,
   placeOfTask,
   SMALL_BYTES,
-} from "../../../harness/aside-thread.ts";
+} from "../../../harness/event-loop/aside-thread.ts";
 
 const BY = { owner: "org:org_1" } as const;
 const REST_MS = 400;
@@ -28,7 +28,7 @@ async function opened(options: Partial<AsideOptions> = {}): Promise<AsidePool> {
   pool = new AsidePool({
     start: () => {
       starts.push(performance.now());
-      return new Worker(new URL("../../../harness/aside-thread.ts", import.meta.url).href);
+      return new Worker(new URL("../../../harness/event-loop/aside-thread.ts", import.meta.url).href);
     },
     log: { warn: (message: string) => void warned.push(message) } as unknown as Log,
     cpuMs: 200,

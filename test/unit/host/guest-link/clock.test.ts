@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { clockSkewMs, correctClock } from "../../../../daemon/host/guest-link/clock.ts";
 import type { GuestLink } from "../../../../daemon/host/guest-link/handshake.ts";
-import { MovedClock } from "../../../harness/moved-clock.ts";
+import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 let clock: MovedClock;
 beforeEach(() => {

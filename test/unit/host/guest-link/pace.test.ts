@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Allowance, PRICE_PER_SECOND, priceOf } from "../../../../daemon/host/guest-link/pace.ts";
 import { FrameType } from "../../../../shared/agent-protocol/frame.ts";
-import { MovedClock } from "../../../harness/moved-clock.ts";
+import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 test("a spent allowance is regained, up to the limit", () => {
   using clock = new MovedClock();

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { makePaths } from "../../../../daemon/core/paths.ts";
+import { makePaths } from "../../../../daemon/core/config/paths.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { adoptGuest } from "../../../../daemon/host/guest/adopt.ts";
 import type { GuestHost, GuestPlan } from "../../../../daemon/host/guest/plan.ts";

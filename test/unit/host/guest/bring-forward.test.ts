@@ -8,7 +8,7 @@ import { until } from "../../../harness/guests.ts";
 /** Results of attempts to rank a session, the last of them repeatedly. */
 const ranks: boolean[] = [];
 const tried: [pid: number, rank: string][] = [];
-vi.mock("../../../../daemon/host/precedence.ts", async (original) => ({
+vi.mock("../../../../daemon/host/cpu-priority.ts", async (original) => ({
   ...(await original<object>()),
   rankSession: (pid: number, rank: string) => {
     tried.push([pid, rank]);

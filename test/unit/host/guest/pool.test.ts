@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { makePaths } from "../../../../daemon/core/config/paths.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { makePaths } from "../../../../daemon/core/paths.ts";
 import type { GuestImage, LaunchPlan } from "../../../../daemon/host/guest/plan.ts";
 import { type PoolDeps, WarmPool } from "../../../../daemon/host/guest/pool.ts";
 import { REHEARSED_LINE } from "../../../../shared/agent-protocol/messages.ts";
@@ -46,7 +46,7 @@ vi.mock("../../../../daemon/host/process.ts", async (original) => ({
   ...(await original<object>()),
   isAlive: () => true,
 }));
-vi.mock("../../../../daemon/host/guest/remains.ts", () => ({
+vi.mock("../../../../daemon/host/guest/leftovers.ts", () => ({
   endProcesses: async ({ directory }: { directory: string }) => void killed.add(directory),
 }));
 /** For each launched machine, a signal that fires once a caller waits for it. */

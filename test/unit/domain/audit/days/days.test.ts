@@ -11,17 +11,17 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
+import { parsed } from "../../../../../daemon/core/call/operation.ts";
 import { FAULT_VARIABLE } from "../../../../../daemon/core/fault-points.ts";
-import { parsed } from "../../../../../daemon/core/operation.ts";
 import { readHere } from "../../../../../daemon/db/readers/here.ts";
-import { PURGED } from "../../../../../daemon/domain/audit/chain.ts";
-import { chainKey } from "../../../../../daemon/domain/audit/chain-key.ts";
+import { PURGED } from "../../../../../daemon/domain/audit/chain/chain.ts";
+import { chainKey } from "../../../../../daemon/domain/audit/chain/chain-key.ts";
+import { verifyAll } from "../../../../../daemon/domain/audit/chain/verify-all.ts";
 import { closeDays, purgeDays } from "../../../../../daemon/domain/audit/days/close.ts";
-import { readPage, readRecord, readSummary } from "../../../../../daemon/domain/audit/reads.ts";
+import { readPage, readRecord, readSummary } from "../../../../../daemon/domain/audit/reading/reads.ts";
+import { scanAudit } from "../../../../../daemon/domain/audit/reading/scan.ts";
 import { chainRecords, chainStart, hashAt, listAudit } from "../../../../../daemon/domain/audit/rows.ts";
-import { scanAudit } from "../../../../../daemon/domain/audit/scan.ts";
 import { executionRecords, recordsAbout } from "../../../../../daemon/domain/audit/store.ts";
-import { verifyAll } from "../../../../../daemon/domain/audit/verify-all.ts";
 import { AUDIT_BEGAN_MS, ORG } from "../audit-fixture.ts";
 import { DAY_MS, Days, OTHER, RECORDS } from "./days-fixture.ts";
 

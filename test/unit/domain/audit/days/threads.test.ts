@@ -1,9 +1,9 @@
 /** Reader threads over closed days: an export continues while the days that it reads are closed, and has each record once. */
 import { expect, test } from "vitest";
 import { makeReaders } from "../../../../../daemon/compose/readers.ts";
+import { parsed } from "../../../../../daemon/core/call/operation.ts";
 import { makeLog } from "../../../../../daemon/core/log.ts";
-import { parsed } from "../../../../../daemon/core/operation.ts";
-import { readLines, readPage, readStretch } from "../../../../../daemon/domain/audit/reads.ts";
+import { readLines, readPage, readStretch } from "../../../../../daemon/domain/audit/reading/reads.ts";
 import { listAudit } from "../../../../../daemon/domain/audit/rows.ts";
 import { ORG } from "../audit-fixture.ts";
 import { Days } from "./days-fixture.ts";

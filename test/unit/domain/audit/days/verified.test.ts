@@ -3,8 +3,8 @@ import { chmodSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { wholly } from "../../../../../daemon/core/loop/steps.ts";
-import { chainKey } from "../../../../../daemon/domain/audit/chain-key.ts";
-import { checkChain } from "../../../../../daemon/domain/audit/check.ts";
+import { chainKey } from "../../../../../daemon/domain/audit/chain/chain-key.ts";
+import { checkChain } from "../../../../../daemon/domain/audit/chain/check.ts";
 import { purgeDays } from "../../../../../daemon/domain/audit/days/close.ts";
 import { VerifiedDays } from "../../../../../daemon/domain/audit/days/verified.ts";
 import { AUDIT_BEGAN_MS, ORG } from "../audit-fixture.ts";

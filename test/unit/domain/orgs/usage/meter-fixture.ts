@@ -10,7 +10,7 @@ import { FREE, type Prices } from "../../../../../daemon/domain/orgs/usage/price
 import { totalsOf } from "../../../../../daemon/domain/orgs/usage/report.ts";
 import type { Dimension } from "../../../../../daemon/domain/orgs/usage/store.ts";
 import type { OrgId, RoomUid } from "../../../../../shared/ids.ts";
-import { MovedClock } from "../../../../harness/moved-clock.ts";
+import { MovedClock } from "../../../../harness/hosts/moved-clock.ts";
 
 export const ORG = "org_1" as OrgId;
 export const RATE = { vcpu_count: 2, memory_mib: 512, drive_bytes: 0 };

@@ -1,7 +1,7 @@
 /** Number of rows that are read back to find the row to add to. */
 import { expect, test } from "vitest";
 import type { OrgId } from "../../../../../shared/ids.ts";
-import { watchStatements } from "../../../../harness/watched-statements.ts";
+import { watchStatements } from "../../../../harness/event-loop/watched-statements.ts";
 import { MeterFixture, placeOf } from "./meter-fixture.ts";
 
 test("for any order of organizations, a checkpoint reads each row to update once, and never again", async () => {

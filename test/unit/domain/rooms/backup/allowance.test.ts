@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ServiceError } from "../../../../../daemon/core/service-error.ts";
 import { Allowance } from "../../../../../daemon/domain/rooms/backup/allowance.ts";
-import { restoreForeignDrive } from "../../../../../daemon/domain/rooms/backup/foreign-drive.ts";
+import { restoreForeignDrive } from "../../../../../daemon/domain/rooms/backup/untrusted-drive.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../../../daemon/host/files/store-places.ts";
 import type { OrgId } from "../../../../../shared/ids.ts";
 

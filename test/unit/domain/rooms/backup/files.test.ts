@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makePaths } from "../../../../../daemon/core/paths.ts";
+import { makePaths } from "../../../../../daemon/core/config/paths.ts";
 import { RoomFiles } from "../../../../../daemon/domain/rooms/backup/files.ts";
 import type { OrgId } from "../../../../../shared/ids.ts";
 

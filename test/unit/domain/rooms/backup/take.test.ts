@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { makePaths } from "../../../../../daemon/core/paths.ts";
+import { makePaths } from "../../../../../daemon/core/config/paths.ts";
 import { RoomFiles } from "../../../../../daemon/domain/rooms/backup/files.ts";
 import type { BackedUp } from "../../../../../daemon/domain/rooms/backup/format.ts";
 import { streamOf } from "../../../../../daemon/domain/rooms/backup/take.ts";

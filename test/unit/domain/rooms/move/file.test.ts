@@ -14,10 +14,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Belonging } from "../../../../../daemon/domain/rooms/move/belongings.ts";
+import type { Belonging } from "../../../../../daemon/domain/rooms/move/artifacts.ts";
 import { type About, FORMAT, PIECE_BYTES } from "../../../../../daemon/domain/rooms/move/format.ts";
 import { packed } from "../../../../../daemon/domain/rooms/move/pack.ts";
-import { CLIENTS } from "../../../../../daemon/domain/rooms/move/patience.ts";
+import { CLIENTS } from "../../../../../daemon/domain/rooms/move/timeouts.ts";
 import { RoomReader, type UnpackBounds } from "../../../../../daemon/domain/rooms/move/unpack.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../../../daemon/host/files/store-places.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Model of the move of one room between two hosts with a shared directory: the steps of daemon/domain/rooms/move and daemon/cluster/own.ts, each
+ * Model of the move of one room between two hosts with a shared directory: the steps of daemon/domain/rooms/move and daemon/cluster/self-sync.ts, each
  * as small as another host or a crash can interrupt them, and the faults. A request is answered at any later moment, or never.
  */
 import { type Directory, HOSTS, type HostId, type Row, RULES, type Rules } from "./move-rules.ts";

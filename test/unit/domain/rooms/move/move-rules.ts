@@ -1,5 +1,5 @@
 /**
- * Rules of a room's move: the decisions of daemon/domain/rooms/move, daemon/cluster/own.ts and placements.ts as functions of a host's
+ * Rules of a room's move: the decisions of daemon/domain/rooms/move, daemon/cluster/self-sync.ts and placements.ts as functions of a host's
  * knowledge. model.test.ts compares each with the code, in every situation that the search of the model reaches.
  */
 import { withOneWay } from "../../../../../daemon/cluster/one-way.ts";

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { claimRoom, refuseClaims } from "../../../../../daemon/cluster/claims.ts";
 import type { Host, Owner as PlacedOwner } from "../../../../../daemon/cluster/directory.ts";
-import { differences, type Sources } from "../../../../../daemon/cluster/own.ts";
 import { insertPlacement, placementOfRoom, putHost } from "../../../../../daemon/cluster/placements.ts";
+import { differences, type Sources } from "../../../../../daemon/cluster/self-sync.ts";
+import { makePaths } from "../../../../../daemon/core/config/paths.ts";
 import { makeLog } from "../../../../../daemon/core/log.ts";
 import type { Steps } from "../../../../../daemon/core/loop/index.ts";
-import { makePaths } from "../../../../../daemon/core/paths.ts";
 import { ServiceError } from "../../../../../daemon/core/service-error.ts";
 import { type Connection, openConnection } from "../../../../../daemon/db/client.ts";
 import { migrate } from "../../../../../daemon/db/migrate.ts";
@@ -22,11 +22,11 @@ import {
   misplacedRooms,
   placedWithoutRoom,
 } from "../../../../../daemon/domain/rooms/index.ts";
-import { Arrivals } from "../../../../../daemon/domain/rooms/move/arrive.ts";
-import { departRoom, settleMove } from "../../../../../daemon/domain/rooms/move/depart.ts";
 import type { MoveDeps } from "../../../../../daemon/domain/rooms/move/deps.ts";
-import { ForeignRooms } from "../../../../../daemon/domain/rooms/move/foreign.ts";
 import { type About, FORMAT } from "../../../../../daemon/domain/rooms/move/format.ts";
+import { Arrivals } from "../../../../../daemon/domain/rooms/move/receive.ts";
+import { departRoom, settleMove } from "../../../../../daemon/domain/rooms/move/send.ts";
+import { ForeignRooms } from "../../../../../daemon/domain/rooms/move/untrusted.ts";
 import { makeOwnership } from "../../../../../daemon/domain/rooms/ownership.ts";
 import { getRoom, insertRoom, updateRoom } from "../../../../../daemon/domain/rooms/store.ts";
 import type { RoomRow } from "../../../../../daemon/domain/rooms/table.ts";

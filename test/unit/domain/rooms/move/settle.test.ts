@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makePaths } from "../../../../../daemon/core/config/paths.ts";
 import { makeLog } from "../../../../../daemon/core/log.ts";
-import { makePaths } from "../../../../../daemon/core/paths.ts";
 import { openConnection } from "../../../../../daemon/db/client.ts";
 import { migrate } from "../../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../../daemon/db/transact.ts";
 import { insertOrg } from "../../../../../daemon/domain/orgs/store.ts";
-import { settleMove } from "../../../../../daemon/domain/rooms/move/depart.ts";
 import type { MoveDeps } from "../../../../../daemon/domain/rooms/move/deps.ts";
+import { settleMove } from "../../../../../daemon/domain/rooms/move/send.ts";
 import { getRoom, insertRoom } from "../../../../../daemon/domain/rooms/store.ts";
 import type { KeyId, OrgId, RoomUid } from "../../../../../shared/ids.ts";
 

@@ -10,7 +10,7 @@ import {
   readIndexOrManifest,
   readLayout,
 } from "../../../../../daemon/domain/templates/image/layout.ts";
-import { type ImageConfig, writeImage } from "../../../../harness/oci-image.ts";
+import { type ImageConfig, writeImage } from "../../../../harness/images/oci-image.ts";
 
 const MOST = 1024 * 1024;
 const LAYER = [{ name: "a", content: "a" }];

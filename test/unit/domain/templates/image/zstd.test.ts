@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { blobFile, digestOf, readFiles, readLayout } from "../../../../../daemon/domain/templates/image/layout.ts";
 import { writePlainManifest } from "../../../../../daemon/domain/templates/image/zstd.ts";
-import { type Layer, writeImage } from "../../../../harness/oci-image.ts";
+import { type Layer, writeImage } from "../../../../harness/images/oci-image.ts";
 
 const MOST = 1024 * 1024;
 const FIRST = [{ name: "a", content: "a" }];

@@ -1,0 +1,80 @@
+/** `roomd login` and `roomd logout`: signs this user in at a service, without a key. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import { peopleUrl } from "../../../core/config/people-url.ts";
+import { CliError } from "../../kit/cli-error.ts";
+import { command } from "../../kit/command.ts";
+import { findPlace } from "../../kit/connection.ts";
+import { credentialsFile, forgetTokens, keepTokens } from "../../kit/credentials.ts";
+import { type JsonOption, printable, say, showValue } from "../../kit/output.ts";
+import { type Asked, COMMAND_LINE_ID, type Place, post } from "./token-endpoint.ts";
+
+const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+
+export function loginCommand(): Command {
+  const about = {
+    summary: "sign in at a service by a browser, on this or another computer",
+    notes: [
+      "Prints a code and where to type it, and waits until somebody has let it in there.",
+      "What it gets is kept in credentials.json in ~/.config/roomd, for this user alone. ROOMD_API_KEY comes first where it is set.",
+    ],
+    examples: ["roomd login https://rooms.example.org", "roomd login"],
+  };
+  return command("login [url]", about).action(async (url: string | undefined, options: JsonOption) => {
+    const place = findPlace(url);
+    const asked = await post<Asked>(place, "/device_authorization", {
+      client_id: COMMAND_LINE_ID,
+      resource: place.url,
+    });
+    if (!asked.ok) throw new CliError(asked.description);
+    const { user_code, verification_uri, verification_uri_complete } = asked.body;
+    for (const uri of [verification_uri, verification_uri_complete]) requireOwn(uri, place);
+    await say(
+      [
+        printable(`Open ${verification_uri} and enter the code ${user_code}`),
+        printable(`or open ${verification_uri_complete}`),
+      ].join("\n"),
+    );
+    await letIn(place, asked.body);
+    await showValue({ url: place.url, file: credentialsFile() }, options, () => [`signed in at ${place.url}`]);
+  });
+}
+
+/** Throws CliError if a sign-in page belongs to another service: its user would approve a code that this service has requested there. */
+function requireOwn(uri: string, { url }: Place): void {
+  // On loopback the pages are at localhost, also if the command line uses an address.
+  if (URL.canParse(uri) && new URL(peopleUrl(uri)).origin === new URL(peopleUrl(url)).origin) return;
+  throw new CliError(
+    `The service at ${url} refers to ${printable(uri)} for signing in, which is another service. If it has two URLs, use the configured one (http.base_url).`,
+  );
+}
+
+/** Polls at the interval that the service sets. Throws CliError. */
+async function letIn(place: Place, { device_code, interval, expires_in }: Asked): Promise<void> {
+  const form = { grant_type: DEVICE_GRANT, client_id: COMMAND_LINE_ID, device_code };
+  const end = performance.now() + expires_in * 1000;
+  let pauseMs = interval * 1000;
+  while (performance.now() < end) {
+    await sleep(pauseMs);
+    const answer = await post(place, "/token", form);
+    if (answer.ok) return keepTokens(place.url, answer.body, true);
+    if (answer.error === "slow_down") pauseMs += interval * 1000;
+    else if (answer.error !== "authorization_pending") throw new CliError(answer.description);
+  }
+  throw new CliError("Nobody has entered the code in time. Run it again for another.");
+}
+
+export function logoutCommand(): Command {
+  const about = {
+    summary: "sign out where `roomd login` has signed in",
+    examples: ["roomd logout", "roomd logout https://rooms.example.org"],
+  };
+  return command("logout [url]", about).action(async (url: string | undefined, options: JsonOption) => {
+    const place = findPlace(url);
+    const gone = forgetTokens(place.url);
+    if (!gone) throw new CliError(`You are not signed in at ${place.url}.`);
+    // The tokens are removed here even if the service does not receive the revocation.
+    await post(place, "/revoke", { token: gone.refresh_token });
+    await showValue({ url: place.url }, options, () => [`signed out at ${place.url}`]);
+  });
+}

@@ -1,0 +1,49 @@
+/** The end of a command in a sandbox together with that of the process that follows it: by a signal, or once its output has no reader. */
+import { constants } from "node:os";
+import { EXIT } from "../../kit/cli-error.ts";
+import { onBrokenOutput } from "../../kit/output.ts";
+
+const FATAL = ["SIGTERM", "SIGHUP"] as const;
+/** How long the end may take. The service ends a command within 5 s, by SIGKILL at last. */
+const END_MS = 10_000;
+
+export interface EndWithUs {
+  /** Whether the end has started: results and errors of unfinished work mean nothing then. */
+  readonly hasBegun: boolean;
+  /** Resolves unless the end has started. Then it never does, so that this process exits with the status of its own signal. */
+  unlessBegun(): Promise<void>;
+  /** Ends everything, and then this process; never resolves. */
+  end(status: number): Promise<never>;
+  [Symbol.dispose](): void;
+}
+
+/** From now on a signal that would end this process calls `end` first. */
+export function endWithUs(end: () => Promise<unknown>): EndWithUs {
+  let begun: Promise<never> | null = null;
+  const endOnce = (status: number): Promise<never> => {
+    begun ??= (async () => {
+      const late = new Promise((resolve) => setTimeout(resolve, END_MS));
+      await Promise.race([end().catch(() => {}), late]);
+      process.exit(status);
+    })();
+    return begun;
+  };
+  const handlers = FATAL.map((signal) => {
+    const handle = () => void endOnce(EXIT.signal + constants.signals[signal]);
+    process.on(signal, handle);
+    return [signal, handle] as const;
+  });
+  // A reader that has seen enough (`| head`) is no error.
+  const usual = onBrokenOutput(() => void endOnce(EXIT.ok));
+  return {
+    get hasBegun() {
+      return begun !== null;
+    },
+    unlessBegun: () => (begun === null ? Promise.resolve() : begun),
+    end: endOnce,
+    [Symbol.dispose]() {
+      for (const [signal, handle] of handlers) process.off(signal, handle);
+      usual();
+    },
+  };
+}

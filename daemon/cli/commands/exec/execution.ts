@@ -1,0 +1,112 @@
+/** `roomd execution`: running and finished commands of a sandbox. */
+import type { Command } from "commander";
+import {
+  executionEnd,
+  executionGet,
+  executionList,
+  executionSignal,
+  SIGNALS,
+} from "../../../../shared/api/executions.ts";
+import { call } from "../../kit/client.ts";
+import { command, commandGroup } from "../../kit/command.ts";
+import { fieldLines, type JsonOption, moreLines, show, table } from "../../kit/output.ts";
+import { recordLines } from "../../kit/record-lines.ts";
+import { integer } from "../../kit/values.ts";
+import { follow, statusOf } from "./exec.ts";
+import { followOutput } from "./exec-follow.ts";
+
+interface ListOptions extends JsonOption {
+  limit?: number;
+  cursor?: string;
+}
+
+interface AttachOptions {
+  after?: number;
+  follow: boolean;
+}
+
+export function executionCommand(setStatus: (status: number) => void): Command {
+  return commandGroup("execution", {
+    summary: "list, follow and end commands that run in a sandbox",
+    examples: ["roomd execution list build-42 worker-1", "roomd execution attach build-42 worker-1 build-1"],
+  })
+    .addCommand(list())
+    .addCommand(get())
+    .addCommand(attach(setStatus))
+    .addCommand(signal())
+    .addCommand(end());
+}
+
+function list(): Command {
+  return command("list <room> <agent>", {
+    summary: "list running commands, and those that ended in the last 10 minutes",
+    examples: ["roomd execution list build-42 worker-1"],
+  })
+    .option("--limit <n>", "most to list", integer(1))
+    .option("--cursor <cursor>", "next_cursor of the page before")
+    .action(async (room_id: string, sandbox: string, { json, ...query }: ListOptions) => {
+      const reply = await call(executionList, { room_id, sandbox, ...query });
+      await show(reply, { json }, ({ items, next_cursor }) => [
+        ...table(
+          ["EXEC_ID", "STATE", "EXIT", "STARTED", "COMMAND"],
+          items.map(({ exec_id, state, exit_code, signal: by, timed_out, started_at, argv }) => [
+            exec_id,
+            state,
+            timed_out ? "timeout" : (by ?? exit_code),
+            started_at,
+            argv.join(" ").slice(0, 60),
+          ]),
+        ),
+        ...moreLines(next_cursor),
+      ]);
+    });
+}
+
+function get(): Command {
+  return command("get <room> <agent> <exec-id>", {
+    summary: "show one",
+    examples: ["roomd execution get build-42 worker-1 build-1"],
+  }).action(async (room_id: string, sandbox: string, exec_id: string, options: JsonOption) => {
+    await show(await call(executionGet, { room_id, sandbox, exec_id }), options, recordLines);
+  });
+}
+
+function attach(setStatus: (status: number) => void): Command {
+  return command("attach <room> <agent> <exec-id>", {
+    summary: "print its output and follow it as `roomd exec` does",
+    examples: [
+      "roomd execution attach build-42 worker-1 build-1",
+      "roomd execution attach build-42 worker-1 build-1 --no-follow",
+    ],
+  })
+    .option("--after <seq>", "start after this piece of output", integer(0))
+    .option("--no-follow", "print the output so far, then exit")
+    .action(async (room_id: string, sandbox: string, exec_id: string, options: AttachOptions) => {
+      const name = { room_id, sandbox, exec_id };
+      const after = options.after ?? -1;
+      const about = `waiting for ${exec_id}`;
+      if (options.follow) return setStatus(statusOf(await follow(name, { after, about, piped: false, ending: null })));
+      const ended = await followOutput(name, { after, about, follow: false });
+      if (ended) setStatus(statusOf(ended));
+    });
+}
+
+function signal(): Command {
+  return command("signal <room> <agent> <exec-id> <signal>", {
+    summary: "send it a signal",
+    examples: ["roomd execution signal build-42 worker-1 build-1 HUP"],
+  }).action(async (room_id: string, sandbox: string, exec_id: string, name: string, options: JsonOption) => {
+    const signalName = SIGNALS.find((each) => each === name.toUpperCase()) ?? name;
+    const reply = await call(executionSignal, { room_id, sandbox, exec_id, signal: signalName });
+    await show(reply, options, () => []);
+  });
+}
+
+function end(): Command {
+  return command("end <room> <agent> <exec-id>", {
+    summary: "end it and everything it started",
+    examples: ["roomd execution end build-42 worker-1 build-1"],
+  }).action(async (room_id: string, sandbox: string, exec_id: string, options: JsonOption) => {
+    await show(await call(executionEnd, { room_id, sandbox, exec_id }), options, fieldLines);
+  });
+}

@@ -1,0 +1,96 @@
+/** `roomd barrier`: rendezvous points of the agents of a room. */
+import type { Command } from "commander";
+import { barrierArrive, barrierCancel, barrierGet, barrierList } from "../../../../shared/api/barriers.ts";
+import { call } from "../../kit/client.ts";
+import { command, commandGroup, timeout } from "../../kit/command.ts";
+import { type JsonOption, moreLines, show, table } from "../../kit/output.ts";
+import { withProgress } from "../../kit/progress.ts";
+import { recordLines } from "../../kit/record-lines.ts";
+import { integer } from "../../kit/values.ts";
+import { asList, type ListOptions } from "./room.ts";
+
+const DEFAULT_MS = 60_000;
+
+export function barrierCommand(): Command {
+  return commandGroup("barrier", {
+    summary: "points that agents pass together",
+    examples: ["roomd barrier build-42 merged operator --parties 3", "roomd barrier list build-42"],
+  })
+    .addCommand(arrive(), { isDefault: true })
+    .addCommand(list())
+    .addCommand(get())
+    .addCommand(cancel());
+}
+
+interface ArriveOptions extends JsonOption {
+  parties?: number;
+  with?: string;
+  generation?: number;
+  timeout?: number;
+}
+
+function arrive(): Command {
+  return command("arrive <room> <barrier> <agent>", {
+    summary:
+      "arrive at a barrier as this agent, or several (a,b), and wait for the others (the default of `roomd barrier`)",
+    examples: [
+      "roomd barrier arrive build-42 merged operator --parties 3",
+      "roomd barrier build-42 merged operator --with operator,worker-1 --timeout 5m",
+    ],
+  })
+    .option("--parties <n>", "how many it waits for", integer(1))
+    .option("--with <agents>", "names of those it waits for, separated by commas")
+    .option("--generation <n>", "the generation of the barrier, if it may already be over", integer(1))
+    .addOption(timeout("how long to wait, at most 5m; 0: do not wait (default: 60s)"))
+    .action(async (room_id: string, barrier_id: string, agents: string, options: ArriveOptions) => {
+      const { parties, generation } = options;
+      const who = agents.includes(",") ? { arrivals: agents.split(",") } : { agent_id: agents };
+      const participants = options.with?.split(",");
+      const timeout_ms = options.timeout ?? DEFAULT_MS;
+      const arrival = { room_id, barrier_id, ...who, parties, participants, generation, timeout_ms };
+      const reply = await withProgress(`waiting at barrier ${barrier_id}`, () => call(barrierArrive, arrival));
+      await show(reply, options, (now) => [`barrier ${barrier_id} ${now.generation} is ${now.state}`]);
+    });
+}
+
+function list(): Command {
+  const about = {
+    summary: "list a room's barriers, the newest generation of each",
+    examples: ["roomd barrier list build-42"],
+  };
+  return asList(command("list <room>", about)).action(async (room_id: string, { limit, cursor, json }: ListOptions) => {
+    await show(await call(barrierList, { room_id, limit, cursor }), { json }, ({ items, next_cursor }) => [
+      ...table(
+        ["BARRIER", "GENERATION", "STATE", "PARTIES", "ARRIVED", "MISSING"],
+        items.map((item) => [
+          item.barrier_id,
+          item.generation,
+          item.state,
+          item.parties,
+          item.arrived.join(" "),
+          item.missing.join(" "),
+        ]),
+      ),
+      ...moreLines(next_cursor),
+    ]);
+  });
+}
+
+function get(): Command {
+  return command("get <room> <barrier>", {
+    summary: "print a barrier: who has arrived, and who is missing",
+    examples: ["roomd barrier get build-42 merged"],
+  }).action(async (room_id: string, barrier_id: string, options: JsonOption) => {
+    await show(await call(barrierGet, { room_id, barrier_id }), options, recordLines);
+  });
+}
+
+function cancel(): Command {
+  return command("cancel <room> <barrier>", {
+    summary: "cancel a barrier: every wait at it ends",
+    examples: ["roomd barrier cancel build-42 merged"],
+  }).action(async (room_id: string, barrier_id: string, options: JsonOption) => {
+    const reply = await call(barrierCancel, { room_id, barrier_id });
+    await show(reply, options, ({ generation, state }) => [`barrier ${barrier_id} ${generation} is ${state}`]);
+  });
+}

@@ -1,0 +1,165 @@
+/** `roomd message`: the messages of a room and their delivery, and how one is written and shown. */
+import type { Command } from "commander";
+import {
+  agentWait,
+  MESSAGE_KINDS,
+  type MessageKind,
+  type MessageRecord,
+  messageAck,
+  messageGet,
+  messageReply,
+} from "../../../../shared/api/fabric.ts";
+import { newId } from "../../../../shared/ids.ts";
+import { CliError, EXIT } from "../../kit/cli-error.ts";
+import { call } from "../../kit/client.ts";
+import { choice, command, commandGroup, timeout } from "../../kit/command.ts";
+import { counted, type JsonOption, moreLines, printable, show, table } from "../../kit/output.ts";
+import { recordLines } from "../../kit/record-lines.ts";
+import { integer, milliseconds, pair } from "../../kit/values.ts";
+import { sendManyCommand } from "./message-send.ts";
+import { asList, type ListOptions } from "./room.ts";
+
+const SHOWN_CHARACTERS = 60;
+
+export function messageCommand(): Command {
+  return commandGroup("message", {
+    summary: "messages of a room and their delivery; see also `roomd send` and `roomd wait`",
+    examples: ["roomd message list build-42", "roomd message get build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
+  })
+    .addCommand(list())
+    .addCommand(get())
+    .addCommand(sendManyCommand())
+    .addCommand(reply())
+    .addCommand(ack());
+}
+
+export interface ContentOptions {
+  data?: boolean;
+  base64?: boolean;
+  header?: Record<string, string>;
+  ack?: boolean;
+  ttl?: number;
+}
+
+/** Options of a message in addition to its text. */
+export function withContent(command: Command): Command {
+  return command
+    .option("--data", "the text is JSON")
+    .option("--base64", "the text is base64 of bytes")
+    .option("--header <key=value>", "a header of the message; repeatable", pair)
+    .option("--ack", "deliver it again until it is acknowledged")
+    .option("--ttl <time>", "it expires unread after this time, at most 7d", milliseconds);
+}
+
+export function contentOf(
+  text: string,
+  { data, base64, header: headers, ack: ack_required, ttl: ttl_ms }: ContentOptions,
+) {
+  if (data && base64) throw new CliError("Give --data or --base64, not both.", EXIT.usage);
+  const content = base64 ? { payload_b64: text } : { payload: data ? readJson(text) : text };
+  return { ...content, headers, ack_required, ttl_ms };
+}
+
+/** A guest chooses these words, and a terminal would obey some of them. */
+export function textOf({ payload, payload_b64 }: Pick<MessageRecord, "payload" | "payload_b64">): string[] {
+  const text = payload_b64 ?? (typeof payload === "string" ? payload : JSON.stringify(payload));
+  return text.split("\n").map((line) => (process.stdout.isTTY ? printable(line) : line));
+}
+
+interface MessageListOptions extends ListOptions {
+  agent?: string;
+  from?: string;
+  topic?: string;
+  kind?: MessageKind;
+  after?: number;
+  timeout?: number;
+}
+
+function list(): Command {
+  const about = {
+    summary: "list a room's messages or an agent's inbox, without taking any out",
+    examples: [
+      "roomd message list build-42",
+      "roomd message list build-42 --agent worker-1 --timeout 30s",
+      "roomd message list build-42 --from planner --after 120 --json",
+    ],
+  };
+  return asList(command("list <room>", about))
+    .option("--agent <agent>", "the inbox of this agent")
+    .option("--from <agent>", "only what this agent sent")
+    .option("--topic <pattern>", "only what went to this topic")
+    .addOption(choice("--kind <kind>", "only messages of this kind", MESSAGE_KINDS))
+    .option("--after <seq>", "start after this message; in an inbox this marks all earlier ones as read", integer(0))
+    .addOption(timeout("wait this long for the first, at most 50s (default: do not wait)"))
+    .action(async (room_id: string, options: MessageListOptions) => {
+      const { agent: agent_id, from: source, timeout: wait_ms, topic, kind, after, limit, cursor, json } = options;
+      const wanted = { room_id, agent_id, source, topic, kind, after, limit, cursor, wait_ms };
+      await show(await call(agentWait, wanted), { json }, ({ items, next_cursor }) => [
+        ...table(
+          ["SEQ", "MESSAGE", "FROM", "TO", "KIND", "CREATED", "TEXT"],
+          items.map((item) => [
+            item.seq,
+            item.message_id,
+            item.source,
+            item.topic === null ? (item.destination ?? item.destinations?.join() ?? null) : `topic:${item.topic}`,
+            item.kind,
+            item.created_at,
+            textOf(item).join(" ").slice(0, SHOWN_CHARACTERS),
+          ]),
+        ),
+        ...moreLines(next_cursor),
+      ]);
+    });
+}
+
+function get(): Command {
+  return command("get <room> <message>", {
+    summary: "print a message and its delivery to each recipient",
+    examples: ["roomd message get build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
+  }).action(async (room_id: string, message_id: string, options: JsonOption) => {
+    await show(await call(messageGet, { room_id, message_id }), options, recordLines);
+  });
+}
+
+interface ReplyOptions extends JsonOption, ContentOptions {
+  from?: string;
+  messageId?: string;
+}
+
+function reply(): Command {
+  const about = {
+    summary: "reply to a message, which acknowledges it",
+    examples: ["roomd message reply build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D approved --from reviewer"],
+  };
+  return withContent(command("reply <room> <message> <text>", about))
+    .option("--from <agent>", "the agent that replies (default: its only recipient)")
+    .option("--message-id <id>", "your own name for the reply; the same name is never sent twice")
+    .action(async (room_id: string, message_id: string, text: string, options: ReplyOptions) => {
+      const reply_message_id = options.messageId ?? newId("msg");
+      const what = { room_id, message_id, source: options.from, reply_message_id };
+      const sent = await call(messageReply, { ...what, ...contentOf(text, options) });
+      await show(sent, options, (kept) => [
+        `message ${kept.message_id} is kept for ${counted(kept.recipient_count, "recipient")}`,
+      ]);
+    });
+}
+
+function ack(): Command {
+  return command("ack <room> <message>", {
+    summary: "acknowledge a message: it leaves the inbox",
+    examples: ["roomd message ack build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --agent worker-1"],
+  })
+    .option("--agent <agent>", "the recipient (default: its only one)")
+    .action(async (room_id: string, message_id: string, options: JsonOption & { agent?: string }) => {
+      const acked = await call(messageAck, { room_id, message_id, agent_id: options.agent });
+      await show(acked, options, ({ agent_id, state }) => [`message ${message_id} is ${state} by ${agent_id}`]);
+    });
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CliError("The text is not JSON, which --data requires.", EXIT.usage);
+  }
+}

@@ -1,0 +1,140 @@
+/** `roomd room backup`, and the file form of `roomd room restore`: rooms as files of the caller's. */
+import type { Command } from "commander";
+import { roomBackup, roomFromBackup } from "../../../../shared/api/room-backups.ts";
+import { CliError, EXIT } from "../../kit/cli-error.ts";
+import { call, download } from "../../kit/client.ts";
+import { command } from "../../kit/command.ts";
+import { localFile } from "../../kit/local-file.ts";
+import { bytesText, counted, type JsonOption, show, showValue, write } from "../../kit/output.ts";
+import { type Progress, withProgress } from "../../kit/progress.ts";
+import { saveAnswer, whole } from "../../kit/save-answer.ts";
+import { stdinParts } from "../../kit/standard-input.ts";
+
+/** More than the first line of a room's file has. */
+const MOST_LINE_BYTES = 256 * 1024;
+
+export function backupRoomCommand(): Command {
+  return command("backup <room>", {
+    summary: "take a room away as a file: its drive, messages, barriers, agents and checkpoints; it goes on",
+    examples: [
+      "roomd room backup build-42 build-42.room",
+      "roomd room backup build-42 > build-42.room",
+      "roomd room backup build-42 - | gzip > build-42.room.gz",
+    ],
+    notes: [
+      "Sandboxes, also those of checkpoints, snapshots and recordings are not in it. `roomd room restore FILE` makes a room of it.",
+    ],
+  })
+    .argument("[file]", "where to write it; - is standard output", "-")
+    .action(async (room_id: string, file: string, options: JsonOption) => {
+      if (file === "-" && process.stdout.isTTY)
+        throw new CliError("A room's file is not for a terminal: name a file, or send it into one.", EXIT.usage);
+      const found = await withProgress(`copying room ${room_id}`, () => download(roomBackup, { room_id }));
+      let first = "";
+      const stream = peeked(found.stream, (line) => {
+        first = line;
+      });
+      const size_bytes = await withProgress(`taking room ${room_id}`, (progress) =>
+        file === "-"
+          ? sendOut({ ...found, stream }, progress, room_id)
+          : saveAnswer({ ...found, stream }, file, (bytes) =>
+              progress.say(`taking room ${room_id}, ${bytesText(bytes)}`),
+            ),
+      );
+      const { left_out } = aboutOf(first);
+      const lines = [`took room ${room_id}, ${bytesText(size_bytes)}`, ...leftOutLines(left_out)];
+      if (file === "-") process.stderr.write(`${lines.join("\n")}\n`);
+      else await showValue({ room_id, local: file, size_bytes, left_out }, options, () => lines);
+    });
+}
+
+type Found = Awaited<ReturnType<typeof download>>;
+
+async function sendOut(found: Found, progress: Progress, roomId: string): Promise<number> {
+  let size = 0;
+  for await (const chunk of whole(found)) {
+    await write(process.stdout, chunk);
+    size += chunk.byteLength;
+    progress.say(`taking room ${roomId}, ${bytesText(size)}`);
+  }
+  return size;
+}
+
+interface FileOptions extends JsonOption {
+  name: string | undefined;
+  host: string | undefined;
+}
+
+/** Makes a room of a file of the caller's; - is standard input. Throws CliError. */
+export async function restoreFile(file: string, { name, host, json }: FileOptions): Promise<void> {
+  const source = file === "-" ? stdinParts() : (await localFile(file)).stream();
+  const { line, stream } = await opened(source);
+  const room_id = name ?? aboutOf(line).room_id;
+  if (room_id === undefined) throw new CliError(`${file} is no room's file.`, EXIT.usage);
+  const reply = await withProgress(`making room ${room_id}`, (progress) =>
+    call(
+      roomFromBackup,
+      { room_id, host },
+      { body: counting(stream, (bytes) => progress.say(`making room ${room_id}, ${bytesText(bytes)}`)) },
+    ),
+  );
+  await show(reply, json === undefined ? {} : { json }, ({ room, of_room, backed_up_at, left_out }) => [
+    `room ${room.room_id} is ${room.state}, made of ${of_room} as of ${backed_up_at}`,
+    ...leftOutLines(left_out),
+  ]);
+}
+
+type LeftOut = Partial<Record<"sandboxes" | "snapshots" | "checkpoints" | "recordings", number>>;
+
+function leftOutLines({ sandboxes = 0, snapshots = 0, checkpoints = 0, recordings = 0 }: LeftOut): string[] {
+  const all = [
+    sandboxes && counted(sandboxes, "sandbox", "sandboxes"),
+    snapshots && counted(snapshots, "snapshot", "snapshots"),
+    checkpoints && `the sandboxes of ${counted(checkpoints, "checkpoint", "checkpoints")}`,
+    recordings && counted(recordings, "recording", "recordings"),
+  ].filter((each) => each !== 0);
+  return all.length === 0 ? [] : [`not in it: ${all.join(", ")}`];
+}
+
+/** Parses the first line; empty values for an invalid one. */
+function aboutOf(line: string): { room_id?: string; left_out: LeftOut } {
+  try {
+    const { about } = JSON.parse(line);
+    return { room_id: String(about.room_id), left_out: about.left_out ?? {} };
+  } catch {
+    return { left_out: {} };
+  }
+}
+
+/** The first line, and the whole again. */
+async function opened(source: AsyncIterable<Uint8Array>): Promise<{ line: string; stream: AsyncIterable<Uint8Array> }> {
+  const parts = source[Symbol.asyncIterator]();
+  const held: Uint8Array[] = [];
+  let text = "";
+  while (!text.includes("\n") && text.length < MOST_LINE_BYTES) {
+    const { done, value } = await parts.next();
+    if (done) break;
+    held.push(value);
+    text += Buffer.from(value).toString("latin1");
+  }
+  async function* stream(): AsyncGenerator<Uint8Array> {
+    yield* held;
+    for (let next = await parts.next(); !next.done; next = await parts.next()) yield next.value;
+  }
+  return { line: text.split("\n", 1)[0] ?? "", stream: stream() };
+}
+
+async function* peeked(source: AsyncIterable<Uint8Array>, told: (line: string) => void): AsyncGenerator<Uint8Array> {
+  const { line, stream } = await opened(source);
+  told(line);
+  yield* stream;
+}
+
+async function* counting(source: AsyncIterable<Uint8Array>, told: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const part of source) {
+    yield part;
+    bytes += part.byteLength;
+    told(bytes);
+  }
+}

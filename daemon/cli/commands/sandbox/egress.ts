@@ -1,0 +1,90 @@
+/** `roomd egress`: the allowlist of a running sandbox, shown and changed, and its connections. */
+import type { Command } from "commander";
+import { egressGet, egressSet, type SandboxNetwork, sandboxNetwork } from "../../../../shared/api/egress.ts";
+import { call } from "../../kit/client.ts";
+import { command, commandGroup } from "../../kit/command.ts";
+import { bytesText, counted, type JsonOption, paint, show, table } from "../../kit/output.ts";
+import { recordLines } from "../../kit/record-lines.ts";
+import { integer } from "../../kit/values.ts";
+import { whyCommand } from "./egress-why.ts";
+
+export function egressCommand(setStatus: (status: number) => void): Command {
+  return commandGroup("egress", {
+    summary: "where a sandbox may connect to",
+    examples: ["roomd egress get build-42 worker-1", "roomd egress set build-42 worker-1 example.org:443"],
+  })
+    .addCommand(get())
+    .addCommand(set())
+    .addCommand(network())
+    .addCommand(whyCommand(setStatus));
+}
+
+interface Policy {
+  mode: "none" | "allowlist" | "public";
+  allowlist: readonly string[];
+}
+
+const MODES: Record<Policy["mode"], string> = {
+  none: "none (no destination)",
+  allowlist: "allowlist",
+  public: "public (every public address)",
+};
+
+/** The policy for people. Modes that do not use the list show it only if it has entries, such as private ranges. */
+export function policyFor<Shown extends Policy>({ mode, allowlist, ...others }: Shown) {
+  const list = mode === "allowlist" || allowlist.length > 0 ? { allowlist } : {};
+  return { mode: MODES[mode], ...list, ...others };
+}
+
+const egressLines = (egress: Policy) => recordLines(policyFor(egress));
+
+function get(): Command {
+  return command("get <room> <agent>", {
+    summary: "print a sandbox's list and its traffic so far",
+    examples: ["roomd egress get build-42 worker-1"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    await show(await call(egressGet, { room_id, sandbox }), options, egressLines);
+  });
+}
+
+function set(): Command {
+  return command("set <room> <agent> [entries...]", {
+    summary: "allow only these hosts, addresses and networks, at once; no entries: nothing; '*': every public address",
+    examples: [
+      "roomd egress set build-42 worker-1 example.org:443 '*.example.org' 192.0.2.0/24",
+      "roomd egress set build-42 worker-1 --if-revision 2",
+    ],
+  })
+    .option("--if-revision <n>", "only if the list has this revision", integer(1))
+    .action(
+      async (room_id: string, sandbox: string, allowlist: string[], options: JsonOption & { ifRevision?: number }) => {
+        const reply = await call(egressSet, { room_id, sandbox, allowlist, if_revision: options.ifRevision });
+        await show(reply, options, egressLines);
+      },
+    );
+}
+
+function network(): Command {
+  return command("network <room> <agent>", {
+    summary: "list where a sandbox connected to and where it was refused, the newest first",
+    examples: ["roomd egress network build-42 worker-1", "roomd egress network build-42 worker-1 --json"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    await show(await call(sandboxNetwork, { room_id, sandbox }), options, networkLines);
+  });
+}
+
+const HEADERS = ["HOST", "IP", "PORT", "ALLOWED", "CONNECTIONS", "SENT", "RECEIVED", "LAST"];
+
+function networkLines({ since, items, other }: SandboxNetwork): string[] {
+  const rows = items.map(({ host, ip, port, allowed, reason, connections, sent_bytes, received_bytes, last_at }) => [
+    ...[host, ip, port, allowed ? "yes" : `no: ${reason}`, connections],
+    ...[bytesText(sent_bytes), bytesText(received_bytes), last_at],
+  ]);
+  const more =
+    other.allowed + other.refused === 0
+      ? []
+      : [
+          `besides: ${counted(other.allowed, "connection")} allowed, ${other.refused} refused, to places not kept apart`,
+        ];
+  return [...table(HEADERS, rows), ...more, paint("dim", `since ${since}`)];
+}

@@ -1,0 +1,112 @@
+/** `roomd file`: single entries of a sandbox's own file system. Copies are in cp.ts, lists and deletion in ls.ts. */
+import type { Command } from "commander";
+import * as files from "../../../../shared/api/sandbox-files.ts";
+import { CliError, EXIT, lost } from "../../kit/cli-error.ts";
+import { call, events } from "../../kit/client.ts";
+import { command, commandGroup } from "../../kit/command.ts";
+import { type JsonOption, print, printable, show } from "../../kit/output.ts";
+import { recordLines } from "../../kit/record-lines.ts";
+import { type SandboxPlace, sandboxPlace } from "../../kit/values.ts";
+
+export function fileCommand(): Command {
+  return commandGroup("file", {
+    summary: "files of a sandbox: describe, move and watch them; `roomd cp`, `ls` and `rm` do the rest",
+    examples: ["roomd file stat build-42/worker-1:/root/out.csv", "roomd file watch build-42/worker-1:/root -r"],
+  })
+    .addCommand(stat())
+    .addCommand(mkdir())
+    .addCommand(mv())
+    .addCommand(watch());
+}
+
+const PLACE = "ROOM/AGENT:/path";
+
+function stat(): Command {
+  return command("stat", {
+    summary: "describe one entry",
+    examples: ["roomd file stat build-42/worker-1:/root/out.csv", "roomd file stat build-42/worker-1:/bin --follow"],
+  })
+    .argument("<place>", PLACE, sandboxPlace)
+    .option("--follow", "the target of a symbolic link instead of the link")
+    .action(async (at: SandboxPlace, { follow, json }: JsonOption & { follow?: true }) => {
+      await show(await call(files.sandboxFileStat, { ...at, follow }), { json }, recordLines);
+    });
+}
+
+interface MkdirOptions extends JsonOption {
+  mode?: string;
+  owner?: string;
+}
+
+function mkdir(): Command {
+  return command("mkdir", {
+    summary: "make a directory and its missing parents",
+    examples: [
+      "roomd file mkdir build-42/worker-1:/root/results",
+      "roomd file mkdir build-42/worker-1:/srv/in --mode 0770 --owner agent",
+    ],
+  })
+    .argument("<place>", PLACE, sandboxPlace)
+    .option("--mode <octal>", "permissions of the directory (default: 0755)")
+    .option("--owner <user[:group]>", "its owner (default: the user that commands run as)")
+    .action(async (at: SandboxPlace, { mode, owner, json }: MkdirOptions) => {
+      const reply = await call(files.sandboxFileMkdir, { ...at, mode, owner });
+      await show(reply, { json }, ({ path, created }) => [
+        printable(created ? `made ${path}` : `${path} already exists`),
+      ]);
+    });
+}
+
+function mv(): Command {
+  return command("mv", {
+    summary: "move an entry within a sandbox, also onto /mnt/drive and back",
+    examples: [
+      "roomd file mv build-42/worker-1:/root/draft.txt build-42/worker-1:/root/final.txt",
+      "roomd file mv build-42/worker-1:/root/out build-42/worker-1:/mnt/drive/out --overwrite",
+    ],
+  })
+    .argument("<from>", PLACE, sandboxPlace)
+    .argument("<to>", `${PLACE} in the same sandbox`, sandboxPlace)
+    .option("--overwrite", "replace what is there")
+    .action(async (from: SandboxPlace, to: SandboxPlace, { overwrite, json }: JsonOption & { overwrite?: true }) => {
+      const { room_id, sandbox } = from;
+      if (room_id !== to.room_id || sandbox !== to.sandbox) {
+        throw new CliError("Both places must be in one sandbox. Between sandboxes use `roomd cp`.", EXIT.usage);
+      }
+      const reply = await call(files.sandboxFileMove, { room_id, sandbox, from: from.path, to: to.path, overwrite });
+      await show(reply, { json }, ({ path }) => [printable(`moved to ${path}`)]);
+    });
+}
+
+interface WatchOptions extends JsonOption {
+  recursive?: true;
+  after?: string;
+}
+
+function watch(): Command {
+  return command("watch", {
+    summary: "print changes of a directory or a file, until ctrl-c or until it is gone",
+    notes: ["With --json each change is a line of JSON with its cursor. `overflow`: changes were lost, list it again."],
+    examples: [
+      "roomd file watch build-42/worker-1:/root --recursive",
+      "roomd file watch build-42/worker-1:/root --json",
+    ],
+  })
+    .argument("<place>", PLACE, sandboxPlace)
+    .option("-r, --recursive", "with the directories below it")
+    .option("--after <cursor>", "continue after this change, within 60 s of it")
+    .action(async (at: SandboxPlace, { recursive, after, json }: WatchOptions) => {
+      try {
+        for await (const event of events(files.sandboxFileWatch, { ...at, recursive, after })) {
+          if (json) await print(JSON.stringify(event));
+          else if (event.type !== "watching") await print(printable(changeText(event)));
+        }
+      } catch (error) {
+        throw lost(error, "`roomd file watch` with --after continues.");
+      }
+    });
+}
+
+function changeText({ type, path, from }: { type: string; path: string; from?: string }): string {
+  return from === undefined ? `${type} ${path}` : `${type} ${from} -> ${path}`;
+}

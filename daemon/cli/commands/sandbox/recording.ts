@@ -1,0 +1,188 @@
+/** `roomd recording`: recordings of a sandbox's screen, and films of them. */
+import type { Command } from "commander";
+import type { Download } from "../../../../sdk/typescript/src/client.ts";
+import {
+  type RecordingRecord,
+  recordingData,
+  recordingDelete,
+  recordingFilm,
+  recordingGet,
+  recordingList,
+  recordingStart,
+  recordingStop,
+} from "../../../../shared/api/recordings.ts";
+import { CliError } from "../../kit/cli-error.ts";
+import { call, download } from "../../kit/client.ts";
+import { command, commandGroup } from "../../kit/command.ts";
+import { bytesText, fieldLines, type JsonOption, show, showValue, table, write } from "../../kit/output.ts";
+import { withProgress } from "../../kit/progress.ts";
+import { recordLines } from "../../kit/record-lines.ts";
+import { saveAnswer, whole } from "../../kit/save-answer.ts";
+import { seconds } from "../../kit/values.ts";
+
+export function recordingCommand(): Command {
+  return commandGroup("recording", {
+    summary: "recordings of a sandbox's screen, and films of them",
+    examples: [
+      "roomd recording start office clerk",
+      "roomd recording stop office clerk",
+      "roomd recording film office clerk --output clerk.mp4",
+    ],
+  })
+    .addCommand(start())
+    .addCommand(stop())
+    .addCommand(list())
+    .addCommand(get())
+    .addCommand(film())
+    .addCommand(save())
+    .addCommand(remove());
+}
+
+interface StartOptions extends JsonOption {
+  for?: number;
+}
+
+function start(): Command {
+  return command("start <room> <agent>", {
+    summary: "begin to record what the screen shows",
+    examples: ["roomd recording start office clerk", "roomd recording start office clerk --for 10m"],
+  })
+    .option("--for <time>", "end it after this time; an hour if absent", seconds)
+    .action(async (room_id: string, sandbox: string, options: StartOptions) => {
+      const reply = await call(recordingStart, { room_id, sandbox, max_seconds: options.for });
+      await show(reply, options, fieldLines);
+    });
+}
+
+function stop(): Command {
+  return command("stop <room> <agent>", {
+    summary: "stop recording",
+    examples: ["roomd recording stop office clerk"],
+  })
+    .argument("[recording]", "its recording_id; the one that goes on if absent")
+    .action(async (room_id: string, sandbox: string, given: string | undefined, options: JsonOption) => {
+      const recording_id = given ?? (await goingOn(room_id, sandbox)).recording_id;
+      const reply = await call(recordingStop, { room_id, sandbox, recording_id });
+      await show(reply, options, fieldLines);
+    });
+}
+
+function list(): Command {
+  return command("list <room> <agent>", {
+    summary: "list the recordings of a screen, the newest first",
+    notes: ["Those of a sandbox that was destroyed are found by its sandbox_id."],
+    examples: ["roomd recording list office clerk"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    const reply = await call(recordingList, { room_id, sandbox });
+    await show(reply, options, ({ items }) =>
+      table(
+        ["RECORDING", "STATE", "STARTED", "SECONDS", "SIZE", "PICTURE"],
+        items.map((each) => [
+          each.recording_id,
+          each.end_reason ?? each.state,
+          each.started_at,
+          (each.duration_ms / 1000).toFixed(1),
+          bytesText(each.size_bytes),
+          `${each.width}x${each.height}`,
+        ]),
+      ),
+    );
+  });
+}
+
+function get(): Command {
+  return command("get <room> <agent>", {
+    summary: "show a recording's record",
+    examples: ["roomd recording get office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+  })
+    .argument("<recording>", "its recording_id")
+    .action(async (room_id: string, sandbox: string, recording_id: string, options: JsonOption) => {
+      await show(await call(recordingGet, { room_id, sandbox, recording_id }), options, recordLines);
+    });
+}
+
+interface OutputOptions extends JsonOption {
+  output: string;
+}
+
+const WHICH = "its recording_id; the newest if absent";
+
+function film(): Command {
+  return command("film <room> <agent>", {
+    summary: "make a film of a recording, as MP4",
+    notes: [
+      "A machine of the template film makes it, which the operator builds once by `roomd template build film`.",
+      "With --output - the film goes to standard output as it is made.",
+    ],
+    examples: [
+      "roomd recording film office clerk --output clerk.mp4",
+      "roomd recording film office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2 --output - | mpv -",
+    ],
+  })
+    .argument("[recording]", WHICH)
+    .requiredOption("--output <file>", "write the film there")
+    .action(async (room_id: string, sandbox: string, given: string | undefined, options: OutputOptions) => {
+      const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
+      const made = await withProgress("starting the machine that makes films", () =>
+        download(recordingFilm, { room_id, sandbox, recording_id }),
+      );
+      await writeOut(made, recording_id, "making the film", options);
+    });
+}
+
+function save(): Command {
+  return command("save <room> <agent>", {
+    summary: "write a recording to a file as it was kept",
+    notes: ["docs/screen.md says how it is laid out."],
+    examples: ["roomd recording save office clerk --output clerk.rfb"],
+  })
+    .argument("[recording]", WHICH)
+    .requiredOption("--output <file>", "write it there; - is standard output")
+    .action(async (room_id: string, sandbox: string, given: string | undefined, options: OutputOptions) => {
+      const recording_id = given ?? (await newest(room_id, sandbox)).recording_id;
+      await writeOut(
+        await download(recordingData, { room_id, sandbox, recording_id }),
+        recording_id,
+        "reading it",
+        options,
+      );
+    });
+}
+
+async function writeOut(answer: Download, recording_id: string, doing: string, options: OutputOptions): Promise<void> {
+  const { output } = options;
+  if (output === "-") {
+    for await (const chunk of whole(answer)) await write(process.stdout, chunk);
+    return;
+  }
+  const size_bytes = await withProgress(doing, (progress) =>
+    saveAnswer(answer, output, (bytes) => progress.say(`${doing}, ${bytesText(bytes)} so far`)),
+  );
+  const value = { recording_id, local: output, size_bytes };
+  await showValue(value, options, () => [`wrote ${output}, ${bytesText(size_bytes)}`]);
+}
+
+function remove(): Command {
+  return command("delete <room> <agent>", {
+    summary: "delete a recording",
+    examples: ["roomd recording delete office clerk rec_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+  })
+    .argument("<recording>", "its recording_id")
+    .action(async (room_id: string, sandbox: string, recording_id: string, options: JsonOption) => {
+      const reply = await call(recordingDelete, { room_id, sandbox, recording_id });
+      await show(reply, options, (done) => [`deleted ${done.recording_id}`]);
+    });
+}
+
+async function goingOn(room_id: string, sandbox: string): Promise<RecordingRecord> {
+  const { items } = (await call(recordingList, { room_id, sandbox })).value;
+  const found = items.find(({ state }) => state === "recording");
+  if (!found) throw new CliError(`The screen of ${sandbox} is not being recorded.`);
+  return found;
+}
+
+async function newest(room_id: string, sandbox: string): Promise<RecordingRecord> {
+  const [first] = (await call(recordingList, { room_id, sandbox })).value.items;
+  if (!first) throw new CliError(`Nothing was recorded of ${sandbox}: begin with \`roomd recording start\`.`);
+  return first;
+}

@@ -1,0 +1,162 @@
+/** `roomd snapshot`, and the snapshot commands of `roomd sandbox`: take a snapshot, create a sandbox from one. */
+import type { Command } from "commander";
+import {
+  SNAPSHOT_MODES,
+  type SnapshotMode,
+  type SnapshotRecord,
+  sandboxFork,
+  sandboxRollback,
+  snapshotCreate,
+  snapshotDelete,
+  snapshotGet,
+  snapshotList,
+} from "../../../../shared/api/snapshots.ts";
+import { call } from "../../kit/client.ts";
+import { choice, command, commandGroup } from "../../kit/command.ts";
+import { bytesText, type JsonOption, moreLines, show, table } from "../../kit/output.ts";
+import { withProgress } from "../../kit/progress.ts";
+import { recordLines } from "../../kit/record-lines.ts";
+import { pair, seconds } from "../../kit/values.ts";
+import { asList, type ListOptions } from "../room/room.ts";
+
+export function snapshotCommand(): Command {
+  return commandGroup("snapshot", {
+    summary: "snapshots of a room's sandboxes",
+    examples: ["roomd snapshot list build-42", "roomd sandbox snapshot build-42 worker-1 --name before"],
+  })
+    .addCommand(list())
+    .addCommand(get())
+    .addCommand(remove());
+}
+
+interface SnapshotListOptions extends ListOptions {
+  agent?: string;
+}
+
+function list(): Command {
+  const about = {
+    summary: "list a room's snapshots as a tree",
+    examples: ["roomd snapshot list build-42", "roomd snapshot list build-42 --agent worker-1 --json"],
+  };
+  return asList(command("list <room>", about))
+    .option("--agent <agent>", "only those of this agent")
+    .action(async (room_id: string, { agent, limit, cursor, json }: SnapshotListOptions) => {
+      const reply = await call(snapshotList, { room_id, agent_id: agent, limit, cursor });
+      await show(reply, { json }, ({ items, next_cursor }) => [
+        ...table(
+          ["SNAPSHOT", "AGENT", "NAME", "MODE", "SIZE", "PAUSED", "CREATED", "EXPIRES"],
+          treeOf(items).map(({ depth, each }) => [
+            `${"  ".repeat(depth)}${depth > 0 ? "└ " : ""}${each.snapshot_id}`,
+            each.agent_id,
+            each.name ?? "",
+            each.mode,
+            bytesText(each.size_bytes),
+            `${each.paused_ms} ms`,
+            each.created_at,
+            each.expires_at ?? "",
+          ]),
+        ),
+        ...moreLines(next_cursor),
+      ]);
+    });
+}
+
+/** Each snapshot below its parent, if the parent is among `items`. */
+function treeOf(items: readonly SnapshotRecord[]): { depth: number; each: SnapshotRecord }[] {
+  const known = new Set(items.map(({ snapshot_id }) => snapshot_id));
+  const below = (parent: string | null, depth: number): { depth: number; each: SnapshotRecord }[] =>
+    items
+      .filter((each) => (each.parent !== null && known.has(each.parent) ? each.parent : null) === parent)
+      .flatMap((each) => [{ depth, each }, ...below(each.snapshot_id, depth + 1)]);
+  return below(null, 0);
+}
+
+function get(): Command {
+  return command("get <room> <snapshot>", {
+    summary: "show a snapshot's record",
+    examples: ["roomd snapshot get build-42 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+  }).action(async (room_id: string, snapshot_id: string, options: JsonOption) => {
+    await show(await call(snapshotGet, { room_id, snapshot_id }), options, recordLines);
+  });
+}
+
+function remove(): Command {
+  return command("delete <room> <snapshot>", {
+    summary: "delete a snapshot; what was made of it keeps what it needs",
+    examples: ["roomd snapshot delete build-42 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+  }).action(async (room_id: string, snapshot_id: string, options: JsonOption) => {
+    const reply = await call(snapshotDelete, { room_id, snapshot_id });
+    await show(reply, options, (done) => [`snapshot ${done.snapshot_id} is ${done.state}`]);
+  });
+}
+
+interface TakeOptions extends JsonOption {
+  name?: string;
+  mode?: SnapshotMode;
+  expires?: number;
+}
+
+export function takeSnapshotCommand(): Command {
+  return command("snapshot <room> <agent>", {
+    summary: "keep what a sandbox is now; it goes on after a moment",
+    examples: [
+      "roomd sandbox snapshot build-42 worker-1 --name before",
+      "roomd sandbox snapshot build-42 worker-1 --mode disk --expires 30d",
+    ],
+  })
+    .option("--name <name>", "a name for people")
+    .addOption(choice("--mode <mode>", "memory and disk, or the disk alone (default: full)", SNAPSHOT_MODES))
+    .option("--expires <time>", "delete it after this time (default: 7d)", seconds)
+    .action(async (room_id: string, sandbox: string, { name, mode, expires, json }: TakeOptions) => {
+      const reply = await withProgress(`taking a snapshot of ${sandbox}`, () =>
+        call(snapshotCreate, { room_id, sandbox, name, mode, expires_in_seconds: expires }),
+      );
+      await show(reply, { json }, (made) => [
+        `${made.snapshot_id}: ${bytesText(made.size_bytes)}, sandbox ${made.agent_id} stood still for ${made.paused_ms} ms`,
+      ]);
+    });
+}
+
+interface ForkOptions extends JsonOption {
+  env?: Record<string, string>;
+  expires?: number;
+}
+
+export function forkCommand(): Command {
+  return command("fork <room> <agent>", {
+    summary: "make copies of a running sandbox, one for each of these agents",
+    examples: [
+      "roomd sandbox fork build-42 worker-1 try-1 try-2 try-3",
+      "roomd sandbox fork build-42 worker-1 try-4 --env SEED=4",
+    ],
+  })
+    .argument("<agents...>", "the agents whose sandboxes they become")
+    .option("--env <key=value>", "environment variable of every command in them; repeatable", pair)
+    .option("--expires <time>", "delete the snapshot of which they are made after this time (default: 7d)", seconds)
+    .action(async (room_id: string, sandbox: string, names: string[], { env, expires, json }: ForkOptions) => {
+      const agents = names.map((agent_id) => ({ agent_id, ...(env && { env }) }));
+      const reply = await withProgress(`forking sandbox ${sandbox}`, () =>
+        call(sandboxFork, { room_id, sandbox, agents, expires_in_seconds: expires }),
+      );
+      await show(reply, { json }, ({ snapshot_id, items }) => [
+        `of ${snapshot_id}:`,
+        ...items.map(({ agent_id, sandbox: made, problem }) =>
+          made === null
+            ? `  ${agent_id} was not made: ${problem?.detail ?? "no reason was given"}`
+            : `  sandbox ${agent_id} is ${made.state}: cid ${made.guest_cid}`,
+        ),
+      ]);
+    });
+}
+
+export function rollbackCommand(): Command {
+  return command("rollback <room> <agent> <snapshot>", {
+    summary: "turn a sandbox back to a snapshot; what it has become since is lost",
+    examples: ["roomd sandbox rollback build-42 worker-1 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
+  }).action(async (room_id: string, sandbox: string, snapshot_id: string, options: JsonOption) => {
+    const reply = await withProgress(`turning sandbox ${sandbox} back`, () =>
+      call(sandboxRollback, { room_id, sandbox, snapshot_id }),
+    );
+    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}, as of ${snapshot_id}`]);
+  });
+}

@@ -1,0 +1,57 @@
+/** `roomd health`, `roomd limits` and `roomd whoami`: a client's view of the service, and of its own key. */
+import type { Command } from "commander";
+import { configGet, health, meGet } from "../../../shared/api/service.ts";
+import { checkLines } from "../host/doctor.ts";
+import { EXIT } from "../kit/cli-error.ts";
+import { call } from "../kit/client.ts";
+import { command } from "../kit/command.ts";
+import { type JsonOption, paint, show } from "../kit/output.ts";
+import { recordLines, terminalWidth, wrapped } from "../kit/record-lines.ts";
+
+export function healthCommand(setStatus: (status: number) => void): Command {
+  return command("health", {
+    summary: "whether the service is ready; with a key, each check with what to do",
+    notes: ["Needs no key. Exit status 1 when the service is not ready."],
+    examples: ["roomd health", "roomd health --json"],
+  }).action(async (options: JsonOption) => {
+    const reply = await call(health, {});
+    await show(reply, options, ({ checks, ...rest }) => [...recordLines(rest), "", ...checkLines(checks)]);
+    setStatus(reply.value.ready ? EXIT.ok : EXIT.refused);
+  });
+}
+
+export function limitsCommand(): Command {
+  return command("limits", {
+    summary: "the limits in force, and what the service guarantees and what it does not",
+    examples: ["roomd limits", "roomd limits --json"],
+  }).action(async (options: JsonOption) => {
+    await show(await call(configGet, {}), options, ({ guarantees, non_guarantees, templates, ...rest }) => [
+      ...recordLines({ ...rest, templates: templates.map(({ template_id }) => template_id) }),
+      ...list("Guaranteed", guarantees),
+      ...list("Not guaranteed", non_guarantees),
+    ]);
+  });
+}
+
+function list(heading: string, sentences: readonly string[]): string[] {
+  return [
+    "",
+    paint("bold", heading),
+    ...sentences.flatMap((sentence) =>
+      wrapped(sentence, terminalWidth() - BULLET.length).map(
+        (line, at) => (at > 0 ? " ".repeat(BULLET.length) : BULLET) + line,
+      ),
+    ),
+  ];
+}
+
+const BULLET = "- ";
+
+export function whoamiCommand(): Command {
+  return command("whoami", {
+    summary: "who this key belongs to, and what it may do",
+    examples: ["roomd whoami", "roomd whoami --json"],
+  }).action(async (options: JsonOption) => {
+    await show(await call(meGet, {}), options, recordLines);
+  });
+}

@@ -1,0 +1,263 @@
+/**
+ * Binding of a verb to its operation: its input and its possible answers.
+ *
+ * A verb is up to three functions, called in this order by the pipeline (edge/pipeline/pipeline.ts):
+ *   find   throws 404 before the body is read
+ *   rules  returns the fields that break a rule beyond their shape
+ *   run    does the work
+ */
+import type { Source } from "../../../shared/api/audit.ts";
+import type { InputOf, Operation, OutputOf, Scope } from "../../../shared/api/contract.ts";
+import type { ErrorCode, FieldError } from "../../../shared/api/errors.ts";
+import type { OwnHeader } from "../../../shared/api/headers.ts";
+import type { Role } from "../../../shared/api/people/members.ts";
+import type { KeyId, OrgId, RequestId, SessionId } from "../../../shared/ids.ts";
+import type { Conversation } from "../concurrency/duplex-session.ts";
+import type { Soon } from "../concurrency/maybe-promise.ts";
+import type { AuditFacts } from "./audit-facts.ts";
+import { UnkeptWork, type Work } from "./call-effects.ts";
+import { type CallTrace, untraced } from "./traces.ts";
+
+/** The identity that a key represents. */
+export interface Caller {
+  /** Kind of the actor; a key if absent. */
+  kind?: "sandbox" | "operator" | "user";
+  /** Of a signed-in person. */
+  session?: SessionFacts;
+  /** The key that made the sandbox that it is. */
+  made_by?: string;
+  org_id: OrgId;
+  key_id: KeyId;
+  name: string;
+  plan: string;
+  scopes: readonly Scope[];
+  room_ids: readonly string[] | null;
+  agent_id: string | null;
+  expires_at: string | null;
+  /** An application that a person has signed in: it can request missing scopes from the person. */
+  granted?: true;
+  /** The original of a rotated key: all keys of a rotation share one rate. */
+  first_key_id?: KeyId | null;
+}
+
+/**
+ * Condition of a stream or connection opened by a session: it ends when the session views another organization, or its person has another
+ * role there.
+ */
+export interface HeldSession {
+  session_id: SessionId;
+  looks_at: OrgId;
+  role: Role;
+}
+
+/** A session's additions to the caller; `key_id` is then the user_id. */
+export interface SessionFacts extends HeldSession {
+  /** Scopes that keys made by them may have: more than the session itself has. */
+  gives: readonly Scope[];
+  /** Until when they need not prove again to be the person. */
+  proved_until: string;
+}
+
+/** One request on its way. */
+export interface Call {
+  request_id: RequestId | string;
+  source: Source;
+  ip: string | null;
+  /** Ends when the client is gone. */
+  readonly signal: AbortSignal;
+  /** Facts that the verb adds to the audit record of this call. */
+  audit: AuditFacts;
+  /** Effects of the call, reported by the verb. */
+  work: Work;
+  /** Its place in a trace. */
+  readonly trace: CallTrace;
+}
+
+/** A call by a known key. */
+export interface KeyCall extends Call {
+  caller: Caller;
+}
+
+/** The restriction that bars a caller from the organization as a whole; null if there is none. */
+export function boundTo({ room_ids, agent_id }: Pick<Caller, "room_ids" | "agent_id">): "rooms" | "an agent" | null {
+  return room_ids !== null ? "rooms" : agent_id !== null ? "an agent" : null;
+}
+
+/** Identity of a key across rotations. */
+export function firstKeyOf({ first_key_id, key_id }: Pick<Caller, "first_key_id" | "key_id">): KeyId {
+  return first_key_id ?? key_id;
+}
+
+/** Caller in the format of audit records; a person's name is never recorded. */
+export function actorOf({ kind, key_id, name }: Caller): { type: string; id: string; name: string } {
+  return { type: kind ?? "key", id: key_id, name: kind === "user" ? "" : name };
+}
+
+/** The key that the call's usage is charged to. */
+export function keyBehind({ made_by, key_id }: Caller): string {
+  return made_by ?? key_id;
+}
+
+/** A call for checking a caller's access only. Nothing of it is recorded. */
+export function trialCall(caller: Caller): KeyCall {
+  const { signal } = new AbortController();
+  const trace = untraced();
+  return {
+    request_id: "",
+    source: "rest",
+    ip: null,
+    signal,
+    audit: { details: {} },
+    work: new UnkeptWork(),
+    trace,
+    caller,
+  };
+}
+
+/** A call that may come without a key. */
+export interface OpenCall extends Call {
+  caller: Caller | null;
+}
+
+type CallOf<Op extends Operation> = Op["access"] extends "open" ? OpenCall : KeyCall;
+
+/** A file, or a part of one, as an answer. */
+export interface BytesReply {
+  stream: ReadableStream<Uint8Array>;
+  offset: number;
+  length: number;
+  size_bytes: number;
+  etag: string;
+  modified_at: string;
+  /** Whether the caller requested a part. */
+  partial: boolean;
+}
+
+/** A streaming answer: values as they arrive, each a line of JSON or a server-sent event. */
+export interface EventsReply {
+  /** Never throws; a slow reader makes it wait. */
+  events: AsyncGenerator<readonly StreamEvent[]>;
+  /** The same as lines of JSON in UTF-8, for answers in that form: of the two one is read. */
+  lines?: AsyncGenerator<Uint8Array>;
+  /** The client has stopped reading. */
+  cancel(): void;
+  /** A client that leaves sent data unread for `ms` is disconnected, and `cut` is called; absent: waits for slow readers. */
+  slow?: { ms: number; cut(): void };
+}
+
+export interface StreamEvent {
+  /** The event's Last-Event-ID; null if it is no position in the stream. */
+  id: number | string | null;
+  data: object;
+  /** The data as JSON, if they are sent to many clients. */
+  json?: string;
+  /** One more field of `data`, which is sent in base64. */
+  data_b64?: Uint8Array;
+}
+
+/** A body as JSON text in UTF-8. */
+export interface JsonBody<Body> {
+  bytes: Uint8Array;
+  /** Its type; never set. */
+  readonly of?: Body;
+}
+
+const UTF8 = new TextDecoder();
+
+export const parsed = <Body>({ bytes }: JsonBody<Body>): Body => JSON.parse(UTF8.decode(bytes)) as Body;
+
+export interface Done<Op extends Operation> {
+  outcome: keyof Op["outcomes"] & string;
+  body?: OutputOf<Op>;
+  /** The body, in place of `body`. */
+  json?: JsonBody<OutputOf<Op>>;
+  bytes?: BytesReply;
+  /** The answer is this text, of this media type. */
+  text?: { type: string; text: string };
+  /** The answer is this picture, a PNG. */
+  picture?: Uint8Array;
+  /** The answer is these bytes of this media type, as they come. */
+  stream?: { type: string; bytes: ReadableStream<Uint8Array> };
+  /** The answer is a conversation, by WebSocket. */
+  conversation?: Conversation;
+  events?: EventsReply;
+  /** The caller's copy is still current (If-None-Match). */
+  unchanged?: { etag: string };
+  /** Another host's response, forwarded unchanged. */
+  answer?: Response;
+}
+
+/** The body of an answer as a value, in whichever form it was made. */
+export function bodyOf<Op extends Operation>({ body, json }: Done<Op>): OutputOf<Op> | undefined {
+  return json ? parsed(json) : body;
+}
+
+/** The parts of a request that are not fields: the raw body, and the headers about bytes and streams. */
+export interface Transfer extends Record<VerbHeader, string | null> {
+  body: ReadableStream<Uint8Array> | null;
+  /** Whether the caller wants a WebSocket. */
+  websocket: boolean;
+  /** Whether the caller accepts lines of JSON, if there is a choice. */
+  ndjson: boolean;
+}
+/** The token of a terminal is the door's to read. */
+type VerbHeader = Exclude<OwnHeader, "websocket_protocol">;
+
+/** Of a request that has fields only. */
+export const NO_TRANSFER: Transfer = {
+  body: null,
+  range: null,
+  if_match: null,
+  if_none_match: null,
+  last_event_id: null,
+  websocket: false,
+  ndjson: false,
+};
+
+/** A verb reads no header that its operation does not declare. */
+export type TransferOf<Op extends Operation> = Omit<Transfer, VerbHeader> & Pick<Transfer, HeadersOf<Op>>;
+type HeadersOf<Op extends Operation> = Op extends { headers: readonly (infer Name)[] } ? Name & VerbHeader : never;
+
+/** A field that breaks a rule beyond its shape. */
+export interface RuleBreak extends FieldError {
+  /** Code of the whole answer when nothing else is wrong; `code` when that is one of the table. */
+  problem?: ErrorCode | undefined;
+  /** `details` of the whole answer when nothing else is wrong. */
+  details?: Record<string, unknown>;
+}
+
+export interface Verb<Op extends Operation, Target> {
+  /** Authenticates a caller with a token of the noun instead of a key. Throws invalid_api_key. */
+  admit?(token: string, params: Record<string, string>): Caller;
+  find?(call: CallOf<Op>, params: Record<string, string>): Soon<Target>;
+  /** `bad` is the result of the check of shapes; a rule that names one of these fields again replaces its entry. */
+  rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): Soon<RuleBreak[]>;
+  /** Calls that this one counts as for the caller's rate, besides itself; none if absent. Of checked input. */
+  moreCalls?(input: InputOf<Op>, target: Target): number;
+  run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: TransferOf<Op>): Soon<Done<Op>>;
+}
+
+/** An operation with its verb, its types forgotten, as the road walks it. */
+export interface Bound {
+  operation: Operation;
+  admit: ((token: string, params: Record<string, string>) => Caller) | null;
+  find(call: OpenCall, params: Record<string, string>): unknown;
+  rules(input: unknown, target: unknown, bad: readonly RuleBreak[]): Soon<RuleBreak[]>;
+  moreCalls(input: unknown, target: unknown): number;
+  run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Soon<Done<Operation>>;
+}
+
+/** Binds a verb to its operation. The pipeline checks access and input first, which makes the casts here valid. */
+export function bind<Op extends Operation, Target = undefined>(operation: Op, verb: Verb<NoInfer<Op>, Target>): Bound {
+  return {
+    operation,
+    admit: verb.admit ?? null,
+    find: (call, params) => verb.find?.(call as CallOf<Op>, params),
+    rules: (input, target, bad) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target, bad) ?? [],
+    moreCalls: (input, target) => verb.moreCalls?.(input as InputOf<Op>, target as Target) ?? 0,
+    run: (call, input, target, transfer) =>
+      verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer) as unknown as Soon<
+        Done<Operation>
+      >,
+  };
+}

@@ -1,0 +1,29 @@
+/** Cost-limited cache of an expensive check that any caller may request: so rare that it blocks no other work. */
+import { monotonicMs } from "../clock.ts";
+
+/** A shorter check is not cached. */
+const SHORT_MS = 5;
+/** Number of consecutive slow checks before caching: the first ones are slow, and any may run alongside other work. */
+const LONG_IN_A_ROW = 3;
+/** Of the time, at most this part goes by with looking, while an answer is not too old by then. */
+const SHARE = 1 / 100;
+/** No answer is older, however long a look takes. */
+const OLDEST_MS = 5_000;
+
+/** Returns a version of `look` that returns its last result, while calls are slow, until it has expired. */
+export function sparingly<T>(look: () => T): () => T {
+  const took: number[] = [];
+  let found: { value: T; until: number } | null = null;
+  return () => {
+    const begun = monotonicMs();
+    if (found && begun < found.until) return found.value;
+    const value = look();
+    const ended = monotonicMs();
+    took.push(ended - begun);
+    if (took.length > LONG_IN_A_ROW) took.shift();
+    const shortest = Math.min(...took);
+    const isLong = took.length === LONG_IN_A_ROW && shortest >= SHORT_MS;
+    found = isLong ? { value, until: ended + Math.min(shortest / SHARE, OLDEST_MS) } : null;
+    return value;
+  };
+}

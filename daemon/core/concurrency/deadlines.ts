@@ -1,0 +1,48 @@
+/** Deadlines by key, with one timer each: moments of the wall clock, which may be stored, and durations, which its steps do not change. */
+import { monotonicMs, startTimer, stopTimer, wallMs } from "../clock.ts";
+
+/** A step of the wall clock over a moment is noticed within this time. */
+const LONGEST_TIMER_MS = 3_600_000;
+
+export class Deadlines {
+  readonly #timers = new Map<string, Timer>();
+  readonly #onDue: (key: string) => void;
+
+  constructor(onDue: (key: string) => void) {
+    this.#onDue = onDue;
+  }
+
+  /** Sets or moves the deadline of `key` to a moment of the wall clock; null removes it. */
+  set(key: string, moment: string | null): void {
+    if (moment === null) this.#stop(key);
+    else this.#start(key, () => Date.parse(moment) - wallMs());
+  }
+
+  /** Sets or moves the deadline of `key` to `ms` from now. */
+  setIn(key: string, ms: number): void {
+    const due = monotonicMs() + ms;
+    this.#start(key, () => due - monotonicMs());
+  }
+
+  clear(): void {
+    for (const key of [...this.#timers.keys()]) this.#stop(key);
+  }
+
+  #start(key: string, leftMs: () => number): void {
+    this.#stop(key);
+    const timer = startTimer(
+      () => {
+        if (leftMs() > 0) return this.#start(key, leftMs);
+        this.#timers.delete(key);
+        this.#onDue(key);
+      },
+      Math.min(Math.max(0, leftMs()), LONGEST_TIMER_MS),
+    );
+    this.#timers.set(key, timer.unref());
+  }
+
+  #stop(key: string): void {
+    stopTimer(this.#timers.get(key));
+    this.#timers.delete(key);
+  }
+}

@@ -1,0 +1,32 @@
+/** Interface of a verb and a transport for a two-way conversation, such as one by WebSocket. */
+import { ServiceError } from "../service-error.ts";
+
+/** The client, as the door shows it. */
+export interface Talker {
+  say(text: string): void;
+  /** Bytes, or a text; resolves once there is room for more. */
+  send(message: Uint8Array | string): Promise<void>;
+  /** Ends the conversation with a code and a reason of a few words. */
+  close(code: number, reason: string): void;
+}
+
+/** The verb's side. The transport starts it once, then passes on incoming messages, and reports when the client has gone. */
+export interface Conversation {
+  /** Most bytes of one message from the client; a larger one ends the conversation. */
+  readonly mostBytes: number;
+  start(client: Talker): void;
+  hear(text: string): void;
+  take(bytes: Uint8Array): void;
+  /** The client has gone, with a code and a reason if it gave them, or never came. */
+  left(code?: number, reason?: string): void;
+}
+
+/** Throws validation_failed if the request is no WebSocket handshake. */
+export function requireWebSocket({ websocket }: { websocket: boolean }): void {
+  if (websocket) return;
+  const message = "This needs a WebSocket handshake: Upgrade: websocket.";
+  throw new ServiceError("validation_failed", {
+    detail: message,
+    errors: [{ field: "Upgrade", code: "required", message }],
+  });
+}

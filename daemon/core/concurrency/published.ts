@@ -1,0 +1,87 @@
+/** A published value: one writer, any number of readers, each waiting on a predicate with a deadline. */
+import { startTimer, stopTimer } from "../clock.ts";
+
+interface Waiter<T> {
+  predicate(value: T): boolean;
+  settle(outcome: { value: T } | { error: Error }): void;
+}
+
+export class DeadlineError extends Error {
+  override name = "DeadlineError";
+}
+
+export class Published<T> {
+  #value: T;
+  #generation = 0;
+  readonly #waiters = new Set<Waiter<T>>();
+
+  constructor(value: T) {
+    this.#value = value;
+  }
+
+  get value(): T {
+    return this.#value;
+  }
+
+  /** How often the value was set: two equal numbers mean that nothing has changed in between. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  set(value: T): void {
+    this.#value = value;
+    this.#generation++;
+    for (const waiter of [...this.#waiters]) {
+      if (waiter.predicate(value)) waiter.settle({ value });
+    }
+  }
+
+  /** The first value, the present one included, for which `predicate` holds. Rejects with DeadlineError; Infinity is no deadline. */
+  until(predicate: (value: T) => boolean, deadlineMs: number, signal?: AbortSignal): Promise<T> {
+    if (predicate(this.#value)) return Promise.resolve(this.#value);
+    return new Promise((resolve, reject) => {
+      const late = () => waiter.settle({ error: new DeadlineError(`not so within ${deadlineMs} ms`) });
+      const timer = deadlineMs === Number.POSITIVE_INFINITY ? undefined : startTimer(late, deadlineMs);
+      const aborted = () => waiter.settle({ error: new DeadlineError("the wait was given up") });
+      const waiter: Waiter<T> = {
+        predicate,
+        settle: (outcome) => {
+          stopTimer(timer);
+          signal?.removeEventListener("abort", aborted);
+          this.#waiters.delete(waiter);
+          if ("value" in outcome) resolve(outcome.value);
+          else reject(outcome.error);
+        },
+      };
+      this.#waiters.add(waiter);
+      signal?.addEventListener("abort", aborted, { once: true });
+      if (signal?.aborted) aborted();
+    });
+  }
+}
+
+/** Settles like `promise`, or rejects with DeadlineError after `deadlineMs`. The work itself continues. */
+export async function within<T>(promise: Promise<T>, deadlineMs: number, what: string): Promise<T> {
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = startTimer(() => reject(new DeadlineError(`${what} took over ${deadlineMs} ms`)), deadlineMs);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    stopTimer(timer);
+  }
+}
+
+/** Settles like `work`, or rejects as soon as the signal is given. The work itself continues. */
+export async function unlessGivenUp<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const givenUp = Promise.withResolvers<never>();
+  const refuse = () => givenUp.reject(new DeadlineError("the wait was given up"));
+  signal.addEventListener("abort", refuse);
+  try {
+    if (signal.aborted) refuse();
+    return await Promise.race([work, givenUp.promise]);
+  } finally {
+    signal.removeEventListener("abort", refuse);
+  }
+}

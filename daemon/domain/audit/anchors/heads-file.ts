@@ -1,0 +1,123 @@
+/**
+ * File of chain heads: if it is on another disk or is copied to another host, a party that can change the database cannot also change this
+ * file. Lines are only appended, and synced; an unchanged head is not written again. A file that has grown large is renamed to FILE.1, and
+ * a new one starts with all heads.
+ */
+import { open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import { now, startTimer, stopTimer } from "../../../core/clock.ts";
+import { DiskFailure, isOutOfSpace } from "../../../core/disk-failure.ts";
+import type { Log } from "../../../core/log.ts";
+import { describeError } from "../../../core/service-error.ts";
+import type { Database } from "../../../db/transact.ts";
+import { syncDirectory } from "../../../host/files/async-calls.ts";
+import { type ChainKey, orgOfChain } from "../chain/chain-key.ts";
+import { chainStart, hashAt } from "../rows.ts";
+import { chainHeads } from "../store.ts";
+import { filesOf, headLine, readHeads } from "./heads.ts";
+
+const LARGE_BYTES = 8 * 1024 ** 2;
+
+export interface HeadsFileDeps {
+  database: Database;
+  log: Log;
+  file: string;
+  /** From the first record that is new until its chain's head is written. */
+  intervalMs: number;
+  /** Ends the service: lines that an earlier sync has reported as written may be lost. */
+  onLost(error: DiskFailure): void;
+}
+
+export class HeadsFile {
+  readonly #deps: HeadsFileDeps;
+  /** Seqs that are in the file, by chain. */
+  #written = new Map<ChainKey, number>();
+  #timer: Timer | null = null;
+  #writing: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(deps: HeadsFileDeps) {
+    this.#deps = deps;
+    this.#compare();
+  }
+
+  /** Chains have grown. */
+  expect(): void {
+    if (this.#stopped) return;
+    this.#timer ??= startTimer(() => void this.settle(), this.#deps.intervalMs).unref();
+  }
+
+  /** Writes the heads that have moved. Never rejects. */
+  settle(): Promise<void> {
+    stopTimer(this.#timer);
+    this.#timer = null;
+    this.#writing = this.#writing.then(() =>
+      this.#write().catch((error: unknown) => {
+        this.#deps.log.error("heads of the audit not written", { file: this.#deps.file, error: describeError(error) });
+        this.expect();
+      }),
+    );
+    return this.#writing;
+  }
+
+  /** Writes for the last time. */
+  stop(): Promise<void> {
+    this.#stopped = true;
+    return this.settle();
+  }
+
+  async #write(): Promise<void> {
+    const { database, file } = this.#deps;
+    // All that this commit reads is on disk when it completes: nothing is written that a power loss could undo.
+    const heads = await database.commit((queries) => chainHeads(queries), false);
+    const moved = () => [...heads].filter(([orgKey, { seq }]) => this.#written.get(orgKey) !== seq);
+    if (moved().length === 0) return;
+    await using handle = await open(file, "a+", 0o600);
+    const { size } = await handle.stat();
+    if (size > LARGE_BYTES) {
+      await rename(file, `${file}.1`);
+      this.#written.clear();
+      return await this.#write();
+    }
+    const at = now();
+    const text = moved().map(([orgKey, head]) => headLine(orgKey, head, at));
+    const isLine = await endsLine(handle, size);
+    try {
+      await handle.appendFile(isLine ? text.join("") : `\n${text.join("")}`);
+      await handle.sync();
+      // A new file's name has to be on disk as well.
+      if (size === 0) await syncDirectory(dirname(file));
+    } catch (error) {
+      if (isOutOfSpace(error)) throw error;
+      this.#deps.onLost(new DiskFailure(`failed to write heads of the audit to ${file}`, { cause: error }));
+      return await new Promise<never>(() => {});
+    }
+    this.#written = new Map([...heads].map(([orgKey, { seq }]) => [orgKey, seq]));
+  }
+
+  /** Logs an error immediately if the database does not match the file. */
+  #compare(): void {
+    const { database, log, file } = this.#deps;
+    const { queries } = database;
+    try {
+      for (const [orgKey, chain] of readHeads(filesOf(file)).witnessed) {
+        const seq = Math.max(...chain.keys());
+        const isPurged = seq <= (chainStart(queries, orgKey)?.seq ?? 0);
+        if (isPurged || hashAt(queries, orgKey, seq) === chain.get(seq)) continue;
+        log.error("the audit lacks a record that was there: run `roomd audit verify --host`", {
+          org_id: orgOfChain(orgKey),
+          seq,
+        });
+      }
+    } catch (error) {
+      log.error("heads of the audit not read", { file, error: describeError(error) });
+    }
+  }
+}
+
+/** A crash or a full disk may have left part of a line, which the next must not go on with. */
+async function endsLine(handle: Awaited<ReturnType<typeof open>>, size: number): Promise<boolean> {
+  if (size === 0) return true;
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer.toString() === "\n";
+}

@@ -1,0 +1,54 @@
+/** Line format in which heads of chains are stored outside of the database, and its parser. */
+import { existsSync, readFileSync } from "node:fs";
+import type { Head } from "../chain/chain.ts";
+import { type ChainKey, chainKey, orgOfChain } from "../chain/chain-key.ts";
+
+/** By the chain's key: the hashes of its records, by seq. */
+export type Witnessed = Map<ChainKey, Map<number, string>>;
+
+export function headLine(orgKey: ChainKey, { seq, hash }: Head, at: string): string {
+  return `${JSON.stringify({ org_id: orgOfChain(orgKey), seq, hash, at })}\n`;
+}
+
+/** The rotated file and the current one, as far as they exist. */
+export function filesOf(file: string): string[] {
+  return [`${file}.1`, file].filter((each) => existsSync(each));
+}
+
+export interface ReadHeads {
+  witnessed: Witnessed;
+  /** Lines that are no heads, as `FILE:LINE`; a crash may leave part of one. */
+  unreadable: string[];
+}
+
+/** Throws when a file cannot be read. */
+export function readHeads(files: readonly string[]): ReadHeads {
+  const witnessed: Witnessed = new Map();
+  const unreadable: string[] = [];
+  for (const file of files) {
+    for (const [index, line] of readFileSync(file, "utf8").split("\n").entries()) {
+      if (line === "") continue;
+      const head = parseHead(line);
+      if (!head) {
+        unreadable.push(`${file}:${index + 1}`);
+        continue;
+      }
+      const chain = witnessed.get(head.org_key) ?? new Map<number, string>();
+      witnessed.set(head.org_key, chain);
+      // Of two that differ the first was there sooner.
+      if (!chain.has(head.seq)) chain.set(head.seq, head.hash);
+    }
+  }
+  return { witnessed, unreadable };
+}
+
+function parseHead(line: string): (Head & { org_key: ChainKey }) | null {
+  try {
+    const { org_id, seq, hash } = JSON.parse(line) as Record<string, unknown>;
+    const isHead =
+      Number.isSafeInteger(seq) && typeof hash === "string" && (org_id === null || typeof org_id === "string");
+    return isHead ? { org_key: chainKey(org_id), seq: seq as number, hash } : null;
+  } catch {
+    return null;
+  }
+}

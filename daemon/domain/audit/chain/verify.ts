@@ -1,0 +1,101 @@
+/** Verification of hash chains: the calls for an organization's own chain, and the operator's check of all chains. */
+import { auditVerify, orgAuditVerify } from "../../../../shared/api/audit.ts";
+import type { AnchorStore } from "../../../core/anchor-store.ts";
+import { type Bound, bind, boundTo, type Caller, parsed } from "../../../core/call/operation.ts";
+import { ownerOf } from "../../../core/loop/index.ts";
+import { inPieces } from "../../../core/loop/steps.ts";
+import type { Queries } from "../../../db/client.ts";
+import { withAnchors } from "../anchors/anchored.ts";
+import { VerifiedDays } from "../days/verified.ts";
+import type { AuditDeps } from "../deps.ts";
+import { type AuditedRoom, findRoom } from "../find.ts";
+import { readVerdict } from "../reading/reads.ts";
+import type { Known, Verdict, Walked } from "./chain.ts";
+import { type ChainKey, chainKey } from "./chain-key.ts";
+import { checkChain } from "./check.ts";
+import { walkOf } from "./walks.ts";
+
+/** A verdict, and warnings for checks that could not be made. */
+export type Looked = Verdict & { warnings?: string[] };
+
+export function makeVerify(deps: AuditDeps): Bound[] {
+  /** Single-flight per organization: a concurrent caller gets the result of the check in progress. */
+  const underWay = new Map<string, Promise<Looked>>();
+  const { anchors } = deps;
+  const { queries } = deps.database;
+  const together = async (name: string, check: () => Promise<Looked>): Promise<Looked> => {
+    const verdict = underWay.get(name) ?? check().finally(() => underWay.delete(name));
+    underWay.set(name, verdict);
+    return await verdict;
+  };
+  const days = new VerifiedDays(queries);
+  const check = async (org_id: string, room_uid: string | null, walked: Walked | null) => {
+    // Several callers may wait for it: it does not end with one of them.
+    const by = { owner: ownerOf(org_id), signal: new AbortController().signal };
+    return parsed(await deps.reads.read(readVerdict, { org_id, room_uid, walked }, by));
+  };
+  const verify = (orgId: string) =>
+    together(orgId, async () => {
+      const key = chainKey(orgId);
+      const files = await days.filesOf(key);
+      const walked = days.verified(key, files);
+      const { verdict, closed } = await check(orgId, null, walked);
+      const looked = await anchored(queries, key, anchors, verdict, walked?.last.seq);
+      if (looked.ok && !looked.warnings && closed) days.note(key, closed, files);
+      return looked;
+    });
+  const verifyOwn = ({ org_id }: Caller, { room_uid }: AuditedRoom) =>
+    together(`${org_id} ${room_uid}`, async () => (await check(org_id, room_uid, null)).verdict);
+  return [
+    bind(orgAuditVerify, {
+      find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
+      run: async (_call, _input, orgId) => ({ outcome: "ok", body: await verify(orgId) }),
+    }),
+    bind(auditVerify, {
+      find: (call, params) => findRoom(deps, call, params),
+      run: async ({ caller }, _input, room) => ({
+        outcome: "ok",
+        body: verdictOf(await (boundTo(caller) ? verifyOwn(caller, room) : verify(caller.org_id))),
+      }),
+    }),
+  ];
+}
+
+const verdictOf = ({ ok, from_seq, to_seq, broken_at }: Verdict): Verdict => ({ ok, from_seq, to_seq, broken_at });
+
+const NOT_COMPARED = "The anchors of the audit were not read: records that were cut off at its end are not missed.";
+
+/** Checks a chain on this event loop, and compares it with its anchors if they can be read. */
+export async function verifyAnchored(
+  queries: Queries,
+  orgKey: ChainKey,
+  anchors: AnchorStore | null,
+  witnessed?: Known["witnessed"],
+): Promise<Looked> {
+  return await anchored(queries, orgKey, anchors, await verifyAudit(queries, orgKey, witnessed));
+}
+
+async function anchored(
+  queries: Queries,
+  orgKey: ChainKey,
+  anchors: AnchorStore | null,
+  verdict: Verdict,
+  /** Up to this record an earlier look has compared them. */
+  compared = 0,
+): Promise<Looked> {
+  if (!anchors) return verdict;
+  try {
+    return await withAnchors(queries, anchors, orgKey, verdict, compared);
+  } catch {
+    return { ...verdict, warnings: [NOT_COMPARED] };
+  }
+}
+
+/** Checks a chain on this event loop, in pieces. */
+export async function verifyAudit(
+  queries: Queries,
+  orgKey: ChainKey,
+  witnessed?: Known["witnessed"],
+): Promise<Verdict> {
+  return (await inPieces(checkChain(queries, orgKey, witnessed ? { witnessed } : {}), walkOf(orgKey))).verdict;
+}

@@ -1,0 +1,19 @@
+/** Finds the record of a thing that only the audit still has. */
+import type { AuditRecord } from "../../../../shared/api/audit.ts";
+import { parsed } from "../../../core/call/operation.ts";
+import { ownerOf } from "../../../core/loop/index.ts";
+import type { Reads } from "../../../db/readers/pool.ts";
+import { readRecord } from "./reads.ts";
+import type { Wanted, Within } from "./search.ts";
+
+export type { Wanted, Within };
+
+/** The newest; null if there is none. Rejects when the caller has `left`. */
+export async function locateRecord(
+  reads: Reads,
+  within: Within,
+  wanted: Wanted,
+  left: AbortSignal,
+): Promise<AuditRecord | null> {
+  return parsed(await reads.read(readRecord, { within, wanted }, { owner: ownerOf(within.org_id), signal: left }));
+}

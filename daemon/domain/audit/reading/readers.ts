@@ -1,0 +1,61 @@
+/** Places of clients that follow events: limited by organization and in all, and shared equally when full. */
+import type { OrgId } from "../../../../shared/ids.ts";
+import type { Caller } from "../../../core/call/operation.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+
+const MOST_READERS = 1000;
+/** So that no organization takes all places while others want some. */
+const MOST_OF_ORG = 250;
+
+interface Reader {
+  /** Ends it: its client connects again, and is refused as long as there is no place. */
+  cut(): void;
+}
+
+export class Readers {
+  readonly #mostReaders: number;
+  readonly #mostOfOrg: number;
+  /** By organization, each with its readers in the order in which they came. */
+  readonly #ofOrgs = new Map<OrgId, Set<Reader>>();
+  #count = 0;
+
+  constructor(mostReaders = MOST_READERS, mostOfOrg = MOST_OF_ORG) {
+    this.#mostReaders = mostReaders;
+    this.#mostOfOrg = mostOfOrg;
+  }
+
+  /**
+   * Takes a place until the signal ends it. When all are taken, the newest reader of the organization with most of them is cut, which gives the
+   * signal of that one; unless the caller's would then have as many. Throws rate_limited.
+   */
+  add({ org_id }: Pick<Caller, "org_id">, signal: AbortSignal, cut: () => void): void {
+    const own = this.#ofOrgs.get(org_id) ?? new Set();
+    if (own.size >= this.#mostOfOrg) throw this.#refusal();
+    if (this.#count >= this.#mostReaders && !this.#makeRoom(own.size)) throw this.#refusal();
+    const reader = { cut };
+    this.#ofOrgs.set(org_id, own.add(reader));
+    this.#count++;
+    const leave = () => {
+      if (!own.delete(reader)) return;
+      this.#count--;
+      if (own.size === 0 && this.#ofOrgs.get(org_id) === own) this.#ofOrgs.delete(org_id);
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+  }
+
+  #makeRoom(ownCount: number): boolean {
+    let biggest: Set<Reader> = new Set();
+    for (const readers of this.#ofOrgs.values()) if (readers.size > biggest.size) biggest = readers;
+    if (biggest.size <= ownCount + 1) return false;
+    [...biggest].at(-1)?.cut();
+    return this.#count < this.#mostReaders;
+  }
+
+  #refusal(): ServiceError {
+    return new ServiceError("rate_limited", {
+      detail: `At most ${this.#mostOfOrg} clients of an organization can follow events, and ${this.#mostReaders} in all.`,
+      retryAfterSeconds: 5,
+    });
+  }
+}

@@ -1,0 +1,65 @@
+/** Scans of a chain in steps of some milliseconds each, since matching records may be rare. Has no state: reader threads use it too. */
+import { asc, desc } from "drizzle-orm";
+import type { Queries } from "../../../db/client.ts";
+import { chainKey } from "../chain/chain-key.ts";
+import { partOf, shareOf } from "../days/parts.ts";
+import { type AuditFilter, listPart, matching } from "../rows.ts";
+import { type AuditRow, audit } from "../table.ts";
+
+/** Records of a step: some milliseconds of work. */
+const LOOKED_AT = 2500;
+
+export type Scan = Omit<AuditFilter, "limit" | "last">;
+
+interface Stretch extends Pick<AuditFilter, "after" | "last"> {
+  /** The database of these records; good for the present step only. */
+  queries: Queries;
+  isFull: boolean;
+}
+
+/** Consecutive parts of the chain, or of the room's share of it, each in one database. Throws LostFile. */
+export function* stretches(
+  queries: Queries,
+  {
+    org_id,
+    room_uid,
+    order,
+    after,
+    since,
+    until,
+  }: Pick<Scan, "org_id" | "room_uid" | "order" | "after" | "since" | "until">,
+): Generator<Stretch, void> {
+  for (let from = after; ; ) {
+    const part = partOf(queries, chainKey(org_id), { order, from, since, until });
+    if (!part) return;
+    const { next, ...share } = shareOf(part, order, { after: from, last: undefined });
+    const end = part.queries
+      .select({ seq: audit.seq })
+      .from(audit)
+      .where(matching({ org_id, room_uid, order, ...share }))
+      .orderBy(order === "asc" ? asc(audit.seq) : desc(audit.seq))
+      .limit(1)
+      .offset(LOOKED_AT - 1)
+      .get();
+    yield { queries: part.queries, after: share.after, last: end?.seq ?? share.last, isFull: end !== undefined };
+    const goesOn = end?.seq ?? next;
+    if (goesOn === null) return;
+    from = goesOn;
+  }
+}
+
+/** Matching records in order, at most `atOnce` in a step; a step may find none. Throws LostFile. */
+export function* scanAudit(queries: Queries, scan: Scan, atOnce: number): Generator<AuditRow[], void> {
+  const parts = isSelective(scan) ? stretches(queries, scan) : [{ after: scan.after, last: undefined }];
+  for (const { after, last } of parts) {
+    for (let from: number | null | undefined = after; from !== null; ) {
+      const { rows, next } = listPart(queries, { ...scan, after: from, last, limit: atOnce });
+      yield rows;
+      from = next;
+    }
+  }
+}
+
+function isSelective({ org_id: _, room_uid: __, order: ___, after: ____, ...filters }: Scan): boolean {
+  return Object.values(filters).some((value) => value !== undefined);
+}

@@ -1,0 +1,75 @@
+/**
+ * Usage per room, and per organization the total of all its drives. The drive of a room that has ended counts as long as it is retained.
+ */
+import type { OrgId } from "../../../../shared/ids.ts";
+import { loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
+import type { OrgDeps } from "../deps.ts";
+import { measureTree } from "./measure.ts";
+import { OrgUsage } from "./org-usage.ts";
+import { RoomUsage, type RoomUsageDeps, type UsageRoom } from "./room-usage.ts";
+
+type Deps = OrgDeps & RoomUsageDeps;
+
+export class Usage {
+  readonly #rooms = new Map<string, RoomUsage>();
+  readonly #orgs = new Map<OrgId, OrgUsage>();
+  /** Drives retained after their room's end: the organization, and the controller that aborts their measure. */
+  readonly #kept = new Map<string, { org: OrgUsage; end: AbortController }>();
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  of(room: UsageRoom): RoomUsage {
+    const known = this.#rooms.get(room.room_uid);
+    if (known) return known;
+    const org = this.ofOrg(room.org_id);
+    const usage = new RoomUsage(room, this.#deps, org);
+    this.#rooms.set(room.room_uid, usage);
+    org.join(usage);
+    return usage;
+  }
+
+  ofOrg(orgId: OrgId): OrgUsage {
+    const gather = () => {
+      for (const room of this.#deps.roomsOf(orgId)) this.of(room);
+      for (const room of this.#deps.keptOf(orgId)) if (!this.#kept.has(room.room_uid)) this.keep(room);
+    };
+    const known = this.#orgs.get(orgId) ?? new OrgUsage(orgId, this.#deps, gather);
+    this.#orgs.set(orgId, known);
+    return known;
+  }
+
+  /** The room has ended; `drive_directory` is the drive's location from now on. */
+  keep({ room_uid, org_id, drive_directory }: UsageRoom): void {
+    const lastBytes = this.#rooms.get(room_uid)?.knownBytes ?? null;
+    const left = Promise.withResolvers<void>();
+    this.#drop(room_uid, left.resolve);
+    const kept = { org: this.ofOrg(org_id), end: new AbortController() };
+    this.#kept.set(room_uid, kept);
+    const pieces = new Pieces(loopTime, ownerOf(org_id), "room.drive", { signal: kept.end.signal });
+    const measure = async () => {
+      const use = this.#deps.kernelUse(drive_directory);
+      return use ? use.bytes : (await measureTree(drive_directory, { pieces })).used_bytes;
+    };
+    kept.org.keep(room_uid, lastBytes, measure);
+    // Files that were being written were on it until they were removed.
+    void left.promise.then(() => kept.org.measureKept(room_uid, measure));
+  }
+
+  forget(roomUid: string): void {
+    this.#drop(roomUid, () => {});
+  }
+
+  #drop(roomUid: string, onLeft: () => void): void {
+    const usage = this.#rooms.get(roomUid);
+    usage?.end(onLeft);
+    usage?.org.leave(usage);
+    this.#rooms.delete(roomUid);
+    const kept = this.#kept.get(roomUid);
+    kept?.end.abort();
+    kept?.org.drop(roomUid);
+    this.#kept.delete(roomUid);
+  }
+}

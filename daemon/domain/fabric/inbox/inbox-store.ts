@@ -1,0 +1,100 @@
+/** SQL that reads inboxes and a room's messages, page by page. */
+import { and, asc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import type { RoomUid } from "../../../../shared/ids.ts";
+import { wallMs } from "../../../core/clock.ts";
+import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
+import { OPEN } from "../store.ts";
+import { deliveries, type MessageRow, messages } from "../table.ts";
+
+/** A message as one recipient has it. */
+export type Delivered = MessageRow & { attempts: number; delivery_state: string };
+/** A message of an inbox, or of a room. */
+export type Row = MessageRow & Partial<Pick<Delivered, "attempts" | "delivery_state">>;
+/** A message without its payload. */
+export type Head = Pick<MessageRow, "seq" | "topic" | "kind" | "source" | "size_bytes">;
+
+interface Inbox {
+  room_uid: RoomUid;
+  agent_id: string;
+}
+
+/**
+ * Selects messages: of a room, or of an inbox the open ones, the read ones too, or those up to a position that are redelivered because they
+ * were not acked.
+ */
+export type Whose =
+  | { is: "room"; room_uid: RoomUid }
+  | (Inbox & { is: "open" | "all" })
+  | (Inbox & { is: "again"; until: number });
+
+/** Messages in order of seq, those after a place. */
+export interface Messages {
+  heads(after: number, limit: number): Head[];
+  rows(after: number, limit: number): Row[];
+}
+
+/** Of waits there may be thousands, which look for heads: the builder's way takes longer than SQLite's. */
+const HEADS = `SELECT messages.seq, topic, kind, source, size_bytes FROM`;
+const INBOX = `${HEADS} deliveries JOIN messages ON messages.room_uid = deliveries.room_uid AND messages.seq = deliveries.seq
+  WHERE deliveries.room_uid = ?1 AND deliveries.agent_id = ?2 AND deliveries.seq > ?3
+    AND (deliveries.expires_at_ms IS NULL OR deliveries.expires_at_ms > ?4)`;
+const ORDER = "ORDER BY deliveries.seq LIMIT ?5";
+
+const headsOf = preparedBy((queries) => ({
+  room: rawQuery<Head>(queries, `${HEADS} messages WHERE room_uid = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3`),
+  open: rawQuery<Head>(queries, `${INBOX} AND deliveries.state IN ('queued', 'delivered') ${ORDER}`),
+  all: rawQuery<Head>(queries, `${INBOX} AND deliveries.state IN ('queued', 'delivered', 'read') ${ORDER}`),
+  again: rawQuery<Head>(
+    queries,
+    `${INBOX} AND deliveries.state = 'queued' AND deliveries.attempts > 0 AND deliveries.seq <= ?6 ${ORDER}`,
+  ),
+}));
+
+function headsBy(queries: Queries, whose: Whose, after: number, limit: number): Head[] {
+  const heads = headsOf(queries);
+  if (whose.is === "room") return heads.room([whose.room_uid, after, limit]);
+  const values = [whose.room_uid, whose.agent_id, after, wallMs(), limit];
+  return whose.is === "again" ? heads.again([...values, whose.until]) : heads[whose.is](values);
+}
+
+function prepare(queries: Queries) {
+  const whole = { ...getTableColumns(messages), attempts: deliveries.attempts, delivery_state: deliveries.state };
+  const same = and(eq(messages.room_uid, deliveries.room_uid), eq(messages.seq, deliveries.seq));
+  const mine = and(
+    eq(deliveries.room_uid, sql.placeholder("room_uid")),
+    eq(deliveries.agent_id, sql.placeholder("agent_id")),
+    sql`${deliveries.seq} > ${sql.placeholder("after")}`,
+    sql`(${deliveries.expires_at_ms} IS NULL OR ${deliveries.expires_at_ms} > ${sql.placeholder("now")})`,
+  );
+  const limit = sql.placeholder("limit");
+  const ofInbox = (which: SQL | undefined) => {
+    const rows = queries.select(whole).from(deliveries).innerJoin(messages, same).$dynamic();
+    return rows.where(and(mine, which)).orderBy(asc(deliveries.seq)).limit(limit).prepare();
+  };
+  const ofRoom = and(
+    eq(messages.room_uid, sql.placeholder("room_uid")),
+    sql`${messages.seq} > ${sql.placeholder("after")}`,
+  );
+  return {
+    open: ofInbox(OPEN),
+    // But acked ones.
+    all: ofInbox(sql`${deliveries.state} IN ('queued', 'delivered', 'read')`),
+    again: ofInbox(
+      and(
+        OPEN,
+        sql`${deliveries.seq} <= ${sql.placeholder("until")} AND ${deliveries.state} = 'queued' AND ${deliveries.attempts} > 0`,
+      ),
+    ),
+    room: queries.select().from(messages).where(ofRoom).orderBy(asc(messages.seq)).limit(limit).prepare(),
+  };
+}
+
+const statementsOf = preparedBy(prepare);
+
+export function messagesOf(queries: Queries, whose: Whose): Messages {
+  const rows: { all(values: Record<string, unknown>): Row[] } = statementsOf(queries)[whose.is];
+  return {
+    heads: (after, limit) => headsBy(queries, whose, after, limit),
+    rows: (after, limit) => rows.all({ ...whose, after, limit, now: wallMs() }),
+  };
+}

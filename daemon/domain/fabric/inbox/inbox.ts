@@ -1,0 +1,246 @@
+/**
+ * The `agent_wait` call: reads an agent's inbox, or all messages of a room, from the caller's own cursor on, and waits for the first.
+ * Handed-out messages are marked; a message that needs an ack is handed out only once its redelivery time is stored.
+ */
+import { DEFAULT_PAGE, type InputOf, type OutputOf } from "../../../../shared/api/contract.ts";
+import { agentWait } from "../../../../shared/api/fabric.ts";
+import type { RoomUid } from "../../../../shared/ids.ts";
+import { readCursor } from "../../../core/call/cursor.ts";
+import { type Bound, bind, type KeyCall } from "../../../core/call/operation.ts";
+import type { RoomTarget } from "../../../core/call/room-target.ts";
+import { now, wallMs } from "../../../core/clock.ts";
+import type { Soon } from "../../../core/concurrency/maybe-promise.ts";
+import type { AgentWait } from "../../../core/concurrency/wait-graph.ts";
+import { loopTime, type OwnerName, ownerOf, Pieces } from "../../../core/loop/index.ts";
+import type { Steps } from "../../../core/loop/steps.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import type { Queries } from "../../../db/client.ts";
+import { readNow } from "../../../db/readers/here.ts";
+import type { Answer } from "../../../db/readers/read.ts";
+import { actingAs } from "../../agents/index.ts";
+import { inboxBell, ROOM_BELL } from "../bells.ts";
+import type { FabricDeps } from "../deps.ts";
+import { findRoom } from "../find.ts";
+import { type Facts, type HandedOut, type MessagesInput, readMessages } from "../reads.ts";
+import { goneUpTo } from "../retention/budget.ts";
+import { type Looked, lookFor, takesAll } from "../scan.ts";
+import { findDelivery, handOut, hasUnread, markRead } from "../store.ts";
+import { tellRead, traceOf } from "../trace.ts";
+
+type Input = InputOf<typeof agentWait>;
+type Output = OutputOf<typeof agentWait>;
+/** A page that has messages. */
+interface Page {
+  bytes: Uint8Array;
+  fresh: readonly HandedOut[];
+}
+/** The same in every room: an agent continues with its cursor in a room that was made from its own. */
+const CURSOR = "messages";
+
+export function makeInbox(deps: FabricDeps): Bound {
+  return bind(agentWait, {
+    find: (call, params) => findRoom(deps, call, params),
+    run: async (call, input, room) => {
+      const cursor = readCursor(CURSOR, input.cursor);
+      const after = input.after ?? (cursor === null ? null : Number(cursor));
+      const limit = input.limit ?? DEFAULT_PAGE;
+      const bound = call.caller.agent_id !== null;
+      const agentId = input.agent_id === undefined && !bound ? null : actingAs(call.caller, input.agent_id, "agent_id");
+      const page =
+        agentId === null
+          ? await readRoom(deps, call, room, input, after ?? 0, limit)
+          : await readInbox(deps, call, room, agentId, input, after, limit);
+      return page
+        ? { outcome: "ok", json: { bytes: page.bytes } }
+        : { outcome: "ok", body: { items: [], next_cursor: null, next_after: after ?? 0 } };
+    },
+  });
+}
+
+/** Looks of a caller for messages, in pieces of the event loop; long pages are read by a reader thread. */
+class Looks {
+  readonly owner: OwnerName;
+  readonly signal: AbortSignal;
+  readonly #deps: FabricDeps;
+  readonly #pieces: Pieces;
+
+  constructor(deps: FabricDeps, { caller, signal }: KeyCall) {
+    this.owner = ownerOf(caller.org_id);
+    this.signal = signal;
+    this.#deps = deps;
+    this.#pieces = new Pieces(loopTime, this.owner, agentWait.name);
+  }
+
+  /** Returns a function that reads the requested page, null if there is none; each call continues where the last search ended. */
+  for(wanted: MessagesInput): () => Soon<Page | null> {
+    let { after } = wanted;
+    const read = (looked: Looked | null) => {
+      if (looked === null) return null;
+      after = looked.after;
+      return looked.page === "none" ? null : this.#read({ ...wanted, after }, looked.page);
+    };
+    return () => {
+      const looked = this.#look({ ...wanted, after });
+      return looked instanceof Promise ? looked.then(read) : read(looked);
+    };
+  }
+
+  #look(wanted: MessagesInput): Soon<Looked | null> {
+    const steps = lookFor(this.#deps.database.queries, wanted);
+    const { done, value } = steps.next();
+    return done ? value : this.#lookFurther(steps);
+  }
+
+  /** Null if the caller has left. */
+  async #lookFurther(steps: Steps<Looked>): Promise<Looked | null> {
+    for (;;) {
+      const turn = this.#pieces.next();
+      if (turn) await turn;
+      if (this.signal.aborted) return null;
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  }
+
+  #read(wanted: MessagesInput, page: "short" | "long"): Soon<Page | null> {
+    const { database, reads } = this.#deps;
+    // It may have gone since.
+    const shown = ({ bytes, rest }: Answer<Output, Facts>) => (rest?.count ? { bytes, fresh: rest.fresh } : null);
+    if (page === "short") return shown(readNow(readMessages, database.queries, wanted));
+    return reads.read(readMessages, wanted, this).then(shown);
+  }
+}
+
+async function readRoom(
+  deps: FabricDeps,
+  call: KeyCall,
+  { room_uid }: RoomTarget,
+  filter: Input,
+  after: number,
+  limit: number,
+): Promise<Page | null> {
+  requireKept(deps.database.queries, room_uid, after);
+  const looks = new Looks(deps, call);
+  const { owner, signal } = looks;
+  const wanted = { ...pageFrom(filter, limit, after), whose: { is: "room", room_uid }, after } as const;
+  const deadlineMs = filter.wait_ms ?? 0;
+  const leave = deadlineMs > 0 ? deps.agents.waits.watch(room_uid) : null;
+  try {
+    return await deps.bells.wait(room_uid, { key: ROOM_BELL, owner, deadlineMs, signal }, looks.for(wanted));
+  } finally {
+    leave?.();
+  }
+}
+
+const pageFrom = ({ topic, kind, source }: Input, limit: number, from: number) => ({
+  filter: { topic, kind, source },
+  limit,
+  from,
+  cursor: CURSOR,
+  more: false,
+});
+
+/** Throws history_gone if some messages after this position were removed. From 0 on returns everything that exists. */
+function requireKept(queries: Queries, roomUid: RoomUid, after: number): void {
+  const gone = goneUpTo(queries, roomUid);
+  if (after === 0 || after >= gone) return;
+  throw new ServiceError("history_gone", {
+    detail: `Messages up to ${gone} that no agent still had to read were removed to make space.`,
+    details: { last_seq: gone },
+    hint: "Read from 0 what is left, or from last_seq on.",
+  });
+}
+
+async function readInbox(
+  deps: FabricDeps,
+  call: KeyCall,
+  room: RoomTarget,
+  agent_id: string,
+  input: Input,
+  after: number | null,
+  limit: number,
+): Promise<Page | null> {
+  const { agents, bells, database } = deps;
+  const { queries } = database;
+  const { room_uid, state } = room;
+  call.audit.agent_id = agent_id;
+  // By this the record of a wait is known from that of a look.
+  if (input.wait_ms) call.audit.details = { wait_ms: input.wait_ms };
+  const passed = after !== null && takesAll(input) ? { room_uid, agent_id, seq: after } : null;
+  if (passed && hasUnread(queries, passed)) {
+    // Should it be lost, the same is marked the next time.
+    database.commit((write) => markRead(write, passed), false).catch(() => {});
+  }
+  if (state === "active") await see(deps, room_uid, agent_id);
+  const inbox = { room_uid, agent_id };
+  const looks = new Looks(deps, call);
+  const { owner, signal } = looks;
+  const page = pageFrom(input, limit, after ?? 0);
+  const is = after === null ? "open" : "all";
+  const wanted = { ...page, whose: { ...inbox, is }, after: after ?? 0 } as const;
+  // Redelivered messages have an answer of their own: the next read starts at the same position.
+  const repeated =
+    after === null ? null : { ...page, whose: { ...inbox, is: "again", until: after } as const, after: 0, more: true };
+  const further = looks.for(wanted);
+  const look = async (): Promise<Page | null> => {
+    const found = (repeated && (await looks.for(repeated)())) ?? (await further());
+    if (!found) agents.requireAlive(room_uid, agent_id);
+    return found;
+  };
+  const wait: AgentWait = {
+    agents: [agent_id],
+    on: () => [],
+    about: () => null,
+    since: now(),
+    shown: { type: "inbox", id: null },
+  };
+  const deadlineMs = input.wait_ms ?? 0;
+  try {
+    if (deadlineMs > 0) agents.waits.enter(room_uid, wait);
+    const found = await bells.wait(room_uid, { key: inboxBell(agent_id), owner, deadlineMs, signal }, look);
+    const told = (message: HandedOut) => tellRead(deps.traces, { agent_id, ...room, trace: call.trace }, message);
+    if (found) await markHandedOut(deps, agent_id, found.fresh, told);
+    return found;
+  } finally {
+    agents.waits.leave(room_uid, wait);
+  }
+}
+
+/** An agent that reads its inbox takes part. */
+async function see(
+  { agents, bells, database }: FabricDeps,
+  roomUid: RoomTarget["room_uid"],
+  agentId: string,
+): Promise<void> {
+  if (agents.isFresh(roomUid, agentId) || agents.isGone(roomUid, agentId)) return;
+  await database.commit((queries) => {
+    bells.requireOpen(roomUid);
+    agents.touch(queries, roomUid, [agentId]);
+  }, false);
+  agents.learn(roomUid, [agentId]);
+}
+
+async function markHandedOut(
+  deps: FabricDeps,
+  agentId: string,
+  fresh: readonly HandedOut[],
+  isFirst: (message: HandedOut) => void,
+): Promise<void> {
+  if (fresh.length === 0) return;
+  const dueAtMs = wallMs() + deps.ackMs;
+  const marked = deps.database.commit((queries) => {
+    for (const message of fresh) {
+      const place = { room_uid: message.room_uid, agent_id: agentId, seq: message.seq };
+      // Another call may have handed it out in the meantime.
+      if (traceOf(message.headers) && findDelivery(queries, place)?.state === "queued") isFirst(message);
+      handOut(queries, place, dueAtMs);
+    }
+  }, false);
+  if (fresh.some(({ ack_required }) => ack_required)) {
+    await marked;
+    deps.due.expectAt(dueAtMs);
+  } else {
+    // It stays in the inbox until the reader's cursor is past it.
+    marked.catch(() => {});
+  }
+}

@@ -1,0 +1,59 @@
+/** Waits as text for people. Pure. */
+import type { Cycle, Wait } from "../../../shared/api/overview/overview.ts";
+
+type Told = Pick<Wait, "agent_id" | "type" | "id" | "since">;
+
+/** A ring as one sentence; `waitOf` is the wait of one agent for the next. */
+export function ringText(
+  ring: readonly string[],
+  waitOf: (from: string, to: string) => Told | undefined,
+  nowMs: number,
+): string {
+  const parts = ring.map((from, index) => {
+    const to = String(ring[(index + 1) % ring.length]);
+    const wait = waitOf(from, to);
+    return `${from} waits for ${to}${wait ? ` (${whatText(wait)}, ${agoText(wait.since, nowMs)})` : ""}`;
+  });
+  return `${parts.join(", ")}.`;
+}
+
+/** The whole answer in one paragraph. */
+export function summaryText(
+  waits: readonly Wait[],
+  cycles: readonly Cycle[],
+  truncated: boolean,
+  nowMs: number,
+): string {
+  const [oldest] = waits;
+  if (!oldest) return "Nobody waits.";
+  const agents = new Set(waits.map(({ agent_id }) => agent_id)).size;
+  const stuck =
+    cycles.length === 0
+      ? "Nobody waits in a circle."
+      : `${counted(cycles.length, "circle")} of agents that wait for each other: ${cycles.map(({ text }) => text).join(" ")} None of them goes on before one of them replies or arrives.`;
+  const longest = `The longest is ${oldest.agent_id}, ${agoText(oldest.since, nowMs)}: ${whatText(oldest)}.`;
+  const more = truncated ? " There are more waits than these." : "";
+  return `${counted(waits.length, "wait")} of ${counted(agents, "agent")}. ${stuck} ${longest}${more}`;
+}
+
+function whatText({ type, id }: Told): string {
+  if (type === "inbox") return "messages";
+  if (type === "reply") return id === null ? "a reply" : `reply to ${id}`;
+  return `${type} ${id}`;
+}
+
+const UNITS = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+  [1000, "s"],
+] as const;
+
+/** How long ago a moment is, in its largest unit. */
+export function agoText(since: string, nowMs: number): string {
+  const ms = Math.max(0, nowMs - Date.parse(since));
+  const [size, unit] = UNITS.find(([each]) => ms >= each) ?? [1000, "s"];
+  return `${Math.floor(ms / size)} ${unit}`;
+}
+
+const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;

@@ -1,0 +1,32 @@
+/** Limits on concurrent resources of the host for callers of one sandbox, independent of the limits in its guest. */
+import { MAX_LIVE_EXECUTIONS, MAX_READERS, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
+import { Places } from "../../../core/concurrency/concurrency-limit.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+
+export interface Bounds {
+  /** Commands with waiting callers, each with its buffered output. */
+  waiting: Places;
+  /** Calls that wait for a command to take its standard input, and the bytes of that. */
+  feeding: Places;
+  stdin_bytes: Places;
+  /** Streams of output. */
+  readers: Places;
+}
+
+export function makeBounds(): Bounds {
+  const places = (most: number, detail: string) =>
+    new Places(most, () => new ServiceError("too_many_executions", { detail }));
+  const mib = MAX_WAITING_STDIN_BYTES / 1024 / 1024;
+  return {
+    waiting: places(MAX_LIVE_EXECUTIONS, `${MAX_LIVE_EXECUTIONS} calls wait for commands, which is the maximum.`),
+    feeding: places(
+      MAX_LIVE_EXECUTIONS,
+      `${MAX_LIVE_EXECUTIONS} calls wait for standard input to be read, which is the maximum.`,
+    ),
+    stdin_bytes: places(
+      MAX_WAITING_STDIN_BYTES,
+      `Too much standard input is unread: at most ${mib} MiB may wait in a sandbox.`,
+    ),
+    readers: places(MAX_READERS, `${MAX_READERS} streams are read from the sandbox, which is the maximum.`),
+  };
+}

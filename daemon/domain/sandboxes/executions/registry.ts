@@ -1,0 +1,105 @@
+/** Executions of one sandbox that the host tracks, and its data about them: nothing is kept about other executions that a guest reports. */
+
+import type { Span } from "../../../core/call/traces.ts";
+import { now } from "../../../core/clock.ts";
+import type { AuditEntry } from "../../audit/index.ts";
+import { after, DUTIES, type Happening, type Stage } from "./accounting.ts";
+
+/** A guest runs 64, and reports ends that are some seconds old; if it never reports, the oldest entries are evicted. */
+const MOST_KNOWN = 1024;
+
+/** The starter of an execution, and the command. */
+export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request_id" | "ip"> {
+  argv: string[];
+  /** Ends with the execution; NO_SPAN if an earlier daemon started it. */
+  span: Span;
+  /** Of the start; absent without a trace. */
+  trace_id?: string | undefined;
+}
+
+/** One execution, as long as anything is still to be done about it. */
+export class Known {
+  /** The starter and the command; null if unknown. */
+  by: Beginner | null;
+  /** Start time, as far as the host knows. */
+  since = now();
+  #stage: Stage = "unknown";
+
+  constructor(by: Beginner | null, ...what: Happening[]) {
+    this.by = by;
+    this.happened(...what);
+  }
+
+  get stage(): Stage {
+    return this.#stage;
+  }
+
+  get duties() {
+    return DUTIES[this.#stage];
+  }
+
+  happened(...what: Happening[]): void {
+    for (const each of what) this.#stage = after(this.#stage, each);
+  }
+}
+
+export class KnownExecutions {
+  readonly #all = new Map<string, Known>();
+  readonly #changed: () => void;
+
+  /** `changed` is called after an execution may have started or ended. */
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  get(execId: string): Known | undefined {
+    return this.#all.get(execId);
+  }
+
+  /** Executions that run or may run: a call waits for them, or they run in the background. */
+  running(): [string, Known][] {
+    return [...this.#all].filter(([, { duties }]) => duties.waits || duties.runs);
+  }
+
+  /** For an execution that is not tracked yet. */
+  add(execId: string, by: Beginner | null, ...what: Happening[]): Known {
+    const known = new Known(by, ...what);
+    this.#all.set(execId, known);
+    if (this.#all.size > MOST_KNOWN) {
+      const [oldest] = [...this.#all].find(([, { duties }]) => !duties.waits) ?? [];
+      if (oldest !== undefined) this.forget(oldest);
+    }
+    this.#changed();
+    return known;
+  }
+
+  /** Execution `known` runs in the background, started by `by`. */
+  begun(known: Known, by: Beginner | null, ...what: Happening[]): void {
+    known.by = by;
+    known.happened("begun", ...what);
+    this.#changed();
+  }
+
+  /** Applies the events to `known`, which may be evicted already; drops it if nothing remains to be done. */
+  happened(execId: string, known: Known, ...what: Happening[]): void {
+    known.happened(...what);
+    if (known.stage === "unknown" && this.#all.get(execId) === known) this.forget(execId);
+    else this.#changed();
+  }
+
+  forget(execId: string): void {
+    const known = this.#all.get(execId);
+    // No effect if the span has ended: the others were cut off with their sandbox, or were never started after all.
+    known?.by?.span.end({ problem: "not_known", attributes: { "roomd.exec_id": execId } });
+    this.#all.delete(execId);
+    this.#changed();
+  }
+
+  forgetAll(): void {
+    for (const execId of [...this.#all.keys()]) this.forget(execId);
+  }
+}

@@ -1,0 +1,85 @@
+/** Retry policy for an unresponsive guest: backoff between attempts, and total limits. */
+
+import { monotonicMs, startTimer, stopTimer } from "../../../../core/clock.ts";
+import type { Following } from "../../../../host/guest-link/exec.ts";
+import { afterGuestMs } from "../../../../host/guest-link/pausable-deadlines.ts";
+
+/** Each reply has a timeout of 15 s. */
+const MOST_TRIES = 8;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 5_000;
+/** Limit of the time without a connection that counts: for the rest the guest may have been paused. */
+const LONGEST_GAP_MS = 20_000;
+/** TERM and KILL of a command that timed out, and the rest of its output through a slow guest. */
+const AFTER_TIMEOUT_MS = 6_000 + 120_000;
+
+/** Tries that follow each other without anything gained. */
+export class Tries {
+  #count = 0;
+  readonly #most: number;
+
+  constructor(most = MOST_TRIES) {
+    this.#most = most;
+  }
+
+  /** Whether another attempt is allowed, after an exponential backoff. `over` aborts the pause and returns false. */
+  async again(over?: AbortSignal): Promise<boolean> {
+    this.#count++;
+    if (this.#count >= this.#most || over?.aborted) return false;
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (this.#count - 1), LONGEST_PAUSE_MS);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = startTimer(resolve, pauseMs);
+    const giveUp = () => resolve();
+    over?.addEventListener("abort", giveUp);
+    try {
+      await promise;
+      return !over?.aborted;
+    } finally {
+      stopTimer(timer);
+      over?.removeEventListener("abort", giveUp);
+    }
+  }
+
+  /** Something was gained. */
+  succeeded(): void {
+    this.#count = 0;
+  }
+}
+
+/** The time after which a command cannot run any more, whatever its guest reports, on the guest's clock. Infinity: no limit. */
+export class Backstop {
+  #leftMs: number;
+  #lostAt: number | null = null;
+  #passed = false;
+
+  constructor(timeoutMs: number) {
+    this.#leftMs = timeoutMs + AFTER_TIMEOUT_MS;
+  }
+
+  get passed(): boolean {
+    return this.#passed;
+  }
+
+  /**
+   * Counts the time of this connection, and the time since the previous one; closes the followed stream when the limit has passed. Returns
+   * a function that stops watching.
+   */
+  watch({ standstill, close }: Following): () => void {
+    if (this.#leftMs === Number.POSITIVE_INFINITY) return () => {};
+    if (this.#lostAt !== null) this.#spend(Math.min(monotonicMs() - this.#lostAt, LONGEST_GAP_MS));
+    const since = standstill.guestNowMs;
+    const giveUp = afterGuestMs(standstill, this.#leftMs, () => {
+      this.#passed = true;
+      close();
+    });
+    return () => {
+      giveUp();
+      this.#spend(standstill.guestNowMs - since);
+      this.#lostAt = monotonicMs();
+    };
+  }
+
+  #spend(ms: number): void {
+    this.#leftMs = Math.max(0, this.#leftMs - ms);
+  }
+}

@@ -1,0 +1,46 @@
+/** Permissions of each role: scopes of its members' keys, and management of other members. */
+import { SCOPES, type Scope } from "../../../../shared/api/contract.ts";
+import type { Role } from "../../../../shared/api/people/members.ts";
+import type { UserId } from "../../../../shared/ids.ts";
+import type { Caller } from "../../../core/call/operation.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import type { Queries } from "../../../db/client.ts";
+import { getMembership } from "../store.ts";
+
+/** With these one sees to the whole organization, or to the keys of others. */
+const OF_KEEPERS: readonly Scope[] = ["org:admin", "keys:write"];
+const OF_MEMBERS = SCOPES.filter((scope) => !OF_KEEPERS.includes(scope));
+
+/** Scopes that a person of this role may give to keys. */
+export function givenBy(role: Role): readonly Scope[] {
+  if (role === "viewer") return [];
+  return role === "member" ? OF_MEMBERS : SCOPES;
+}
+
+/** As it is in this transaction, whatever it was when the call came. Throws insufficient_scope. */
+export function requireKeeper(queries: Queries, { org_id, key_id }: Pick<Caller, "org_id" | "key_id">): Role {
+  const role = getMembership(queries, org_id, key_id as string as UserId)?.role;
+  if (role === "owner" || role === "admin") return role;
+  throw new ServiceError("insufficient_scope", {
+    detail: "Owners and admins see to an organization's members.",
+    details: { required: "admin" },
+  });
+}
+
+/** As it is in this transaction. Throws insufficient_scope. */
+export function requireOwner(queries: Queries, { org_id, key_id }: Pick<Caller, "org_id" | "key_id">): void {
+  if (getMembership(queries, org_id, key_id as string as UserId)?.role === "owner") return;
+  throw new ServiceError("insufficient_scope", {
+    detail: "Only an owner may do this.",
+    details: { required: "owner" },
+  });
+}
+
+/** Only an owner makes an owner, or unmakes one. Throws insufficient_scope. */
+export function requireOver(role: Role, others: readonly Role[]): void {
+  if (role === "owner" || !others.includes("owner")) return;
+  throw new ServiceError("insufficient_scope", {
+    detail: "Only an owner makes an owner, or unmakes one.",
+    details: { required: "owner" },
+  });
+}

@@ -1,0 +1,26 @@
+/** Adaptive timeout for optional responses of hosts: very short for a host that did not answer the last time. */
+import { afterOwnTime } from "../../core/concurrency/stall-tolerant-timeout.ts";
+
+const SILENT_MS = 100;
+
+export class Patience {
+  /** Hosts that did not answer the last time. */
+  readonly #silent = new Set<string>();
+
+  /** Null: it timed out or failed; a late response still counts as a sign of life. Never rejects. */
+  async until<T>(hostId: string, asked: Promise<T>, withinMs: number): Promise<T | null> {
+    const answered = asked.then(
+      (answer) => {
+        this.#silent.delete(hostId);
+        return answer;
+      },
+      () => null,
+    );
+    const late = Promise.withResolvers<null>();
+    const end = afterOwnTime(this.#silent.has(hostId) ? SILENT_MS : withinMs, () => late.resolve(null));
+    const answer = await Promise.race([answered, late.promise]);
+    end();
+    if (answer === null) this.#silent.add(hostId);
+    return answer;
+  }
+}

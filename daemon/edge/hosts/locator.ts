@@ -1,0 +1,157 @@
+/**
+ * Locator: finds the host of an exposed port by its label, or of an SSH access by the hash of its token. Each host has only its own; for an
+ * unknown label the others are queried, many labels per query, and one query at a time: a client that tries any number of labels does not
+ * increase the number of queries.
+ *
+ *     label ──known──▶ its host, or none
+ *       └── waiting, with up to a hundred others ──▶ one query to each host ──▶ cached for a while
+ */
+
+import { newId } from "../../../shared/ids.ts";
+import type { Host } from "../../cluster/directory.ts";
+import { monotonicMs, sleep, timeoutSignal } from "../../core/clock.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { Patience } from "./adaptive-timeout.ts";
+import { type HostClient, unreachable } from "./client.ts";
+import { forwardJson } from "./forward.ts";
+
+/** A query between hosts, as `labels=a,b`. */
+interface Question {
+  path: string;
+  /** Anything else is no label of any host. */
+  label: RegExp;
+}
+
+export const PORTS: Question = { path: "/-/ports", label: /^[a-z0-9][a-z0-9-]{0,62}$/ };
+export const SSH_ACCESSES: Question = { path: "/-/ssh-accesses", label: /^[0-9a-f]{64}$/ };
+
+const MOST_AT_ONCE = 100;
+const BETWEEN_MS = 20;
+const PATIENCE_MS = 1000;
+/** How much longer than the wait a query stays open: its response may have arrived without being processed yet. */
+const LATE_MS = 2000;
+/** More than these wait for nothing. */
+const MOST_WAITING = 1000;
+const MOST_KNOWN = 10_000;
+/** A label may be released on one host, and taken on another. */
+const FOUND_MS = 10_000;
+const NONE_MS = 2000;
+
+export interface WhereaboutsDeps {
+  question: Question;
+  client: HostClient;
+  /** The name of this host. */
+  own: string;
+  others(): Host[];
+}
+
+export class Whereabouts {
+  readonly #deps: WhereaboutsDeps;
+  readonly #patience = new Patience();
+  readonly #known = new Map<string, { host: string | null; until: number }>();
+  readonly #waiting = new Map<string, PromiseWithResolvers<string | null>>();
+  #isAsking = false;
+
+  constructor(deps: WhereaboutsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Null: no host has it. Rejects with rate_limited, and with host_unreachable if a host that does not answer may have it. */
+  async hostOf(label: string): Promise<Host | null> {
+    if (!this.#deps.question.label.test(label)) return null;
+    const known = this.#known.get(label);
+    const hostId = known && known.until > monotonicMs() ? known.host : await this.#wait(label);
+    return this.#deps.others().find(({ host_id }) => host_id === hostId) ?? null;
+  }
+
+  #wait(label: string): Promise<string | null> {
+    const before = this.#waiting.get(label);
+    if (before) return before.promise;
+    if (this.#waiting.size >= MOST_WAITING) {
+      throw new ServiceError("rate_limited", {
+        detail: "Too many unknown ports or tokens are asked for.",
+        retryAfterSeconds: 1,
+      });
+    }
+    const waiting = Promise.withResolvers<string | null>();
+    this.#waiting.set(label, waiting);
+    if (!this.#isAsking) void this.#askAll();
+    return waiting.promise;
+  }
+
+  async #askAll(): Promise<void> {
+    this.#isAsking = true;
+    try {
+      while (this.#waiting.size > 0) {
+        const labels = [...this.#waiting.keys()].slice(0, MOST_AT_ONCE);
+        const answers = await Promise.all(this.#deps.others().map((host) => this.#askOne(host, labels)));
+        for (const label of labels) this.#settle(label, answers);
+        if (this.#waiting.size > 0) await sleep(BETWEEN_MS);
+      }
+    } catch (error) {
+      for (const waiting of this.#waiting.values()) waiting.reject(error);
+      this.#waiting.clear();
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  #settle(label: string, answers: readonly Heard[]): void {
+    const waiting = this.#waiting.get(label);
+    this.#waiting.delete(label);
+    const found = answers.find(({ labels }) => labels?.has(label));
+    const silent = answers.find(({ labels }) => labels === null);
+    if (!found && silent) {
+      waiting?.reject(unreachable({ host_id: silent.host }, new Error("it was asked what it has")));
+      return;
+    }
+    this.#remember(label, found?.host ?? null);
+    waiting?.resolve(found?.host ?? null);
+  }
+
+  #remember(label: string, host: string | null): void {
+    // The oldest entry is evicted first.
+    this.#known.delete(label);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size < MOST_KNOWN) break;
+      this.#known.delete(oldest);
+    }
+    this.#known.set(label, { host, until: monotonicMs() + (host === null ? NONE_MS : FOUND_MS) });
+  }
+
+  async #askOne(host: Host, labels: readonly string[]): Promise<Heard> {
+    const { client, own, question } = this.#deps;
+    const query = { labels: labels.join(",") };
+    const asked = { method: "GET", path: question.path, query };
+    const about = { ip: null, request_id: newId("req"), own };
+    const answering = forwardJson(client, host, asked, about, timeoutSignal(PATIENCE_MS + LATE_MS)).then(labelsOf);
+    return { host: host.host_id, labels: await this.#patience.until(host.host_id, answering, PATIENCE_MS) };
+  }
+}
+
+interface Heard {
+  host: string;
+  /** The labels that it has; null: it did not answer. */
+  labels: ReadonlySet<string> | null;
+}
+
+/** Throws if the response is invalid. */
+function labelsOf({ status, body }: { status: number; body: unknown }): ReadonlySet<string> {
+  const { labels } = (body ?? {}) as { labels?: unknown };
+  if (status !== 200 || !Array.isArray(labels)) throw new Error(`it answered ${status}`);
+  return new Set(labels);
+}
+
+/** Lookups in this host's own labels. */
+export interface Answers {
+  ports(label: string): boolean;
+  sshAccesses(hash: string): boolean;
+}
+
+/** Answers another host's query; null: the request is not one. */
+export function answerWhereabouts(url: URL, { ports, sshAccesses }: Answers): Response | null {
+  const has = url.pathname === PORTS.path ? ports : url.pathname === SSH_ACCESSES.path ? sshAccesses : null;
+  if (has === null) return null;
+  const asked = (url.searchParams.get("labels") ?? "").split(",").slice(0, MOST_AT_ONCE);
+  return Response.json({ labels: asked.filter(has) });
+}

@@ -1,0 +1,191 @@
+/**
+ * Protocol by which hosts transfer rooms: three paths of the listener for hosts, which clients cannot reach.
+ *
+ *     POST /hosts/rooms/<room_uid>          a room's file, answered when it is complete there
+ *     POST /hosts/rooms/<room_uid>/fits     which parts of it could be loaded here, before it is sent
+ *     POST /hosts/rooms/<room_uid>/settle   the directory has changed, or will not
+ */
+
+import { type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
+import { newId, ROOM_UID_PATTERN, type RoomUid } from "../../../shared/ids.ts";
+import type { Host } from "../../cluster/directory.ts";
+import { startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
+import { parseJson } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Arrived, FitsAnswer, PeerCalls, Peers, Settled } from "../../domain/rooms/index.ts";
+import { toProblem } from "../pipeline/problem.ts";
+import { type HostClient, unreachable } from "./client.ts";
+
+const PATH = /^\/hosts\/rooms\/(\w+)(?:\/(settle|fits))?$/;
+const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
+/** Of silence while a room is sent, after which the other host is taken for gone. */
+const SILENCE_MS = 60_000;
+const MOST_QUESTION_BYTES = 4 * 1024 ** 2;
+/**
+ * Timeout from the last byte that the other host accepted to its response, plus a time per MiB: it creates the drive from the file and
+ * flushes it to disk.
+ */
+const ANSWER_MS = 60_000;
+const ANSWER_MS_PER_MIB = 100;
+
+/** The response to another host; null: another path. */
+export function answerPeer(calls: PeerCalls, log: Log, request: Request, url: URL): Promise<Response> | null {
+  const [, roomUid, asks] = PATH.exec(url.pathname) ?? [];
+  if (roomUid === undefined || !ROOM_UID.test(roomUid) || request.method !== "POST") return null;
+  return answered(log, async () => {
+    if (asks === "settle") return await calls.settle(roomUid as RoomUid);
+    if (!request.body) throw new ServiceError("invalid_body", { detail: "There is no room in it." });
+    if (asks === "fits") return await calls.fits(await questionIn(request.body));
+    return await calls.receive(roomUid as RoomUid, bytesOf(request.body), request.signal);
+  });
+}
+
+async function answered(log: Log, work: () => Promise<object>): Promise<Response> {
+  try {
+    return Response.json(await work());
+  } catch (error) {
+    const problem = toProblem(error, newId("req"), log);
+    return Response.json(problem, { status: problem.status });
+  }
+}
+
+/** Throws invalid_body. */
+async function questionIn(body: ReadableStream<Uint8Array>): Promise<unknown> {
+  const parts: Uint8Array[] = [];
+  let left = MOST_QUESTION_BYTES;
+  for await (const part of bytesOf(body)) {
+    left -= part.byteLength;
+    if (left < 0) throw new ServiceError("invalid_body", { detail: "The question is too long." });
+    parts.push(part);
+  }
+  try {
+    return parseJson(Buffer.concat(parts));
+  } catch (cause) {
+    throw new ServiceError("invalid_body", { cause });
+  }
+}
+
+/** Client for these calls to another host. */
+export class PeerClient implements Peers {
+  readonly #client: HostClient;
+
+  constructor(client: HostClient) {
+    this.#client = client;
+  }
+
+  async send(host: Host, roomUid: RoomUid, file: AsyncIterable<Uint8Array>, over: AbortSignal): Promise<Arrived> {
+    const silence = new Silence(SILENCE_MS);
+    const gone = AbortSignal.any([over, silence.signal]);
+    try {
+      return (await this.#ask(host, `/hosts/rooms/${roomUid}`, silence.watched(file), gone)) as Arrived;
+    } catch (error) {
+      throw silence.signal.aborted ? unreachable(host, silence.signal.reason) : error;
+    } finally {
+      silence.end();
+    }
+  }
+
+  async fits(host: Host, roomUid: RoomUid, asked: object, over: AbortSignal): Promise<FitsAnswer> {
+    const body = new Blob([JSON.stringify(asked)]).stream() as ReadableStream<Uint8Array>;
+    const gone = AbortSignal.any([over, timeoutSignal(ANSWER_MS)]);
+    return (await this.#ask(host, `/hosts/rooms/${roomUid}/fits`, body, gone)) as FitsAnswer;
+  }
+
+  async settle(host: Host, roomUid: RoomUid, over: AbortSignal): Promise<Settled> {
+    return (await this.#ask(host, `/hosts/rooms/${roomUid}/settle`, null, over)) as Settled;
+  }
+
+  async #ask(host: Host, target: string, body: ReadableStream<Uint8Array> | null, gone: AbortSignal): Promise<unknown> {
+    const headers: [string, string][] = [["host", host.address]];
+    const asked = { method: "POST", target, headers, body, length: body === null ? 0 : null };
+    const { head, body: said } = await this.#client.ask(host, asked, gone);
+    if (said instanceof ReadableStream) throw unreachable(host, new Error("its answer is too long"));
+    const told = parsed(host, said ?? new Uint8Array(0));
+    if (head.status === 200) return told;
+    throw asError(host, told as Partial<Problem>);
+  }
+}
+
+/** Counts the time since the other host last took something. */
+class Silence {
+  readonly #end = new AbortController();
+  readonly #ms: number;
+  #timer: Timer;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+    this.#timer = this.#from(ms);
+  }
+
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  watched(file: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+    const source = file[Symbol.asyncIterator]();
+    let sent = 0;
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          this.#restart(this.#ms);
+          const { done, value } = await source.next();
+          if (!done) {
+            sent += value.byteLength;
+            return controller.enqueue(value);
+          }
+          this.#restart(ANSWER_MS + (sent / 1024 ** 2) * ANSWER_MS_PER_MIB);
+          controller.close();
+        },
+        cancel: async () => void (await source.return?.()),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  end(): void {
+    stopTimer(this.#timer);
+  }
+
+  #restart(ms: number): void {
+    stopTimer(this.#timer);
+    this.#timer = this.#from(ms);
+  }
+
+  #from(ms: number): Timer {
+    return startTimer(() => this.#end.abort(new Error(`it took nothing for ${ms} ms`)), ms);
+  }
+}
+
+async function* bytesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    void reader.cancel().catch(() => {});
+  }
+}
+
+function parsed(host: Host, bytes: Uint8Array): unknown {
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    throw unreachable(host, error);
+  }
+}
+
+/** An error of the other host is passed on with its code and text. */
+function asError(host: Host, { code, detail, hint, details }: Partial<Problem>): ServiceError {
+  if (code === undefined || errorKind(code as ErrorCode) === undefined) {
+    return unreachable(host, new Error("its answer is none"));
+  }
+  return new ServiceError(code as ErrorCode, {
+    detail: `${host.host_id}: ${detail}`,
+    ...(hint ? { hint } : {}),
+    ...(details ? { details: details as Record<string, unknown> } : {}),
+  });
+}

@@ -1,0 +1,84 @@
+/**
+ * Start of requests in the event loop: a request queues under its network, and is charged to its organization as soon as the caller is
+ * authenticated. The next request of the same connection queues under that organization: it does not wait for all connections of its
+ * network. Each request with a key updates this, so requests of other clients, which a proxy may send by the same connection, are hardly
+ * charged to it. Requests above a rate are delayed, so that a client which retries immediately cannot fill the loop with refusals.
+ */
+
+import type { Caller } from "../../core/call/operation.ts";
+import { sleep } from "../../core/clock.ts";
+import { type LoopTime, loopTime, type OwnerName, ownerOf } from "../../core/loop/index.ts";
+import { networkOf } from "../../domain/egress/addresses.ts";
+
+const REFUSED_MS = 100;
+/** Label of pieces in which requests start. */
+const REQUEST = "request";
+/** Connections with a remembered caller; the least recent are forgotten. */
+const MOST_CONNECTIONS = 16_384;
+
+export class Begin {
+  readonly #time: LoopTime;
+  readonly #refusedMs: number;
+  /** Callers of the last request of each connection, until its next. */
+  readonly #callers = new Map<string, { owner: OwnerName; within: string }>();
+
+  constructor(time = loopTime, refusedMs = REFUSED_MS) {
+    this.#time = time;
+    this.#refusedMs = refusedMs;
+  }
+
+  /** Before a request is read: null if it may start immediately. `connection` distinguishes the connections of clients. */
+  request(ip: string | null, connection: string): Promise<void> | null {
+    const caller = this.#callers.get(connection);
+    if (!caller) return this.#time.enter(netOf(ip), REQUEST, connection);
+    this.#callers.delete(connection);
+    this.unknownGoesOn(ip);
+    return this.#time.enter(caller.owner, REQUEST, caller.within);
+  }
+
+  /** Before a call of an authenticated caller: null if it may start immediately. `connection` is the one of `request`; null: it is another host's. */
+  call(
+    caller: Caller,
+    operation: string,
+    isWithinRate: boolean,
+    connection: string | null = null,
+  ): Promise<void> | null {
+    const owner = ownerOf(caller.org_id);
+    const within = withinOf(caller);
+    if (connection !== null) this.#remember(connection, { owner, within });
+    const enter = () => this.#time.enter(owner, operation, within);
+    if (!isWithinRate) return sleep(this.#refusedMs).then(() => enter() ?? undefined);
+    // It has queued as a request of this organization.
+    if (!this.#time.isIn(owner, REQUEST)) return enter();
+    this.#time.goesOn(owner, operation);
+    return null;
+  }
+
+  #remember(connection: string, caller: { owner: OwnerName; within: string }): void {
+    if (this.#callers.size >= MOST_CONNECTIONS) {
+      const [oldest] = this.#callers.keys();
+      if (oldest !== undefined) this.#callers.delete(oldest);
+    }
+    this.#callers.set(connection, caller);
+  }
+
+  /** Charges the caller's organization from now on: after an await. */
+  goesOn(caller: Caller, operation: string): void {
+    this.#time.goesOn(ownerOf(caller.org_id), operation);
+  }
+
+  /** The same for an unauthenticated client. */
+  unknownGoesOn(ip: string | null): void {
+    this.#time.goesOn(netOf(ip), REQUEST);
+  }
+
+  /** Before an unauthenticated client is refused. */
+  async refused(): Promise<void> {
+    await sleep(this.#refusedMs);
+  }
+}
+
+const netOf = (ip: string | null) => `net:${ip?.includes(":") ? networkOf(ip) : (ip ?? "unknown")}` as const;
+
+/** Keys, sessions and sandboxes of an organization take turns. */
+const withinOf = ({ session, key_id }: Caller) => session?.session_id ?? key_id;

@@ -1,0 +1,184 @@
+/**
+ * Commit at the end of a call: its audit record and, with an Idempotency-Key, its response. A verb may store both in its own transaction.
+ * Records of read-only calls are written in batches.
+ */
+import type { Operation } from "../../../shared/api/contract.ts";
+import type { SessionId } from "../../../shared/ids.ts";
+import type { Directory } from "../../cluster/directory.ts";
+import { Elsewhere } from "../../cluster/elsewhere.ts";
+import type { AuditFacts } from "../../core/call/audit-facts.ts";
+import type { Begun } from "../../core/call/call-effects.ts";
+import { actorOf, type Caller } from "../../core/call/operation.ts";
+import type { Log } from "../../core/log.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { locally } from "../../db/dry-run.ts";
+import type { Database } from "../../db/transact.ts";
+import { type AuditEntry, appendAudit, appendAudits } from "../../domain/audit/index.ts";
+import type { Answers } from "./idempotency-store.ts";
+import type { Claimed } from "./phase.ts";
+import type { RateRefusals } from "./rate-refusals.ts";
+import { durationOf, type Keeper, type Outcome, statusOf, type Walk } from "./request-context.ts";
+
+/** How long the records of calls that only read may wait, and how many of them are one write: a millisecond. */
+const READINGS_MS = 20;
+const MOST_READINGS = 128;
+
+export interface RecordDeps {
+  database: Database;
+  log: Log;
+  /** Whether calls that only read are recorded. */
+  auditReads: boolean;
+  /** Whether a session's person has proven to be that person lately. Throws proof_required. */
+  requireProof(queries: Queries, sessionId: SessionId): void;
+  answers: Answers;
+  rateRefusals: RateRefusals;
+  doneBy: Directory["doneBy"];
+}
+
+/** A call's end in its record. */
+type Ended = { kind: "done"; status: number } | Extract<Outcome, { kind: "problem" }>;
+
+export class Records implements Keeper {
+  readonly #deps: RecordDeps;
+  /** Of calls that only read, until they are written. */
+  #readings: AuditEntry[] = [];
+
+  constructor(deps: RecordDeps) {
+    this.#deps = deps;
+  }
+
+  note(claim: Claimed, begun: Begun): void {
+    this.#deps.answers.note(claim, begun);
+  }
+
+  async noteFirst(claim: Claimed, begun: Begun): Promise<void> {
+    await this.#deps.database.commit(() => this.note(claim, begun), false);
+  }
+
+  requireKept(walk: Walk): void {
+    this.#requireFirst(walk);
+    const session = walk.operation.wantsProof && walk.call.caller?.session;
+    // Its body may have come slowly.
+    if (session) this.#deps.requireProof(this.#deps.database.queries, session.session_id);
+  }
+
+  /** A change of shared rows is carried out once across all hosts; a change in a room concerns its host only. */
+  #requireFirst({ claim, request }: Walk): void {
+    if (!claim || request.params.room_id !== undefined) return;
+    const by = this.#deps.doneBy(this.#deps.database.queries, claim.call);
+    if (by === null) return;
+    if (by !== "here") throw new Elsewhere(by);
+    throw new ServiceError("history_gone", {
+      detail: "The same call was carried out before, and its answer was lost as the service ended.",
+    });
+  }
+
+  locally(step: () => void): void {
+    locally(this.#deps.database.queries, step);
+  }
+
+  keep(walk: Walk, outcome: string, body: object, each: readonly AuditFacts[] = [walk.call.audit]): void {
+    const { database, answers } = this.#deps;
+    const ended = { kind: "done", status: statusOf(walk, outcome) } as const;
+    if (this.#isRecorded(walk.operation, walk.call.caller)) {
+      const entries = each.map((facts) => entryOf(walk, ended, facts));
+      appendAudits(database.queries, entries);
+    }
+    if (walk.claim) answers.keepNow(walk, walk.claim, outcome, body);
+  }
+
+  undo(step: () => void): void {
+    this.#deps.database.undo(step);
+  }
+
+  /** Resolves when everything that must precede the response is on disk; null if there is nothing to wait for, as for a read. */
+  settle(walk: Walk, reply: Outcome): Promise<void> | null {
+    const isKept = walk.phase.is === "kept";
+    if (isKept && reply.kind === "done") return null;
+    const { operation, request, call } = walk;
+    // If a call failed after its response was stored, that response remains.
+    const claim = isKept ? null : walk.claim;
+    const { rateRefusals } = this.#deps;
+    const isBeyondRate = walk.rate?.isWithin === false && reply.kind === "problem";
+    if (isBeyondRate && reply.problem.code === "rate_limited" && call.caller) {
+      const { source, request_id, ip } = request;
+      rateRefusals.note({ caller: call.caller, source, request_id, ip });
+      return null;
+    }
+    const isRecorded = this.#isRecorded(operation, call.caller);
+    if (!isRecorded && !claim) return null;
+    const onlyReads = operation.method === "GET" && outcomeOf(reply) !== "denied";
+    if (!onlyReads || walk.hasAlong) return this.#write(walk, reply, { claim, isRecorded, onlyReads });
+    this.#read(entryOf(walk, reply));
+    return null;
+  }
+
+  async #write(walk: Walk, reply: Outcome, kept: { claim: Claimed | null; isRecorded: boolean; onlyReads: boolean }) {
+    const { database, log, answers } = this.#deps;
+    const { claim, isRecorded, onlyReads } = kept;
+    const packed = claim ? await answers.pack(walk, reply) : null;
+    const written = database.commit((queries) => {
+      if (isRecorded) appendAudit(queries, entryOf(walk, reply));
+      walk.writeAlong();
+      if (claim && packed) answers.keep(queries, claim, packed);
+    }, walk.operation.method === "DELETE");
+    // A reader need not wait for the record of its reading.
+    if (onlyReads) written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    else await written;
+  }
+
+  /** Writes the records of reads so far before the next commit. Never rejects. */
+  async writeReadings(): Promise<void> {
+    if (this.#readings.length > 0) await this.#deps.database.commitWithin(0, () => {}, true).catch(() => {});
+  }
+
+  #isRecorded(operation: Operation, caller: Caller | null): boolean {
+    return operation.audit !== null && caller !== null && (operation.method !== "GET" || this.#deps.auditReads);
+  }
+
+  #read(entry: AuditEntry): void {
+    // Thousands of waits may end together, before any of their records is written.
+    if (this.#readings.length === MOST_READINGS) this.#readings = [];
+    this.#readings.push(entry);
+    if (this.#readings.length === MOST_READINGS) void this.writeReadings();
+    if (this.#readings.length > 1) return;
+    const together = this.#readings;
+    const { database, log } = this.#deps;
+    const write = (queries: Queries) => {
+      if (this.#readings === together) this.#readings = [];
+      appendAudits(queries, together);
+    };
+    const written = database.commitWithin(READINGS_MS, write, true);
+    written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+  }
+}
+
+const outcomeOf = ({ kind, status }: Pick<Ended, "kind" | "status">): AuditEntry["outcome"] =>
+  kind === "done" ? "success" : status === 401 || status === 403 ? "denied" : "error";
+
+function entryOf(walk: Walk, ended: Ended, facts = walk.call.audit): AuditEntry {
+  const { operation, call, at } = walk;
+  const { caller } = call;
+  if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);
+  const { context } = call.trace;
+  return {
+    event: facts.event ?? operation.audit,
+    outcome: outcomeOf(ended),
+    at,
+    // The operator is of none.
+    org_id: caller.org_id || null,
+    room_id: facts.room_id,
+    room_uid: facts.room_uid,
+    agent_id: facts.agent_id,
+    sandbox_id: facts.sandbox_id,
+    actor: actorOf(caller),
+    source: call.source,
+    request_id: call.request_id,
+    ip: call.ip,
+    status: ended.status,
+    error_code: ended.kind === "problem" ? ended.problem.code : undefined,
+    duration_ms: Math.round(durationOf(walk) * 100) / 100,
+    details: context ? { ...facts.details, trace_id: context.trace_id } : facts.details,
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Idempotency in the pipeline: a call is claimed before its work, the resources that the work creates are noted, and its response is
+ * stored, sealed if it contains a secret.
+ */
+import { hash } from "node:crypto";
+import type { Problem } from "../../../shared/api/errors.ts";
+import {
+  IDEMPOTENCY_KEY_PATTERN,
+  MOST_IDEMPOTENCY_KEY,
+  REQUEST_HEADERS,
+  takesIdempotencyKey,
+} from "../../../shared/api/headers.ts";
+import type { Begun } from "../../core/call/call-effects.ts";
+import type { Caller } from "../../core/call/operation.ts";
+import type { Soon } from "../../core/concurrency/maybe-promise.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type StoredReply } from "./idempotency.ts";
+import type { CallsBranch } from "./idempotency-branch.ts";
+import type { Claimed } from "./phase.ts";
+import { locationOf, type Outcome, statusOf, type Walk } from "./request-context.ts";
+import { openSealed, seal } from "./seal.ts";
+
+/** Longest query that is stored as text; longer ones are hashed. */
+const SHORT_QUERY = 256;
+
+type Answered = { before: Outcome; claim: null } | { before: null; claim: Claimed | null };
+
+export interface Answers {
+  /**
+   * The answer that the same call was given before; else its claim, null without an Idempotency-Key, and its work is to be done.
+   * Throws validation_failed, idempotency_key_reused, idempotency_in_progress, history_gone.
+   */
+  claim(walk: Walk, bodySha256: string): Soon<Answered>;
+  /** Within a transaction of the verb: records the work that it has started. */
+  note(claim: Claimed, begun: Begun): void;
+  /** Within a transaction of the verb: keeps its answer, which is small. */
+  keepNow(walk: Walk, claim: Claimed, outcome: string, body: object): void;
+  /** Prepares a response for storage; null if the call may be retried. */
+  pack(walk: Walk, reply: Outcome): Promise<PackedReply | null>;
+  /** Within a transaction. */
+  keep(queries: Queries, claim: Claimed, packed: PackedReply): void;
+  /** How the calls of guests branch with their room. */
+  branch: CallsBranch;
+}
+
+const NOTHING: Answered = { before: null, claim: null };
+
+export function makeAnswers(database: Database): Answers {
+  const idempotency = makeIdempotency(database);
+  const claimed = async (walk: Walk, asked: IdempotentCall): Promise<Answered> => {
+    const claim = await idempotency.begin(asked);
+    if (claim.reply) {
+      walk.call.audit.details = { replayed: true };
+      const reply = walk.operation.secretOutput ? openSealed(claim.reply, walk.request.authorization) : claim.reply;
+      return { before: replayOf(reply), claim: null };
+    }
+    walk.ulid = claim.work_ulid;
+    walk.begun = claim.begun ?? undefined;
+    return { before: null, claim };
+  };
+  return {
+    claim: (walk, bodySha256) => {
+      const { operation, request, call } = walk;
+      if (request.idempotency_key === null || !takesIdempotencyKey(operation) || call.caller === null) return NOTHING;
+      return claimed(walk, callOf(call.caller, walk, request.idempotency_key, bodySha256));
+    },
+
+    note: ({ call }, begun) => idempotency.note(database.queries, call, begun),
+
+    keepNow: (walk, { call }, outcome, body) => {
+      const reply = { status: statusOf(walk, outcome), body, location: locationOf(walk, body) };
+      idempotency.keep(database.queries, call, packSmall(sealedFor(walk, reply)));
+    },
+
+    pack: async (walk, reply) => {
+      if (reply.kind === "done") {
+        const { status, done, location } = reply;
+        return await idempotency.pack(sealedFor(walk, { status, body: done.body, location }));
+      }
+      // The client disconnected, so it did not receive the response: a retry resumes the work.
+      if (reply.status >= 500 || walk.request.signal.aborted) return null;
+      return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
+    },
+
+    keep: (queries, { call }, packed) => idempotency.keep(queries, call, packed),
+
+    branch: idempotency.branch,
+  };
+}
+
+function sealedFor({ operation, request }: Walk, reply: StoredReply): StoredReply {
+  return operation.secretOutput ? seal(reply, request.authorization) : reply;
+}
+
+const IDEMPOTENCY_KEY = new RegExp(IDEMPOTENCY_KEY_PATTERN);
+
+/** The query is part of the request; even an unused one may be as long as a URL. */
+function queryOf(query: Record<string, string>): string {
+  const text = JSON.stringify(query);
+  return text.length <= SHORT_QUERY ? text : hash("sha256", text);
+}
+
+function callOf(caller: Caller, { operation, request }: Walk, key: string, bodySha256: string): IdempotentCall {
+  if (!IDEMPOTENCY_KEY.test(key)) {
+    const message = `1 to ${MOST_IDEMPOTENCY_KEY} visible ASCII characters.`;
+    throw new ServiceError("validation_failed", {
+      detail: `Idempotency-Key must be ${message}`,
+      errors: [{ field: REQUEST_HEADERS.idempotency_key.name, code: "pattern", message }],
+    });
+  }
+  return {
+    org_id: caller.org_id,
+    key_id: caller.key_id,
+    method: operation.method,
+    // A user may use `self` in paths of several organizations.
+    path: caller.session ? `${caller.org_id} ${request.path}` : request.path,
+    idempotency_key: key,
+    body_sha256: `${bodySha256} ${queryOf(request.query())}`,
+  };
+}
+
+function replayOf({ status, body, location }: StoredReply): Outcome {
+  if (status >= 400) {
+    return { kind: "problem", status, problem: body as Problem, retry_after_seconds: null, replayed: true };
+  }
+  return { kind: "done", status, done: { outcome: "replayed", body }, location, replayed: true };
+}

@@ -1,0 +1,37 @@
+/** Turns an error into the problem that every door sends. Inner text never leaves: it goes to the log. */
+import { errorKind, type Problem } from "../../../shared/api/errors.ts";
+import type { Log } from "../../core/log.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+
+export function toProblem(error: unknown, requestId: string, log: Log): Problem {
+  const known = error instanceof ServiceError ? error : new ServiceError("internal", { cause: error });
+  if (known.code === "internal" || known.options.cause !== undefined) {
+    const level = known.code === "internal" ? "error" : "info";
+    log[level]("request failed", {
+      request_id: requestId,
+      error: describeError(known),
+      ...(known.code === "internal" && error instanceof Error ? { stack: error.stack } : {}),
+    });
+  }
+  const { status, statusInPath, title, retryable, hint } = errorKind(known.code);
+  const { detail, details, errors, inPath, hint: ownHint } = known.options;
+  return {
+    type: `urn:roomd:problem:${known.code}`,
+    title,
+    status: (inPath ? statusInPath : undefined) ?? status,
+    detail: detail ?? `${title}.`,
+    code: known.code,
+    retryable: known.options.retryable ?? retryable ?? false,
+    request_id: requestId,
+    details: details ?? {},
+    errors: errors ?? [],
+    hint: ownHint ?? hint ?? null,
+  };
+}
+
+/** Seconds after which a retryable problem is worth another try. */
+export function retryAfterOf(error: unknown, problem: Problem): number | null {
+  const known = error instanceof ServiceError ? error.options : {};
+  if (known.retryable === false) return null;
+  return known.retryAfterSeconds ?? errorKind(problem.code).retryAfterSeconds ?? null;
+}

@@ -1,0 +1,165 @@
+/**
+ * Scatter-gather calls: the entry host requests the parts of the other hosts with the caller's credentials, and merges them by the
+ * operation's rule. A host that does not answer delays the caller only briefly, and is reported.
+ *
+ *     own part and theirs, in parallel ──▶ rule.merge ──▶ one response, as if there was one host
+ */
+import type { InputOf, Operation } from "../../../shared/api/contract.ts";
+import type { ErrorCode } from "../../../shared/api/errors.ts";
+import type { Directory, Host } from "../../cluster/directory.ts";
+import { bodyOf, type Caller, type Done } from "../../core/call/operation.ts";
+import { timeoutSignal } from "../../core/clock.ts";
+import type { Soon } from "../../core/concurrency/maybe-promise.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { Patience } from "../hosts/adaptive-timeout.ts";
+import { unreachable } from "../hosts/client.ts";
+import type { RoadRequest } from "../pipeline/request-context.ts";
+import { type Asking, firstOutcome, type Input, ledBy, type Own, queryOf } from "./asking.ts";
+import { type EventsDeps, GatheredEvents, type Reading } from "./events.ts";
+import { exported } from "./export.ts";
+import { chainNameOf } from "./places.ts";
+import type { Finding, Merging, Rule, Told } from "./rule.ts";
+
+/** How much longer than the caller waits a request stays open: a late response shows that the host is up. */
+const LATE_MS = 2000;
+
+export interface GatherDeps extends EventsDeps {
+  rules: ReadonlyMap<string, Rule>;
+  directory: EventsDeps["directory"] & Pick<Directory, "placedOn">;
+}
+
+type Member = Pick<Host, "host_id" | "joined_at">;
+
+export class Gather {
+  readonly #deps: GatherDeps;
+  readonly #patience = new Patience();
+  readonly #events: GatheredEvents;
+
+  constructor(deps: GatherDeps) {
+    this.#deps = deps;
+    this.#events = new GatheredEvents(deps);
+  }
+
+  /** How the operation is carried out on all hosts; null: on this one alone. */
+  of(
+    operation: Operation,
+    caller: Caller | null,
+    request: RoadRequest,
+  ): ((input: Input, own: Own) => Soon<Done<Operation>>) | null {
+    const { ask } = request;
+    const rule = caller ? this.#deps.rules.get(operation.name) : undefined;
+    if (!caller || !rule) return null;
+    if (!ask) return request.hop ? this.#forHost(rule, caller, request) : null;
+    if ("finding" in rule) return (input, own) => this.#find(rule.finding, operation, ask, input, own);
+    if ("following" in rule) {
+      return (input, own) => this.#events.ofAll(operation, ask, readingOf(caller, request), input, own);
+    }
+    const { merging } = rule;
+    const { lines, patienceMs } = merging;
+    if (!lines || !request.transfer.ndjson) {
+      return (input, own) => this.#merge(merging, operation, ask, caller, input, own);
+    }
+    return (input, own) =>
+      exported(
+        { ...this.#deps, patience: this.#patience },
+        { ...this.#partsOf(merging, caller, input), ...{ operation, lines, ask, caller, input, own, patienceMs } },
+      );
+  }
+
+  /** This host's part for a host that gathers, if it differs from the verb's response. */
+  #forHost(rule: Rule, caller: Caller, request: RoadRequest) {
+    if ("following" in rule) {
+      return (input: Input, own: Own) => this.#events.forHost(readingOf(caller, request), input, own);
+    }
+    return "merging" in rule && rule.merging.lines && request.transfer.ndjson ? linesForHost : null;
+  }
+
+  async #merge(rule: Merging<Operation>, operation: Operation, ask: Asking, caller: Caller, input: Input, own: Own) {
+    const { own: here, directory } = this.#deps;
+    const { ownChain, ownPart, parts } = this.#partsOf(rule, caller, input);
+    const asked = parts.map(({ host, part }) => this.#askOne(ask, host, queryOf(operation, part), rule.patienceMs));
+    const told: Told<Done<Operation>["body"]>[] = [];
+    let absent: unknown = null;
+    let done: Done<Operation> = { outcome: firstOutcome(operation) };
+    try {
+      if (ownPart !== null) {
+        done = await own(ownPart);
+        told.push({ host: here, chain: ownChain, body: bodyOf(done) });
+      }
+    } catch (error) {
+      if (!isAbsent(error, rule.absent)) throw error;
+      absent = error;
+    }
+    const answers = await Promise.all(asked);
+    for (const { host, chain, status, body } of answers) if (status === 200) told.push({ host, chain, body });
+    const isSilent = (status: number | null) => status !== 200 && !(rule.absent && status === 404);
+    const silent = answers.flatMap(({ host, status }) => (isSilent(status) ? [host] : []));
+    const [first, ...others] = told;
+    if (!first && silent[0] !== undefined) throw unreachable({ host_id: silent[0] }, NOT_ASKED);
+    if (!first && absent === null && rule.none) return { ...done, body: rule.none() };
+    if (!first) throw absent;
+    const placedOn = (hostId: string) => directory.placedOn(caller.org_id, hostId);
+    const about = { caller, input: input as InputOf<Operation>, silent, placedOn };
+    return withBody(done, rule.merge(first, others, about));
+  }
+
+  /** The input for each host; null: nothing is requested of this one. Throws invalid_cursor. */
+  #partsOf(rule: Merging<Operation>, caller: Caller, input: Input) {
+    const { own, directory } = this.#deps;
+    const about = { caller, input: input as InputOf<Operation> };
+    const partOf = (member: Member): Input | null => {
+      const { host_id: host, joined_at } = member;
+      return rule.part ? rule.part({ name: chainNameOf(member), host, is_own: host === own, joined_at }, about) : input;
+    };
+    const parts = directory.others().flatMap((host) => {
+      const part = partOf(host);
+      return part === null ? [] : [{ host, part }];
+    });
+    const self: Member = directory.host(own) ?? { host_id: own, joined_at: "" };
+    return { ownChain: chainNameOf(self), ownPart: partOf(self), parts };
+  }
+
+  async #find({ absent, patienceMs }: Finding, operation: Operation, ask: Asking, input: Input, own: Own) {
+    try {
+      return await own(input);
+    } catch (error) {
+      if (!isAbsent(error, absent)) throw error;
+      const query = queryOf(operation, input);
+      const hosts = this.#deps.directory.others();
+      const answers = await Promise.all(hosts.map((host) => this.#askOne(ask, host, query, patienceMs)));
+      const found = answers.find(({ status }) => status !== null && status < 300);
+      if (found) return { outcome: firstOutcome(operation), body: found.body };
+      const silent = answers.find(({ status }) => status !== 404);
+      // It may be there.
+      throw silent ? unreachable({ host_id: silent.host }, NOT_ASKED) : error;
+    }
+  }
+
+  /** Never rejects. */
+  async #askOne(ask: Asking, host: Host, query: Record<string, string>, patienceMs: number) {
+    const { host_id } = host;
+    const asked = ask(host, query, timeoutSignal(patienceMs + LATE_MS));
+    const answer = await this.#patience.until(host_id, asked, patienceMs);
+    return { host: host_id, chain: chainNameOf(host), status: answer?.status ?? null, body: answer?.body };
+  }
+}
+
+/** An answer with another body. */
+function withBody({ json: _, ...done }: Done<Operation>, body: Done<Operation>["body"]): Done<Operation> {
+  return { ...done, body };
+}
+
+function readingOf({ org_id }: Caller, { transfer, signal }: RoadRequest): Reading {
+  return { org_id, last_event_id: transfer.last_event_id, signal };
+}
+
+/** Matches may be rare: a leading ping shows the gathering host immediately that the response comes. */
+async function linesForHost(input: Input, own: Own): Promise<Done<Operation>> {
+  const done = await own(input);
+  return done.events ? { ...done, events: ledBy({ id: null, data: { type: "ping" } }, done.events) } : done;
+}
+
+const NOT_ASKED = new Error("what is asked for may be there");
+
+const isAbsent = (error: unknown, codes: readonly ErrorCode[] = []): boolean =>
+  error instanceof ServiceError && codes.includes(error.code);

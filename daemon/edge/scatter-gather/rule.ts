@@ -1,0 +1,64 @@
+/** Merge rules: how the responses of all hosts to an operation become one. */
+import type { InputOf, Operation, OutputOf } from "../../../shared/api/contract.ts";
+import type { ErrorCode } from "../../../shared/api/errors.ts";
+import type { PlacedRoom } from "../../cluster/directory.ts";
+import type { Caller } from "../../core/call/operation.ts";
+
+/** A host's part. */
+export interface Told<Body> {
+  host: string;
+  /** The name of its chain, as cursors have it. */
+  chain: string;
+  body: Body;
+}
+
+/** Of a host. */
+export interface Chain {
+  /** As cursors have it. */
+  name: string;
+  host: string;
+  /** Of the host that gathers. */
+  is_own: boolean;
+  /** When its host became a member. */
+  joined_at: string;
+}
+
+export interface Whole<Op extends Operation> {
+  caller: Caller;
+  input: InputOf<Op>;
+  /** Hosts that did not answer, or not with their part. */
+  silent: readonly string[];
+  /** The caller's organization's rooms on a host, as they were placed. */
+  placedOn(hostId: string): PlacedRoom[];
+}
+
+/** How the parts of an answer are put together. */
+export interface Merging<Op extends Operation> {
+  /** The input for a host if it differs from the caller's; null: nothing is requested of it. Throws invalid_cursor. */
+  part?(chain: Chain, about: Asked<Op>): Partial<InputOf<Op>> | null;
+  /** The response if no host is queried. */
+  none?(): OutputOf<Op>;
+  merge(own: Told<OutputOf<Op>>, others: readonly Told<OutputOf<Op>>[], about: Whole<Op>): OutputOf<Op>;
+  /** Error codes by which a host reports that it has no match, while others may. */
+  absent?: readonly ErrorCode[];
+  /** How long a host may take. */
+  patienceMs: number;
+  /** How they are put together as lines of JSON. */
+  lines?: Lines<Op>;
+}
+
+export type Asked<Op extends Operation> = Pick<Whole<Op>, "caller" | "input">;
+
+export interface Lines<Op extends Operation> {
+  orderOf(input: InputOf<Op>): "asc" | "desc";
+  /** The input for a host to continue after the last record that was read. */
+  after(seq: number, about: Asked<Op>): Partial<InputOf<Op>>;
+}
+
+/** For a call that one host alone can answer: the others are queried if this one does not have the resource. */
+export interface Finding {
+  absent: readonly ErrorCode[];
+  patienceMs: number;
+}
+
+export type Rule = { merging: Merging<Operation> } | { finding: Finding } | { following: true };

@@ -1,0 +1,65 @@
+/** Passkey options of a page, or a URL with a host name, since browsers have no passkeys for IP addresses. */
+import { randomBytes } from "node:crypto";
+import type { SessionId, UserId } from "../../../shared/ids.ts";
+import type { Caller } from "../../core/call/operation.ts";
+import type { Users } from "../../domain/users/index.ts";
+
+const ADDRESS = /^(?:127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** Options for the browser, or the same service's URL at a name. */
+export type Offer = { options: object } | { at: string };
+
+interface Person {
+  user_id: UserId;
+  email: string;
+  name: string;
+}
+
+/** Each is null if passkeys are not available. */
+export interface Offers {
+  toSignIn(): Offer | null;
+  /** For the signed-in user; null also for a user without passkeys. */
+  toProve(): Offer | null;
+  toArrive(person: Person): Offer | null;
+  /** Of options that were made already. */
+  of(options: object): Offer | null;
+  /** The browser's ID, which is new if it had none. */
+  visitor(): string;
+  /** The browser's new ID in this visit; null if it had one, or needs none. */
+  readonly fresh: string | null;
+}
+
+export function makeOffers(
+  passkeys: Users["passkeys"],
+  url: URL,
+  caller: Caller | null,
+  visitor: string | null,
+): Offers {
+  let fresh: string | null = null;
+  const known = (): string => {
+    if (visitor !== null) return visitor;
+    fresh ??= randomBytes(32).toString("base64url");
+    return fresh;
+  };
+  const offer = (options: () => object | null): Offer | null => {
+    const { place } = passkeys;
+    if (place?.rp_id === "localhost" && ADDRESS.test(url.hostname))
+      return { at: place.origin + url.pathname + url.search };
+    const made = options();
+    return made && { options: made };
+  };
+  return {
+    toSignIn: () => offer(() => passkeys.toSignIn(known())),
+    toProve: () => {
+      const session_id: SessionId | undefined = caller?.session?.session_id;
+      if (!caller || session_id === undefined) return null;
+      return offer(() => passkeys.toProve(session_id, caller.key_id as string as UserId));
+    },
+    toArrive: (person) => offer(() => passkeys.toArrive(person, known())),
+    of: (options) => offer(() => options),
+    visitor: known,
+    get fresh() {
+      return fresh;
+    },
+  };
+}

@@ -1,0 +1,28 @@
+/** Whether a guest can be saved, and the most disk space that takes, according to its record. */
+import { residentMemoryMib } from "../usage.ts";
+import type { GuestRecord } from "./record.ts";
+
+const MIB = 1024 ** 2;
+/** The devices' state, and the table of which pages are there. */
+const BESIDE_MEMORY_MIB = 16;
+
+/** Why a guest without a recorded machine cannot be saved. */
+export const OLDER = "it was started by an older roomd";
+
+/** Why it cannot be saved, whenever it is tried; null when it can. */
+export function whyUnsavable({ machine, drive }: GuestRecord, hasDrive: boolean): string | null {
+  if (!machine) return OLDER;
+  if (hasDrive && (drive.turn > 0 || !drive.mounted)) {
+    return "the process that served its drive has ended once, and QEMU does not save what is left of it";
+  }
+  return null;
+}
+
+/**
+ * Zero pages are not written, and neither is QEMU's other memory: so it is less as a rule. For a guest that does not exist yet, all memory
+ * that it may have.
+ */
+export function savedBytes({ qemu }: Pick<GuestRecord, "qemu">, memoryMib: number): number {
+  const used = qemu ? Math.min(residentMemoryMib(qemu.pid), memoryMib) : memoryMib;
+  return (used + BESIDE_MEMORY_MIB) * MIB;
+}

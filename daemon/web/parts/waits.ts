@@ -1,9 +1,0 @@
-/** Texts for each kind of wait. */
-import type { Wait } from "../../../shared/api/overview.ts";
-
-export const WAIT_WORDS: Record<Wait["type"], string> = {
-  reply: "a reply",
-  barrier: "the barrier",
-  inbox: "messages",
-  command: "a command",
-};

@@ -1,0 +1,12 @@
+/** Work that is done once in a turn of the event loop. */
+import { expect, test } from "vitest";
+import { countInTurn, nextTurn, onceATurn } from "../../../../daemon/core/concurrency/yield.ts";
+
+test("a result is cached for the turn, and calls are counted per turn", async () => {
+  let asked = 0;
+  const ask = onceATurn(() => ++asked);
+  const count = countInTurn();
+  expect([ask(), ask(), count(), count()]).toEqual([1, 1, 1, 2]);
+  await nextTurn();
+  expect([ask(), count()]).toEqual([2, 1]);
+});

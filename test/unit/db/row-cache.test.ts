@@ -1,0 +1,38 @@
+/** Rows that are remembered: until this process forgets them, or another has written. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openConnection } from "../../../daemon/db/client.ts";
+import { Remembered } from "../../../daemon/db/row-cache.ts";
+
+test("a row is read once, until it may have been changed by this or another process", async () => {
+  const file = join(mkdtempSync(join(tmpdir(), "roomd-remembered-")), "roomd.db");
+  const [own, other] = [openConnection(file), openConnection(file)];
+  const remembered = new Remembered<string>();
+  let row: string | undefined = "first";
+  let asked = 0;
+  const get = () =>
+    remembered.get(own.queries, "name", () => {
+      asked++;
+      return row;
+    });
+  expect([get(), get(), asked]).toEqual(["first", "first", 1]);
+
+  row = "second";
+  own.execute("CREATE TABLE own (column TEXT)");
+  expect([get(), asked]).toEqual(["first", 1]);
+  remembered.forget(own.queries);
+  expect([get(), asked]).toEqual(["second", 2]);
+
+  row = "third";
+  other.execute("CREATE TABLE others (column TEXT)");
+  await new Promise(setImmediate);
+  expect([get(), get(), asked]).toEqual(["third", "third", 3]);
+
+  // An absent row may be inserted later: absence is not cached.
+  row = undefined;
+  remembered.forget(own.queries);
+  expect([get(), get(), asked]).toEqual([undefined, undefined, 5]);
+  for (const connection of [own, other]) connection.close();
+});

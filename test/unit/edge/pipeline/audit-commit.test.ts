@@ -1,0 +1,32 @@
+/** Records of calls that only read: a write of the database has a bounded number of them. */
+import { expect, test } from "vitest";
+import { type RecordDeps, Records } from "../../../../daemon/edge/pipeline/audit-commit.ts";
+import type { Walk } from "../../../../daemon/edge/pipeline/request-context.ts";
+
+test("300 reads that end together are three writes", () => {
+  const writes: unknown[] = [];
+  const database = {
+    commit: async () => {},
+    commitWithin: async (ms: number, work: unknown) => {
+      // Without a delay it has those before it be written.
+      if (ms > 0) writes.push(work);
+    },
+  };
+  const records = new Records({ database, auditReads: true } as unknown as RecordDeps);
+  const caller = { kind: "key", key_id: "key_1", org_id: "org_1", name: "k" };
+  const walk = {
+    phase: { is: "found" },
+    operation: { name: "me_get", method: "GET", audit: "me.read" },
+    request: {},
+    call: { caller, trace: { context: null }, audit: { details: {} } },
+    rate: null,
+    claim: null,
+    hasAlong: false,
+    startedAt: 0,
+  } as unknown as Walk;
+  for (let n = 0; n < 300; n++)
+    expect(
+      records.settle(walk, { kind: "done", status: 200, done: { outcome: "ok" }, location: null, replayed: false }),
+    ).toBeNull();
+  expect(writes).toHaveLength(3);
+});
