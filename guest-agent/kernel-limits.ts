@@ -28,7 +28,7 @@ const FEWEST_FILES = 65_536;
 /** An item and its entry in a wait queue (fs/eventpoll.c, EP_ITEM_COST); they may take 4 % of the memory. */
 const EPOLL_WATCH_BYTES = 200;
 /** net/ipv4/tcp.c, tcp_init. */
-const MOST_SOCKET_BYTES = { tcp_wmem: 4 * MIB, tcp_rmem: 6 * MIB } as const;
+const MAX_SOCKET_BYTES = { tcp_wmem: 4 * MIB, tcp_rmem: 6 * MIB } as const;
 const NAMESPACES = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"] as const;
 
 /** Independent of the memory: the values of systemd and distributions. They are in the snapshot. */
@@ -55,7 +55,7 @@ export function limitsFor(memoryMib: number): KernelLimits {
   const threads = Math.max(FEWEST_THREADS, memoryMib * THREADS_PER_MIB);
   const files = Math.max(FEWEST_FILES, Math.floor((memoryMib * MIB) / 10 / 1024));
   const processes = Math.floor(threads / 2);
-  const socketBytes = (name: keyof typeof MOST_SOCKET_BYTES) => Math.min(MOST_SOCKET_BYTES[name], pages * 32);
+  const socketBytes = (name: keyof typeof MAX_SOCKET_BYTES) => Math.min(MAX_SOCKET_BYTES[name], pages * 32);
   return {
     processes,
     tmpfs: { size_mib: Math.floor(memoryMib / 2), inodes: pages / 2 },

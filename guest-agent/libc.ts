@@ -154,8 +154,8 @@ export function signalWhenReadable(fd: number, is: boolean): void {
 }
 
 /** Maximum number of buffers per read. */
-const MOST_ROOMS = 8;
-const rooms = new Uint32Array(MOST_ROOMS * PART.words);
+const MAX_ROOMS = 8;
+const rooms = new Uint32Array(MAX_ROOMS * PART.words);
 
 /** Reads available bytes of a non-blocking pipe, as far as they fit into these buffers; 0 if there are none, temporarily or permanently. */
 export function readNow(fd: number, places: readonly Uint8Array[]): number {
@@ -303,14 +303,14 @@ export function socketPair(): [number, number] {
 }
 
 /** Frames that go by one call, in two packets each. */
-export const MOST_FRAMES = 4;
+export const MAX_FRAMES = 4;
 /** struct mmsghdr has 64 bytes, among them the address and number of its parts, and how many bytes of it were sent. */
 const PACKET = { words: 16, parts: 4, count: 6, sent: 14 } as const;
 /** A frame's three parts, in two packets: its header with the bytes that fit behind it, and the rest. */
 const outgoing = (() => {
-  const parts = new Uint32Array(3 * MOST_FRAMES * PART.words);
-  const packets = new Uint32Array(2 * MOST_FRAMES * PACKET.words);
-  for (let index = 0; index < 2 * MOST_FRAMES; index++) {
+  const parts = new Uint32Array(3 * MAX_FRAMES * PART.words);
+  const packets = new Uint32Array(2 * MAX_FRAMES * PACKET.words);
+  for (let index = 0; index < 2 * MAX_FRAMES; index++) {
     const part = Math.ceil(index * 1.5);
     setAddress(packets, index * PACKET.words + PACKET.parts, ptr(parts) + part * PART.words * 4);
     packets[index * PACKET.words + PACKET.count] = index % 2 === 0 ? 2 : 1;

@@ -32,7 +32,7 @@ const HOST_CID = 2;
 /** While there is no device; a new device raises an event, so polling can be rare. */
 const DIAL_UNPLUGGED_MS = 2_000;
 /** How long an answer is waited for at most, until the host has been met. */
-const MOST_PATIENCE_MS = 8 * CONNECT_DEADLINE_MS;
+const MAX_PATIENCE_MS = 8 * CONNECT_DEADLINE_MS;
 /** While the host refuses: soon, then more and more seldom. */
 const DIAL_REFUSED_MS = { first: 10, most: 200 } as const;
 /** If a daemon listens, an answer takes a few ms. */
@@ -149,7 +149,7 @@ async function dial(
       }
       if (!(error instanceof libc.SystemError)) {
         // A host that has much to do answers late the first time; later, no answer is more likely the quirk silent_connect.
-        if (!isSetUp()) patienceMs = Math.min(patienceMs * 2, MOST_PATIENCE_MS);
+        if (!isSetUp()) patienceMs = Math.min(patienceMs * 2, MAX_PATIENCE_MS);
         ports.first();
       } else if (!ports.next()) continue;
     }

@@ -29,7 +29,7 @@ export class SocketTransport implements Transport {
   #socket: Pick<Socket<undefined>, "write" | "end"> | null = null;
   #queue: Uint8Array[] = [];
   #drained: PromiseWithResolvers<void> | null = null;
-  readonly mostFrames = libc.MOST_FRAMES;
+  readonly mostFrames = libc.MAX_FRAMES;
   /** The socket's descriptor, for sends that bypass it; null if unknown, and once the number may be reused. */
   #fd: number | null;
 

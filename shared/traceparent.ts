@@ -21,11 +21,11 @@ export interface TraceContext {
 /** Of a later version the same fields are read, whatever follows them. */
 const FORM = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 /** Longer is nothing that a program has written. */
-const MOST_LENGTH = 256;
+const MAX_LENGTH = 256;
 
 /** Null if absent or malformed. */
 export function readTraceparent(text: unknown): TraceContext | null {
-  if (typeof text !== "string" || text.length > MOST_LENGTH) return null;
+  if (typeof text !== "string" || text.length > MAX_LENGTH) return null;
   const [, version, trace_id, span_id, flags, rest] = FORM.exec(text) ?? [];
   if (trace_id === undefined || span_id === undefined || flags === undefined) return null;
   // Additional fields belong to later versions.

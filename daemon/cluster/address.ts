@@ -11,7 +11,7 @@ const PARAMETERS = ["host", "sslmode", "sslrootcert", "target_session_attrs"];
 /** Both values are valid and have no effect: every server must be writable anyway. */
 const WANTED = ["primary", "read-write"];
 /** Limit of servers: all of them may be connected to concurrently. */
-const MOST_SERVERS = 8;
+const MAX_SERVERS = 8;
 
 export interface Address {
   /** A name or an address, or the directory of a socket. */
@@ -28,7 +28,7 @@ export interface Address {
 export function readAddresses(text: string): Address[] {
   const [, before = "", servers = "", after = ""] = /^([^/]*\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
   const each = servers.split(",");
-  if (each.length > MOST_SERVERS) throw new Error(`it may name ${MOST_SERVERS} servers at most`);
+  if (each.length > MAX_SERVERS) throw new Error(`it may name ${MAX_SERVERS} servers at most`);
   const addresses = each.map((server) => readAddress(`${before}${server}${after}`));
   if (each.length > 1 && addresses.some(({ host }) => host.startsWith("/")))
     throw new Error("it names a socket by host=, and several servers besides");

@@ -9,7 +9,7 @@ import { type Holder, holds, type Member } from "./membership-lock.ts";
 import { bringUp } from "./schema.ts";
 
 const ASK_MS = 5_000;
-const MOST_AT_ONCE = 500;
+const MAX_AT_ONCE = 500;
 
 const OWN = "host_id = $1 AND incarnation = $2";
 /** Of two that differ the first was there sooner. */
@@ -57,8 +57,8 @@ export function makeAnchors({ connections, member, holder }: AnchorDeps): Anchor
   };
   return {
     add: async (anchors, deadlineMs) => {
-      for (let at = 0; at < anchors.length; at += MOST_AT_ONCE) {
-        const some = anchors.slice(at, at + MOST_AT_ONCE).map((each) => ({ ...each, org_id: each.org_id ?? NONE }));
+      for (let at = 0; at < anchors.length; at += MAX_AT_ONCE) {
+        const some = anchors.slice(at, at + MAX_AT_ONCE).map((each) => ({ ...each, org_id: each.org_id ?? NONE }));
         await ask(async (run) => {
           // A copy of this host's data has other chains than this host.
           if (!(await holds(run, member, holder))) throw new Error("this host is no member any more");

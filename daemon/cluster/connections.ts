@@ -17,7 +17,7 @@ import { asAway, DirectoryAway, serverSaid } from "./unavailable.ts";
 
 /** The oldest server version that supports all statements and settings used here. */
 const OLDEST_VERSION = 140_000;
-const MOST_CONNECTIONS = 4;
+const MAX_CONNECTIONS = 4;
 /** Interval of the heartbeat on a connection that only listens, and the timeout of its reply. */
 const HEARTBEAT_MS = 5000;
 /** The session of a vanished client ends on its own, and releases its locks. */
@@ -80,7 +80,7 @@ export class Connections {
 
   constructor({
     addresses,
-    most = MOST_CONNECTIONS,
+    most = MAX_CONNECTIONS,
     heartbeatMs = HEARTBEAT_MS,
     open = openSession,
   }: ConnectionsOptions) {

@@ -92,16 +92,16 @@ const nameOf = ({ key_id, method, path, idempotency_key }: NamedCall) =>
   JSON.stringify([key_id, method, path, idempotency_key]);
 
 /** Of one statement, so that no round waits for long. */
-const MOST_FORGOTTEN = 10_000;
+const MAX_FORGOTTEN = 10_000;
 
 /** Deletes some calls that are older than their replies. Returns whether there may be more. Within a transaction. */
 export async function forgetCalls(run: Run): Promise<boolean> {
   const { rows } = await run(
     `WITH old AS (SELECT ctid FROM roomd.done_calls WHERE at < now() - make_interval(secs => $1)
-                   LIMIT ${MOST_FORGOTTEN} FOR UPDATE SKIP LOCKED),
+                   LIMIT ${MAX_FORGOTTEN} FOR UPDATE SKIP LOCKED),
           gone AS (DELETE FROM roomd.done_calls WHERE ctid IN (SELECT ctid FROM old) RETURNING 1)
      SELECT count(*)::integer AS forgotten FROM gone`,
     [IDEMPOTENCY_SECONDS],
   );
-  return rows[0]?.forgotten === MOST_FORGOTTEN;
+  return rows[0]?.forgotten === MAX_FORGOTTEN;
 }

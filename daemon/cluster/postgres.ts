@@ -51,7 +51,7 @@ const PRUNE_MS = 3_600_000;
 const ASK_MS = 5_000;
 const BRING_UP_MS = 5_000;
 /** Rows that the operator is shown. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 export interface PostgresDeps {
   /** Of a PostgreSQL database. */
@@ -330,7 +330,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     serverSettings: () => ({ servers: addresses.length, settings: connections.settings }),
     unfitRows: () => ({
       rows: countUnfit(queries),
-      named: someUnfit(queries, MOST_NAMED).map(({ tbl, key, reason }) => `${tbl} ${key}: ${reason}`),
+      named: someUnfit(queries, MAX_NAMED).map(({ tbl, key, reason }) => `${tbl} ${key}: ${reason}`),
     }),
     host: found,
     loadOf: (hostId) => leases.of(hostId)?.load ?? null,

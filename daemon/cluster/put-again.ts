@@ -52,6 +52,6 @@ interface Org {
   name: string;
 }
 
-const MOST_NAME = 90;
+const MAX_NAME = 90;
 const orgOf = (row: string) => parseJson(Buffer.from(row)) as Org;
-const ownName = ({ org_id, name }: Org) => `${name.slice(0, MOST_NAME)} ${org_id}`;
+const ownName = ({ org_id, name }: Org) => `${name.slice(0, MAX_NAME)} ${org_id}`;

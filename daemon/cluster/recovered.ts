@@ -5,7 +5,7 @@
 import type { SharedRows } from "../db/shared-rows.ts";
 import type { NumberedRow, Point } from "./replica.ts";
 
-const MOST_KEYS = 20;
+const MAX_KEYS = 20;
 
 export interface Recovered {
   /** The change's number in the directory. */
@@ -25,7 +25,7 @@ export function recoveredOf(shared: SharedRows, { seq }: Point, rows: readonly N
     const keys = tables[row.tbl] ?? [];
     tables[row.tbl] = keys;
     // A row without an organization may name a person in its key.
-    if (org_id && keys.length < MOST_KEYS) keys.push((JSON.parse(row.key) as unknown[]).join(" "));
+    if (org_id && keys.length < MAX_KEYS) keys.push((JSON.parse(row.key) as unknown[]).join(" "));
   }
   if (orgs.size === 0) orgs.set(null, {});
   return { seq, orgs };

@@ -51,12 +51,12 @@ export const ROUND_MS = 5_000;
 /** A copy that was up to date this long ago lacks little: the rest is read within the round. */
 const FRESH_MS = 2_000;
 const TRY_UNFIT_MS = 60_000;
-const MOST_LOGGED = 20;
+const MAX_LOGGED = 20;
 /** Rows that are inserted again by one change. */
-const MOST_AGAIN = 500;
+const MAX_AGAIN = 500;
 /** Changes of a page of which some may be recorded. */
 const FEW_CHANGES = 250;
-const MOST_CHANGES = 64;
+const MAX_CHANGES = 64;
 /** Time in which they are tried, and once more in which they are made here: each is one turn of the event loop. */
 const TRY_MS = 8;
 
@@ -84,7 +84,7 @@ export interface RoundDeps {
 class AnotherPast extends Error {
   override name = "AnotherPast";
 }
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 const asAway = (error: unknown) =>
   error instanceof AnotherPast ? new DirectoryAway("terminated", error.message) : error;
 
@@ -205,7 +205,7 @@ export class Rounds {
     while (this.#waiting.length > 0 || this.#asking) {
       const asked = this.#asking;
       this.#asking = null;
-      const batch = this.#waiting.splice(0, MOST_CHANGES);
+      const batch = this.#waiting.splice(0, MAX_CHANGES);
       if (batch.length === 0) await this.#pullOnce();
       else await this.#round(batch);
       asked?.resolve();
@@ -301,7 +301,7 @@ export class Rounds {
     if (!isNew && monotonicMs() - this.#triedUnfitAt < TRY_UNFIT_MS) return;
     this.#triedUnfitAt = monotonicMs();
     if (await this.#copy.tryUnfit()) onNews();
-    const rows = isNew || isFirst ? someUnfit(this.#copy.queries, MOST_LOGGED) : [];
+    const rows = isNew || isFirst ? someUnfit(this.#copy.queries, MAX_LOGGED) : [];
     if (rows.length > 0) log.warn("rows of the directory do not fit this host's tables", { rows });
   }
 
@@ -331,7 +331,7 @@ export class Rounds {
         await faultPoint("round.written");
       }, ROUND_MS);
     } catch (error) {
-      if (error instanceof AnotherPast && attempt < MOST_ATTEMPTS) return await this.#round(asked, attempt + 1);
+      if (error instanceof AnotherPast && attempt < MAX_ATTEMPTS) return await this.#round(asked, attempt + 1);
       if (!(found && (await this.#isTrue(error, change_id)))) {
         this.#deps.tally?.note(false, askedAt);
         return await this.#failed(split(), asAway(error));
@@ -471,7 +471,7 @@ export class Rounds {
     const { connections, database, shared, member } = this.#deps;
     let isMember = true;
     while (again.length > 0) {
-      const names = again.slice(0, MOST_AGAIN);
+      const names = again.slice(0, MAX_AGAIN);
       const point = { seq: 0, change_id: randomUUID() };
       let rows: NumberedRow[] = [];
       try {

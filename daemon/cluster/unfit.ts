@@ -9,10 +9,10 @@ type Name = Pick<SharedRow, "tbl" | "key">;
 const isRow = ({ tbl, key }: Name) => and(eq(unfitRows.tbl, tbl), eq(unfitRows.key, key));
 
 /** Counted up to this number. */
-const MOST_COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 
 export function countUnfit(queries: Queries): number {
-  const some = queries.select({ tbl: unfitRows.tbl }).from(unfitRows).limit(MOST_COUNTED).as("some");
+  const some = queries.select({ tbl: unfitRows.tbl }).from(unfitRows).limit(MAX_COUNTED).as("some");
   return queries.select({ count: count() }).from(some).get()?.count ?? 0;
 }
 

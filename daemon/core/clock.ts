@@ -15,7 +15,7 @@ export function monotonicMs(): number {
 }
 
 /** Smaller differences are no step: the wall clock has whole milliseconds. */
-const MOST_APART_MS = 1;
+const MAX_APART_MS = 1;
 /** Wall-clock time of the monotonic clock's zero. */
 let origin = performance.timeOrigin;
 
@@ -23,7 +23,7 @@ let origin = performance.timeOrigin;
 export function fineWallMs(): number {
   const moment = origin + monotonicMs();
   const apart = wallMs() - moment;
-  if (Math.abs(apart) <= MOST_APART_MS) return moment;
+  if (Math.abs(apart) <= MAX_APART_MS) return moment;
   origin += apart;
   return moment + apart;
 }

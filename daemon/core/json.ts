@@ -4,7 +4,7 @@
  */
 
 /** Parsed in 0.4 ms; a MiB of empty lists takes 20 to 34 ms. */
-export const MOST_VALUES = 20_000;
+export const MAX_VALUES = 20_000;
 const SHORT_BYTES = 64 * 1024;
 
 const QUOTE = 0x22;
@@ -52,7 +52,7 @@ export class JsonCount {
 const TO_TEXT = new TextDecoder("utf-8", { fatal: true });
 
 /** The caller bounds the length. Throws SyntaxError, also if there are too many values; TypeError if bytes are not UTF-8. */
-export function parseJson(given: string | Uint8Array, mostValues = MOST_VALUES): unknown {
+export function parseJson(given: string | Uint8Array, mostValues = MAX_VALUES): unknown {
   if (given.length > SHORT_BYTES) {
     const count = new JsonCount();
     count.add(typeof given === "string" ? Buffer.from(given) : given);

@@ -1,8 +1,8 @@
 /** Splitter of byte chunks into lines: output of programs, here and in guests. */
 
-const MOST_CHARACTERS = 4096;
+const MAX_CHARACTERS = 4096;
 
-/** A line ends with LF, CR or both; of a line without an end the last MOST_CHARACTERS are kept, and empty lines are skipped. */
+/** A line ends with LF, CR or both; of a line without an end the last MAX_CHARACTERS are kept, and empty lines are skipped. */
 export class Lines {
   readonly #onLine: (line: string) => void;
   readonly #decoder = new TextDecoder();
@@ -28,7 +28,7 @@ export class Lines {
   }
 
   #add(text: string): void {
-    this.#rest = (this.#rest + text).slice(-MOST_CHARACTERS);
+    this.#rest = (this.#rest + text).slice(-MAX_CHARACTERS);
   }
 
   #tell(): void {

@@ -60,7 +60,7 @@ export interface Rows {
 }
 
 /** A state is in memory as a whole, and once more while it is written. */
-const MOST_BYTES = 512 * 1024 ** 2;
+const MAX_BYTES = 512 * 1024 ** 2;
 /** Approximate size of a row in addition to its texts. */
 const ROW_BYTES = 64;
 /** Rows of a step: up to 4 MiB. */
@@ -91,7 +91,7 @@ export function* takeRows(queries: Queries, table: SQLiteTable, roomUid: RoomUid
       rows.push(row);
       bytes += row.reduce<number>((sum, value) => sum + bytesOf(value), ROW_BYTES);
     }
-    if (bytes > MOST_BYTES) throw tooMuch(name, bytes);
+    if (bytes > MAX_BYTES) throw tooMuch(name, bytes);
     const last = read.at(-1);
     if (!last || read.length < ROWS_AT_ONCE) return { columns, rows };
     yield;
@@ -186,7 +186,7 @@ function columnsOf(table: SQLiteTable): string[] {
 
 function tooMuch(name: string, bytes: number): ServiceError {
   return new ServiceError("quota_exceeded", {
-    detail: `The room's ${name} take ${bytes} bytes or more; a checkpoint can have ${MOST_BYTES} of them.`,
-    details: { limit: name, used: bytes, cap: MOST_BYTES },
+    detail: `The room's ${name} take ${bytes} bytes or more; a checkpoint can have ${MAX_BYTES} of them.`,
+    details: { limit: name, used: bytes, cap: MAX_BYTES },
   });
 }

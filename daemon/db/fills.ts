@@ -38,7 +38,7 @@ export interface Fill {
 const PIECE_MS = 3;
 const FIRST_ROWS = 16;
 /** With more a commit would write too many pages. */
-const MOST_ROWS = 500;
+const MAX_ROWS = 500;
 /** Rows of a piece without a waiting caller. */
 const ROWS_ALONE = 10_000;
 
@@ -85,7 +85,7 @@ export async function runFills(database: Database, all: readonly Fill[], signal:
         return isLast;
       }, false);
       if (tookMs > PIECE_MS) rows = Math.max(1, rows >> 1);
-      else if (tookMs < PIECE_MS / 2) rows = Math.min(MOST_ROWS, 2 * rows);
+      else if (tookMs < PIECE_MS / 2) rows = Math.min(MAX_ROWS, 2 * rows);
     }
   }
 }

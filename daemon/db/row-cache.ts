@@ -2,7 +2,7 @@
 import { othersWrites, type Queries } from "./client.ts";
 
 /** For one table and its lookup; missing rows are not cached. */
-const MOST_ROWS = 10_000;
+const MAX_ROWS = 10_000;
 
 export class Remembered<Row> {
   readonly #known = new WeakMap<Queries, { others: number; rows: Map<string, Row> }>();
@@ -11,7 +11,7 @@ export class Remembered<Row> {
   get(queries: Queries, name: string, find: () => Row | undefined): Row | undefined {
     const rows = this.#rowsOf(queries);
     const row = rows.get(name) ?? find();
-    if (row !== undefined && rows.size < MOST_ROWS) rows.set(name, row);
+    if (row !== undefined && rows.size < MAX_ROWS) rows.set(name, row);
     return row;
   }
 

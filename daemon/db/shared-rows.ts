@@ -51,7 +51,7 @@ interface Table {
 }
 
 /** Rows that wait for others of the same call, such as a key for its organization, fit in one of the next passes. */
-const MOST_PASSES = 4;
+const MAX_PASSES = 4;
 const EVENTS = ["INSERT", "UPDATE", "DELETE"] as const;
 /** Message of a trigger if a shared row is changed past the directory. */
 const CLOSED = "a row that hosts share changes by the directory alone";
@@ -120,7 +120,7 @@ export class SharedRows {
     noteOthersWrites(this.#queries);
     this.#setMode(["bringing"]);
     let unfit = rows.filter(({ tbl }) => this.#tables.has(tbl)).map((row): UnfitRow => ({ ...row, reason: "" }));
-    for (let pass = 0, before = Number.POSITIVE_INFINITY; pass < MOST_PASSES && unfit.length < before; pass++) {
+    for (let pass = 0, before = Number.POSITIVE_INFINITY; pass < MAX_PASSES && unfit.length < before; pass++) {
       before = unfit.length;
       unfit = unfit.flatMap((row) => this.#put(row) ?? []);
     }

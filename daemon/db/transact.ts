@@ -29,7 +29,7 @@ const WRITE_MS = 4;
 const SETTLE_MS = 4;
 /** Time that another process may write, as a command of the operator does. */
 const BUSY_MS = 5_000;
-const MOST_BUSY_PAUSE_MS = 20;
+const MAX_BUSY_PAUSE_MS = 20;
 
 interface Write {
   owner: OwnerName;
@@ -149,7 +149,7 @@ export function makeDatabase(
   };
   const begun = async () => {
     const until = monotonicMs() + BUSY_MS;
-    for (let pauseMs = 1; !begins(); pauseMs = Math.min(2 * pauseMs, MOST_BUSY_PAUSE_MS)) {
+    for (let pauseMs = 1; !begins(); pauseMs = Math.min(2 * pauseMs, MAX_BUSY_PAUSE_MS)) {
       if (monotonicMs() > until) throw new Error("another process has been writing to the database for too long");
       await sleep(pauseMs);
     }

@@ -46,7 +46,7 @@ export interface Listener {
 }
 
 /** Attempts with port 0: another program may bind the port that the kernel has chosen before we do. */
-const MOST_CHOICES = 8;
+const MAX_CHOICES = 8;
 
 export interface ListenAddress {
   hostname: string;
@@ -80,7 +80,7 @@ export function openListener(
   if (tls !== null && wanted !== 0) for (const each of hostnames) assertFree({ hostname: each, port: wanted });
   const begin = (hostname: string, port: number, tls: ServeTls | null) =>
     start({ hostname, port, reusePort: tls !== null, ...(tls === null ? {} : { tls }) });
-  let current = startFirst(() => beginAll(hostnames, wanted, tls, begin), wanted === 0 ? MOST_CHOICES : 1);
+  let current = startFirst(() => beginAll(hostnames, wanted, tls, begin), wanted === 0 ? MAX_CHOICES : 1);
   const [{ url, port = wanted }] = current;
   const draining = new Set<RunningServer>();
   return {

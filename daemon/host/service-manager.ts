@@ -11,7 +11,7 @@ const SOCK_CLOEXEC = 0o2000000;
 const SOCK_NONBLOCK = 0o4000;
 /** sockaddr_un: a family, and a path of 108 bytes. */
 const FAMILY_BYTES = 2;
-const MOST_PATH_BYTES = 108;
+const MAX_PATH_BYTES = 108;
 /** Beats in the time after which the service counts as dead: two may be late. */
 const BEATS = 3;
 /** systemd ends the service this long after its last request for more time. */
@@ -65,7 +65,7 @@ export function findServiceManager(environment: Record<string, string | undefine
 /** A notification that cannot be sent is dropped: systemd then treats the service as silent. Throws if the address is invalid. */
 function teller(address: string): (text: string) => void {
   const path = Buffer.from(address);
-  if (path.length > MOST_PATH_BYTES) throw new Error(`NOTIFY_SOCKET=${address} is too long for a socket`);
+  if (path.length > MAX_PATH_BYTES) throw new Error(`NOTIFY_SOCKET=${address} is too long for a socket`);
   // An abstract name starts with a NUL, which is written as @.
   if (path[0] === 0x40) path[0] = 0;
   const to = Buffer.alloc(FAMILY_BYTES + path.length);

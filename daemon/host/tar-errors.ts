@@ -9,7 +9,7 @@ export interface Missed {
   first: string[];
 }
 
-const MOST_SHOWN = 10;
+const MAX_SHOWN = 10;
 const LONGEST_SHOWN = 300;
 /** The file is stored as it was at that moment, or was removed: the meaning of exit status 1. */
 const NOTE =
@@ -37,7 +37,7 @@ export class TarComplaints {
     if (line === WENT_ON) this.#wentOn = true;
     else if (!this.#theirs.some((start) => line.startsWith(start)) || OF_THE_HOST.test(line))
       this.#failure ??= shown(line);
-    else if (!NOTE.test(line) && this.missed.count++ < MOST_SHOWN) {
+    else if (!NOTE.test(line) && this.missed.count++ < MAX_SHOWN) {
       this.missed.first.push(shown(line.slice("tar: ".length)));
     }
   }

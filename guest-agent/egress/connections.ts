@@ -16,7 +16,7 @@ import { explain } from "./refusal.ts";
 /** Redirect targets of nftables for the two address families, and the target for containers. */
 const PLACES = ["127.0.0.1", "::1", OWN_ADDRESS] as const;
 const BACKLOG = 1024;
-const MOST_WAITING_BYTES = 128 * 1024;
+const MAX_WAITING_BYTES = 128 * 1024;
 
 export class Connections {
   readonly #line: HostLine;
@@ -88,11 +88,11 @@ function takeIn(stream: Stream, socket: Socket, seen: Seen): void {
   socket.on("data", (bytes: Uint8Array) => {
     seen.first.resolve(bytes);
     waiting += bytes.byteLength;
-    if (waiting > MOST_WAITING_BYTES) socket.pause();
+    if (waiting > MAX_WAITING_BYTES) socket.pause();
     turn = turn.then(async () => {
       const taken = await stream.write(Channel.stdin, bytes);
       waiting -= bytes.byteLength;
-      if (waiting <= MOST_WAITING_BYTES && socket.isPaused()) socket.resume();
+      if (waiting <= MAX_WAITING_BYTES && socket.isPaused()) socket.resume();
       return taken;
     });
   });

@@ -6,7 +6,7 @@
 /** 198.18.0.0/15, set aside for tests between networks: never an address of the internet. */
 const FIRST = 198 * 2 ** 24 + 18 * 2 ** 16;
 /** Names in the cache; the least recently used one is evicted first. */
-const MOST_NAMES = 65_536;
+const MAX_NAMES = 65_536;
 
 export class Names {
   readonly #addresses = new Map<string, number>();
@@ -34,7 +34,7 @@ export class Names {
   }
 
   #free(): number {
-    if (this.#next <= MOST_NAMES) return FIRST + this.#next++;
+    if (this.#next <= MAX_NAMES) return FIRST + this.#next++;
     const [oldest = ["", 0]] = this.#addresses;
     this.#addresses.delete(oldest[0]);
     this.#names.delete(oldest[1]);

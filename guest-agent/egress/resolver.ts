@@ -20,14 +20,14 @@ import { OWN_ADDRESS, RESOLVER } from "./places.ts";
 /** After that long, clients retry anyway. */
 const HOST_ANSWER_MS = 10_000;
 /** The host takes 400 look-ups a second, some of which wait for DNS. */
-const MOST_ASKED_AT_ONCE = 256;
-const MOST_TCP_CLIENTS = 32;
+const MAX_ASKED_AT_ONCE = 256;
+const MAX_TCP_CLIENTS = 32;
 const TCP_IDLE_MS = 10_000;
 /** A query has one name, and a little of options. */
-const MOST_QUERY_BYTES = 4096;
+const MAX_QUERY_BYTES = 4096;
 
 /** By TCP a message is as long as its length field allows. */
-const MOST_TCP_BYTES = 65_535;
+const MAX_TCP_BYTES = 65_535;
 const TYPES: ReadonlyMap<number, DnsRecord["type"]> = new Map([
   [RecordType.SRV, "SRV"],
   [RecordType.TXT, "TXT"],
@@ -68,7 +68,7 @@ export class Resolver {
 
   async #reply(query: Uint8Array, byTcp: boolean): Promise<Uint8Array | null> {
     const question = readQuestion(query);
-    return question && (await this.#answer(question, byTcp ? MOST_TCP_BYTES : question.udpBytes));
+    return question && (await this.#answer(question, byTcp ? MAX_TCP_BYTES : question.udpBytes));
   }
 
   async #answer(question: Question, mostBytes: number): Promise<Uint8Array> {
@@ -120,7 +120,7 @@ export class Resolver {
   }
 
   async #within(request: Parameters<HostLine["ask"]>[0]): Promise<unknown> {
-    if (this.#waiting >= MOST_ASKED_AT_ONCE) throw new Error("too many concurrent queries");
+    if (this.#waiting >= MAX_ASKED_AT_ONCE) throw new Error("too many concurrent queries");
     this.#waiting++;
     let timer: Timer | undefined;
     try {
@@ -136,7 +136,7 @@ export class Resolver {
   /** Over TCP each message has its length before it. */
   #serve(client: Socket): void {
     client.on("error", () => {});
-    if (this.#tcpClients >= MOST_TCP_CLIENTS) return void client.destroy();
+    if (this.#tcpClients >= MAX_TCP_CLIENTS) return void client.destroy();
     this.#tcpClients++;
     client.once("close", () => this.#tcpClients--);
     client.setTimeout(TCP_IDLE_MS, () => client.destroy());
@@ -145,7 +145,7 @@ export class Resolver {
       pending = Buffer.concat([pending, chunk]);
       while (pending.byteLength >= 2) {
         const length = pending.readUInt16BE(0);
-        if (length > MOST_QUERY_BYTES) return void client.destroy();
+        if (length > MAX_QUERY_BYTES) return void client.destroy();
         if (pending.byteLength < 2 + length) return;
         const query = pending.subarray(2, 2 + length);
         pending = pending.subarray(2 + length);

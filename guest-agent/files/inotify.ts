@@ -41,7 +41,7 @@ const WATCHED =
 const HEADER_BYTES = 16;
 const BUFFER_BYTES = 64 * 1024;
 /** Directories of one watch; each takes a kilobyte of the kernel's memory. */
-const MOST_PLACES = 8192;
+const MAX_PLACES = 8192;
 
 export type Change = Omit<FileChange, "seq">;
 
@@ -98,8 +98,8 @@ export class Inotify {
   }
 
   #add(path: Buffer, mask: number = MASK.dont_follow): void {
-    if (this.#places.size >= MOST_PLACES) {
-      throw new FileRefusal(StreamErrorCode.too_many_watches, `more than ${MOST_PLACES} directories`);
+    if (this.#places.size >= MAX_PLACES) {
+      throw new FileRefusal(StreamErrorCode.too_many_watches, `more than ${MAX_PLACES} directories`);
     }
     this.#places.set(libc.watchPlace(this.#fd, path, WATCHED | mask), path);
   }
@@ -203,7 +203,7 @@ export class Inotify {
       } else if (mask & MASK.delete) push("deleted", path, isDirectory);
     }
     if (changes.length > 0) this.#onChanges(changes);
-    if (this.#found.size > MOST_PLACES) this.#found.clear();
+    if (this.#found.size > MAX_PLACES) this.#found.clear();
     return isGone;
   }
 }

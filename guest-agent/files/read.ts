@@ -15,7 +15,7 @@ const PART_BYTES = 256 * 1024;
 /** Of a larger file, read at a time: each read is a turn of a thread. */
 const SENT_BYTES = 512 * 1024;
 /** A file with size 0 that has more content than this is refused. */
-const MOST_MADE_UP_BYTES = 4 * 1024 * 1024;
+const MAX_MADE_UP_BYTES = 4 * 1024 * 1024;
 
 export async function readFile(stream: Stream, request: object): Promise<void> {
   const path = parsePath((request as { path?: unknown }).path);
@@ -79,7 +79,7 @@ async function readWhole(file: FileHandle, size: number): Promise<Buffer> {
     if (bytesRead === 0) return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
     parts.push(buffer.subarray(0, bytesRead));
     total += bytesRead;
-    if (total > MOST_MADE_UP_BYTES) throw new FileError("EFBIG");
+    if (total > MAX_MADE_UP_BYTES) throw new FileError("EFBIG");
   }
 }
 

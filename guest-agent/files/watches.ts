@@ -15,9 +15,9 @@ import { FileRefusal } from "./file-error.ts";
 import { type Change, Inotify } from "./inotify.ts";
 import { parsePath } from "./path.ts";
 
-const MOST_WATCHES = 32;
-const MOST_CHANGES = 8192;
-const MOST_CHANGE_BYTES = 2 * 1024 * 1024;
+const MAX_WATCHES = 32;
+const MAX_CHANGES = 8192;
+const MAX_CHANGE_BYTES = 2 * 1024 * 1024;
 
 export class Watches {
   readonly #watches = new Map<string, Watch>();
@@ -40,8 +40,8 @@ export class Watches {
   }
 
   async #begin(path: Buffer, recursive: boolean): Promise<Watch> {
-    if (this.#watches.size >= MOST_WATCHES) {
-      throw new FileRefusal(StreamErrorCode.too_many_watches, `${MOST_WATCHES} watches are open`);
+    if (this.#watches.size >= MAX_WATCHES) {
+      throw new FileRefusal(StreamErrorCode.too_many_watches, `${MAX_WATCHES} watches are open`);
     }
     const watch = new Watch(() => this.#watches.delete(watch.id));
     this.#watches.set(watch.id, watch);
@@ -119,7 +119,7 @@ class Watch {
       this.#bytes += line.length;
     }
     let drop = 0;
-    while (this.#changes.length - drop > MOST_CHANGES || this.#bytes > MOST_CHANGE_BYTES) {
+    while (this.#changes.length - drop > MAX_CHANGES || this.#bytes > MAX_CHANGE_BYTES) {
       this.#bytes -= this.#changes[drop++]?.line.length ?? 0;
     }
     this.#changes.splice(0, drop);

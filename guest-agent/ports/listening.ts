@@ -17,13 +17,13 @@ const REACHED = new Set([
   "0000000000000000FFFF000000000000",
   "0000000000000000FFFF00000100007F",
 ]);
-const MOST_PORTS = 64;
+const MAX_PORTS = 64;
 
 /** Throws InvalidRequest. */
 export async function listening(stream: Stream, request: object): Promise<void> {
   const { ports } = request as { ports?: unknown };
-  if (!Array.isArray(ports) || ports.length > MOST_PORTS || !ports.every((port) => Number.isInteger(port))) {
-    throw new InvalidRequest(`ports must be a list of at most ${MOST_PORTS} numbers`);
+  if (!Array.isArray(ports) || ports.length > MAX_PORTS || !ports.every((port) => Number.isInteger(port))) {
+    throw new InvalidRequest(`ports must be a list of at most ${MAX_PORTS} numbers`);
   }
   const tables = await Promise.all(TABLES.map((table) => readFile(table, "utf8").catch(() => "")));
   const found = new Set(tables.flatMap(listenersIn));

@@ -9,7 +9,7 @@ import { isArgument, isEnvironment } from "../exec/environment.ts";
 import { InvalidRequest } from "../exec/request.ts";
 
 /** The kernel's own numbers are 16 bits; no screen is larger than this. */
-const MOST_ROWS_OR_COLS = 1000;
+const MAX_ROWS_OR_COLS = 1000;
 
 /** Throws InvalidRequest. */
 export function parseOpen(request: object): TerminalOpenRequest {
@@ -22,7 +22,7 @@ export function parseOpen(request: object): TerminalOpenRequest {
   if (cwd !== null && !isArgument(cwd)) throw new InvalidRequest("cwd must be a string without NUL, or null");
   if (user !== null && typeof user !== "string") throw new InvalidRequest("user must be a string or null");
   if (!isArgument(term)) throw new InvalidRequest("term must be a string without NUL");
-  if (!isSize(rows) || !isSize(cols)) throw new InvalidRequest(`rows and cols must be 1 to ${MOST_ROWS_OR_COLS}`);
+  if (!isSize(rows) || !isSize(cols)) throw new InvalidRequest(`rows and cols must be 1 to ${MAX_ROWS_OR_COLS}`);
   const open = { argv, cwd, env, user, term, rows, cols };
   const life = isLife(detached_life_ms) ? { detached_life_ms } : {};
   return { method: "terminal_open", terminal_id: parseId(request), ...open, ...life };
@@ -70,5 +70,5 @@ function isLife(value: unknown): value is number {
 }
 
 function isSize(value: unknown): value is number {
-  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= MOST_ROWS_OR_COLS;
+  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= MAX_ROWS_OR_COLS;
 }

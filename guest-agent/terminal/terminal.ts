@@ -37,7 +37,7 @@ import type { TerminalCommand, TerminalLine } from "./spawn.ts";
 /** A shell without an attached client is ended after this time, unless the request had another one. */
 const DETACHED_LIFE_MS = 10 * 60_000;
 /** How far a reader may be behind before the command waits for it. */
-const MOST_BEHIND_BYTES = 64 * 1024;
+const MAX_BEHIND_BYTES = 64 * 1024;
 const PIECE_BYTES = 32 * 1024;
 /** Retry interval while a command does not read its input. */
 const FULL_RETRY_MS = 10;
@@ -201,7 +201,7 @@ export class Terminal {
         if (!value) return;
         // Before the append, not after it: appended bytes may push out bytes that the attached client has yet to get.
         this.#isHeld = true;
-        while (this.#attached && this.#history.end - this.#attached.at > MOST_BEHIND_BYTES) await this.#moved.promise;
+        while (this.#attached && this.#history.end - this.#attached.at > MAX_BEHIND_BYTES) await this.#moved.promise;
         this.#isHeld = false;
         this.#history.append(value);
         this.#wake();

@@ -13,8 +13,8 @@ import { spawnInTerminal } from "./spawn.ts";
 import { Terminal } from "./terminal.ts";
 
 /** The limit that the API documents per sandbox. At most as many ended terminals are retained. */
-const MOST_LIVE = 16;
-const MOST_ENDED = 16;
+const MAX_LIVE = 16;
+const MAX_ENDED = 16;
 /** How long the last bytes and the exit code of an ended terminal are available. */
 const ENDED_KEPT_MS = 10 * 60_000;
 
@@ -39,8 +39,8 @@ export class Terminals {
 
   /** Answers with TerminalOpened. Throws InvalidRequest. */
   async open(stream: Stream, request: object): Promise<void> {
-    if (this.#live + this.#opening >= MOST_LIVE) {
-      return stream.fail(StreamErrorCode.too_many_streams, `${MOST_LIVE} terminals are open`);
+    if (this.#live + this.#opening >= MAX_LIVE) {
+      return stream.fail(StreamErrorCode.too_many_streams, `${MAX_LIVE} terminals are open`);
     }
     this.#opening++;
     try {
@@ -129,7 +129,7 @@ export class Terminals {
         setTimeout(() => this.#forget(terminal), ENDED_KEPT_MS),
       );
       const ended = [...this.#all.values()].filter(({ hasEnded }) => hasEnded);
-      for (const oldest of ended.slice(0, -MOST_ENDED)) this.#forget(oldest);
+      for (const oldest of ended.slice(0, -MAX_ENDED)) this.#forget(oldest);
     });
     const opened: TerminalOpened = { pid: terminal.pid, started_at_ms: terminal.startedAt };
     stream.finish(opened);

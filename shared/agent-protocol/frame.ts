@@ -83,7 +83,7 @@ export function setDataHeader(room: Uint8Array, stream: number, channel: number,
 }
 
 /** Most bytes of memory that a decoder keeps between unfinished frames. */
-const MOST_ROOM_BYTES = MAX_DATA_BYTES + 1 + HEADER_BYTES;
+const MAX_ROOM_BYTES = MAX_DATA_BYTES + 1 + HEADER_BYTES;
 
 /**
  * Cuts a byte stream into frames. Holds at most one unfinished frame, and none longer than `maxPayload`. With `keepsRoom` unfinished frames
@@ -125,7 +125,7 @@ export class FrameDecoder {
       const pending = viewOf(this.#pending);
       if (this.#have >= HEADER_BYTES && this.#have === this.#totalLength(pending, 0)) {
         const total = this.#have;
-        const isKept = this.#keepsRoom && pending.byteLength <= MOST_ROOM_BYTES;
+        const isKept = this.#keepsRoom && pending.byteLength <= MAX_ROOM_BYTES;
         if (!isKept) this.#pending = new Uint8Array(0);
         this.#have = 0;
         this.#taken = offset;

@@ -26,7 +26,7 @@ export function isWindow(value: unknown, most: number): value is number {
   return Number.isInteger(value) && Number(value) >= WINDOW_BYTES && Number(value) <= most;
 }
 /** Of a channel in one frame. */
-const MOST_DATA_BYTES = MAX_FRAME_BYTES - DATA_HEADER_BYTES;
+const MAX_DATA_BYTES = MAX_FRAME_BYTES - DATA_HEADER_BYTES;
 /** Credit is returned in this amount: waking the sender costs more than its bytes, and it must not run out of credit. */
 const GIVEN_BACK_BYTES = (WINDOW_BYTES * 3) / 4;
 const MAX_UNREAD_EVENTS = 256;
@@ -38,8 +38,8 @@ const MAX_CHANNELS = 4;
 const SMALL_BYTES = 4096;
 const MAX_UNREAD_ANSWERS = 1024;
 /** Characters of a peer's error that are believed. */
-const MOST_CODE = 64;
-const MOST_TOLD = 500;
+const MAX_CODE = 64;
+const MAX_TOLD = 500;
 const EMPTY = new Uint8Array(0);
 const TO_BYTES = new TextEncoder();
 const TO_TEXT = new TextDecoder("utf-8", { fatal: true });
@@ -183,12 +183,12 @@ export class Link {
   sendData(stream: number, channel: number, bytes: Uint8Array): number {
     const small = bytes.byteLength <= SMALL_BYTES;
     const sent = small ? 0 : this.#sendNow(stream, channel, bytes);
-    const whole = Math.floor(sent / MAX_FRAME_BYTES) * MOST_DATA_BYTES;
+    const whole = Math.floor(sent / MAX_FRAME_BYTES) * MAX_DATA_BYTES;
     const partly = sent % MAX_FRAME_BYTES;
     if (whole + partly === bytes.byteLength + DATA_HEADER_BYTES) return bytes.byteLength;
     if (whole > 0 && partly === 0) return whole;
-    const rest = bytes.subarray(whole, whole + MOST_DATA_BYTES);
-    const fresh = () => new Uint8Array(DATA_HEADER_BYTES + (small ? bytes.byteLength : MOST_DATA_BYTES));
+    const rest = bytes.subarray(whole, whole + MAX_DATA_BYTES);
+    const fresh = () => new Uint8Array(DATA_HEADER_BYTES + (small ? bytes.byteLength : MAX_DATA_BYTES));
     const room = small ? fresh() : (this.#room ?? fresh());
     const full = this.#write(encodeData(room, stream, channel, rest).subarray(partly));
     if (small) return rest.byteLength;
@@ -208,7 +208,7 @@ export class Link {
     let at = 0;
     let end = 0;
     for (; at < this.#headers.byteLength && end < bytes.byteLength; at += DATA_HEADER_BYTES) {
-      const length = Math.min(MOST_DATA_BYTES, bytes.byteLength - end);
+      const length = Math.min(MAX_DATA_BYTES, bytes.byteLength - end);
       setDataHeader(this.#headers.subarray(at), stream, channel, length);
       end += length;
     }
@@ -605,8 +605,8 @@ function parseOutcome(payload: Uint8Array): Outcome {
     if ("error" in body && typeof body.error === "object" && body.error !== null) {
       const { code, message } = body.error as Partial<Record<"code" | "message", unknown>>;
       // Only the side that lost a connection may report the loss: a client that gets `link_closed` may retry.
-      const own = code === StreamErrorCode.link_closed ? StreamErrorCode.internal : String(code).slice(0, MOST_CODE);
-      return { error: new StreamError({ code: own, message: String(message).slice(0, MOST_TOLD) }) };
+      const own = code === StreamErrorCode.link_closed ? StreamErrorCode.internal : String(code).slice(0, MAX_CODE);
+      return { error: new StreamError({ code: own, message: String(message).slice(0, MAX_TOLD) }) };
     }
   }
   throw new Error("close frame without result or error");

@@ -12,7 +12,7 @@ export const FILM_COMMAND = "film";
 
 export const PIECE_HEADER_BYTES = 8;
 /** Of one update: the host has it in memory before it is written. A screen of 1920 by 1080 fits as it is, and larger ones as they are packed. */
-export const MOST_PIECE_BYTES = 9 * 1024 * 1024;
+export const MAX_PIECE_BYTES = 9 * 1024 * 1024;
 
 export const RECORDED = { raw: 0, zrle: 16, desktopSize: -223 } as const;
 

@@ -9,9 +9,9 @@ import { type ErrorCode, errorKind } from "./errors.ts";
 /** How long an Idempotency-Key is remembered. */
 export const IDEMPOTENCY_SECONDS = 24 * 3600;
 /** How many calls of an organization with a key are remembered, the newest: some hundred MB with their indexes. */
-export const MOST_IDEMPOTENT_CALLS = 250_000;
-export const MOST_IDEMPOTENCY_KEY = 255;
-export const IDEMPOTENCY_KEY_PATTERN = `^[\\x21-\\x7e]{1,${MOST_IDEMPOTENCY_KEY}}$`;
+export const MAX_IDEMPOTENT_CALLS = 250_000;
+export const MAX_IDEMPOTENCY_KEY = 255;
+export const IDEMPOTENCY_KEY_PATTERN = `^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY}}$`;
 
 const REQUEST_ID = { type: "string", pattern: REQUEST_ID_PATTERN };
 const TEXT = { type: "string" };
@@ -35,7 +35,7 @@ export const REQUEST_HEADERS = {
   },
   idempotency_key: {
     name: "Idempotency-Key",
-    description: `Makes the call safe to retry: with the same key and body it gets the first call's answer and has no further effect. Stored for ${IDEMPOTENCY_SECONDS / 3600} hours, for this API key, method and path, unless the organization has made ${MOST_IDEMPOTENT_CALLS.toLocaleString("en")} newer calls with a key.`,
+    description: `Makes the call safe to retry: with the same key and body it gets the first call's answer and has no further effect. Stored for ${IDEMPOTENCY_SECONDS / 3600} hours, for this API key, method and path, unless the organization has made ${MAX_IDEMPOTENT_CALLS.toLocaleString("en")} newer calls with a key.`,
     schema: { type: "string", pattern: IDEMPOTENCY_KEY_PATTERN },
     example: "build-42-worker-1",
   },

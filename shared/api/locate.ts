@@ -4,7 +4,7 @@ import { PLACE_TYPES } from "../places.ts";
 import { fields, NONE, nullable, oneOf, operation } from "./contract.ts";
 
 /** A room's and an agent's name with a slash between them are the longest. */
-const MOST_CHARACTERS = 257;
+const MAX_CHARACTERS = 257;
 
 export const locate = operation({
   name: "locate",
@@ -16,7 +16,7 @@ export const locate = operation({
     "Takes ids of rooms, sandboxes, snapshots, checkpoints, executions, terminals, messages, audit records, requests, keys, organizations, members, credit entries, SSH keys and SSH access, webhooks, a port's label, a template, ROOM/AGENT and ROOM/BARRIER; for a signed-in person also of their own sessions, passkeys, external accounts and applications, and of invitations. Only resources that the key may read are found. Executions, terminals, audit records and requests are searched in the audit: executions and terminals in its newest 20,000 records.",
   access: "key",
   params: fields({
-    id: Type.String({ minLength: 1, maxLength: MOST_CHARACTERS, description: "Any id; a slash in it is written %2F." }),
+    id: Type.String({ minLength: 1, maxLength: MAX_CHARACTERS, description: "Any id; a slash in it is written %2F." }),
   }),
   query: NONE,
   body: null,

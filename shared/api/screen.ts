@@ -26,9 +26,9 @@ export type ComputerAction = (typeof COMPUTER_ACTIONS)[number];
 
 export const SCROLL_DIRECTIONS = ["up", "down", "left", "right"] as const;
 export const DEFAULT_SCROLL = 3;
-const MOST_SCROLL = 100;
-const MOST_TYPED = 10_000;
-const MOST_WAIT_MS = 30_000;
+const MAX_SCROLL = 100;
+const MAX_TYPED = 10_000;
+const MAX_WAIT_MS = 30_000;
 const NARROWEST = 16;
 const WIDEST = 4096;
 
@@ -97,7 +97,7 @@ export const computer = operation({
     text: Type.Optional(
       Type.String({
         minLength: 1,
-        maxLength: MOST_TYPED,
+        maxLength: MAX_TYPED,
         description: "Text to type, or for key and hold_key the names of the keys.",
       }),
     ),
@@ -112,12 +112,12 @@ export const computer = operation({
     scroll_amount: Type.Optional(
       Type.Integer({
         minimum: 1,
-        maximum: MOST_SCROLL,
+        maximum: MAX_SCROLL,
         description: `Notches of the mouse's wheel; ${DEFAULT_SCROLL} if absent.`,
       }),
     ),
     duration_ms: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: MOST_WAIT_MS, description: "Duration of wait or hold_key." }),
+      Type.Integer({ minimum: 0, maximum: MAX_WAIT_MS, description: "Duration of wait or hold_key." }),
     ),
     region: Type.Optional(
       Type.Array(axis, {

@@ -14,7 +14,7 @@ export const DEFAULT_ACCESS_SECONDS = 3600;
 /** Limits of the environment variables that a session may set. */
 export const MAX_SESSION_VARIABLES = 64;
 export const MAX_SESSION_VARIABLE_BYTES = 4096;
-export const MOST_SCREEN_ROWS_OR_COLS = 1000;
+export const MAX_SCREEN_ROWS_OR_COLS = 1000;
 
 const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
 
@@ -181,8 +181,8 @@ const environment = Type.Record(Type.String(), Type.String());
 const screen = nullable(
   fields({
     term: Type.String(),
-    rows: Type.Integer({ minimum: 1, maximum: MOST_SCREEN_ROWS_OR_COLS }),
-    cols: Type.Integer({ minimum: 1, maximum: MOST_SCREEN_ROWS_OR_COLS }),
+    rows: Type.Integer({ minimum: 1, maximum: MAX_SCREEN_ROWS_OR_COLS }),
+    cols: Type.Integer({ minimum: 1, maximum: MAX_SCREEN_ROWS_OR_COLS }),
   }),
 );
 

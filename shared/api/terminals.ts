@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { errorEvent, fields, NONE, named, nullable, oneOf, operation, page, record, timestamp } from "./contract.ts";
 import { sandboxPath, WAKING_ERRORS } from "./sandboxes.ts";
 
-export const MOST_ROWS_OR_COLS = 1000;
+export const MAX_ROWS_OR_COLS = 1000;
 export const MAX_LIVE_TERMINALS = 16;
 export const DEFAULT_TERM = "xterm-256color";
 /** Subprotocol of the WebSocket, which a client offers and the server selects; the token is offered as a second one. */
@@ -33,7 +33,7 @@ export const TERMINAL_CLOSE = {
 } as const;
 export type TerminalClose = keyof typeof TERMINAL_CLOSE;
 
-const size = { minimum: 1, maximum: MOST_ROWS_OR_COLS };
+const size = { minimum: 1, maximum: MAX_ROWS_OR_COLS };
 
 const terminal = record("Terminal", {
   terminal_id: Type.String(),

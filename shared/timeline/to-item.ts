@@ -13,7 +13,7 @@ export type Recorded = Pick<
   "seq" | "event" | "outcome" | "at" | "agent_id" | "source" | "status" | "error_code" | "duration_ms"
 > & { details: Facts };
 
-const MOST_TO = 16;
+const MAX_TO = 16;
 const TRACE_ID = /^[\da-f]{32}$/;
 
 /** Null for a read-only call, for a person's action on the pages of the web, and for an event outside of a room. */
@@ -72,5 +72,5 @@ function factsOf(details: Facts): { facts: Facts; count: number } {
 
 function toOf({ to, destination, destinations }: Facts): string[] {
   const named = [to, destinations].find(Array.isArray) ?? (typeof destination === "string" ? [destination] : []);
-  return named.filter((each): each is string => typeof each === "string" && each !== "*").slice(0, MOST_TO);
+  return named.filter((each): each is string => typeof each === "string" && each !== "*").slice(0, MAX_TO);
 }

@@ -11,7 +11,7 @@ afterAll(() => daemon.stop());
 
 const BATCH = 20_000;
 /** Responses that a flood may get between two of another client's: without turns it got some 10,000. */
-const MOST_BETWEEN = 1000;
+const MAX_BETWEEN = 1000;
 
 /** Sends pipelined requests until stopped, over a new connection whenever the service closes one, and counts the responses. */
 function flood(request: string) {
@@ -61,7 +61,7 @@ test.each([
     }
     // A connection with more requests while an answer is pending is closed, its answer with it.
     expect(seen.responses + seen.connections).toBeGreaterThan(1);
-    expect(Math.max(...between)).toBeLessThan(MOST_BETWEEN);
+    expect(Math.max(...between)).toBeLessThan(MAX_BETWEEN);
   } finally {
     stop();
   }

@@ -19,7 +19,7 @@ const BATCH = 1000;
 const ROUNDS = 3;
 const CALLS_ALONE = 500;
 /** Limit for 100,000 records. */
-const MOST_MS = 5000;
+const MAX_MS = 5000;
 
 export async function benchAudit({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
   const daemon = await start({ guests: false });
@@ -36,7 +36,7 @@ export async function benchAudit({ report, count = USUAL_COUNT, start }: Bench):
     const { ok, to_seq } = await daemon.ok("GET", "/v1/orgs/self/audit/verify");
     if (!ok || to_seq < count) throw new Error(`the chain is not whole: ${to_seq}`);
   };
-  const most = (MOST_MS * count) / USUAL_COUNT;
+  const most = (MAX_MS * count) / USUAL_COUNT;
   await rounds(report, `verify_${count}`, verify, `sha256_of_${count}`, { of: "p99", most });
   await rounds(report, "find_what_is_rare", () => daemon.ok("GET", "/v1/orgs/self/audit?event=nothing."));
   await rounds(report, "summarize", () => daemon.ok("GET", "/v1/orgs/self/audit/summary"));

@@ -19,9 +19,9 @@ const POOL_SIZE = 2;
 const BURST = 10;
 const MEMORY_MIB = 512;
 const ROOM = "bench";
-const MOST_OF_A_COLD_BOOT: Limit = { of: "ratio", most: 1 / 8 };
+const MAX_OF_A_COLD_BOOT: Limit = { of: "ratio", most: 1 / 8 };
 /** 120 MB. */
-const MOST_IDLE: Limit = { of: "p50", most: 120e6 / 1024 ** 2 };
+const MAX_IDLE: Limit = { of: "p50", most: 120e6 / 1024 ** 2 };
 
 /** One sandbox from its creation to its end, in milliseconds. */
 interface Life {
@@ -68,7 +68,7 @@ export async function benchCreate({ report, count = USUAL_COUNT, start }: Bench)
     await start({ guests: true, env: { ...poolOf(POOL_SIZE), ROOMD_POOL_MOST: String(BURST) } }),
   );
 
-  addLives(report, "create", restored.lives, "cold_boot", MOST_OF_A_COLD_BOOT);
+  addLives(report, "create", restored.lives, "cold_boot", MAX_OF_A_COLD_BOOT);
   report.add(`create_x${AT_ONCE}`, "ms", together.samples, "create");
   report.add(`create_x${AT_ONCE}_wall`, "ms", [together.wallMs], "create");
   addLives(report, "create_pool", pooled.lives, "cold_boot");
@@ -79,7 +79,7 @@ export async function benchCreate({ report, count = USUAL_COUNT, start }: Bench)
   addLives(report, "create_pool_2_vcpus", two, "create_pool", { of: "ratio", most: 1.5 });
   addLives(report, "create_in_a_row", inARow, "cold_boot");
   addLives(report, "cold_boot", cold.lives);
-  report.add("daemon_rss_fresh", "MiB", [freshRss], undefined, MOST_IDLE);
+  report.add("daemon_rss_fresh", "MiB", [freshRss], undefined, MAX_IDLE);
   report.add("daemon_rss_after", "MiB", [residentMib(restoring.pid)]);
   report.add("daemon_rss_after_pool", "MiB", [residentMib(pooling.pid)]);
 }

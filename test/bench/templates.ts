@@ -17,7 +17,7 @@ const ROOM = "bench";
 const AGENT = "worker";
 /** All have the same memory, so that plugging it costs the same. */
 const MEMORY_MIB = 1024;
-const MOST_OF_DEFAULT = 1.3;
+const MAX_OF_DEFAULT = 1.3;
 const MIB = 1024 ** 2;
 
 interface Life {
@@ -46,7 +46,7 @@ export async function benchTemplates({ report, count = USUAL_COUNT, start }: Ben
     const of = (part: keyof Life) => lives.get(name)?.map((each) => each[part]) ?? [];
     const isDefault = name === "default";
     report.add(name, "ms", of("whole"), isDefault ? undefined : "default");
-    const limit = isDefault ? undefined : ({ of: "ratio", most: MOST_OF_DEFAULT } as const);
+    const limit = isDefault ? undefined : ({ of: "ratio", most: MAX_OF_DEFAULT } as const);
     report.add(`${name}.beyond_load`, "ms", of("beyondLoad"), isDefault ? undefined : "default.beyond_load", limit);
     report.add(`${name}.load`, "ms", of("load"));
     const { disk, memory } = sizesOf(daemon, name);

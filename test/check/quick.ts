@@ -14,7 +14,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const TEST_SECONDS = 150;
 /** The overhead of starting a test file. */
 const START_SECONDS = 0.7;
-const MOST_SHOWN = 12;
+const MAX_SHOWN = 12;
 const VITEST = ["--bun", "node_modules/.bin/vitest", "run"];
 
 /** The lines that git prints; null if it fails. */
@@ -56,8 +56,8 @@ const since = (began: number) => `${((performance.now() - began) / 1000).toFixed
 function show(title: string, tests: readonly { file: string; why: string }[]): void {
   if (tests.length === 0) return;
   console.log(`${title}: ${tests.length}`);
-  for (const { file, why } of tests.slice(0, MOST_SHOWN)) console.log(`   ${file}: ${why}`);
-  if (tests.length > MOST_SHOWN) console.log(`   and ${tests.length - MOST_SHOWN} more`);
+  for (const { file, why } of tests.slice(0, MAX_SHOWN)) console.log(`   ${file}: ${why}`);
+  if (tests.length > MAX_SHOWN) console.log(`   and ${tests.length - MAX_SHOWN} more`);
 }
 
 async function main(): Promise<boolean> {

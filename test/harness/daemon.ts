@@ -11,7 +11,7 @@ import { CAPPED } from "../../shared/api/people/plans.ts";
 import { undocumented } from "./documented.ts";
 import { newDatabase } from "./durability/new-database.ts";
 import { handOnVerified, receiveVerified } from "./durability/verified.ts";
-import { longTurns, MOST_TURN_MS, turnsEnvironment } from "./event-loop/turns.ts";
+import { longTurns, MAX_TURN_MS, turnsEnvironment } from "./event-loop/turns.ts";
 import { freePort } from "./free-port.ts";
 import type { Json } from "./json.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "./secrets.ts";
@@ -366,7 +366,7 @@ export class TestDaemon {
     rmSync(this.home, { recursive: true, force: true });
     if (leaks.length > 0) throw new Error(`the daemon has left secrets:\n${leaks.join("\n")}`);
     if (turns.length > 0)
-      throw new Error(`turns of over ${MOST_TURN_MS} ms:\n${turns.map((turn) => JSON.stringify(turn)).join("\n")}`);
+      throw new Error(`turns of over ${MAX_TURN_MS} ms:\n${turns.map((turn) => JSON.stringify(turn)).join("\n")}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 
 const LOWEST = 10_240;
-const MOST_TRIES = 100;
+const MAX_TRIES = 100;
 
 /**
  * A free port of the loopback, below the range from which the kernel takes the ports of outgoing connections: a connection of a test that
@@ -11,12 +11,12 @@ const MOST_TRIES = 100;
  */
 export async function freePort(): Promise<number> {
   const [first = 0] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").trim().split(/\s+/).map(Number);
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const port = first > LOWEST ? LOWEST + Math.floor(Math.random() * (first - LOWEST)) : 0;
     const taken = await listenOnce(port);
     if (taken !== null) return taken;
   }
-  throw new Error(`no port of the loopback was free in ${MOST_TRIES} tries`);
+  throw new Error(`no port of the loopback was free in ${MAX_TRIES} tries`);
 }
 
 /** Listens for a moment and returns the port; null if another program has it. */

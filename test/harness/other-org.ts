@@ -12,7 +12,7 @@ const QUIET_MS = LONG ? 10_000 : 1_000;
 /** Minimum duration of the measurement during the work. */
 const LEAST_MS = 1_000;
 /** Maximum ratio of a slow request's latency to that of a slow request when the host is idle. */
-const MOST_TIMES = 2;
+const MAX_TIMES = 2;
 
 export class OtherOrg {
   readonly #daemon: TestDaemon;
@@ -72,6 +72,6 @@ export class OtherOrg {
         (alike ? `, the same calls where they are nothing special p99 ${ms(least)}` : ""),
     );
     // On a host that is busy with other tests requests wait for a core: only the long run, which has it alone, judges by time.
-    if (LONG) expect.soft(p99, what).toBeLessThanOrEqual(MOST_TIMES * Math.max(quiet, least));
+    if (LONG) expect.soft(p99, what).toBeLessThanOrEqual(MAX_TIMES * Math.max(quiet, least));
   }
 }

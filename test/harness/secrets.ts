@@ -12,7 +12,7 @@ import { join } from "node:path";
 const SECRET =
   /\bkey-[0-9A-Za-z]{43}\b|\bo(?:ac|at|rt|dc)-[\w-]{43}(?![\w-])|\b(?:ptk|sat|ttk)_[\w-]{43}(?![\w-])|\bwhsec_[\w+/]{43}=/g;
 /** Larger files are those of floods; they would take seconds. */
-const MOST_BYTES = 256 * 1024 ** 2;
+const MAX_BYTES = 256 * 1024 ** 2;
 
 /** As `FILE: the beginning of the secret`; empty when there are none. */
 export function secretsIn(name: string, text: string): string[] {
@@ -27,7 +27,7 @@ export function filesWithoutSecrets(dataDir: string): string[] {
 
 export function secretsInFiles(files: readonly string[]): string[] {
   return files
-    .filter((file) => statSync(file).size <= MOST_BYTES)
+    .filter((file) => statSync(file).size <= MAX_BYTES)
     .flatMap((file) => secretsIn(file, readFileSync(file, "latin1")));
 }
 

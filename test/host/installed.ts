@@ -26,7 +26,7 @@ const TEMPLATE_SOURCES = [
 ];
 /** Emulated, and with packages to download first if the building roomd has another recipe. */
 const BUILD_MS = 1_500_000;
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 const NO_QUESTIONS = "DEBIAN_FRONTEND=noninteractive";
 
 export const INSTALL = `${NO_QUESTIONS} apt-get install -q -y -o Dpkg::Use-Pty=0`;
@@ -171,7 +171,7 @@ async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Pro
   const build = `${where} ${roomd} template build default --verbose 2>&1`;
   // An older roomd sometimes times out on guests as slow as these; its downloads are kept.
   let built = await host.run(build, BUILD_MS);
-  for (let tries = 1; built.status !== 0 && tries < MOST_TRIES; tries++) built = await host.run(build, BUILD_MS);
+  for (let tries = 1; built.status !== 0 && tries < MAX_TRIES; tries++) built = await host.run(build, BUILD_MS);
   if (built.status !== 0) throw new Error(`no template was built on the virtual host:\n${built.text.slice(-4000)}`);
   await host.ok("cd /mnt/data && ls -A | grep -vx templates | xargs rm -rf && cd / && rm -rf /run/build /root/package");
   // Processes started by the build may still be ending.

@@ -8,7 +8,7 @@ import { LAST_END_FILE } from "../../daemon/core/config/paths.ts";
 
 const UNIT = "packaging/systemd/roomd.service";
 /** systemd's own scale: 0.0 is shut in, 9.6 a service that says nothing. */
-const MOST_EXPOSURE = 5.6;
+const MAX_EXPOSURE = 5.6;
 
 const missing = Bun.which("systemd-analyze") === null ? "there is no systemd-analyze" : null;
 if (missing) console.log(`${UNIT}: not checked by systemd, because ${missing}`);
@@ -73,7 +73,7 @@ test("the daemon's exit reason is saved for the next start, as reported by syste
 });
 
 test.skipIf(missing !== null)("systemd rates the service no more exposed than necessary", () => {
-  const { status, said } = analyze("security", "--offline=true", "--no-pager", `--threshold=${MOST_EXPOSURE * 10}`);
+  const { status, said } = analyze("security", "--offline=true", "--no-pager", `--threshold=${MAX_EXPOSURE * 10}`);
   expect(said).toMatch(/Overall exposure level for roomd\.service: \d/);
   expect([status, said.split("\n").at(-2)]).toEqual([0, said.split("\n").at(-2)]);
 });

@@ -8,7 +8,7 @@ import { shortOrLong, until, withGuests } from "../harness/guests.ts";
 const ROOM = "floods";
 const FLOODS = 8;
 /** Memory growth during the flood, in which sent data waits for the collector: mostly, and at any time; and after the flood. */
-const MOST_GROWTH_MB = { median: 128, peak: 256, after: 64 };
+const MAX_GROWTH_MB = { median: 128, peak: 256, after: 64 };
 /** The runtime's collector comes by an idle heap every half minute. */
 const LET_GO_MS = 60_000;
 const SAMPLE_MS = 100;
@@ -50,7 +50,7 @@ withGuests("commands that flood", {}, (guests) => {
     const total = told.reduce((sum, { stdout_bytes }) => sum + stdout_bytes, 0);
     const probe = () => {
       const now = residentMb(daemon.pid);
-      return now - before < MOST_GROWTH_MB.after && now;
+      return now - before < MAX_GROWTH_MB.after && now;
     };
     const after = await until("the daemon has let go of it", probe, LET_GO_MS);
     const figures = { seconds, megabytes: total / 1e6, execs, samples: samples.length, before, median, peak, after };
@@ -60,8 +60,8 @@ withGuests("commands that flood", {}, (guests) => {
       // Each byte came, as base64 in lines of JSON.
       expect(bytes).toBeGreaterThan((stdout_bytes * 4) / 3);
     }
-    expect(median - before).toBeLessThan(MOST_GROWTH_MB.median);
-    expect(peak - before).toBeLessThan(MOST_GROWTH_MB.peak);
+    expect(median - before).toBeLessThan(MAX_GROWTH_MB.median);
+    expect(peak - before).toBeLessThan(MAX_GROWTH_MB.peak);
     expect(execs).toBeGreaterThan(seconds);
   });
 });

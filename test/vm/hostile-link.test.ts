@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { remainsOf, shortOrLong, until, withGuests } from "../harness/guests.ts";
 
 const ROOM = "hostile";
-const MOST_GROWTH_MIB = 128;
-const MOST_MORE_DESCRIPTORS = 64;
+const MAX_GROWTH_MIB = 128;
+const MAX_MORE_DESCRIPTORS = 64;
 
 const residentMib = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
@@ -61,8 +61,8 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
       if (!isHarmed) expect(dialled).toBeGreaterThan(30);
       // A slow host emulates both guests on the processors that the daemon has.
       expect(execs).toBeGreaterThan(5);
-      expect(most.mib - before.mib).toBeLessThan(MOST_GROWTH_MIB);
-      expect(most.descriptors - before.descriptors).toBeLessThan(MOST_MORE_DESCRIPTORS);
+      expect(most.mib - before.mib).toBeLessThan(MAX_GROWTH_MIB);
+      expect(most.descriptors - before.descriptors).toBeLessThan(MAX_MORE_DESCRIPTORS);
       expect(daemon.log).toMatch(/guest connection refused/);
       // A line for each refusal would fill the log.
       expect(daemon.log.split("guest connection refused").length - 1).toBeLessThan(seconds + 10);

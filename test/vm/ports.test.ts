@@ -8,7 +8,7 @@ import { LONG, shortOrLong, until, untilState, withGuests } from "../harness/gue
 
 const MIB = 1024 * 1024;
 /** Bytes that may be buffered between the two ends: buffers of kernels, of Bun, and a window of the guest's link. */
-const MOST_BETWEEN = 32 * MIB;
+const MAX_BETWEEN = 32 * MIB;
 const SANDBOX = "p/sandboxes/a";
 
 withGuests("ports", {}, (guests) => {
@@ -228,7 +228,7 @@ withGuests("ports", {}, (guests) => {
     const sent = async () => (await port.json("moved")).sent as number;
     await until("the server sends", async () => (await sent()) > 0);
     const stoodAt = await untilStill(sent);
-    expect(stoodAt).toBeLessThan(MOST_BETWEEN);
+    expect(stoodAt).toBeLessThan(MAX_BETWEEN);
     deaf.resume();
     await until("it goes on", async () => (await sent()) > stoodAt);
     deaf.destroy();
@@ -247,12 +247,12 @@ withGuests("ports", {}, (guests) => {
     };
     write();
     const heldAt = await untilStill(async () => written);
-    expect(heldAt).toBeLessThan(MOST_BETWEEN);
+    expect(heldAt).toBeLessThan(MAX_BETWEEN);
     await port.fetch("release");
     await until("it goes on", () => written > heldAt);
     client.destroy();
     const grown = rss() - before;
-    expect(grown).toBeLessThan(2 * MOST_BETWEEN);
+    expect(grown).toBeLessThan(2 * MAX_BETWEEN);
     console.log(`stalled after ${stoodAt} bytes down and ${heldAt} up; the daemon grew by ${grown} bytes`);
   });
 

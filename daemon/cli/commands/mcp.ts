@@ -23,7 +23,7 @@ import { type Connection, findConnection } from "../kit/connection.ts";
 import { fetchFrom } from "../kit/web.ts";
 
 /** A message with a file of 16 MiB in it. */
-const MOST_MESSAGE_BYTES = 24 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 24 * 1024 * 1024;
 
 export function mcpCommand(): Command {
   const about = {
@@ -50,7 +50,7 @@ export function mcpCommand(): Command {
 
 /** Resolves when the client has closed its end. */
 async function relay({ url, ca }: Connection, path: string): Promise<void> {
-  const client = new StdioServerTransport(undefined, undefined, { maxBufferSize: MOST_MESSAGE_BYTES });
+  const client = new StdioServerTransport(undefined, undefined, { maxBufferSize: MAX_MESSAGE_BYTES });
   const service = new StreamableHTTPClientTransport(new URL(`${url}${path}`), {
     // The service distinguishes clients of one key by it, if the protocol has no sessions.
     requestInit: { headers: { "Mcp-Session-Id": randomUUID() } },

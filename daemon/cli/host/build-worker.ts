@@ -52,7 +52,7 @@ export async function runBuildWorker(): Promise<number> {
   }
 }
 
-const MOST_PROGRESS_BYTES = 262_144;
+const MAX_PROGRESS_BYTES = 262_144;
 
 /** Output of the build that holds the lock, for processes that wait for its end; readable by root only. */
 class ProgressFile {
@@ -68,7 +68,7 @@ class ProgressFile {
     const text = `${line}\n`;
     const flag = this.#bytes === 0 ? "w" : "a";
     this.#bytes += Buffer.byteLength(text);
-    if (this.#bytes > MOST_PROGRESS_BYTES) return;
+    if (this.#bytes > MAX_PROGRESS_BYTES) return;
     try {
       writeFileSync(this.#path, text, { flag, mode: 0o600 });
     } catch {

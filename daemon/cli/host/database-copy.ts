@@ -18,9 +18,9 @@ const MIB = 1024 ** 2;
 /** It has the salts, which are others after each restart. */
 const LOG_HEADER_BYTES = 32;
 /** Bytes of the copy that the kernel may still have to write: a flush of the service's log may wait for them. */
-const MOST_UNSYNCED_BYTES = 16 * MIB;
+const MAX_UNSYNCED_BYTES = 16 * MIB;
 /** Share of the disk that limits.disk_free_mib is at most. */
-const MOST_FREE_SHARE = 1 / 8;
+const MAX_FREE_SHARE = 1 / 8;
 
 export type CopyBounds = Pick<Config, "backup.log_mib" | "limits.disk_free_mib">;
 
@@ -90,7 +90,7 @@ async function copyFile(
     let unsynced = 0;
     for (const copied of copyPieces(from, into, bytes)) {
       unsynced += copied;
-      if (unsynced >= MOST_UNSYNCED_BYTES) {
+      if (unsynced >= MAX_UNSYNCED_BYTES) {
         fdatasyncSync(into);
         unsynced = 0;
       }
@@ -115,7 +115,7 @@ function syncFile(path: string): void {
 /** limits.disk_free_mib stays free: with less the service adds nothing. */
 function requireSpace(directory: string, bytes: number, freeMib: number): void {
   const { bavail, blocks, bsize } = statfsSync(directory);
-  const needed = bytes + Math.min(freeMib * MIB, blocks * bsize * MOST_FREE_SHARE);
+  const needed = bytes + Math.min(freeMib * MIB, blocks * bsize * MAX_FREE_SHARE);
   if (bavail * bsize >= needed) return;
   throw new CliError({
     detail: `The database was not copied: ${directory} has ${bytesText(bavail * bsize)} of free space, and ${bytesText(needed)} are needed.`,

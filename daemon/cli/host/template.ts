@@ -103,14 +103,14 @@ function ofDockerfile(id: string, dockerfile: string, options: BuildOptions): st
   });
 }
 
-const MOST_SECRET_BYTES = 524_288;
+const MAX_SECRET_BYTES = 524_288;
 
 /** Gathers NAME=FILE. */
 function secrets(text: string, before: Record<string, Uint8Array> = {}): Record<string, Uint8Array> {
   const [, name, file] = /^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})=(.+)$/s.exec(text) ?? [];
   if (name === undefined || file === undefined) throw new InvalidArgumentError("It is NAME=FILE.");
   const bytes = readFileSync(file);
-  if (bytes.byteLength > MOST_SECRET_BYTES) throw new InvalidArgumentError(`${file} has more than 512 KiB.`);
+  if (bytes.byteLength > MAX_SECRET_BYTES) throw new InvalidArgumentError(`${file} has more than 512 KiB.`);
   return { ...before, [name]: bytes };
 }
 
@@ -320,7 +320,7 @@ function refresh(): Command {
 type RefreshOptions = Pick<BuildOptions, "secret" | "registryAuth" | "verbose"> & JsonOption & ConfigOption;
 
 /** The same limit as for a downloaded image. */
-const MOST_SAVED_BYTES = 8 * 1024 ** 3;
+const MAX_SAVED_BYTES = 8 * 1024 ** 3;
 
 /** Output of `docker save`, in an unlinked file, which disappears with this process. */
 async function savedInput(): Promise<string> {
@@ -330,7 +330,7 @@ async function savedInput(): Promise<string> {
   let bytes = 0;
   for await (const piece of process.stdin as AsyncIterable<Uint8Array>) {
     bytes += piece.byteLength;
-    if (bytes > MOST_SAVED_BYTES) throw new CliError("The image has more than 8 GiB.");
+    if (bytes > MAX_SAVED_BYTES) throw new CliError("The image has more than 8 GiB.");
     writeFileSync(descriptor, piece);
   }
   return `/proc/${process.pid}/fd/${descriptor}`;

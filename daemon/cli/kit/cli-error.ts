@@ -49,13 +49,13 @@ export class CliError extends Error {
   }
 }
 
-const MOST_LAST_LINES = 20;
+const MAX_LAST_LINES = 20;
 
 /** Indented; nothing for an error without them. */
 function lastLinesIn(details: object | undefined): string[] {
   const { last_lines } = (details ?? {}) as { last_lines?: unknown };
   if (!Array.isArray(last_lines)) return [];
-  return last_lines.slice(-MOST_LAST_LINES).map((line) => `  ${line}`);
+  return last_lines.slice(-MAX_LAST_LINES).map((line) => `  ${line}`);
 }
 
 /** Converts any error to a CliError for printing. An unknown type is a bug: its message is all there is to print. */

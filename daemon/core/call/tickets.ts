@@ -10,7 +10,7 @@ import { type Caller, type KeyCall, trialCall } from "./operation.ts";
 const LIFE_MS = 10 * 60_000;
 const SECRET_BYTES = 32;
 /** More than a key needs concurrently; above it, only the key's own oldest tickets are evicted. */
-export const MOST_OF_A_KEY = 256;
+export const MAX_OF_A_KEY = 256;
 
 /** The resource that a ticket opens. */
 interface Goal {
@@ -70,7 +70,7 @@ export class Tickets<G extends Goal> {
     this.#ofKeys.set(caller.key_id, own.add(hash));
     this.#kept.set(hash, { caller, goal, until });
     const [oldest] = own;
-    if (own.size > MOST_OF_A_KEY && oldest !== undefined) this.#forget(oldest, caller.key_id);
+    if (own.size > MAX_OF_A_KEY && oldest !== undefined) this.#forget(oldest, caller.key_id);
     return { token, expires_at: at(wallMs() + LIFE_MS) };
   }
 

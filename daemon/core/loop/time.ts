@@ -48,8 +48,8 @@ export interface Display {
 const START_MS = 2;
 /** Time of a turn in which work that finds no queue starts immediately: about 45 refused requests. */
 const FREE_MS = 3;
-const MOST_STARTS = 16;
-const MOST_TOGETHER = 4;
+const MAX_STARTS = 16;
+const MAX_TOGETHER = 4;
 /** Pieces of an account start together if their average is shorter; a piece of over 1 ms ends this for a second. */
 const SHORT_MS = 0.15;
 const LONG_MS = 1;
@@ -60,7 +60,7 @@ const CREDIT_MS = 1;
 const OVERRUN_MS = 20;
 const OVERRUN_SHARE = 0.05;
 const OVERRUN_BURST_MS = 250;
-const MOST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;
 /** Weight of a new piece in an account's average. */
 const SMOOTHING = 1 / 8;
 /** The account that all networks share. */
@@ -68,9 +68,9 @@ const NETWORKS = accountOf("net:");
 /** Its own share of the first turn of a request with a known caller: a flood of such requests leaves time to other work. */
 const KNOWN_SHARE = 1 / 4;
 /** Idle accounts above this number are dropped: their tags have no effect. */
-const MOST_ACCOUNTS = 1_024;
+const MAX_ACCOUNTS = 1_024;
 /** Farthest that a tag runs ahead of the virtual time, by callbacks that could not be held back. */
-const MOST_LEAD_MS = 2_000;
+const MAX_LEAD_MS = 2_000;
 /** Greatest age of the processor time at the start of a piece. */
 const CPU_READ_EVERY_MS = 5;
 
@@ -117,7 +117,7 @@ class Account {
     this.#overrun.ms = Math.max(0, this.#overrun.ms - earned) + ms;
     this.#overrun.at = now;
     const beyond = this.#overrun.ms - OVERRUN_BURST_MS;
-    if (beyond > 0) this.pausedUntil = now + Math.min(beyond / OVERRUN_SHARE, MOST_PAUSE_MS);
+    if (beyond > 0) this.pausedUntil = now + Math.min(beyond / OVERRUN_SHARE, MAX_PAUSE_MS);
   }
 
   take(): Turn | undefined {
@@ -275,7 +275,7 @@ export class LoopTime {
     const name = accountOf(owner);
     const known = this.#accounts.get(name);
     if (known) return known;
-    if (this.#accounts.size >= MOST_ACCOUNTS) this.#dropIdle();
+    if (this.#accounts.size >= MAX_ACCOUNTS) this.#dropIdle();
     const account = new Account(name, this.#usedBefore.get(name) ?? 0);
     this.#accounts.set(name, account);
     return account;
@@ -329,7 +329,7 @@ export class LoopTime {
     this.#isScheduled = true;
     this.#turnStartedAt = now;
     let starts = 0;
-    for (const { waiting } of this.#queued) starts = Math.min(MOST_STARTS, starts + waiting);
+    for (const { waiting } of this.#queued) starts = Math.min(MAX_STARTS, starts + waiting);
     for (let n = 0; n < starts; n++) this.#deps.defer(this.#startNext);
     this.#deps.defer(this.#turn);
   };
@@ -351,7 +351,7 @@ export class LoopTime {
     if (!account) return;
     this.#virtual = Math.max(this.#virtual, account.tag);
     const isShort = account.average < SHORT_MS && now - account.lastLongAt > LONG_REMEMBERED_MS;
-    for (let n = 0; n < (isShort ? MOST_TOGETHER : 1); n++) {
+    for (let n = 0; n < (isShort ? MAX_TOGETHER : 1); n++) {
       const turn = account.take();
       if (!turn) break;
       this.#followers++;
@@ -388,7 +388,7 @@ export class LoopTime {
     this.#display?.end();
     const ms = now - this.#since;
     const { account, owner, label, pieces, waitedMs } = piece;
-    account.tag = Math.min(account.tag + ms, this.#virtual + MOST_LEAD_MS);
+    account.tag = Math.min(account.tag + ms, this.#virtual + MAX_LEAD_MS);
     account.average += (ms / pieces - account.average) * SMOOTHING;
     if (ms > LONG_MS) account.lastLongAt = now;
     account.used += ms;

@@ -16,7 +16,7 @@ const LONG_MS = 5;
 const STACK_MS = 10;
 const BEAT_MS = 5;
 const DROP_SAMPLES_MS = 1_000;
-const MOST_FRAMES = 8;
+const MAX_FRAMES = 8;
 
 /** A line of the record. */
 export interface RecordedTurn {
@@ -96,9 +96,7 @@ function startSampling() {
       const counts = new Map<string, number>();
       for (const { timestamp, frames } of traces) {
         if (timestamp < from) continue;
-        const stack = frames
-          .slice(0, MOST_FRAMES)
-          .map(({ name, line }) => `${name || "anonymous"}:${line ?? "native"}`);
+        const stack = frames.slice(0, MAX_FRAMES).map(({ name, line }) => `${name || "anonymous"}:${line ?? "native"}`);
         const text = stack.join(" < ");
         counts.set(text, (counts.get(text) ?? 0) + 1);
       }

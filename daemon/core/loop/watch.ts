@@ -7,10 +7,10 @@ import type { LoopTime } from "./time.ts";
 
 const BEAT_MS = 50;
 const RESTART_MS = 1_000;
-const MOST_RESTARTS = 3;
+const MAX_RESTARTS = 3;
 const RESTARTS_WITHIN_MS = 60_000;
 /** Names known to the thread; above this number, all are sent again. */
-const MOST_NAMES = 10_000;
+const MAX_NAMES = 10_000;
 
 /** To the thread. */
 export type ToWatch = { memory: SharedArrayBuffer; level: LogLevel } | { name: string; number: number };
@@ -32,7 +32,7 @@ export function watchLoop(time: LoopTime, log: Log, level: LogLevel): LoopWatch 
   const numberOf = (name: string): number => {
     const known = names.get(name);
     if (known !== undefined) return known;
-    if (names.size >= MOST_NAMES) names.clear();
+    if (names.size >= MAX_NAMES) names.clear();
     const number = names.size;
     names.set(name, number);
     tell({ name, number });
@@ -47,8 +47,8 @@ export function watchLoop(time: LoopTime, log: Log, level: LogLevel): LoopWatch 
       const now = monotonicMs();
       while (restarts[0] !== undefined && now - restarts[0] > RESTARTS_WITHIN_MS) restarts.shift();
       if (isOver) return;
-      log.warn("the event loop's watch has ended", { error: message, restarts: restarts.length < MOST_RESTARTS });
-      if (restarts.push(now) <= MOST_RESTARTS) restarting = startTimer(begin, RESTART_MS);
+      log.warn("the event loop's watch has ended", { error: message, restarts: restarts.length < MAX_RESTARTS });
+      if (restarts.push(now) <= MAX_RESTARTS) restarting = startTimer(begin, RESTART_MS);
     };
     thread.unref();
   };

@@ -6,7 +6,7 @@ import { Published } from "../concurrency/published.ts";
 import type { Log } from "../log.ts";
 import { ServiceThread, type ThreadOptions } from "./thread.ts";
 
-const MOST_ENDS = 3;
+const MAX_ENDS = 3;
 const ENDS_WITHIN_MS = 60_000;
 
 export interface ThreadPoolOptions extends ThreadOptions {
@@ -35,7 +35,7 @@ export class ThreadPool {
   /** Whether threads have ended three times within a minute. */
   get isDegraded(): boolean {
     if (this.#options?.restMs !== undefined) this.#dropOldEnds();
-    return this.#ends.length >= MOST_ENDS;
+    return this.#ends.length >= MAX_ENDS;
   }
 
   /** Threads that take tasks. */
@@ -89,7 +89,7 @@ export class ThreadPool {
     const { restMs, log, name } = this.#options ?? {};
     this.#dropOldEnds();
     this.#ends.push(monotonicMs());
-    const restarts = restMs !== undefined || this.#ends.length < MOST_ENDS;
+    const restarts = restMs !== undefined || this.#ends.length < MAX_ENDS;
     if (!this.#isOver) log?.warn(`${name} has ended`, { reason, restarts });
     if (!restarts) this.#end();
     const others = new Set(this.#ready.value);

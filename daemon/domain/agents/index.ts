@@ -22,7 +22,7 @@ export { findAgent } from "./store.ts";
 
 const GONE: readonly string[] = ["failed", "destroying", "destroyed"];
 /** Agents that a refusal names. */
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 /** How old the moment on disk at which an agent was seen may be. */
 const SEEN_STEP_MS = 60_000;
 
@@ -162,7 +162,7 @@ export class Agents {
 
   #known(roomUid: RoomUid): string {
     const all = this.all(roomUid);
-    const names = all.slice(0, MOST_NAMED).join(", ") + (all.length > MOST_NAMED ? ", …" : "");
+    const names = all.slice(0, MAX_NAMED).join(", ") + (all.length > MAX_NAMED ? ", …" : "");
     return all.length === 0 ? "No agent is in the room yet." : `Agents of the room: ${names}.`;
   }
 

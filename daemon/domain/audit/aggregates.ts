@@ -9,7 +9,7 @@ import type { AuditEntry } from "./entry.ts";
 import { auditCounts } from "./table.ts";
 
 /** Rows of one chain; above this, rooms, agents and callers are not distinguished. */
-const MOST_ROWS = 256;
+const MAX_ROWS = 256;
 /** Actor of the row that they then share. */
 const SEVERAL = { type: "system", id: "audit", name: "several callers" };
 
@@ -46,7 +46,7 @@ export function countAudit(queries: Queries, key: ChainKey, entry: AuditEntry): 
   const count = typeof details.count === "number" ? details.count : 1;
   const finest = [count, at, JSON.stringify(entry), key, event, outcome, room_uid, agent_id, actor.id, error_code];
   if (add(finest).length > 0) return;
-  if ((rows([key])[0]?.n ?? 0) < MOST_ROWS) {
+  if ((rows([key])[0]?.n ?? 0) < MAX_ROWS) {
     insert([...finest, at]);
     return;
   }

@@ -14,10 +14,10 @@ import { chainStart, listAudit } from "./rows.ts";
 import { type AuditRow, roomFormerEvents, roomStays } from "./table.ts";
 
 /** Limit on how far a reader may be behind when a room moves. */
-const MOST_EVENTS = 1000;
-const MOST_CHARACTERS = 4 * 1024 ** 2;
+const MAX_EVENTS = 1000;
+const MAX_CHARACTERS = 4 * 1024 ** 2;
 /** Stays of one room on one host. If a room returns more often, lists show wrong numbers for its oldest events. */
-const MOST_STAYS = 100;
+const MAX_STAYS = 100;
 
 interface Room {
   org_id: string;
@@ -104,10 +104,10 @@ export class RoomNumbers {
   taken(): MovedEvents {
     const last = this.head();
     const { seq } = this.#stay;
-    const own = listAudit(this.#queries, { ...this.#room, order: "desc", last: seq + 1, limit: MOST_EVENTS }).map(
+    const own = listAudit(this.#queries, { ...this.#room, order: "desc", last: seq + 1, limit: MAX_EVENTS }).map(
       (row) => this.numbered(row),
     );
-    const newest = [...own, ...this.#newestFormer(MOST_EVENTS + 1 - own.length)];
+    const newest = [...own, ...this.#newestFormer(MAX_EVENTS + 1 - own.length)];
     const rows = newest.slice(0, fitting(newest));
     const beyond = newest[rows.length];
     return { last, since: Math.max(this.keptAfter(), beyond?.seq ?? 0), rows: rows.reverse() };
@@ -143,10 +143,10 @@ export class RoomNumbers {
 
 /** How many of these are few enough, and short enough. */
 function fitting(rows: readonly AuditRow[]): number {
-  let left = MOST_CHARACTERS;
+  let left = MAX_CHARACTERS;
   const beyond = rows.findIndex((row, index) => {
     left -= JSON.stringify(row).length;
-    return index >= MOST_EVENTS || left < 0;
+    return index >= MAX_EVENTS || left < 0;
   });
   return beyond === -1 ? rows.length : beyond;
 }
@@ -155,7 +155,7 @@ function fitting(rows: readonly AuditRow[]): number {
 export function giveEvents(queries: Queries, room: Room, { last, since, rows }: MovedEvents): void {
   const { room_uid } = room;
   queries.delete(roomFormerEvents).where(eq(roomFormerEvents.room_uid, room_uid)).run();
-  for (const row of rows.slice(-MOST_EVENTS)) {
+  for (const row of rows.slice(-MAX_EVENTS)) {
     queries.insert(roomFormerEvents).values({ room_uid, id: row.seq, at: row.at, record: row }).run();
   }
   const seq = chainHead(queries, chainKey(room.org_id))?.seq ?? 0;
@@ -170,7 +170,7 @@ export function giveEvents(queries: Queries, room: Room, { last, since, rows }: 
     .where(eq(roomStays.room_uid, room_uid))
     .orderBy(desc(roomStays.seq))
     .limit(1)
-    .offset(MOST_STAYS)
+    .offset(MAX_STAYS)
     .all();
   if (oldest)
     queries

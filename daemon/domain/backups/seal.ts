@@ -25,7 +25,7 @@ const MARK_SALT = Buffer.from("roomd-passphrase");
 /** scrypt takes 64 MiB for a moment. */
 const COST = 16;
 /** A header from an untrusted source must not exhaust memory. */
-const MOST_COST = 20;
+const MAX_COST = 20;
 const CIPHER = "aes-256-gcm";
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
@@ -87,7 +87,7 @@ async function keyFor(header: Buffer, passphrase: string): Promise<Buffer> {
   if (header.length < HEADER_BYTES || !header.subarray(0, MAGIC.length).equals(MAGIC))
     throw new BrokenBackup("it does not begin as a backup of this form does");
   const cost = header[MAGIC.length] ?? 0;
-  if (cost < 1 || cost > MOST_COST) throw new BrokenBackup("it asks for more memory than a backup may");
+  if (cost < 1 || cost > MAX_COST) throw new BrokenBackup("it asks for more memory than a backup may");
   const salt = header.subarray(MAGIC.length + 1, MAGIC.length + 1 + SALT_BYTES);
   const { key, check } = await keyOf(passphrase, salt, cost);
   if (timingSafeEqual(check, header.subarray(-CHECK_BYTES))) return key;

@@ -16,9 +16,9 @@ const DEADLINE_MS = 15 * 60_000;
 const SHORT_DEADLINE_MS = 60_000;
 /** Idle timeout while an object is read. */
 const SILENCE_MS = 60_000;
-const MOST_ANSWER_BYTES = 4 * 1024 ** 2;
+const MAX_ANSWER_BYTES = 4 * 1024 ** 2;
 /** Pages of a list, of a thousand each. */
-const MOST_PAGES = 1000;
+const MAX_PAGES = 1000;
 
 /** The message names the problem, `hint` the remedy. */
 export class StoreError extends Error {
@@ -70,7 +70,7 @@ export class ObjectStore {
   async list(prefix: string): Promise<StoredObject[]> {
     const found: StoredObject[] = [];
     let token = "";
-    for (let page = 0; page < MOST_PAGES; page++) {
+    for (let page = 0; page < MAX_PAGES; page++) {
       const query = { "list-type": "2", prefix, ...(token !== "" && { "continuation-token": token }) };
       const text = await this.#text({ method: "GET", query });
       for (const each of elementsIn(text, "Contents")) {
@@ -250,7 +250,7 @@ export class ObjectStore {
 /** Throws StoreError if the text is too long. */
 async function textOf({ body }: Response): Promise<string> {
   const parts: Uint8Array[] = [];
-  let left = MOST_ANSWER_BYTES;
+  let left = MAX_ANSWER_BYTES;
   for await (const bytes of body ?? []) {
     left -= bytes.length;
     if (left < 0) throw new StoreError("The object store said more than it may.", null);

@@ -38,8 +38,8 @@ export interface BarriersState {
 }
 
 /** The generation that was opened last, and the older ones that are retained. */
-const MOST_GENERATIONS = KEPT_GENERATIONS + 1;
-const MOST_ROWS = MOST_GENERATIONS * MAX_ROOM_BARRIERS;
+const MAX_GENERATIONS = KEPT_GENERATIONS + 1;
+const MAX_ROWS = MAX_GENERATIONS * MAX_ROOM_BARRIERS;
 
 const namesIn = (cell: Named[string] | undefined) => (jsonOf(cell ?? null) as string[] | undefined) ?? null;
 
@@ -75,7 +75,7 @@ export async function acceptBarriers(given: unknown, { takenAtMs }: Pick<Origin,
   const generations = new Generations();
   let bytes = 0;
   const rows = await acceptRows(barriers, said.barriers, {
-    ...{ cells: cellsBy(takenAtMs + CLOCKS_APART_MS), most: MOST_ROWS },
+    ...{ cells: cellsBy(takenAtMs + CLOCKS_APART_MS), most: MAX_ROWS },
     each: (row) => {
       once(`${row.barrier_id} ${row.generation}`);
       generations.add(row);
@@ -119,7 +119,7 @@ class Generations {
     its.count++;
     its.newest = Math.max(its.newest, number);
     if (this.#of.size > MAX_ROOM_BARRIERS) throw new Foreign("it has more barriers than a room may have");
-    if (its.count > MOST_GENERATIONS) throw new Foreign("a barrier of it has more generations than are kept");
+    if (its.count > MAX_GENERATIONS) throw new Foreign("a barrier of it has more generations than are kept");
     if (state !== "waiting") return;
     if (its.waiting !== null) throw notNewest();
     its.waiting = number;

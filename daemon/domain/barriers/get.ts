@@ -18,7 +18,7 @@ import type { BarrierRow } from "./table.ts";
 const CURSOR = "barriers";
 
 /** A page ends when its barriers contain this many agent names, of which each barrier may have two thousand: some milliseconds of work. */
-const MOST_NAMES = 10_000;
+const MAX_NAMES = 10_000;
 const ROWS_AT_ONCE = 16;
 
 export function makeGet(deps: BarrierDeps): Bound[] {
@@ -74,7 +74,7 @@ function rowsOf(queries: Queries, roomUid: RoomUid, after: string | null, limit:
     for (const row of read) {
       rows.push(row);
       names += row.arrived.length + (row.participants?.length ?? 0);
-      if (rows.length > 1 && names > MOST_NAMES) return { rows, most: rows.length - 1 };
+      if (rows.length > 1 && names > MAX_NAMES) return { rows, most: rows.length - 1 };
     }
     if (read.length < asked) break;
     from = rows.at(-1)?.barrier_id ?? null;

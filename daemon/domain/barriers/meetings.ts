@@ -4,7 +4,7 @@ import type { TraceContext } from "../../../shared/traceparent.ts";
 import type { CallTrace } from "../../core/call/traces.ts";
 import type { BarrierRow } from "./table.ts";
 
-const MOST_ARRIVALS = 64;
+const MAX_ARRIVALS = 64;
 
 interface Meeting {
   /** By the arriving agents: a repeated arrival of the same agents replaces their context. */
@@ -28,7 +28,7 @@ export class Meetings {
     const meeting = this.#known.get(key) ?? { arrivals: new Map(), waiting: 0 };
     this.#known.set(key, meeting);
     meeting.waiting++;
-    if (meeting.arrivals.size < MOST_ARRIVALS) meeting.arrivals.set(name, own);
+    if (meeting.arrivals.size < MAX_ARRIVALS) meeting.arrivals.set(name, own);
     return () => {
       for (const [other, place] of meeting.arrivals) if (other !== name) trace.link(place);
       if (--meeting.waiting === 0 && this.#known.get(key) === meeting) this.#known.delete(key);

@@ -242,11 +242,11 @@ export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId:
 }
 
 /** In one commit: each generation may have 64 KiB of names. */
-const MOST_REMOVED = 256;
+const MAX_REMOVED = 256;
 
-/** Removes some generations of a room; returns false if there were none. Bounded by MOST_REMOVED. */
+/** Removes some generations of a room; returns false if there were none. Bounded by MAX_REMOVED. */
 export function removeSome(queries: Queries, roomUid: RoomUid): boolean {
   const key = sql`room_uid, barrier_id, generation`;
-  const some = sql`SELECT ${key} FROM ${barriers} WHERE room_uid = ${roomUid} LIMIT ${MOST_REMOVED}`;
+  const some = sql`SELECT ${key} FROM ${barriers} WHERE room_uid = ${roomUid} LIMIT ${MAX_REMOVED}`;
   return queries.all(sql`DELETE FROM ${barriers} WHERE (${key}) IN (${some}) RETURNING generation`).length > 0;
 }

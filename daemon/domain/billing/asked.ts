@@ -5,7 +5,7 @@ import { Allowance } from "../../host/guest-link/pace.ts";
 /** Rate of one request; above it, the last result is returned. */
 const PER_SECOND = 1;
 const AT_ONCE = 5;
-const MOST_KEPT = 1_000;
+const MAX_KEPT = 1_000;
 
 interface Question {
   allowance: Allowance;
@@ -49,7 +49,7 @@ export class Asked {
     this.#questions.delete(name);
     this.#questions.set(name, question);
     const [oldest] = this.#questions.keys();
-    if (this.#questions.size > MOST_KEPT && oldest !== undefined) this.#questions.delete(oldest);
+    if (this.#questions.size > MAX_KEPT && oldest !== undefined) this.#questions.delete(oldest);
     return question;
   }
 }

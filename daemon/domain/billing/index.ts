@@ -34,7 +34,7 @@ export { billingPersonal } from "./personal.ts";
 export { type BillingPlan, planBilling } from "./plan.ts";
 
 /** Started and unpaid checkouts, per organization. */
-const MOST_CHECKOUTS = 20;
+const MAX_CHECKOUTS = 20;
 const KEY_NAME = "from billing";
 const SUCCESS = "/billing/success?session_id={checkout_id}";
 
@@ -158,7 +158,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
           const body = await database.commit((within) => {
             deps.requireOwner(within, call.caller);
             const row = { checkout_id, org_id, user_id, created_at: now(), key_id: null };
-            addCheckout(within, row, MOST_CHECKOUTS);
+            addCheckout(within, row, MAX_CHECKOUTS);
             call.audit.details = { checkout_id };
             call.work.keep("created", { checkout_id, url: leadsTo });
             return { checkout_id, url: leadsTo };

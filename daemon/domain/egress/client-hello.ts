@@ -6,11 +6,11 @@ const EXTENSION_SERVER_NAME = 0;
 const NAME_TYPE_HOST = 0;
 const RECORD_HEADER_BYTES = 5;
 const HANDSHAKE_HEADER_BYTES = 4;
-const MOST_RECORD_BYTES = 16_384 + 256;
+const MAX_RECORD_BYTES = 16_384 + 256;
 /** Clients use one, or two for a large hello; each record is parsed again when the next has arrived. */
-const MOST_RECORDS = 16;
+const MAX_RECORDS = 16;
 /** A hello with the largest keys there are takes a few KiB. */
-const MOST_HELLO_BYTES = 64 * 1024;
+const MAX_HELLO_BYTES = 64 * 1024;
 
 /** more: incomplete, and at least `bytes` bytes are needed. invalid: no ClientHello that a server should receive. */
 export type ServerName = { is: "name"; name: string } | { is: "more"; bytes: number } | { is: "absent" | "invalid" };
@@ -31,19 +31,19 @@ export function readServerName(bytes: Buffer): ServerName {
 /** The hello itself, which may span several records. */
 function handshakeOf(bytes: Buffer): Buffer | Exclude<ServerName, { is: "name" }> {
   let message: Buffer = Buffer.alloc(0);
-  for (let offset = 0, records = 0; records < MOST_RECORDS; records++) {
+  for (let offset = 0, records = 0; records < MAX_RECORDS; records++) {
     const begin = offset + RECORD_HEADER_BYTES;
     if (bytes.byteLength < begin) return { is: "more", bytes: begin };
     const end = begin + bytes.readUInt16BE(offset + 3);
     if (bytes[offset] !== RECORD_HANDSHAKE || bytes[offset + 1] !== 3) return { is: "invalid" };
-    if (end === begin || end - begin > MOST_RECORD_BYTES) return { is: "invalid" };
+    if (end === begin || end - begin > MAX_RECORD_BYTES) return { is: "invalid" };
     if (bytes.byteLength < end) return { is: "more", bytes: end };
     message = Buffer.concat([message, bytes.subarray(begin, end)]);
     offset = end;
     if (message[0] !== CLIENT_HELLO) return { is: "invalid" };
     if (message.byteLength < HANDSHAKE_HEADER_BYTES) continue;
     const whole = HANDSHAKE_HEADER_BYTES + message.readUIntBE(1, 3);
-    if (whole > MOST_HELLO_BYTES) return { is: "invalid" };
+    if (whole > MAX_HELLO_BYTES) return { is: "invalid" };
     if (message.byteLength >= whole) return message.subarray(0, whole);
   }
   return { is: "invalid" };

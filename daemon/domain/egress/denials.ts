@@ -21,7 +21,7 @@ const FIRST_MS = 100;
 /** Delay of the next record of a kind that was already recorded. */
 const NEXT_MS = 10_000;
 /** Per sandbox in that time; kinds above this are counted without their names. */
-const MOST_KINDS = 32;
+const MAX_KINDS = 32;
 const OTHER: Denial = { host: null, ip: null, port: null, reason: "other" };
 
 interface Counted {
@@ -47,7 +47,7 @@ export class Denials {
     this.#forget(now);
     const key = JSON.stringify(denial);
     const isKnown = this.#counts.has(key) || this.#recorded.has(key);
-    const isOneMore = !isKnown && new Set([...this.#counts.keys(), ...this.#recorded.keys()]).size >= MOST_KINDS;
+    const isOneMore = !isKnown && new Set([...this.#counts.keys(), ...this.#recorded.keys()]).size >= MAX_KINDS;
     const kind = isOneMore ? "" : key;
     const counted = this.#counts.get(kind);
     if (counted) {

@@ -12,7 +12,7 @@ const SERVERS = "/etc/resolv.conf";
 /** Per server: timeout in ms of a query, and number of tries. */
 const PATIENCE = { timeout: 1_500, tries: 3 } as const;
 /** c-ares caches responses for their TTL, without a limit on their number; a new resolver starts with an empty cache. */
-const MOST_NAMES_OF_ONE = 4096;
+const MAX_NAMES_OF_ONE = 4096;
 /** Of a string of a TXT record (RFC 1035, 3.3). */
 const FULL_STRING_BYTES = 255;
 /** Error codes for a name that does not exist, or has no address of the family. */
@@ -49,7 +49,7 @@ export class Dns {
 
   #current(): Resolver {
     const version = versionIfAny(SERVERS);
-    if (!this.#resolver || version !== this.#version || this.#names >= MOST_NAMES_OF_ONE) {
+    if (!this.#resolver || version !== this.#version || this.#names >= MAX_NAMES_OF_ONE) {
       this.#search = version === "" ? [] : searchOf(readFileSync(SERVERS, "utf8"));
       this.#resolver = new Resolver(PATIENCE);
       this.#version = version;

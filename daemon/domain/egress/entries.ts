@@ -3,7 +3,7 @@ import { getDomain, getPublicSuffix } from "tldts";
 import { type Range, readRange, UNNAMEABLE, within } from "./addresses.ts";
 import { canonicalName, looksNumeric } from "./names.ts";
 
-const MOST_CHARACTERS = 300;
+const MAX_CHARACTERS = 300;
 
 export type Entry = (
   | { kind: "any" }
@@ -17,7 +17,7 @@ export type Entry = (
 /** Parses an entry, or returns why it is invalid: words that follow its name in a sentence. */
 export function readEntry(text: string): Entry | { refused: string } {
   if (text === "*") return { kind: "any", port: null };
-  if (text.length > MOST_CHARACTERS) return { refused: "is too long" };
+  if (text.length > MAX_CHARACTERS) return { refused: "is too long" };
   if (text.includes("://") || (text.includes("/") && !/\/\d{1,3}\]?(:\d*)?$/.test(text))) {
     return { refused: "is a URL; write the host name alone" };
   }

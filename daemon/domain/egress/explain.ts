@@ -17,7 +17,7 @@ import type { Policy, Verdict } from "./policy.ts";
 export type Explanation = Static<typeof egressExplain.output>;
 
 /** Ports of a list that are tried. */
-const MOST_PORTS = 16;
+const MAX_PORTS = 16;
 
 const THREE_SETTINGS =
   "An internal server needs its name on the list if programs connect by name, its address or CIDR on the list, and its range in egress.private_ranges of the service.";
@@ -68,7 +68,7 @@ export async function explain(
   const judged = await judge(place, port ?? unlistedPort(policy), deps);
   if (judged.verdict === "allowed") return { ...about(place, port, judged), ...allowedText(place, port, judged) };
   const listed: [port: number, judged: Judged][] = [];
-  for (const each of [...policy.ports].slice(0, MOST_PORTS).sort((one, other) => one - other)) {
+  for (const each of [...policy.ports].slice(0, MAX_PORTS).sort((one, other) => one - other)) {
     if (each !== port) listed.push([each, await judge(place, each, deps)]);
   }
   if (judged.verdict === "part") return { ...about(place, port, judged), ...partText(place, port) };

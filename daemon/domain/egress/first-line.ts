@@ -22,7 +22,7 @@ const TOKEN = bytesOf("!#$%&'*+-.^_`|~", "09", "AZ", "az");
 const SEPARATORS = bytesOf("\t\v\f \x85\xa0", "\x1c\x1f");
 const LINE_ENDS = bytesOf("\r\n");
 /** The longest first line that is waited for. */
-const MOST_LINE_BYTES = 16 * 1024;
+const MAX_LINE_BYTES = 16 * 1024;
 /** By these a line is HTTP although it names no version. */
 const METHOD = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI)[^A-Z]/i;
 const VERSION = /HTTP\/\d/i;
@@ -31,7 +31,7 @@ const PROXY = /^PROXY[^A-Z]/i;
 const VERSION_AT_END = /HTTP\/\d+(\.\d+)?$/i;
 /** The same to a server that keeps C strings. */
 const VERSION_BEFORE_NUL = /HTTP\/\d+(\.\d+)?[^\x21-\x7e]*\0/i;
-const MOST_VERSION_CHARACTERS = 16;
+const MAX_VERSION_CHARACTERS = 16;
 const LF = 0x0a;
 
 export const BEGINS: readonly Begin[] = Array.from({ length: 256 }, (_, byte): Begin => {
@@ -68,7 +68,7 @@ export class FirstLine {
         return is === "http" ? "garbled" : (is ?? "binary");
       }
     }
-    if (begin.byteLength <= MOST_LINE_BYTES) return "maybe";
+    if (begin.byteLength <= MAX_LINE_BYTES) return "maybe";
     return this.#hasMethod ? "endless" : "raw";
   }
 
@@ -115,7 +115,7 @@ export class RawLine {
 function keptOf(line: string): string {
   let end = line.length;
   while (end > 0 && !isVisible(line.charCodeAt(end - 1))) end--;
-  return line.slice(Math.max(0, end - MOST_VERSION_CHARACTERS), end);
+  return line.slice(Math.max(0, end - MAX_VERSION_CHARACTERS), end);
 }
 
 const isVisible = (byte: number) => byte > 0x20 && byte < 0x7f;

@@ -9,10 +9,10 @@
 import { BadRequest, readHead, requireRequestLine, withoutUpgrade } from "./http-head.ts";
 import { Pending } from "./pending.ts";
 
-const MOST_HEAD_BYTES = 64 * 1024;
-const MOST_CHUNK_LINE_BYTES = 256;
+const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_CHUNK_LINE_BYTES = 256;
 /** Of one interim answer. */
-const MOST_INTERIM_BYTES = 8 * 1024;
+const MAX_INTERIM_BYTES = 8 * 1024;
 const LF = "\n";
 const LINE_END = "\r\n";
 const WEBSOCKET = "websocket";
@@ -62,7 +62,7 @@ export class HttpRequests {
     this.#pending.push(bytes);
     const out: Buffer[] = [];
     for (let passed = this.#step(); passed !== null; passed = this.#step()) out.push(passed);
-    const tooMuch = this.#state.at === "held" && this.#pending.byteLength > MOST_HEAD_BYTES;
+    const tooMuch = this.#state.at === "held" && this.#pending.byteLength > MAX_HEAD_BYTES;
     if (tooMuch) throw new BadRequest("it goes on before the server has agreed to another protocol");
     return Buffer.concat(out);
   }
@@ -95,7 +95,7 @@ export class HttpRequests {
       const status = this.#answer.toString("latin1", 0, STATUS_BYTES);
       if (!INTERIM.test(status)) return status;
       const end = this.#answer.indexOf(HEAD_END);
-      if (end === -1 && this.#answer.byteLength > MOST_INTERIM_BYTES)
+      if (end === -1 && this.#answer.byteLength > MAX_INTERIM_BYTES)
         throw new BadRequest("the server's interim answer is too long");
       if (end === -1) return null;
       this.#answer = this.#answer.subarray(end + HEAD_END.length);
@@ -124,7 +124,7 @@ export class HttpRequests {
         return taken;
       }
       case "chunk": {
-        const line = this.#line(MOST_CHUNK_LINE_BYTES);
+        const line = this.#line(MAX_CHUNK_LINE_BYTES);
         if (line === null) return null;
         const size = /^([0-9a-fA-F]{1,12})(?:[ \t]*;[\x20-\x7e]*)?$/.exec(line)?.[1];
         if (size === undefined) throw new BadRequest("a chunk of its body has no length");
@@ -139,7 +139,7 @@ export class HttpRequests {
         return Buffer.from(LINE_END);
       }
       case "trailer": {
-        const line = this.#line(MOST_HEAD_BYTES);
+        const line = this.#line(MAX_HEAD_BYTES);
         if (line === null) return null;
         if (line === "") this.#state = { at: "head" };
         return Buffer.from(`${line}${LINE_END}`, "latin1");
@@ -152,7 +152,7 @@ export class HttpRequests {
     for (; this.#pending.startsWith(LINE_END); this.steps++) this.#pending.take(LINE_END.length);
     if (!this.#hasLine) this.#checkLine();
     const end = this.#hasLine ? this.#pending.find(HEAD_END) : -1;
-    if (end > MOST_HEAD_BYTES || (end === -1 && this.#pending.byteLength > MOST_HEAD_BYTES)) {
+    if (end > MAX_HEAD_BYTES || (end === -1 && this.#pending.byteLength > MAX_HEAD_BYTES)) {
       throw new BadRequest("its head is too long");
     }
     if (end === -1) return null;
@@ -176,7 +176,7 @@ export class HttpRequests {
   /** A first line of another protocol is refused when it ends, not when a head would. */
   #checkLine(): void {
     const end = this.#pending.find(LF);
-    if (end === -1 || end > MOST_HEAD_BYTES) return;
+    if (end === -1 || end > MAX_HEAD_BYTES) return;
     requireRequestLine(this.#pending.bytes.subarray(0, end).toString("latin1").replace(/\r$/, ""));
     this.#hasLine = true;
   }

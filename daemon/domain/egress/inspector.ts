@@ -15,7 +15,7 @@ import { Pending } from "./pending.ts";
 import { beginsTls } from "./tls-record.ts";
 
 const OLD_HELLO_BYTES = 5;
-const MOST_HELLO_BYTES = 80 * 1024;
+const MAX_HELLO_BYTES = 80 * 1024;
 const NOTHING = Buffer.alloc(0);
 /** Start of the signature of the PROXY protocol, version 2: NUL follows. */
 const PROXY_BLANKS = "\r\n\r\n";
@@ -135,7 +135,7 @@ export class Inspector {
 
   #hello(begin: Buffer): Buffer {
     const found = readServerName(begin);
-    if (found.is === "more" && begin.byteLength <= MOST_HELLO_BYTES) {
+    if (found.is === "more" && begin.byteLength <= MAX_HELLO_BYTES) {
       this.#needed = found.bytes;
       return NOTHING;
     }

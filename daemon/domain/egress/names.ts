@@ -2,16 +2,16 @@
 import { domainToASCII } from "node:url";
 
 const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
-const MOST_CHARACTERS = 253;
+const MAX_CHARACTERS = 253;
 
 /** The name in the form in which it is compared; null if it is not a host name, for example an address in any spelling. */
 export function canonicalName(text: string): string | null {
-  if (text.length > MOST_CHARACTERS + 1) return null;
+  if (text.length > MAX_CHARACTERS + 1) return null;
   const bare = text.endsWith(".") ? text.slice(0, -1) : text;
   // These characters would end the name or begin another part of a URL.
   if (/[\s/\\?#@:%[\]<>^|]/.test(bare)) return null;
   const ascii = isAscii(bare) ? bare.toLowerCase() : domainToASCII(bare);
-  if (ascii === "" || ascii.length > MOST_CHARACTERS) return null;
+  if (ascii === "" || ascii.length > MAX_CHARACTERS) return null;
   const labels = ascii.split(".");
   if (!labels.every((label) => LABEL.test(label))) return null;
   // Resolvers treat a name that ends in a number as an address: 127.1, 0x7f.1, 2130706433.

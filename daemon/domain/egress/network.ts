@@ -1,5 +1,5 @@
 /**
- * Destinations of one sandbox's connections and refusals. Its guest may request any number of names: `MOST_DESTINATIONS` of each kind are
+ * Destinations of one sandbox's connections and refusals. Its guest may request any number of names: `MAX_DESTINATIONS` of each kind are
  * tracked separately; the least recently used one is evicted for the next and counted with the others.
  */
 import type { SandboxNetwork } from "../../../shared/api/egress.ts";
@@ -9,7 +9,7 @@ import type { Denial } from "./denials.ts";
 import type { DestinationRow, NetworkRow, Traffic } from "./store.ts";
 
 /** Per kind: many refusals do not evict allowed destinations. */
-export const MOST_DESTINATIONS = 250;
+export const MAX_DESTINATIONS = 250;
 
 /** Destination of a connection or of a refused attempt. */
 export type Where = Pick<Denial, "host" | "ip" | "port">;
@@ -136,7 +136,7 @@ export class Network {
   /** A free slot, or that of the least recently used destination if all are in use. */
   #makePlace(allowed: boolean): number {
     const kind = this.#of(allowed);
-    if (kind.size < MOST_DESTINATIONS) return kind.size;
+    if (kind.size < MAX_DESTINATIONS) return kind.size;
     const [oldest] = kind.values();
     if (!oldest) return 0;
     kind.delete(oldest.key);

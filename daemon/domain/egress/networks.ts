@@ -6,7 +6,7 @@ import { Network } from "./network.ts";
 import { networkOf } from "./store.ts";
 
 /** Some milliseconds' work of a commit, however many names guests make up. */
-export const MOST_ROWS_WRITTEN = 1000;
+export const MAX_ROWS_WRITTEN = 1000;
 
 export interface TakenNetwork extends ReturnType<Network["take"]> {
   of: Network;

@@ -15,10 +15,10 @@ import { HostsFile } from "./hosts-file.ts";
 const ANSWER_MS = 5_000;
 /** All: with two queries each, fewer than the 150 that a forwarder such as dnsmasq handles concurrently. */
 const PLACES = { all: 64, org: 16, sandbox: 8, waiting: 128 } as const;
-const MOST_ADDRESSES = 16;
+const MAX_ADDRESSES = 16;
 /** A result remains valid for a connection that follows immediately; yet an attacker's name must not change after a check. */
 const KEPT_MS = { found: 10_000, none: 2_000, unanswered: 5_000 } as const;
-const MOST_KEPT = 4096;
+const MAX_KEPT = 4096;
 
 export class NotResolved extends Error {
   override name = "NotResolved";
@@ -94,7 +94,7 @@ export class HostResolver {
     this.#kept.delete(name);
     this.#kept.set(name, entry);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
     addresses.then(
       ({ length }) => {
         if (length === 0) entry.until = monotonicMs() + KEPT_MS.none;
@@ -110,7 +110,7 @@ export class HostResolver {
   async #lookUp(name: string): Promise<Address[]> {
     try {
       const found = await within(this.#dns.lookUp(name, this.#hosts !== null), ANSWER_MS, "the host's DNS");
-      return found.slice(0, MOST_ADDRESSES).flatMap((address) => readAddress(address) ?? []);
+      return found.slice(0, MAX_ADDRESSES).flatMap((address) => readAddress(address) ?? []);
     } catch (cause) {
       throw new NotResolved(`the host could not look up ${name}`, { cause });
     }

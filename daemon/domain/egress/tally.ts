@@ -3,7 +3,7 @@ import type { SandboxId } from "../../../shared/ids.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Place } from "../orgs/index.ts";
 import type { EgressDeps } from "./deps.ts";
-import { MOST_ROWS_WRITTEN, type Networks } from "./networks.ts";
+import { MAX_ROWS_WRITTEN, type Networks } from "./networks.ts";
 import { addTraffic, saveNetwork, type Traffic } from "./store.ts";
 
 export const NO_TRAFFIC: Traffic = { sent_bytes: 0, received_bytes: 0, connections: 0 };
@@ -29,7 +29,7 @@ export class Tally {
   }
 
   /** Writes the traffic; if that fails, it is logged and retained for the next write. */
-  async write(mostRows = MOST_ROWS_WRITTEN): Promise<void> {
+  async write(mostRows = MAX_ROWS_WRITTEN): Promise<void> {
     const waiting = this.#counted;
     const taken = this.#networks.take(mostRows);
     if (waiting.size === 0 && taken.length === 0) return this.#networks.written();

@@ -15,11 +15,11 @@ import { HostResolver } from "./resolver.ts";
 /** It shares its process's places with no one. */
 const ASKER = { org_id: "", sandbox_id: "" };
 const HTTPS_PORT = 443;
-const MOST_HEAD_BYTES = 4096;
+const MAX_HEAD_BYTES = 4096;
 const HEAD_END = "\r\n\r\n";
 const CONNECT = /^CONNECT (\[[\da-fA-F:.]+\]|[\w.~-]{1,253}):(\d{1,5}) HTTP\/1\.[01]\r\n/;
 /** More than the fetch of an image opens; both ends count. */
-const MOST_OPEN = 128;
+const MAX_OPEN = 128;
 
 export interface TunnelsOptions {
   /** Path of the socket; its directory admits only its owner. */
@@ -70,7 +70,7 @@ export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOp
 
   const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on("error", () => {});
-    if (open.size >= MOST_OPEN) {
+    if (open.size >= MAX_OPEN) {
       client.destroy();
       return;
     }
@@ -95,7 +95,7 @@ function readHead(client: Socket): Promise<{ host: string; port: number; rest: U
   const take = (piece: Buffer) => {
     bytes = Buffer.concat([bytes, piece]);
     const end = bytes.indexOf(HEAD_END);
-    if (end < 0 && bytes.byteLength <= MOST_HEAD_BYTES) return;
+    if (end < 0 && bytes.byteLength <= MAX_HEAD_BYTES) return;
     client.off("data", take).pause();
     const [, host = "", port = ""] = CONNECT.exec(bytes.toString("latin1")) ?? [];
     const isOne = end >= 0 && host !== "" && Number(port) >= 1 && Number(port) <= 65_535;

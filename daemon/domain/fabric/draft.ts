@@ -9,7 +9,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Address } from "./address.ts";
 
 /** Far fewer than would overflow the stack when the payload is serialized again for a reader. */
-const MOST_LEVELS = 512;
+const MAX_LEVELS = 512;
 
 /** The fields that sending and replying have in common. */
 export interface Content {
@@ -45,8 +45,8 @@ export function contentRules(content: Content): RuleBreak[] {
   if (content.payload_b64 !== undefined && !isBase64(content.payload_b64)) {
     bad.push({ field: "payload_b64", code: "base64", message: "payload_b64 is not base64." });
   }
-  if (isDeeper(content.payload, MOST_LEVELS)) {
-    bad.push({ field: "payload", code: "too_deep", message: `payload may have ${MOST_LEVELS} levels.` });
+  if (isDeeper(content.payload, MAX_LEVELS)) {
+    bad.push({ field: "payload", code: "too_deep", message: `payload may have ${MAX_LEVELS} levels.` });
   }
   // A trace header that the service may have added does not count against a client that forwards the message.
   const { [TRACEPARENT]: place, ...own } = content.headers ?? {};

@@ -18,7 +18,7 @@ import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
 import type { FabricDeps } from "./deps.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
 import { bytesOf } from "./retention/budget.ts";
-import { Busy, MOST_AT_ONCE, type Spread } from "./spread.ts";
+import { Busy, MAX_AT_ONCE, type Spread } from "./spread.ts";
 import { findMessage, insertDelivery, insertMessage, noteReply } from "./store.ts";
 import type { DeliveryRow, MessageRow } from "./table.ts";
 import { withTrace } from "./trace.ts";
@@ -83,7 +83,7 @@ export async function postAll(
   const pieces = new Pieces(loopTime, ownerOf(room.org_id), "message.spread");
   const recipients = probableRecipients(deps, room, drafts);
   const posted =
-    recipients.reduce((sum, { length }) => sum + length, 0) > MOST_AT_ONCE
+    recipients.reduce((sum, { length }) => sum + length, 0) > MAX_AT_ONCE
       ? await postSpread(deps, room, [...new Set([...new Set(recipients)].flat())], write, pieces)
       : await postTogether(deps, write);
   const rows = posted.flatMap(({ row, isNew }) => (isNew ? [row] : []));
@@ -201,7 +201,7 @@ async function tell(
   }
   const recipients = new Set(rows.flatMap((row) => row.recipients));
   for (const agentId of recipients) {
-    const turn = recipients.size > MOST_AT_ONCE ? pieces.next() : null;
+    const turn = recipients.size > MAX_AT_ONCE ? pieces.next() : null;
     if (turn) await turn;
     bells.ring(room_uid, inboxBell(agentId));
     delivered(room_uid, agentId);

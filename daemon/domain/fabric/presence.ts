@@ -10,7 +10,7 @@ import { findRoom } from "./find.ts";
 import { type Inboxes, readDepths } from "./reads.ts";
 
 /** Of one agent, which may have any number of calls under way. */
-const MOST_WAITS_SHOWN = 16;
+const MAX_WAITS_SHOWN = 16;
 /** They take less of the event loop than their way to a reader thread, and 2 ms of it if they are full. */
 const FEW_INBOXES = 16;
 /** Also of the room that this one was made from. */
@@ -37,7 +37,7 @@ export function makePresence(deps: FabricDeps): Bound {
           sandbox_state: states.get(agent_id) ?? agents.sandboxOf(room_uid, agent_id)?.state ?? null,
           last_seen_at: participants.get(agent_id)?.last_seen_at ?? null,
           inbox_depth: 0,
-          waiting_on: agents.waits.waitsOf(room_uid, agent_id).slice(0, MOST_WAITS_SHOWN),
+          waiting_on: agents.waits.waitsOf(room_uid, agent_id).slice(0, MAX_WAITS_SHOWN),
           topics: participants.get(agent_id)?.topics ?? [],
         });
       }

@@ -26,7 +26,7 @@ import {
 import type { DeliveryRow } from "./table.ts";
 
 /** Deliveries of one commit: 4 ms if each inbox is on a database page of its own. */
-export const MOST_AT_ONCE = 256;
+export const MAX_AT_ONCE = 256;
 
 /** Another call's messages are being spread in this room. */
 export class Busy extends Error {
@@ -57,13 +57,13 @@ class Planned extends Error {
 
 const NO_AGENTS: ReadonlySet<string> = new Set();
 
-/** Rows of all messages, MOST_AT_ONCE in each list. */
+/** Rows of all messages, MAX_AT_ONCE in each list. */
 function* rowsOf(messages: readonly Deliveries[]): Generator<DeliveryRow[]> {
   let rows: DeliveryRow[] = [];
   for (const { recipients, rowOf } of messages) {
     for (const agentId of recipients) {
       rows.push(rowOf(agentId));
-      if (rows.length < MOST_AT_ONCE) continue;
+      if (rows.length < MAX_AT_ONCE) continue;
       yield rows;
       rows = [];
     }
@@ -256,8 +256,8 @@ async function clearSpread(database: Database, roomUid: RoomUid): Promise<void> 
   const found = getSpread(database.queries, roomUid);
   if (!found) return;
   const { seq, agents } = found;
-  for (let at = 0; at < agents.length; at += MOST_AT_ONCE) {
-    const some = agents.slice(at, at + MOST_AT_ONCE);
+  for (let at = 0; at < agents.length; at += MAX_AT_ONCE) {
+    const some = agents.slice(at, at + MAX_AT_ONCE);
     await database.commit((queries) => {
       // A room that was restored has other rows by now.
       if (spreadSeq(queries, roomUid) === seq) removeDeliveries(queries, roomUid, [seq, Number.MAX_SAFE_INTEGER], some);

@@ -15,7 +15,7 @@ import { type DeliveryChange, dueDeliveries, nextDue, setDelivery } from "./stor
 import type { DeliveryRow } from "./table.ts";
 
 /** Of one commit: 2 ms. */
-const MOST_AT_ONCE = 256;
+const MAX_AT_ONCE = 256;
 /** After a failure, and however far away the next is. */
 const LONGEST_MS = 60_000;
 
@@ -80,7 +80,7 @@ export class Due {
 
 /** Within a transaction; the deliveries that are back in their inboxes. */
 function settleDue(queries: Queries, nowMs: number): { room_uid: RoomUid; agent_id: string }[] {
-  const due = dueDeliveries(queries, nowMs, MOST_AT_ONCE);
+  const due = dueDeliveries(queries, nowMs, MAX_AT_ONCE);
   const changes = due.map((delivery) => ({ delivery, change: nextOf(delivery, nowMs) }));
   for (const { delivery, change } of changes) setDelivery(queries, delivery, change);
   return changes.filter(({ change }) => change.state === "queued").map(({ delivery }) => delivery);

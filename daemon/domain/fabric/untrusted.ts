@@ -46,15 +46,15 @@ export interface FabricState {
 }
 
 /** Of all messages together, as they are held in memory during validation: in a complete file each recipient has a row of its own. */
-const MOST_RECIPIENTS = 1_000_000;
+const MAX_RECIPIENTS = 1_000_000;
 /** So that no room exhausts its sequence numbers. */
-const MOST_SEQ = 2 ** 50;
+const MAX_SEQ = 2 ** 50;
 
 const agent = Type.String({ pattern: AGENT_PATTERN });
 const isAgent = isText(new RegExp(AGENT_PATTERN));
 const isName = isText(new RegExp(NAME_PATTERN));
 const isTopic = isText(new RegExp(`^(?=.{1,256}$)${TOPIC_PATTERN.slice(1)}`));
-const isSeq = isCount(1, MOST_SEQ);
+const isSeq = isCount(1, MAX_SEQ);
 const headers = Type.Record(Type.String({ pattern: "^[A-Za-z0-9_.-]{1,128}$" }), Type.String(), {
   additionalProperties: false,
   maxProperties: 32,
@@ -91,7 +91,7 @@ const deliveryBy = (latestMs: number): Cells => ({
   awaited: isFlag,
 });
 
-const numbers = Type.Integer({ minimum: 0, maximum: MOST_SEQ });
+const numbers = Type.Integer({ minimum: 0, maximum: MAX_SEQ });
 const state = Type.Object(
   { last_seq: numbers, gone_seq: numbers, messages: Type.Unknown(), deliveries: Type.Unknown() },
   { additionalProperties: false },
@@ -108,7 +108,7 @@ export async function acceptFabric(
   const [onceBySeq, onceById] = [onlyOnce("messages"), onlyOnce("messages")];
   /** Per message: recipients that had no delivery row so far. */
   const recipients = new Map<unknown, Set<unknown>>();
-  let [bytes, left] = [0, MOST_RECIPIENTS];
+  let [bytes, left] = [0, MAX_RECIPIENTS];
   const kept = await acceptRows(messages, said.messages, {
     cells: messageBy(latestMs),
     each: (message) => {

@@ -20,14 +20,14 @@ const LOOK_MS = 1000;
 const AT_ONCE = 2;
 const DAY_SECONDS = 86_400;
 /** Per address, day and group: a bound for the inbox, and strangers cannot use up the e-mails of its owner. */
-const MOST_TO_ADDRESS = 5;
+const MAX_TO_ADDRESS = 5;
 const OF_STRANGERS: readonly LetterKind[] = ["signup", "request", "known", "approved"];
 /** A warning that earlier e-mails must not displace. Each concerns an address that was verified by e-mail, and those are few. */
 const ALWAYS: readonly LetterKind[] = ["moved"];
 /** One is always sent after this time, so that the owner has a valid link. */
 const RECOVER_AGAIN_SECONDS = 3600;
 /** E-mails per day that one person requests. */
-const MOST_OF_USER = 50;
+const MAX_OF_USER = 50;
 /** Delays before retries, in seconds; the last one repeats. */
 const AGAIN_SECONDS = [5, 30, 120, 600, 1800, 7200];
 /** Row that is written if no e-mail is sent, so that the work is the same. */
@@ -52,9 +52,9 @@ export function post(queries: Queries, mail: NewMail): boolean {
 
 function postHere(queries: Queries, { kind, to, user_id, link_id }: NewMail): boolean {
   const created_at = now();
-  if (user_id !== null && countSince(queries, eq(mails.user_id, user_id)) >= MOST_OF_USER) {
+  if (user_id !== null && countSince(queries, eq(mails.user_id, user_id)) >= MAX_OF_USER) {
     throw new ServiceError("rate_limited", {
-      detail: `At most ${MOST_OF_USER} letters a day are sent for one person.`,
+      detail: `At most ${MAX_OF_USER} letters a day are sent for one person.`,
       retryAfterSeconds: 3600,
     });
   }
@@ -75,9 +75,9 @@ export function hasRoomFor(queries: Queries, to: string, kind: LetterKind): bool
   const group = OF_STRANGERS.includes(kind) ? OF_STRANGERS : [kind];
   const which = and(eq(mails.to_address, to), inArray(mails.kind, group), ne(mails.mail_id, NOBODY));
   const ofDay = countSince(queries, which);
-  if (kind !== "recover") return ofDay < MOST_TO_ADDRESS;
+  if (kind !== "recover") return ofDay < MAX_TO_ADDRESS;
   const ofHour = countSince(queries, which, RECOVER_AGAIN_SECONDS);
-  return ofDay < MOST_TO_ADDRESS || ofHour === 0;
+  return ofDay < MAX_TO_ADDRESS || ofHour === 0;
 }
 
 /** Same work as `post`, without sending, so that the duration reveals nothing. */

@@ -35,7 +35,7 @@ export class SentBack extends Refusal {
 }
 
 const CHALLENGE = /^[\w-]{43}$/;
-const MOST_STATE = 2048;
+const MAX_STATE = 2048;
 
 /** Throws Refusal, which only people see; SentBack once the application's redirect URI is known; and rate_limited. */
 export async function readAsking(query: URLSearchParams, clients: Clients, url: string, asker: Asker): Promise<Asking> {
@@ -57,7 +57,7 @@ export async function readAsking(query: URLSearchParams, clients: Clients, url: 
     isLoopback(redirect_uri)
       ? new SentBack(refusedAt(error, description), error, description)
       : new Refusal(error, description);
-  if (state !== null && state.length > MOST_STATE) throw back("invalid_request", "state is too long.");
+  if (state !== null && state.length > MAX_STATE) throw back("invalid_request", "state is too long.");
   if (one("response_type") !== "code") throw back("unsupported_response_type", "response_type must be code.");
   if (one("code_challenge_method") !== "S256") throw back("invalid_request", "code_challenge_method must be S256.");
   const code_challenge = one("code_challenge") ?? "";

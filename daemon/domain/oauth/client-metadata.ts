@@ -16,13 +16,13 @@ import { type Client, readMetadata } from "./metadata.ts";
 import { Refusal } from "./refusal.ts";
 
 const FETCH_MS = 5000;
-const MOST_BYTES = 64 * 1024;
-const MOST_URL_CHARACTERS = 1024;
+const MAX_BYTES = 64 * 1024;
+const MAX_URL_CHARACTERS = 1024;
 /** Cache lifetime of a document, whatever its server specifies. */
 const FRESH_MS = { least: 60_000, most: 24 * 3_600_000, failed: 60_000, stale: 24 * 3_600_000 };
-const MOST_KNOWN = 1000;
+const MAX_KNOWN = 1000;
 /** Concurrent fetches: in total, per asker, and per host. */
-const MOST_FETCHES = { all: 16, asker: 2, host: 2 };
+const MAX_FETCHES = { all: 16, asker: 2, host: 2 };
 
 /** The party that looks up an application. */
 export interface Asker {
@@ -44,8 +44,8 @@ export class Documents {
   /** Apart from the others, so that bad ones push out no good one. */
   readonly #refused = new Remembered<Refusal>();
   readonly #fetching = new Map<string, Promise<Client>>();
-  readonly #askers = new Places(MOST_FETCHES.asker, tooMany);
-  readonly #hostsAsked = new Places(MOST_FETCHES.host, tooMany);
+  readonly #askers = new Places(MAX_FETCHES.asker, tooMany);
+  readonly #hostsAsked = new Places(MAX_FETCHES.host, tooMany);
 
   constructor(hosts: readonly string[], log: Pick<Log, "info">) {
     this.#hosts = hosts;
@@ -75,7 +75,7 @@ export class Documents {
 
   /** Throws invalid_client, and rate_limited if all fetch slots are in use. */
   async #begin(clientId: string, url: URL, mayBePrivate: boolean, asker: Asker): Promise<Client> {
-    if (this.#fetching.size >= MOST_FETCHES.all) throw tooMany();
+    if (this.#fetching.size >= MAX_FETCHES.all) throw tooMany();
     const giveBack = [this.#askers.take(asker.name)];
     try {
       giveBack.push(this.#hostsAsked.take(url.hostname));
@@ -106,7 +106,7 @@ export class Documents {
   }
 }
 
-/** Keeps the newest MOST_KNOWN entries. */
+/** Keeps the newest MAX_KNOWN entries. */
 class Remembered<T> {
   readonly #all = new Map<string, Known<T>>();
 
@@ -118,7 +118,7 @@ class Remembered<T> {
     this.#all.delete(clientId);
     this.#all.set(clientId, known);
     for (const oldest of this.#all.keys()) {
-      if (this.#all.size <= MOST_KNOWN) break;
+      if (this.#all.size <= MAX_KNOWN) break;
       this.#all.delete(oldest);
     }
   }
@@ -133,7 +133,7 @@ const tooMany = () =>
 const refused = (what: string) => new Refusal("invalid_client", what);
 
 function requireUrl(clientId: string): URL {
-  const url = clientId.length > MOST_URL_CHARACTERS ? null : URL.parse(clientId);
+  const url = clientId.length > MAX_URL_CHARACTERS ? null : URL.parse(clientId);
   const isPlain = url && url.username === "" && url.password === "" && url.hash === "" && url.pathname !== "/";
   if (!isPlain || url.href !== clientId) throw refused("The application's URL must be whole, and have a path.");
   return url;
@@ -196,7 +196,7 @@ async function fetchDocument(url: URL, mayBePrivate: boolean): Promise<{ body: s
     response.on("data", (text: string) => {
       body += text;
       bytes += Buffer.byteLength(text);
-      if (bytes > MOST_BYTES) reject(refused(`The application's document is over ${MOST_BYTES} bytes.`));
+      if (bytes > MAX_BYTES) reject(refused(`The application's document is over ${MAX_BYTES} bytes.`));
     });
     response.on("error", reject);
     response.on("end", () => resolve({ body, freshMs: freshMsOf(String(answered["cache-control"] ?? "")) }));

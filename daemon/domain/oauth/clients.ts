@@ -11,7 +11,7 @@ import { Refusal } from "./refusal.ts";
 import { countClients, dropUnusedClients, getClient, insertClient } from "./store.ts";
 
 /** Above this, no application is registered until unused ones have been removed. */
-const MOST_CLIENTS = 10_000;
+const MAX_CLIENTS = 10_000;
 const UNUSED_SECONDS = 90 * 86_400;
 /** At the limit, clients without a grant are removed if they are older than this. */
 const CROWDED_SECONDS = 86_400;
@@ -51,9 +51,9 @@ export class Clients {
     const created_at = now();
     const client_id = newId("oap");
     await this.#database.commit((queries) => {
-      if (countClients(queries) >= MOST_CLIENTS) {
+      if (countClients(queries) >= MAX_CLIENTS) {
         dropUnusedClients(queries, after(created_at, -CROWDED_SECONDS));
-        if (countClients(queries) >= MOST_CLIENTS) throw full();
+        if (countClients(queries) >= MAX_CLIENTS) throw full();
       }
       insertClient(queries, { client_id, name, redirect_uris, created_at });
     });

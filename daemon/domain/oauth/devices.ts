@@ -24,7 +24,7 @@ import { firstTokens, type Issued } from "./tokens.ts";
 export const DEVICE_SECONDS = 600;
 export const POLL_SECONDS = 5;
 /** Of all. */
-const MOST_DEVICES = 1000;
+const MAX_DEVICES = 1000;
 
 /** Shown to a person that has entered a code. */
 export interface ShownDevice {
@@ -73,7 +73,7 @@ export class Devices {
     const created_at = now();
     await this.#database.commit((queries) => {
       dropExpiredDevices(queries, created_at);
-      if (countDevices(queries) >= MOST_DEVICES) dropCrowding(queries);
+      if (countDevices(queries) >= MAX_DEVICES) dropCrowding(queries);
       insertDevice(queries, {
         device_sha256: sha256(device_code),
         user_code,
@@ -118,7 +118,7 @@ export class Devices {
     this.#asked.delete(device_sha256);
     this.#asked.set(device_sha256, nowMs);
     for (const oldest of this.#asked.keys()) {
-      if (this.#asked.size <= MOST_DEVICES) break;
+      if (this.#asked.size <= MAX_DEVICES) break;
       this.#asked.delete(oldest);
     }
     // One second less than POLL_SECONDS: clocks and networks differ.

@@ -22,7 +22,7 @@ import type { GrantRow } from "./table.ts";
 import { CODE_SECONDS } from "./tokens.ts";
 
 /** Of one person. */
-const MOST_GRANTS = 100;
+const MAX_GRANTS = 100;
 
 interface Narrowing {
   scopes?: readonly Scope[] | undefined;
@@ -44,9 +44,9 @@ export function makeGranting({ database, changes, orgs, url, clients }: Deps): B
 
   /** In the transaction that adds one: else one member could have all the keys that the organization may. Throws quota_exceeded. */
   const requireFew = (within: Queries, call: KeyCall) => {
-    if (list(call, within).length < MOST_GRANTS) return;
+    if (list(call, within).length < MAX_GRANTS) return;
     throw new ServiceError("quota_exceeded", {
-      detail: `At most ${MOST_GRANTS} applications are let in by one person.`,
+      detail: `At most ${MAX_GRANTS} applications are let in by one person.`,
       hint: "Sign some of them out, on the page of applications.",
     });
   };

@@ -9,14 +9,14 @@ export interface Client {
   redirect_uris: readonly string[];
 }
 
-const MOST_NAME_CHARACTERS = 100;
-const MOST_REDIRECTS = 5;
+const MAX_NAME_CHARACTERS = 100;
+const MAX_REDIRECTS = 5;
 
 /** Parses an application's metadata. Throws invalid_client_metadata, invalid_redirect_uri. */
 export function readMetadata(metadata: Record<string, unknown>): { name: string; redirect_uris: string[] } {
   const { client_name, redirect_uris, token_endpoint_auth_method: method } = metadata;
-  if (!Array.isArray(redirect_uris) || redirect_uris.length === 0 || redirect_uris.length > MOST_REDIRECTS) {
-    throw new Refusal("invalid_redirect_uri", `redirect_uris must be a list of 1 to ${MOST_REDIRECTS}.`);
+  if (!Array.isArray(redirect_uris) || redirect_uris.length === 0 || redirect_uris.length > MAX_REDIRECTS) {
+    throw new Refusal("invalid_redirect_uri", `redirect_uris must be a list of 1 to ${MAX_REDIRECTS}.`);
   }
   // Some request a secret and work without one: the response has "none", and no secret.
   if (method !== undefined && typeof method !== "string") {
@@ -31,5 +31,5 @@ function nameOf(name: string): string {
   return name
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")
     .trim()
-    .slice(0, MOST_NAME_CHARACTERS);
+    .slice(0, MAX_NAME_CHARACTERS);
 }

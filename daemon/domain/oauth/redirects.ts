@@ -29,7 +29,7 @@ const NEVER: readonly string[] = [
 ];
 /** The same, a family of them. */
 const NEVER_WITH = "ms-";
-const MOST_CHARACTERS = 2048;
+const MAX_CHARACTERS = 2048;
 
 /** Destination by which people judge a redirect: a host, or a program's scheme. */
 export function placeOf(redirectUri: string): string {
@@ -46,8 +46,8 @@ export function isLoopback(redirectUri: string): boolean {
 /** Throws invalid_redirect_uri. */
 export function requireRedirectUri(uri: unknown): string {
   const refuse = (what: string) => new Refusal("invalid_redirect_uri", what);
-  if (typeof uri !== "string" || uri.length > MOST_CHARACTERS) {
-    throw refuse(`A redirect URI is text of ${MOST_CHARACTERS} characters at most.`);
+  if (typeof uri !== "string" || uri.length > MAX_CHARACTERS) {
+    throw refuse(`A redirect URI is text of ${MAX_CHARACTERS} characters at most.`);
   }
   const url = URL.parse(uri);
   if (!url) throw refuse("A redirect URI must be a whole URL.");

@@ -26,9 +26,9 @@ export const CODE_SECONDS = 60;
 /** Time in which a lost response may be requested again. */
 const GRACE_SECONDS = 60;
 /** Per grant; above it, the oldest are deleted. Refresh tokens are retained until they expire: reuse of one reveals a thief. */
-const MOST_ACCESS = 20;
+const MAX_ACCESS = 20;
 /** How often one grant refreshes in an hour: an access token is good for one. */
-const MOST_ROTATIONS = 60;
+const MAX_ROTATIONS = 60;
 
 export interface Issued {
   key_id: KeyId;
@@ -83,7 +83,7 @@ export function tokensForRefresh(queries: Queries, { client_id, token }: { clien
   if (!grant || row.kind !== "refresh" || grant.client_id !== client_id) throw bad("The refresh token is not valid.");
   if (row.rotated_at === null) {
     if (row.expires_at <= now()) throw bad("The refresh token's time is up.");
-    if (countRotated(queries, grant.key_id, after(now(), -3600)) >= MOST_ROTATIONS) {
+    if (countRotated(queries, grant.key_id, after(now(), -3600)) >= MAX_ROTATIONS) {
       throw new Refusal(
         "invalid_request",
         "The application refreshes too often. Use the access token, and try again in an hour.",
@@ -116,7 +116,7 @@ function issue(queries: Queries, { key_id }: GrantRow, access_token: string, ref
     });
   make("access", access_token, ACCESS_SECONDS);
   make("refresh", refresh_token, REFRESH_SECONDS);
-  dropOldTokens(queries, key_id, "access", MOST_ACCESS);
+  dropOldTokens(queries, key_id, "access", MAX_ACCESS);
   return { key_id, access_token, refresh_token, expires_in: ACCESS_SECONDS, scope };
 }
 

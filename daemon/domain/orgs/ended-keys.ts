@@ -15,7 +15,7 @@ import { endedKeysAfter, FIRST_END } from "./store.ts";
 const KEPT_MS = 30 * 86_400_000;
 const LOOK_MS = 3_600_000;
 /** Keys that are examined in one turn, and removed by one change. */
-const MOST_KEYS = 200;
+const MAX_KEYS = 200;
 
 type Changes = Pick<OrgChanges, "dropKeys">;
 
@@ -26,7 +26,7 @@ export async function dropEndedKeys(queries: Queries, changes: Changes): Promise
   let after = FIRST_END;
   for (;;) {
     await pieces.turn();
-    const found = endedKeysAfter(queries, after, before, MOST_KEYS);
+    const found = endedKeysAfter(queries, after, before, MAX_KEYS);
     const last = found.at(-1);
     if (last === undefined) return;
     after = last;

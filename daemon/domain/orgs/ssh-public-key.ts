@@ -10,7 +10,7 @@ const ALGORITHMS = [
   "ssh-rsa",
 ] as const;
 const LEAST_RSA_BITS = 2048;
-const MOST_RSA_BITS = 16_384;
+const MAX_RSA_BITS = 16_384;
 
 export interface PublicKey {
   algorithm: string;
@@ -36,8 +36,8 @@ export function readPublicKey(text: string): PublicKey | { wrong: string } {
     return { wrong: `This is not a valid public key of type ${algorithm}.` };
   }
   const bits = algorithm === "ssh-rsa" ? modulusBits(parsed) : LEAST_RSA_BITS;
-  if (bits < LEAST_RSA_BITS || bits > MOST_RSA_BITS) {
-    return { wrong: `An RSA key must have ${LEAST_RSA_BITS} to ${MOST_RSA_BITS} bits; this one has ${bits}.` };
+  if (bits < LEAST_RSA_BITS || bits > MAX_RSA_BITS) {
+    return { wrong: `An RSA key must have ${LEAST_RSA_BITS} to ${MAX_RSA_BITS} bits; this one has ${bits}.` };
   }
   return {
     algorithm,

@@ -12,7 +12,7 @@ import { edgesOf } from "./wait-graph.ts";
 
 /** Some milliseconds' work, for a room in which that much is waited for. */
 const OF_MANY_ROOMS: Bounds = { requests: 1000, barriers: 64, nameBytes: 128 * 1024 };
-const MOST_EDGES = 20_000;
+const MAX_EDGES = 20_000;
 
 export function blockedIn(
   deps: OverviewDeps,
@@ -21,7 +21,7 @@ export function blockedIn(
 ): Pick<RoomGlance, "blocked" | "in_circle" | "truncated"> {
   const { waits, truncated } = gatherBlocked(deps, roomUid, OF_MANY_ROOMS);
   const seen = waits.filter((wait) => maySee(caller, wait));
-  const { edges, isPart } = edgesOf(seen, MOST_EDGES);
+  const { edges, isPart } = edgesOf(seen, MAX_EDGES);
   const blocked = new Set(seen.map(({ agent_id }) => agent_id)).size;
   return { blocked, in_circle: hasRing(edges), truncated: truncated || isPart };
 }

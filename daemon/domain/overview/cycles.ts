@@ -8,11 +8,11 @@
 export type Edges = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Total waits that are examined to find shorter cycles: some ten milliseconds. */
-const MOST_LOOKS = 200_000;
+const MAX_LOOKS = 200_000;
 
 /** One short ring of each group, each agent waiting for the next, the last for the first. By name, so that they are always alike. */
 export function ringsOf(edges: Edges): string[][] {
-  const looks = { left: MOST_LOOKS };
+  const looks = { left: MAX_LOOKS };
   return groupsOf(edges)
     .map((group) => shortRing(edges, group, looks))
     .filter((ring) => ring.length > 0)

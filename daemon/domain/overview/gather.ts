@@ -3,7 +3,7 @@
  * Agents wait in short calls, one after another: the wait continues between them.
  */
 import { MAX_PARTIES } from "../../../shared/api/barriers.ts";
-import { MOST_WAITS, type Wait } from "../../../shared/api/overview/overview.ts";
+import { MAX_WAITS, type Wait } from "../../../shared/api/overview/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { commandText } from "../../../shared/shell.ts";
 import { line } from "../../../shared/timeline/words.ts";
@@ -30,7 +30,7 @@ export interface Bounds {
 }
 
 /** The names are some milliseconds to read. */
-const OF_ONE_ROOM: Bounds = { requests: 4 * MOST_WAITS, barriers: 256, nameBytes: 1024 * 1024 };
+const OF_ONE_ROOM: Bounds = { requests: 4 * MAX_WAITS, barriers: 256, nameBytes: 1024 * 1024 };
 
 export interface Found {
   waits: Gathered[];
@@ -89,7 +89,7 @@ function withCalls(deps: OverviewDeps, roomUid: RoomUid, others: readonly Gather
     }
   }
   const waits = [...found.values()].sort((a, b) => compare(a.since, b.since) || compare(a.agent_id, b.agent_id));
-  return { waits, truncated: barriers.hasMore || arrived.length > MOST_WAITS };
+  return { waits, truncated: barriers.hasMore || arrived.length > MAX_WAITS };
 }
 
 const keyOf = ({ agent_id, type, id }: Pick<Gathered, "agent_id" | "type" | "id">): string =>
@@ -137,7 +137,7 @@ function arrivals({ agents }: OverviewDeps, roomUid: RoomUid, barriers: readonly
     } as const;
     for (const agent_id of arrived) if (!isGone(agent_id)) found.push({ agent_id, ...rest });
     // The following barriers are younger.
-    if (found.length > MOST_WAITS) break;
+    if (found.length > MAX_WAITS) break;
   }
   return found;
 }

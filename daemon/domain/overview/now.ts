@@ -3,7 +3,7 @@
  * state is gathered, once for all clients that see the same of it, and compared with that before.
  */
 import { roomNow } from "../../../shared/api/overview/live.ts";
-import { MOST_WAITED_FOR, MOST_WAITS } from "../../../shared/api/overview/overview.ts";
+import { MAX_WAITED_FOR, MAX_WAITS } from "../../../shared/api/overview/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import {
   type Bound,
@@ -33,7 +33,7 @@ const LOOK_MS = 100;
 /** At most this share of the time goes into one room, however much waits in it and however many follow it. */
 const SHARE = 0.05;
 /** Names in the waits of a state, in all: a thousand agents that wait for a hundred each are megabytes, for every client. */
-const MOST_NAMES = 10_000;
+const MAX_NAMES = 10_000;
 /** A client that reads nothing for this time is disconnected. */
 const SLOW_MS = 60_000;
 
@@ -133,7 +133,7 @@ async function* ended<T>(values: AsyncGenerator<T>, over: () => void): AsyncGene
 function stateOf({ waits: all, truncated }: Found, caller: Caller): RoomState {
   const seen = all.filter((wait) => maySee(caller, wait));
   const waiting = seen.filter(({ type }) => type !== "command");
-  const looked = waiting.slice(0, MOST_WAITS);
+  const looked = waiting.slice(0, MAX_WAITS);
   const told = withinNames(looked);
   const commands = seen
     .filter(({ type }) => type === "command")
@@ -141,7 +141,7 @@ function stateOf({ waits: all, truncated }: Found, caller: Caller): RoomState {
   const { cycles, isPart } = cyclesOf(looked, wallMs());
   const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
     ...rest,
-    on: on.slice(0, MOST_WAITED_FOR),
+    on: on.slice(0, MAX_WAITED_FOR),
   }));
   return {
     type: "now",
@@ -157,8 +157,8 @@ function stateOf({ waits: all, truncated }: Found, caller: Caller): RoomState {
 function withinNames(waits: readonly Gathered[]): readonly Gathered[] {
   let names = 0;
   const end = waits.findIndex(({ on }) => {
-    names += Math.min(on.length, MOST_WAITED_FOR);
-    return names > MOST_NAMES;
+    names += Math.min(on.length, MAX_WAITED_FOR);
+    return names > MAX_NAMES;
   });
   return end === -1 ? waits : waits.slice(0, end);
 }

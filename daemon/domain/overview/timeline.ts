@@ -12,7 +12,7 @@ import { going } from "./gather.ts";
 import { readTimeline } from "./reads.ts";
 
 /** Limit of waits and commands that are shown as in progress. */
-const MOST_OPEN = 1000;
+const MAX_OPEN = 1000;
 
 export function makeTimeline(deps: OverviewDeps): Bound {
   return bind(roomTimeline, {
@@ -28,7 +28,7 @@ export function makeTimeline(deps: OverviewDeps): Bound {
         (scan.until === undefined || at <= scan.until);
       const page = pageOf("timeline", { limit: DEFAULT_TIMELINE_PAGE, ...query }, scan);
       // Read first: an item that ends in the meantime is shown twice rather than not at all.
-      const open = input.cursor === undefined ? openItems(deps, room_uid).filter(isShown).slice(0, MOST_OPEN) : [];
+      const open = input.cursor === undefined ? openItems(deps, room_uid).filter(isShown).slice(0, MAX_OPEN) : [];
       const timeline = { room_id, page, types, open, trace_url: deps.trace_url };
       const by = { owner: ownerOf(call.caller.org_id), signal: call.signal };
       return { outcome: "ok", json: await deps.reads.read(readTimeline, timeline, by) };

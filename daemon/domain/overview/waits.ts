@@ -1,5 +1,5 @@
 /** The `room_waits` call: the waits of a room's agents, and the cycles among them. */
-import { MOST_WAITED_FOR, MOST_WAITS, roomWaits } from "../../../shared/api/overview/overview.ts";
+import { MAX_WAITED_FOR, MAX_WAITS, roomWaits } from "../../../shared/api/overview/overview.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import { at, wallMs } from "../../core/clock.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
@@ -19,13 +19,13 @@ export function makeWaits(deps: OverviewDeps): Bound {
       const nowMs = wallMs();
       const gathered = gather(deps, room_uid);
       const seen = gathered.waits.filter((wait) => maySee(caller, wait));
-      const told = seen.slice(0, MOST_WAITS);
+      const told = seen.slice(0, MAX_WAITS);
       const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
         ...rest,
-        on: on.slice(0, MOST_WAITED_FOR),
+        on: on.slice(0, MAX_WAITED_FOR),
       }));
       const { cycles, isPart } = cyclesOf(told, nowMs);
-      const truncated = gathered.truncated || seen.length > MOST_WAITS || isPart;
+      const truncated = gathered.truncated || seen.length > MAX_WAITS || isPart;
       const text = summaryText(waits, cycles, truncated, nowMs);
       return { outcome: "ok", body: { room_id, at: at(nowMs), waits, cycles, truncated, text } };
     },
@@ -33,11 +33,11 @@ export function makeWaits(deps: OverviewDeps): Bound {
 }
 
 /** Limit of waited-for agents, in all, that are searched for cycles. */
-const MOST_EDGES = 100_000;
+const MAX_EDGES = 100_000;
 
 /** `isPart`: not all waits were searched. */
 export function cyclesOf(waits: readonly Gathered[], nowMs: number) {
-  const { edges, needed, isPart } = edgesOf(waits, MOST_EDGES);
+  const { edges, needed, isPart } = edgesOf(waits, MAX_EDGES);
   const byAgent = Map.groupBy(needed, ({ agent_id }) => agent_id);
   const waitOf = (from: string, to: string) => byAgent.get(from)?.find(({ on }) => on.includes(to));
   const cycles = ringsOf(edges).map((agents) => ({ agents, text: ringText(agents, waitOf, nowMs) }));

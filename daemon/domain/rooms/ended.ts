@@ -1,5 +1,5 @@
 /**
- * Retention of destroyed rooms in lists: for the retention time of records, and at most the newest MOST_ENDED_ROOMS per organization. A
+ * Retention of destroyed rooms in lists: for the retention time of records, and at most the newest MAX_ENDED_ROOMS per organization. A
  * room with a kept drive stays. Its audit and usage records have their own retention.
  */
 import { and, desc, eq, isNull, lt, sql } from "drizzle-orm";
@@ -8,14 +8,14 @@ import type { Queries } from "../../db/client.ts";
 import { forgetNumbers } from "../audit/index.ts";
 import { rooms } from "./table.ts";
 
-export const MOST_ENDED_ROOMS = 10_000;
+export const MAX_ENDED_ROOMS = 10_000;
 const AT_ONCE = 100;
 
 /** In the words of the index. */
 const hasEnded = sql`${rooms.state} = 'destroyed'`;
 
 /** Some destroyed rooms of an organization that are no longer listed: from before a moment, or beyond the newest `most`. */
-export function roomsToForget(queries: Queries, orgId: OrgId, before: string, most = MOST_ENDED_ROOMS): RoomUid[] {
+export function roomsToForget(queries: Queries, orgId: OrgId, before: string, most = MAX_ENDED_ROOMS): RoomUid[] {
   const ofOrg = and(eq(rooms.org_id, orgId), hasEnded);
   const beyond = queries
     .select({ at: rooms.last_transition_at })

@@ -213,7 +213,7 @@ export function placedWithoutRoom(queries: Queries, hostId: string): RoomUid[] {
 }
 
 /** Rooms that move at a time; more are counted by their rows until they have moved. */
-const MOST_MOVING = 1_000;
+const MAX_MOVING = 1_000;
 
 interface MovedUse {
   org_id: OrgId;
@@ -233,7 +233,7 @@ export function givenRooms(
     .from(rooms)
     .innerJoin(placements, eq(placements.room_uid, room_uid))
     .where(and(orgId === null ? undefined : eq(org_id, orgId), isGiven))
-    .limit(MOST_MOVING)
+    .limit(MAX_MOVING)
     .all();
 }
 
@@ -247,7 +247,7 @@ export function comingUse(queries: Queries, hostId: string, orgId: OrgId | null)
     .select({ org_id, use: moved_use })
     .from(placements)
     .where(and(orgId === null ? undefined : eq(org_id, orgId), isComing))
-    .limit(MOST_MOVING)
+    .limit(MAX_MOVING)
     .all();
   return found.flatMap(({ org_id, use }) => (use === null ? [] : [{ org_id, use }]));
 }
@@ -256,7 +256,7 @@ export function comingUse(queries: Queries, hostId: string, orgId: OrgId | null)
 export function arrivedRooms(queries: Queries, hostId: string): RoomUid[] {
   const { room_uid, moved_use, host_id } = placements;
   const hasArrived = and(eq(host_id, hostId), isNotNull(moved_use), isLiveHere);
-  const found = queries.select({ room_uid }).from(placements).where(hasArrived).limit(MOST_MOVING).all();
+  const found = queries.select({ room_uid }).from(placements).where(hasArrived).limit(MAX_MOVING).all();
   return found.map((each) => each.room_uid);
 }
 

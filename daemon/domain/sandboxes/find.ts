@@ -54,12 +54,12 @@ function findBy(
   return { room, row, isLookedAt: call.caller.session !== undefined };
 }
 
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 
 /** The agents of the room that have a sandbox, as far as the caller sees them. */
 function hintOf({ database }: SandboxDeps, { room_uid, org_id }: RoomTarget, agentId: string | null): string {
-  const filter = { org_id, room_uids: [room_uid], agent_id: agentId, after: null, limit: MOST_NAMED + 1 };
+  const filter = { org_id, room_uids: [room_uid], agent_id: agentId, after: null, limit: MAX_NAMED + 1 };
   const agents = listSandboxes(database.queries, filter).map(({ agent_id }) => agent_id);
-  const names = agents.slice(0, MOST_NAMED).join(", ") + (agents.length > MOST_NAMED ? ", …" : "");
+  const names = agents.slice(0, MAX_NAMED).join(", ") + (agents.length > MAX_NAMED ? ", …" : "");
   return `${agents.length === 0 ? "No agent of the room has a sandbox." : `Agents with a sandbox: ${names}.`} {{sandbox_create}} makes one.`;
 }

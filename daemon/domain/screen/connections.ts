@@ -16,7 +16,7 @@ import { type Allowances, freshAllowances } from "./rfb/limits.ts";
 
 const UNUSED_MS = 60_000;
 /** Actions that may wait for their turn at one screen. */
-const MOST_WAITING = 16;
+const MAX_WAITING = 16;
 
 interface Entry {
   org_id: string;
@@ -72,8 +72,8 @@ export class Connections {
       const entry = this.#entries.get(target.row.sandbox_id);
       if (!entry) return await work(client);
       // One of them is not waiting: it is its turn.
-      if (entry.waiting > MOST_WAITING) {
-        throw new ServiceError("insufficient_capacity", { detail: `${MOST_WAITING} actions wait for this screen.` });
+      if (entry.waiting > MAX_WAITING) {
+        throw new ServiceError("insufficient_capacity", { detail: `${MAX_WAITING} actions wait for this screen.` });
       }
       entry.waiting++;
       const mine = entry.turn.then(() => work(client));

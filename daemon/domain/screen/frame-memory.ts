@@ -3,7 +3,7 @@ import { Places } from "../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** Of screens of 1280x800 there are 128 in this; the largest that may be is an eighth of it. */
-const MOST_BYTES = 512 * 1024 * 1024;
+const MAX_BYTES = 512 * 1024 * 1024;
 const ALL = "all";
 
 /** Frees one unused frame: of an organization, or for null of any. False if there are no unused frames. */
@@ -19,7 +19,7 @@ export class FrameMemory {
   /** Bytes by organization. */
   readonly #held = new Map<string, number>();
 
-  constructor(makeRoom: MakeRoom, cutNewest: CutNewest, mostBytes = MOST_BYTES) {
+  constructor(makeRoom: MakeRoom, cutNewest: CutNewest, mostBytes = MAX_BYTES) {
     this.#makeRoom = makeRoom;
     this.#cutNewest = cutNewest;
     this.#all = new Places(mostBytes, () => full("on this host"));

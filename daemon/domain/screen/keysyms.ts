@@ -50,8 +50,8 @@ const UNICODE = 0x01000000;
 const TAB = 0xff09;
 const RETURN = 0xff0d;
 const SHIFT = 0xffe1;
-export const MOST_CHORDS = 64;
-export const MOST_CHORD_KEYS = 8;
+export const MAX_CHORDS = 64;
+export const MAX_CHORD_KEYS = 8;
 
 /** The key that types a character; null for control characters, which no key types. */
 export function keysymOf(character: string): number | null {
@@ -88,7 +88,7 @@ export function chordsOfText(text: string): { chords: Chord[] } | { bad: string 
 /** `ctrl+shift+t`, or several of these after one another with spaces between. */
 export function chordsOf(text: string): { chords: Chord[] } | { bad: string } {
   const words = text === " " ? ["space"] : text.split(/\s+/).filter((word) => word !== "");
-  if (words.length === 0 || words.length > MOST_CHORDS) return { bad: text };
+  if (words.length === 0 || words.length > MAX_CHORDS) return { bad: text };
   const chords: Chord[] = [];
   for (const word of words) {
     const chord: number[] = [];
@@ -97,7 +97,7 @@ export function chordsOf(text: string): { chords: Chord[] } | { bad: string } {
       if (keys === null) return { bad: name };
       chord.push(...keys.filter((key) => !chord.includes(key)));
     }
-    if (chord.length > MOST_CHORD_KEYS) return { bad: word };
+    if (chord.length > MAX_CHORD_KEYS) return { bad: word };
     chords.push(chord);
   }
   return { chords };

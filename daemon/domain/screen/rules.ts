@@ -2,7 +2,7 @@
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { ComputerAction, computer } from "../../../shared/api/screen.ts";
 import type { RuleBreak } from "../../core/call/operation.ts";
-import { chordsOf, chordsOfText, MOST_CHORDS } from "./keysyms.ts";
+import { chordsOf, chordsOfText, MAX_CHORDS } from "./keysyms.ts";
 
 type Input = InputOf<typeof computer>;
 type Field = keyof Pick<
@@ -74,7 +74,7 @@ function ofText(text: string): RuleBreak[] {
 function ofKeys(field: "text" | "key", names: string): RuleBreak[] {
   const read = chordsOf(names);
   if ("bad" in read) {
-    const message = `${JSON.stringify(read.bad.slice(0, 64))} names no key. Names are those of X11, as Return, ctrl+c or Page_Down; at most ${MOST_CHORDS} with spaces between.`;
+    const message = `${JSON.stringify(read.bad.slice(0, 64))} names no key. Names are those of X11, as Return, ctrl+c or Page_Down; at most ${MAX_CHORDS} with spaces between.`;
     return [{ field, code: "pattern", message }];
   }
   if (field === "key" && read.chords.length > 1) {

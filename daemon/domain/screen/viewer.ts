@@ -10,10 +10,10 @@ import { Backlog } from "../../core/concurrency/write-buffer.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 import { ClientFilter } from "./rfb/client-filter.ts";
-import { MOST_CUT_TEXT_BYTES, RfbError } from "./rfb/limits.ts";
+import { MAX_CUT_TEXT_BYTES, RfbError } from "./rfb/limits.ts";
 
 /** Limit of bytes that the guest has not read yet: a clipboard, and minutes of clicks. */
-const MOST_WAITING_BYTES = 2 * MOST_CUT_TEXT_BYTES;
+const MAX_WAITING_BYTES = 2 * MAX_CUT_TEXT_BYTES;
 /** Mouse motion and picture requests total some hundred a second. */
 const MESSAGES_PER_SECOND = 2048;
 const MESSAGES_AT_ONCE = 8192;
@@ -70,7 +70,7 @@ export class Viewer implements Conversation {
       this.#allowance.spend(this.#filter.messages - before);
       if (this.#allowance.debtMs() > 0) {
         this.end("input_overflow", "so many messages no viewer sends");
-      } else if (this.#backlog.size + passed.byteLength > MOST_WAITING_BYTES) {
+      } else if (this.#backlog.size + passed.byteLength > MAX_WAITING_BYTES) {
         this.end("input_overflow", "the guest reads too slowly");
       } else {
         this.#backlog.add(passed);

@@ -537,7 +537,7 @@ function directoryRowsCheck(directory: DirectoryFindings | null): Check {
 }
 
 /** More names fill the screen without use. */
-const MOST_NAMED = 50;
+const MAX_NAMED = 50;
 
 function hostRestartCheck({ shutdown }: SandboxFindings): Check {
   if (shutdown === null) {
@@ -550,8 +550,8 @@ function hostRestartCheck({ shutdown }: SandboxFindings): Check {
     const all = saved === 1 ? "the sandbox that runs" : `all ${saved} sandboxes that run`;
     return ok("host_restart", saved === 0 ? "No sandbox runs." : `${what} saves ${all}: ${figures}.`);
   }
-  const named = lost.slice(0, MOST_NAMED).map(({ name, why }) => `${name} (${why})`);
-  const more = lost.length > MOST_NAMED ? [`and ${lost.length - MOST_NAMED} more`] : [];
+  const named = lost.slice(0, MAX_NAMED).map(({ name, why }) => `${name} (${why})`);
+  const more = lost.length > MAX_NAMED ? [`and ${lost.length - MAX_NAMED} more`] : [];
   const remedies = [
     ...(lost.some(({ is_space }) => is_space)
       ? ["Free space in data_dir, or hibernate or destroy sandboxes, before the host is shut down."]

@@ -52,7 +52,7 @@ import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../../shared/ids.ts";
 import { COMMIT, VERSION } from "../../../shared/version.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import { LOOK_EVERY_MS, MEASURE_EVERY_MS } from "../drive/quota/enforcement.ts";
-import { MOST_BEYOND } from "../drive/quota/over-quota.ts";
+import { MAX_BEYOND } from "../drive/quota/over-quota.ts";
 import { MAX_CONNECTIONS } from "../egress/index.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import { shown } from "../templates/list.ts";
@@ -102,8 +102,8 @@ export function makeConfig(deps: ServiceDeps): Bound {
           drive_entries_max: deps.driveLimitEntries,
           drive_measure_seconds: MEASURE_EVERY_MS / 1000,
           drive_look_seconds: LOOK_EVERY_MS / 1000,
-          drive_growth_bytes_max: MOST_BEYOND.bytes,
-          drive_growth_entries_max: MOST_BEYOND.entries,
+          drive_growth_bytes_max: MAX_BEYOND.bytes,
+          drive_growth_entries_max: MAX_BEYOND.entries,
           disk_free_bytes_min: deps.disk.floor_bytes,
           disk_reserve_bytes: deps.disk.reserve_bytes,
           message_payload_bytes_max: MAX_PAYLOAD_BYTES,

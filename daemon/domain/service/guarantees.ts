@@ -1,5 +1,5 @@
 /** Guarantees and non-guarantees of the service, in sentences: /v1/config shows them. */
-import { IDEMPOTENCY_SECONDS, MOST_IDEMPOTENT_CALLS } from "../../../shared/api/headers.ts";
+import { IDEMPOTENCY_SECONDS, MAX_IDEMPOTENT_CALLS } from "../../../shared/api/headers.ts";
 import { MAX_TRIES } from "../../../shared/api/webhooks.ts";
 
 export const GUARANTEES = [
@@ -10,7 +10,7 @@ export const GUARANTEES = [
   "Sandboxes and their commands keep running while the daemon is restarted, also after it crashed.",
   "Sandboxes that run when the host is shut down are saved to disk and resumed when the service starts, unless hibernate.on_shutdown is false or the check `host_restart` of /health names them.",
   "A command with an exec_id or an Idempotency-Key runs once, however often the call is repeated. Its output can be read again from any position while it is kept.",
-  `A POST with an Idempotency-Key has its effect once, even if the daemon ends between effect and answer, for ${IDEMPOTENCY_SECONDS / 3600} hours and while it is one of the newest ${MOST_IDEMPOTENT_CALLS.toLocaleString("en")} of its organization. Until then the repeated call is answered with what the first one did.`,
+  `A POST with an Idempotency-Key has its effect once, even if the daemon ends between effect and answer, for ${IDEMPOTENCY_SECONDS / 3600} hours and while it is one of the newest ${MAX_IDEMPOTENT_CALLS.toLocaleString("en")} of its organization. Until then the repeated call is answered with what the first one did.`,
   "A complete stream of output ends with exit or error.",
   "A sandbox in standby uses no CPU and keeps its memory, processes and guest_cid. After resume its clock is right, and timeouts of commands have not counted the pause.",
   "A call or request that wakes a sandbox is answered by its running guest, or with an error. A message that waits for an agent wakes its sandbox, where lifecycle.wake_on says so, also when the daemon was restarted in between.",
@@ -60,7 +60,7 @@ export const NON_GUARANTEES = [
   "The record of a call that only reads is written a few hundredths of a second after its answer. A crash may lose the last of them.",
   "When the disk is full and half of the reserve is used up, calls that only read and refusals are no longer recorded.",
   "The newest answers to calls with an Idempotency-Key are kept: large ones up to idempotent_reply_bytes_max (compressed) for each API key, and four times as much for an organization. If an answer is no longer kept, repeating its call is 410 history_gone, and nothing is done twice.",
-  `The newest ${MOST_IDEMPOTENT_CALLS.toLocaleString("en")} calls of an organization with an Idempotency-Key are remembered. Above that number the oldest are forgotten within their ${IDEMPOTENCY_SECONDS / 3600} hours, and carried out again if they are repeated.`,
+  `The newest ${MAX_IDEMPOTENT_CALLS.toLocaleString("en")} calls of an organization with an Idempotency-Key are remembered. Above that number the oldest are forgotten within their ${IDEMPOTENCY_SECONDS / 3600} hours, and carried out again if they are repeated.`,
   "A client that waits for a command while the daemon ends gets no answer. With an exec_id or an Idempotency-Key it can ask for the same run again.",
   "If a call that sends input without an offset, or a signal, is repeated after a crash of the daemon, the execution may get it twice, even with an Idempotency-Key.",
   "Standard input is not kept: if a crash of the daemon cuts it off, the client must send the rest again.",

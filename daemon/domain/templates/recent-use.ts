@@ -7,9 +7,9 @@ const RECENT_MS = 3_600_000;
 /** Sandboxes created within this time count as created together. */
 const TOGETHER_MS = 60_000;
 /** Each has machines that wait, with all the memory that it was saved with, and more. */
-const MOST_TEMPLATES = 4;
+const MAX_TEMPLATES = 4;
 /** Of the moments of one, the latest are remembered. */
-const MOST_MOMENTS = 256;
+const MAX_MOMENTS = 256;
 
 export interface Use {
   template_id: string;
@@ -39,7 +39,7 @@ export class RecentUse {
     const key = `${template_id} ${vcpu_count}`;
     const before = this.#used.get(key)?.moments ?? [];
     this.#used.delete(key);
-    const moments = [...before.slice(1 - MOST_MOMENTS), { at: monotonicMs(), memory_mib }];
+    const moments = [...before.slice(1 - MAX_MOMENTS), { at: monotonicMs(), memory_mib }];
     this.#used.set(key, { template_id, vcpu_count, moments });
   }
 
@@ -48,7 +48,7 @@ export class RecentUse {
     const since = monotonicMs() - RECENT_MS;
     for (const [key, { moments }] of this.#used) if ((moments.at(-1)?.at ?? 0) < since) this.#used.delete(key);
     const latest = [...this.#used.values()].reverse();
-    const templates = [...new Set(latest.map(({ template_id }) => template_id))].slice(0, MOST_TEMPLATES);
+    const templates = [...new Set(latest.map(({ template_id }) => template_id))].slice(0, MAX_TEMPLATES);
     return latest
       .filter(({ template_id }) => templates.includes(template_id))
       .map(({ moments, ...use }) => {

@@ -37,7 +37,7 @@ const ORDERLY = "exit 0";
 const TOLD_LINES = 20;
 const TOLD_LINE_CHARACTERS = 500;
 const TITLE_CHARACTERS = 200;
-const MOST_REFUSED = 16;
+const MAX_REFUSED = 16;
 /** Its name and its bytes come from outside the script. Memory alone holds it. */
 const KEEP_SECRET = 'umask 077 && mkdir -p /run/secrets && cat >"/run/secrets/$0"';
 
@@ -140,7 +140,7 @@ export async function runRecipeSteps(
   };
   const network = egress(egress_allowlist, ({ host, ip, port, reason }) => {
     const where = `${host ?? ip}${port === null ? "" : `:${port}`}`;
-    if (refused.has(where) || refused.size >= MOST_REFUSED) return;
+    if (refused.has(where) || refused.size >= MAX_REFUSED) return;
     refused.add(where);
     const why = reason === "not_listed" ? "it is not on the recipe's egress_allowlist" : `${reason}, as in any sandbox`;
     onProgress(`refused: ${where}: ${why}`);

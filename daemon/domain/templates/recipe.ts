@@ -25,11 +25,11 @@ import { ServiceError } from "../../core/service-error.ts";
 import { BASE_MEMORY_MIB, MEMORY_GRAIN_MIB } from "../../host/machine/spec.ts";
 import { REFERENCE_PATTERN } from "./image/reference.ts";
 
-const MOST_SCRIPT_BYTES = 65_536;
+const MAX_SCRIPT_BYTES = 65_536;
 /** Default if the recipe has none. On a host without KVM a desktop takes most of a minute. */
 const READY_TIMEOUT_SECONDS = 300;
 const path = Type.String({ pattern: "^/[^\\u0000-\\u001f]{0,1023}$" });
-const script = Type.String({ minLength: 1, maxLength: MOST_SCRIPT_BYTES });
+const script = Type.String({ minLength: 1, maxLength: MAX_SCRIPT_BYTES });
 
 const recipe = fields({
   template_id: Type.String({ pattern: TEMPLATE_PATTERN }),

@@ -14,7 +14,7 @@ import { type TrialGuest, withTrialGuest } from "./build-guest.ts";
 const CLONES = 3;
 const COMMAND_MS = 20_000;
 /** Limit of a clone's output. */
-const MOST_CHARACTERS = 4096;
+const MAX_CHARACTERS = 4096;
 const MAX_CLOCK_SKEW_MS = 500;
 const ALIKE = ["urandom", "uuid", "machine_id", "hostname"] as const;
 
@@ -56,7 +56,7 @@ async function inspectClone(host: GuestHost, placeOf: PlaceOf, image: GuestImage
     let text = "";
     const decoder = new TextDecoder();
     const sink = (bytes: Uint8Array) => {
-      if (text.length < MOST_CHARACTERS) text += decoder.decode(bytes, { stream: true });
+      if (text.length < MAX_CHARACTERS) text += decoder.decode(bytes, { stream: true });
     };
     const startedAt = wallMs();
     const following = await startFollowed(link, {

@@ -5,7 +5,7 @@ import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
 import type { Variables } from "./dockerfile/tokens.ts";
 
 /** Variables of 64 arguments. */
-const MOST_ARGS_CHARACTERS = 64 * (128 + 4096);
+const MAX_ARGS_CHARACTERS = 64 * (128 + 4096);
 
 interface Asked {
   dockerfile: string;
@@ -17,7 +17,7 @@ export const readImage: Task<Asked, Pick<Dockerfile, "from" | "name">> = {
   name: "dockerfile.image",
   bytesOf: ({ dockerfile, args }) =>
     Object.entries(args).reduce((sum, [name, value]) => sum + name.length + value.length, dockerfile.length),
-  mostBytes: MAX_DOCKERFILE_BYTES + MOST_ARGS_CHARACTERS,
+  mostBytes: MAX_DOCKERFILE_BYTES + MAX_ARGS_CHARACTERS,
   smallBytes: 4 * 1024,
   run: ({ dockerfile, args }) => {
     const { from, name } = readDockerfile(dockerfile, args);

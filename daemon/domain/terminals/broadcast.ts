@@ -15,7 +15,7 @@ import type { Typist } from "./writers.ts";
 
 const PIECE_BYTES = 32 * 1024;
 /** Sizes that are kept with their places; of more the oldest are forgotten. */
-const MOST_SIZES = 256;
+const MAX_SIZES = 256;
 
 interface Size {
   offset: number;
@@ -159,7 +159,7 @@ export class Broadcast {
   #resize({ rows, cols }: { rows: number; cols: number }): void {
     this.#sizes.push({ offset: this.end, rows, cols });
     const { oldest } = this.#history;
-    while (this.#sizes.length > MOST_SIZES || Number(this.#sizes[1]?.offset) <= oldest) this.#sizes.shift();
+    while (this.#sizes.length > MAX_SIZES || Number(this.#sizes[1]?.offset) <= oldest) this.#sizes.shift();
   }
 
   /** The size for which the bytes at an offset were written; if it is no longer known, the oldest known size. */

@@ -7,8 +7,8 @@
 
 import {
   MAX_FRAME_BYTES,
+  MAX_ROWS_OR_COLS,
   MAX_TYPED_BYTES,
-  MOST_ROWS_OR_COLS,
   TERMINAL_CLOSE,
   type TerminalClose,
 } from "../../../shared/api/terminals.ts";
@@ -21,9 +21,9 @@ import { type AttachedTerminal, refusalOf } from "../../host/guest-link/terminal
 const NORMAL_CLOSE = 1000;
 const NO_FRAME = "a text frame must be a resize or a flow";
 /** Limit of pending text frames, above which the client is disconnected. */
-const MOST_HEARD = 4_096;
+const MAX_HEARD = 4_096;
 /** A resize or a flow takes some 50 characters: longer frames would wait in gigabytes. */
-const MOST_TEXT_CHARACTERS = 1_024;
+const MAX_TEXT_CHARACTERS = 1_024;
 
 export interface SessionEnd {
   /** `exit`, `left`, or why it was closed. */
@@ -88,8 +88,8 @@ export class Session implements Conversation {
 
   hear(text: string): void {
     if (this.#reason !== null) return;
-    if (text.length > MOST_TEXT_CHARACTERS) this.end("bad_frame", NO_FRAME);
-    else if (this.#heard.push(text) > MOST_HEARD) this.end("input_overflow", "too many frames at a time");
+    if (text.length > MAX_TEXT_CHARACTERS) this.end("bad_frame", NO_FRAME);
+    else if (this.#heard.push(text) > MAX_HEARD) this.end("input_overflow", "too many frames at a time");
     else if (!this.#isCarryingOut) void this.#carryOut();
   }
 
@@ -183,5 +183,5 @@ function parseFrame(text: string): Frame | null {
 }
 
 function isSize(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST_ROWS_OR_COLS;
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_ROWS_OR_COLS;
 }

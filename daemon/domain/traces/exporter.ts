@@ -12,24 +12,24 @@ import type { Collector } from "./plan.ts";
 import { type EndedSpan, toOtlp } from "./span.ts";
 
 /** Queued spans; further ones are dropped. */
-const MOST_WAITING = 4096;
+const MAX_WAITING = 4096;
 /** Of one organization: another's are not driven out by it. */
-const MOST_WAITING_OF_ONE = 1024;
-const MOST_TOGETHER = 512;
+const MAX_WAITING_OF_ONE = 1024;
+const MAX_TOGETHER = 512;
 /** The first span of a batch waits this long for others. */
 const TOGETHER_MS = 1000;
 const EXCHANGE_MS = 10_000;
-const MOST_ANSWER = 64 * 1024;
+const MAX_ANSWER = 64 * 1024;
 /** Backoff while the collector is unavailable, for a minute in total; then the spans are dropped. */
 const RETRY_MS = [1000, 2000, 4000, 8000, 16_000];
-const MOST_RETRY_MS = 30_000;
+const MAX_RETRY_MS = 30_000;
 const GIVE_UP_MS = 60_000;
 /** Status codes that OTLP defines as retryable. */
 const RETRIED: readonly number[] = [429, 502, 503, 504];
 /** For one span that it cannot read, or for their size, a collector refuses all that came with it: they are sent in parts then. */
 const REFUSES_ALL: readonly number[] = [400, 413];
-const MOST_HALVINGS = 4;
-const MOST_REASON = 256;
+const MAX_HALVINGS = 4;
+const MAX_REASON = 256;
 
 interface ExporterDeps {
   collector: Collector;
@@ -61,13 +61,13 @@ export class Exporter {
   take(span: EndedSpan): void {
     const owner = ownerOf(span);
     const own = this.#waitingOf.get(owner) ?? 0;
-    if (this.#waiting.length >= MOST_WAITING || own >= MOST_WAITING_OF_ONE) {
+    if (this.#waiting.length >= MAX_WAITING || own >= MAX_WAITING_OF_ONE) {
       this.#dropped++;
       return;
     }
     this.#waiting.push(span);
     this.#waitingOf.set(owner, own + 1);
-    if (this.#waiting.length >= MOST_TOGETHER) this.#send();
+    if (this.#waiting.length >= MAX_TOGETHER) this.#send();
     else this.#timer ??= startTimer(() => this.#send(), TOGETHER_MS);
   }
 
@@ -90,14 +90,14 @@ export class Exporter {
 
   async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const spans = this.#waiting.splice(0, MOST_TOGETHER);
+      const spans = this.#waiting.splice(0, MAX_TOGETHER);
       for (const span of spans) {
         const owner = ownerOf(span);
         const left = (this.#waitingOf.get(owner) ?? 0) - 1;
         if (left > 0) this.#waitingOf.set(owner, left);
         else this.#waitingOf.delete(owner);
       }
-      const taken = await this.#sendSome(spans, MOST_HALVINGS);
+      const taken = await this.#sendSome(spans, MAX_HALVINGS);
       this.#sent += taken;
       this.#dropped += spans.length - taken;
     }
@@ -128,7 +128,7 @@ export class Exporter {
       const pauseMs = RETRY_MS[tries];
       if (told.kind !== "away" || pauseMs === undefined) return told;
       this.#isNow(told.why);
-      const pause = Math.min(told.retryAfterMs ?? pauseMs, MOST_RETRY_MS);
+      const pause = Math.min(told.retryAfterMs ?? pauseMs, MAX_RETRY_MS);
       if (monotonicMs() + pause > giveUpAt) return told;
       await this.#pause(pause);
       if (this.#stopping.signal.aborted) return told;
@@ -190,7 +190,7 @@ async function post({ url, headers }: Collector, body: string, stopping: AbortSi
 }
 
 /** A collector's text, for a log. */
-const shown = (text: string) => text.slice(0, MOST_REASON).replaceAll(/[^\x20-\x7e]+/g, " ");
+const shown = (text: string) => text.slice(0, MAX_REASON).replaceAll(/[^\x20-\x7e]+/g, " ");
 
 /** Truncated at the limit. */
 async function textOf(response: Response): Promise<string> {
@@ -198,7 +198,7 @@ async function textOf(response: Response): Promise<string> {
   let text = "";
   for await (const part of response.body ?? []) {
     text += decoder.decode(part as Uint8Array, { stream: true });
-    if (text.length > MOST_ANSWER) break;
+    if (text.length > MAX_ANSWER) break;
   }
   return text;
 }

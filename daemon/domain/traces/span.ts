@@ -19,8 +19,8 @@ export interface EndedSpan {
 
 const KINDS: Record<SpanKind, number> = { internal: 1, server: 2, consumer: 5 };
 const STATUS_ERROR = 2;
-const MOST_LINKS = 128;
-const MOST_TEXT = 256;
+const MAX_LINKS = 128;
+const MAX_TEXT = 256;
 
 /** The body of one export. */
 export function toOtlp(spans: readonly EndedSpan[], hostId: string): string {
@@ -47,7 +47,7 @@ function toSpan(span: EndedSpan) {
     startTimeUnixNano: nanoseconds(began_ms),
     endTimeUnixNano: nanoseconds(Math.max(began_ms, ended_ms)),
     attributes: toAttributes(problem === null ? attributes : { ...attributes, "error.type": problem }),
-    ...(links.length === 0 ? {} : { links: links.slice(0, MOST_LINKS).map(toLink) }),
+    ...(links.length === 0 ? {} : { links: links.slice(0, MAX_LINKS).map(toLink) }),
     // A fault of the caller is not an error of the service.
     ...(problem === null || !isFault ? {} : { status: { code: STATUS_ERROR, message: problem } }),
   };
@@ -65,7 +65,7 @@ function toAttributes(attributes: Attributes) {
 }
 
 function toValue(value: string | number | boolean) {
-  if (typeof value === "string") return { stringValue: value.slice(0, MOST_TEXT).toWellFormed() };
+  if (typeof value === "string") return { stringValue: value.slice(0, MAX_TEXT).toWellFormed() };
   if (typeof value === "boolean") return { boolValue: value };
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }

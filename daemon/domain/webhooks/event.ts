@@ -5,9 +5,9 @@ import { isReadingEvent } from "../../../shared/audit-reads.ts";
 import type { WebhookRow } from "./table.ts";
 
 /** Limit that receivers accept for a body. */
-const MOST_BYTES = 20_000;
-const MOST_CHARACTERS = 256;
-const MOST_ITEMS = 32;
+const MAX_BYTES = 20_000;
+const MAX_CHARACTERS = 256;
+const MAX_ITEMS = 32;
 /** Ids, and outcomes in a word or number. All other details are only in the audit. */
 const THIN = /(^|_)ids?$|^(reason|state|exit_code|count|port)$/;
 
@@ -45,13 +45,13 @@ export function eventOf(record: AuditRecord): WebhookEvent {
 /** The body that is signed and sent. */
 export function bodyOf(event: WebhookEvent): string {
   const body = JSON.stringify(event);
-  if (Buffer.byteLength(body) <= MOST_BYTES) return body;
+  if (Buffer.byteLength(body) <= MAX_BYTES) return body;
   return JSON.stringify({ ...event, data: { ...event.data, details: {} } });
 }
 
 function isSmall(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length <= MOST_ITEMS && value.every((each) => isText(each));
+  if (Array.isArray(value)) return value.length <= MAX_ITEMS && value.every((each) => isText(each));
   return value === null || typeof value === "number" || typeof value === "boolean" || isText(value);
 }
 
-const isText = (value: unknown): boolean => typeof value === "string" && value.length <= MOST_CHARACTERS;
+const isText = (value: unknown): boolean => typeof value === "string" && value.length <= MAX_CHARACTERS;

@@ -45,7 +45,7 @@ const RETRIES_OF_FAILING = 1;
 /** How long the place may have moved on without being written. */
 const SAVE_MS = 500;
 /** Skipped records after which its position is written anyway. */
-const MOST_UNSAVED = 1000;
+const MAX_UNSAVED = 1000;
 /** Records that arrive within this time of a skipped one are read together. */
 const TOGETHER_MS = 20;
 /** Delay after an internal error. */
@@ -162,7 +162,7 @@ export class Lane {
           } else this.#progress.seq = record.seq;
           if (signal.aborted) return;
         }
-        if (this.#progress.seq - this.#savedSeq >= MOST_UNSAVED) this.#saveSoon();
+        if (this.#progress.seq - this.#savedSeq >= MAX_UNSAVED) this.#saveSoon();
         if (wanted === 0) await sleep(TOGETHER_MS, signal);
       } catch (error) {
         if (signal.aborted) return;

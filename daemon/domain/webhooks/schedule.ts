@@ -5,8 +5,8 @@ import { at } from "../../core/clock.ts";
 const AGAIN_SECONDS = [5, 60, 300, 1800, 7200, 21_600];
 const LATER_SECONDS = 43_200;
 /** Maximum delay that a receiver can request. */
-const MOST_ASKED_SECONDS = 43_200;
-const MOST_FAILING_MS = 5 * 86_400_000;
+const MAX_ASKED_SECONDS = 43_200;
+const MAX_FAILING_MS = 5 * 86_400_000;
 /** Statuses with which a receiver can request a delay: too many requests, not available. */
 const ASKING: readonly number[] = [429, 503];
 
@@ -22,10 +22,10 @@ export function askedSeconds(status: number, retryAfter: string | undefined, now
   const seconds = /^\d{1,10}$/.test(retryAfter)
     ? Number(retryAfter)
     : Math.ceil((Date.parse(retryAfter) - nowMs) / 1000);
-  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), MOST_ASKED_SECONDS);
+  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), MAX_ASKED_SECONDS);
 }
 
 /** Whether a receiver that has accepted nothing since then is to be disabled. */
 export function isGivenUp(failingSince: string, nowMs: number): boolean {
-  return nowMs - Date.parse(failingSince) >= MOST_FAILING_MS;
+  return nowMs - Date.parse(failingSince) >= MAX_FAILING_MS;
 }

@@ -41,9 +41,9 @@ export interface GuestDoorDeps {
 }
 
 /** Requests that one guest may have under way: most wait for messages. */
-const MOST_AT_ONCE = 128;
-const MOST_PATH = 16 * 1024;
-const MOST_HEADER = 4096;
+const MAX_AT_ONCE = 128;
+const MAX_PATH = 16 * 1024;
+const MAX_HEADER = 4096;
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const ANSWERED_HEADERS =
   /^(content-(type|length|range|disposition)|etag|last-modified|location|ratelimit-\w+|retry-after|x-request-id|x-roomd-host)$/;
@@ -70,7 +70,7 @@ export function makeGuestDoor(deps: GuestDoorDeps) {
     } as const;
     let underWay = 0;
     return (stream, request) => {
-      if (underWay >= MOST_AT_ONCE) return stream.fail(StreamErrorCode.too_many_streams, "too many requests at once");
+      if (underWay >= MAX_AT_ONCE) return stream.fail(StreamErrorCode.too_many_streams, "too many requests at once");
       underWay++;
       const called = asOwn(request, sandbox.room_id, () => deps.formerNames(sandbox.room_uid));
       serve(stream, called, (made) => deps.answer(made, known))
@@ -129,11 +129,11 @@ function requestOf(stream: Stream, asked: object, signal: AbortSignal): Request 
   const { http_method, path, headers } = asked as Partial<Record<string, unknown>>;
   const method = String(http_method);
   if (!METHODS.includes(method)) throw new Error("there is no such method");
-  if (typeof path !== "string" || !path.startsWith("/") || path.length > MOST_PATH) throw new Error("no path");
+  if (typeof path !== "string" || !path.startsWith("/") || path.length > MAX_PATH) throw new Error("no path");
   const given = Object(headers) as Record<string, unknown>;
   const known = ROOM_CALL_HEADERS.flatMap((name): [string, string][] => {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
-    return typeof value === "string" && value.length <= MOST_HEADER ? [[name, value]] : [];
+    return typeof value === "string" && value.length <= MAX_HEADER ? [[name, value]] : [];
   });
   const body = method === "GET" || method === "HEAD" ? null : bodyOf(stream);
   // The name by which guests know their room; it is not resolved.

@@ -46,7 +46,7 @@ export interface HostClientOptions {
 
 const CONNECT_MS = 1000;
 const IDLE_MS = 60_000;
-const MOST_IDLE = 64;
+const MAX_IDLE = 64;
 /** Checks for expired connections per idle time. */
 const LOOKS = 12;
 
@@ -76,7 +76,7 @@ export class HostClient {
     this.#tally = tally;
     this.#connectMs = connectMs ?? CONNECT_MS;
     this.#idleMs = idleMs ?? IDLE_MS;
-    this.#mostIdle = mostIdle ?? MOST_IDLE;
+    this.#mostIdle = mostIdle ?? MAX_IDLE;
     this.#timer = startInterval(() => this.#closeOld(), this.#idleMs / LOOKS);
     this.#timer.unref();
   }

@@ -15,7 +15,7 @@ import type { Certificate } from "../../core/config/certificate.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 
 /** Received bytes that were not read: above this, the peer is paused. */
-const MOST_UNTAKEN_BYTES = 1024 * 1024;
+const MAX_UNTAKEN_BYTES = 1024 * 1024;
 /** A host that is gone without a word is noticed on a silent connection after this, and ten seconds more. */
 const KEEP_ALIVE_MS = 5000;
 /** Both sides are ours: nothing older is spoken. */
@@ -174,7 +174,7 @@ export class Connection {
     }
     this.#came.push(bytes);
     this.#untaken += bytes.byteLength;
-    if (this.#untaken > MOST_UNTAKEN_BYTES && !this.#isPaused) {
+    if (this.#untaken > MAX_UNTAKEN_BYTES && !this.#isPaused) {
       this.#isPaused = true;
       this.#socket.pause();
     }

@@ -8,7 +8,7 @@ import type { Certificate } from "../../core/config/certificate.ts";
 import { type Connection, connectToHost, type Goal, NotConnected } from "./connection.ts";
 
 /** Concurrent connects before a probe is needed. */
-const MOST_AT_ONCE = 64;
+const MAX_AT_ONCE = 64;
 
 export interface Dialled {
   goal: Goal;
@@ -30,7 +30,7 @@ export class Dialing {
 
   /** A connection of one's own. Rejects with NotConnected. */
   async dial(): Promise<Connection> {
-    if (this.#isSilent || this.#underWay >= MOST_AT_ONCE) {
+    if (this.#isSilent || this.#underWay >= MAX_AT_ONCE) {
       this.#knock ??= this.#try()
         .then(this.#dialled.spare)
         .finally(() => {

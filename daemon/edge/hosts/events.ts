@@ -4,7 +4,7 @@ import type { EventsReply, StreamEvent } from "../../core/call/operation.ts";
 import { parseJson } from "../../core/json.ts";
 
 /** Output goes in pieces that are far smaller. */
-const MOST_LINE_BYTES = 32 * 1024 * 1024;
+const MAX_LINE_BYTES = 32 * 1024 * 1024;
 /** Emitted if the stream breaks off: it can be requested again. */
 const BROKEN: StreamEvent = {
   id: null,
@@ -37,7 +37,7 @@ async function* linesOf(body: ReadableStream<Uint8Array> | Uint8Array | null): A
   for await (const bytes of piecesOf(body)) {
     const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
-    if (rest.length > MOST_LINE_BYTES) throw new Error(`a line of over ${MOST_LINE_BYTES} bytes`);
+    if (rest.length > MAX_LINE_BYTES) throw new Error(`a line of over ${MAX_LINE_BYTES} bytes`);
     yield lines.filter((line) => line !== "");
   }
   if (rest !== "") throw new Error("a line that has no end");

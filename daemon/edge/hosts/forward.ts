@@ -29,7 +29,7 @@ const SMALL_BYTES = 16 * 1024;
 /** For all of such a body. */
 const SMALL_MS = 30_000;
 /** Of an answer that is read as a whole. */
-const MOST_WHOLE_BYTES = 32 * 1024 * 1024;
+const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/;
 const LINES_TYPE = /^application\/x-ndjson(?:\s*;|$)/i;
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json(?:\s*;|$)/i;
@@ -219,7 +219,7 @@ async function wholeOf(
     for await (const bytes of body as unknown as AsyncIterable<Uint8Array>) {
       parts.push(bytes);
       size += bytes.byteLength;
-      if (size > MOST_WHOLE_BYTES) throw new Error(`an answer of over ${MOST_WHOLE_BYTES} bytes`);
+      if (size > MAX_WHOLE_BYTES) throw new Error(`an answer of over ${MAX_WHOLE_BYTES} bytes`);
     }
     return Buffer.concat(parts);
   } catch (error) {
@@ -250,11 +250,11 @@ function fieldsOf(whole: Uint8Array): unknown {
 }
 
 /** A page of 1,000 items; parsed in 4 ms. */
-const MOST_PART_VALUES = 200_000;
+const MAX_PART_VALUES = 200_000;
 
 function parsed(host: Reached, bytes: Uint8Array): unknown {
   try {
-    return parseJson(bytes, MOST_PART_VALUES);
+    return parseJson(bytes, MAX_PART_VALUES);
   } catch (error) {
     throw unreachable(host, error);
   }

@@ -25,14 +25,14 @@ interface Question {
 export const PORTS: Question = { path: "/-/ports", label: /^[a-z0-9][a-z0-9-]{0,62}$/ };
 export const SSH_ACCESSES: Question = { path: "/-/ssh-accesses", label: /^[0-9a-f]{64}$/ };
 
-const MOST_AT_ONCE = 100;
+const MAX_AT_ONCE = 100;
 const BETWEEN_MS = 20;
 const PATIENCE_MS = 1000;
 /** How much longer than the wait a query stays open: its response may have arrived without being processed yet. */
 const LATE_MS = 2000;
 /** More than these wait for nothing. */
-const MOST_WAITING = 1000;
-const MOST_KNOWN = 10_000;
+const MAX_WAITING = 1000;
+const MAX_KNOWN = 10_000;
 /** A label may be released on one host, and taken on another. */
 const FOUND_MS = 10_000;
 const NONE_MS = 2000;
@@ -67,7 +67,7 @@ export class Whereabouts {
   #wait(label: string): Promise<string | null> {
     const before = this.#waiting.get(label);
     if (before) return before.promise;
-    if (this.#waiting.size >= MOST_WAITING) {
+    if (this.#waiting.size >= MAX_WAITING) {
       throw new ServiceError("rate_limited", {
         detail: "Too many unknown ports or tokens are asked for.",
         retryAfterSeconds: 1,
@@ -83,7 +83,7 @@ export class Whereabouts {
     this.#isAsking = true;
     try {
       while (this.#waiting.size > 0) {
-        const labels = [...this.#waiting.keys()].slice(0, MOST_AT_ONCE);
+        const labels = [...this.#waiting.keys()].slice(0, MAX_AT_ONCE);
         const answers = await Promise.all(this.#deps.others().map((host) => this.#askOne(host, labels)));
         for (const label of labels) this.#settle(label, answers);
         if (this.#waiting.size > 0) await sleep(BETWEEN_MS);
@@ -113,7 +113,7 @@ export class Whereabouts {
     // The oldest entry is evicted first.
     this.#known.delete(label);
     for (const oldest of this.#known.keys()) {
-      if (this.#known.size < MOST_KNOWN) break;
+      if (this.#known.size < MAX_KNOWN) break;
       this.#known.delete(oldest);
     }
     this.#known.set(label, { host, until: monotonicMs() + (host === null ? NONE_MS : FOUND_MS) });
@@ -152,6 +152,6 @@ export interface Answers {
 export function answerWhereabouts(url: URL, { ports, sshAccesses }: Answers): Response | null {
   const has = url.pathname === PORTS.path ? ports : url.pathname === SSH_ACCESSES.path ? sshAccesses : null;
   if (has === null) return null;
-  const asked = (url.searchParams.get("labels") ?? "").split(",").slice(0, MOST_AT_ONCE);
+  const asked = (url.searchParams.get("labels") ?? "").split(",").slice(0, MAX_AT_ONCE);
   return Response.json({ labels: asked.filter(has) });
 }

@@ -21,7 +21,7 @@ const PATH = /^\/hosts\/rooms\/(\w+)(?:\/(settle|fits))?$/;
 const ROOM_UID = new RegExp(ROOM_UID_PATTERN);
 /** Of silence while a room is sent, after which the other host is taken for gone. */
 const SILENCE_MS = 60_000;
-const MOST_QUESTION_BYTES = 4 * 1024 ** 2;
+const MAX_QUESTION_BYTES = 4 * 1024 ** 2;
 /**
  * Timeout from the last byte that the other host accepted to its response, plus a time per MiB: it creates the drive from the file and
  * flushes it to disk.
@@ -53,7 +53,7 @@ async function answered(log: Log, work: () => Promise<object>): Promise<Response
 /** Throws invalid_body. */
 async function questionIn(body: ReadableStream<Uint8Array>): Promise<unknown> {
   const parts: Uint8Array[] = [];
-  let left = MOST_QUESTION_BYTES;
+  let left = MAX_QUESTION_BYTES;
   for await (const part of bytesOf(body)) {
     left -= part.byteLength;
     if (left < 0) throw new ServiceError("invalid_body", { detail: "The question is too long." });

@@ -13,7 +13,7 @@ import { type About, headersForOwner } from "./headers.ts";
 
 const PATH = "/hosts/ssh";
 /** Of one message, either way. */
-export const MOST_MESSAGE_BYTES = 2 * 1024 * 1024;
+export const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 /** Interval of keep-alive requests to the other host. */
 const ASKED_EVERY_MS = 1000;
 export const ALIVE = JSON.stringify({ type: "alive" });
@@ -53,7 +53,7 @@ export class HostSocket {
 
   /** Messages of the other host, until either side closes. Throws if the connection breaks or a message is invalid. */
   async *messages(): AsyncGenerator<Uint8Array | string> {
-    for await (const { opcode, payload } of readMessages(this.#answer.reader, MOST_MESSAGE_BYTES)) {
+    for await (const { opcode, payload } of readMessages(this.#answer.reader, MAX_MESSAGE_BYTES)) {
       if (opcode === Opcode.close) return;
       if (opcode === Opcode.ping) void this.#write(Opcode.pong, payload).catch(() => {});
       if (opcode === Opcode.binary) yield payload;

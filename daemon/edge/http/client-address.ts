@@ -7,16 +7,16 @@ import { ConfigError } from "../../core/config/config.ts";
 import { type Address, contains, type Range, readAddress, readRanges } from "../../domain/egress/addresses.ts";
 
 const KEY = "http.trusted_proxies";
-const MOST_RANGES = 64;
+const MAX_RANGES = 64;
 /** Proxies behind each other; further ones are ignored. */
-const MOST_HOPS = 16;
+const MAX_HOPS = 16;
 
 /** Throws ConfigError. */
 export function trustedProxies(text: string): Range[] {
   const ranges = readRanges(text, (part) => {
     throw new ConfigError(`${KEY}: ${part} is neither an address nor a range such as "10.0.0.0/8"`);
   });
-  if (ranges.length > MOST_RANGES) throw new ConfigError(`${KEY}: at most ${MOST_RANGES} ranges`);
+  if (ranges.length > MAX_RANGES) throw new ConfigError(`${KEY}: at most ${MAX_RANGES} ranges`);
   return ranges;
 }
 
@@ -28,7 +28,7 @@ export function makeClientAddress(trusted: readonly Range[]): ClientAddress {
   return (peer, headers) => {
     if (peer === null || !isTrusted(readAddress(peer))) return peer;
     let client = peer;
-    const hops = (headers.get("x-forwarded-for") ?? "").split(",").slice(-MOST_HOPS).reverse();
+    const hops = (headers.get("x-forwarded-for") ?? "").split(",").slice(-MAX_HOPS).reverse();
     for (const hop of hops) {
       const address = readAddress(withoutPort(hop.trim()));
       // An unparsable hop ends the chain: the last valid address is the client's.

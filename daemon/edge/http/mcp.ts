@@ -30,7 +30,7 @@ export const MCP_PATHS: readonly string[] = [...SET_NAMES.map((set) => TOOL_SETS
 const METHODS = ["POST", "DELETE"];
 const CALL = "tools/call";
 /** Size of the largest tool arguments: a file of 16 MiB. */
-const MOST_MESSAGE_BYTES = 23 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 23 * 1024 * 1024;
 
 /** A message of an authenticated caller. */
 export interface McpMessage {
@@ -120,7 +120,7 @@ async function answer({ mcp, road, aside }: McpDeps, options: HttpOptions, asked
   const turn = road.begin.call(caller, "mcp", rate?.isWithin ?? true, connection);
   if (turn) await turn;
   if (refusal) throw refusal;
-  const { message, bytes } = await readJsonMessage(request, MOST_MESSAGE_BYTES, aside);
+  const { message, bytes } = await readJsonMessage(request, MAX_MESSAGE_BYTES, aside);
   road.begin.goesOn(caller, "mcp");
   const tool_set = setOf(url.pathname);
   requireGranted(caller, tool_set, message);

@@ -15,10 +15,10 @@ import { ServiceError } from "../../core/service-error.ts";
 /** A client is pinged, and disconnected after this time without data from it. */
 const IDLE_SECONDS = 60;
 /** Most that a browser shows of a reason. */
-const MOST_REASON_BYTES = 123;
+const MAX_REASON_BYTES = 123;
 const TOO_LARGE = 1009;
 /** Messages of a client within one turn of the event loop, above which it is disconnected: each costs a call, however small. */
-const MOST_IN_A_TURN = 2_000;
+const MAX_IN_A_TURN = 2_000;
 const TOO_MANY = 1008;
 
 /** The response of the route's handler when the connection was upgraded. */
@@ -86,7 +86,7 @@ export const websocket: WebSocketHandler<SocketData> = {
   open: (socket) => socket.data.conversation.start(talkerOf(socket)),
   message: (socket, message) => {
     const { conversation } = socket.data;
-    if (socket.data.countMessage() > MOST_IN_A_TURN) return socket.close(TOO_MANY, "too many messages at a time");
+    if (socket.data.countMessage() > MAX_IN_A_TURN) return socket.close(TOO_MANY, "too many messages at a time");
     if (Buffer.byteLength(message) > conversation.mostBytes) socket.close(TOO_LARGE, "the message is too large");
     else if (typeof message === "string") conversation.hear(message);
     // A copy: the memory of the frame is used again.
@@ -111,7 +111,7 @@ function talkerOf(socket: ServerWebSocket<SocketData>): Talker {
       data.drained ??= Promise.withResolvers<void>();
       await data.drained.promise;
     },
-    close: (code, reason) => socket.close(code, Buffer.from(reason).subarray(0, MOST_REASON_BYTES).toString()),
+    close: (code, reason) => socket.close(code, Buffer.from(reason).subarray(0, MAX_REASON_BYTES).toString()),
   };
 }
 

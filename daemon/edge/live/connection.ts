@@ -10,9 +10,9 @@
  */
 import {
   LIVE_CLOSE,
-  MOST_LIVE_FRAME_BYTES,
-  MOST_LIVE_STREAMS,
-  MOST_UNREAD_BYTES,
+  MAX_LIVE_FRAME_BYTES,
+  MAX_LIVE_STREAMS,
+  MAX_UNREAD_BYTES,
 } from "../../../shared/api/overview/live.ts";
 import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
 import type { Conversation, Talker } from "../../core/concurrency/duplex-session.ts";
@@ -25,9 +25,9 @@ export type Ask = (path: string, signal: AbortSignal) => Promise<Response>;
 
 const SLOW_MS = 60_000;
 /** Requests for streams within one turn of the event loop, above which a client is disconnected: each costs a refusal. */
-const MOST_OPENED_IN_A_TURN = 8 * MOST_LIVE_STREAMS;
+const MAX_OPENED_IN_A_TURN = 8 * MAX_LIVE_STREAMS;
 /** A problem is shorter. */
-const MOST_PROBLEM_BYTES = 64 * 1024;
+const MAX_PROBLEM_BYTES = 64 * 1024;
 /** A client that needs them reads them of the first frame of a stream. */
 const TOLD_HEADERS = ["date", "x-roomd-host"];
 
@@ -40,7 +40,7 @@ interface Stream {
 }
 
 export class LiveConnection implements Conversation {
-  readonly mostBytes = MOST_LIVE_FRAME_BYTES;
+  readonly mostBytes = MAX_LIVE_FRAME_BYTES;
   readonly #streams = new Map<number, Stream>();
   readonly #over: () => void;
   readonly #owner: OwnerName;
@@ -74,12 +74,12 @@ export class LiveConnection implements Conversation {
     }
     if (wanted.op === "close") this.#streams.get(wanted.id)?.over.abort();
     else if (wanted.op === "read") this.#confirm(wanted.id, wanted.bytes);
-    else if (this.#countOpened() > MOST_OPENED_IN_A_TURN) this.end("bad_frame", "too many streams are opened");
-    else if (this.#streams.size >= MOST_LIVE_STREAMS) {
+    else if (this.#countOpened() > MAX_OPENED_IN_A_TURN) this.end("bad_frame", "too many streams are opened");
+    else if (this.#streams.size >= MAX_LIVE_STREAMS) {
       this.#refuse(
         wanted.id,
         429,
-        problemOf("rate_limited", `A connection carries at most ${MOST_LIVE_STREAMS} streams.`),
+        problemOf("rate_limited", `A connection carries at most ${MAX_LIVE_STREAMS} streams.`),
       );
     } else void this.#run(wanted.id, wanted.path);
   }
@@ -149,7 +149,7 @@ export class LiveConnection implements Conversation {
         if (done || over.aborted) return;
         stream.unread += value.length;
         await this.#send(dataFrame(id, value));
-        if (stream.unread < MOST_UNREAD_BYTES || over.aborted) continue;
+        if (stream.unread < MAX_UNREAD_BYTES || over.aborted) continue;
         stream.confirmed = Promise.withResolvers<void>();
         await stream.confirmed.promise;
       }
@@ -163,11 +163,11 @@ export class LiveConnection implements Conversation {
     const stream = this.#streams.get(id);
     if (!stream) return;
     stream.unread = Math.max(0, stream.unread - bytes);
-    if (stream.unread < MOST_UNREAD_BYTES) stream.confirmed?.resolve();
+    if (stream.unread < MAX_UNREAD_BYTES) stream.confirmed?.resolve();
   }
 
   async #tellRefusal(id: number, response: Response): Promise<void> {
-    const text = (await response.text()).slice(0, MOST_PROBLEM_BYTES);
+    const text = (await response.text()).slice(0, MAX_PROBLEM_BYTES);
     const retry_after = response.headers.get("retry-after");
     this.#say({ id, type: "refused", status: response.status, retry_after, problem: JSON.parse(text) as object });
   }

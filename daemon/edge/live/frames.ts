@@ -10,14 +10,14 @@ export type Wanted =
   | { op: "read"; id: number; bytes: number }
   | { op: "close"; id: number };
 
-const MOST_ID = 2 ** 31 - 1;
+const MAX_ID = 2 ** 31 - 1;
 
 /** Null for an invalid request. */
 export function wantedOf(text: string): Wanted | null {
   const said = objectOf(text);
   if (!said) return null;
   const { op, id, path, bytes } = said;
-  if (typeof id !== "number" || !Number.isInteger(id) || id < 1 || id > MOST_ID) return null;
+  if (typeof id !== "number" || !Number.isInteger(id) || id < 1 || id > MAX_ID) return null;
   if (op === "close") return { op, id };
   if (op === "read") return typeof bytes === "number" && bytes > 0 ? { op, id, bytes } : null;
   return op === "open" && typeof path === "string" ? { op, id, path } : null;

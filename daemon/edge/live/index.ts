@@ -9,9 +9,9 @@ import { LiveConnection } from "./connection.ts";
 
 export { LiveConnection } from "./connection.ts";
 
-const MOST_CONNECTIONS = 1000;
+const MAX_CONNECTIONS = 1000;
 /** So that no organization takes all of them. */
-const MOST_OF_ORG = 250;
+const MAX_OF_ORG = 250;
 
 export interface Live {
   operations: Bound[];
@@ -24,9 +24,9 @@ export function makeLive({ hold }: { hold: Hold }): Live {
     run: ({ caller }, _input, _target, transfer) => {
       requireWebSocket(transfer);
       const ofOrg = [...open.values()].filter((orgId) => orgId === caller.org_id).length;
-      if (open.size >= MOST_CONNECTIONS || ofOrg >= MOST_OF_ORG) {
+      if (open.size >= MAX_CONNECTIONS || ofOrg >= MAX_OF_ORG) {
         throw new ServiceError("rate_limited", {
-          detail: `At most ${MOST_OF_ORG} live connections of an organization can be open, and ${MOST_CONNECTIONS} in all.`,
+          detail: `At most ${MAX_OF_ORG} live connections of an organization can be open, and ${MAX_CONNECTIONS} in all.`,
           retryAfterSeconds: 5,
         });
       }

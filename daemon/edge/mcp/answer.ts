@@ -34,15 +34,15 @@ export interface Success {
 export type Answer = Success | Failure;
 
 /** Longest refusal as JSON. */
-const MOST_REFUSAL = 1000;
+const MAX_REFUSAL = 1000;
 /** Characters of the arguments of a next call; longer ones the client has itself. */
-const MOST_REPEATED = 4_000;
-const MOST_SENTENCE = 320;
-const MOST_DETAILS = 300;
-const MOST_FIELDS = 5;
+const MAX_REPEATED = 4_000;
+const MAX_SENTENCE = 320;
+const MAX_DETAILS = 300;
+const MAX_FIELDS = 5;
 /** Longest result as JSON, which is in a response twice, if the client gave no limit. */
-export const MOST_RESULT = 18_000;
-const MOST_WORDS = 2_000;
+export const MAX_RESULT = 18_000;
+const MAX_WORDS = 2_000;
 
 /** An operation's response, unchanged. */
 export function answerOf(reply: Exclude<Reply, { kind: "late" }>): Answer {
@@ -60,7 +60,7 @@ export function stillUnderWay(call: ToolCall, next?: NextCall): Failure {
     hint: "Make the same call again to keep waiting or to get the result.",
   });
   const again = next ?? { tool: call.tool.name, arguments: call.given };
-  return failed(call.refuse(error), JSON.stringify(again.arguments).length <= MOST_REPEATED ? again : undefined);
+  return failed(call.refuse(error), JSON.stringify(again.arguments).length <= MAX_REPEATED ? again : undefined);
 }
 
 export function structured(answer: Answer): Arguments {
@@ -71,30 +71,30 @@ export function structured(answer: Answer): Arguments {
 function refusal({ problem, retry_after_seconds, next }: Failure): Arguments {
   const { status, code, detail, hint, retryable, request_id, details, errors } = problem;
   const bad = errors
-    .slice(0, MOST_FIELDS)
+    .slice(0, MAX_FIELDS)
     .map(({ field, message }) => ({ field: clip(field, 64), message: clip(message, 120) }));
   const parts: Arguments = compact({
     ...{
       ok: false,
       status,
       code,
-      detail: clip(detail, MOST_SENTENCE),
-      hint: hint && clip(hint, MOST_SENTENCE),
+      detail: clip(detail, MAX_SENTENCE),
+      hint: hint && clip(hint, MAX_SENTENCE),
       retryable,
     },
     ...(retry_after_seconds === null ? {} : { retry_after_seconds: Math.ceil(retry_after_seconds) }),
     ...(status >= 500 ? { request_id } : {}),
     ...(errors.length > 1 ? { errors: bad } : errors.length === 1 ? { field: clip(errors[0]?.field ?? "", 64) } : {}),
-    ...(sizeOf(details) <= MOST_DETAILS ? { details } : {}),
+    ...(sizeOf(details) <= MAX_DETAILS ? { details } : {}),
     ...(next ? { next } : {}),
   });
-  for (const name of ["details", "errors", "next"]) if (sizeOf(parts) > MOST_REFUSAL) delete parts[name];
+  for (const name of ["details", "errors", "next"]) if (sizeOf(parts) > MAX_REFUSAL) delete parts[name];
   return parts;
 }
 
 /** Truncates lists and texts of a result that is too long, and adds how much is left out. */
 export function bounded(result: Arguments): Arguments {
-  if (sizeOf(result) <= MOST_RESULT) return result;
+  if (sizeOf(result) <= MAX_RESULT) return result;
   const lists = Object.entries(result).filter((member): member is [string, unknown[]] => Array.isArray(member[1]));
   const [longest] = lists.sort(([, one], [, other]) => sizeOf(other) - sizeOf(one));
   if (!longest || longest[1].length === 0) return clipped(result);
@@ -103,15 +103,14 @@ export function bounded(result: Arguments): Arguments {
   let [shown, size] = [0, rest];
   for (const item of list) {
     size += sizeOf(item) + 1;
-    if (size > MOST_RESULT) break;
+    if (size > MAX_RESULT) break;
     shown += 1;
   }
-  if (shown === 0)
-    return clipped({ ...result, [name]: list.slice(0, 1).map((item) => clippedValue(item, MOST_WORDS)) });
+  if (shown === 0) return clipped({ ...result, [name]: list.slice(0, 1).map((item) => clippedValue(item, MAX_WORDS)) });
   return { ...result, [name]: list.slice(0, shown), [`${name}_left_out`]: list.length - shown };
 }
 
-const clipped = (result: Arguments) => clippedValue(result, MOST_WORDS) as Arguments;
+const clipped = (result: Arguments) => clippedValue(result, MAX_WORDS) as Arguments;
 
 function clippedValue(value: unknown, most: number): unknown {
   if (typeof value === "string") return clip(value, most);

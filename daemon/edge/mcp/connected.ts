@@ -5,10 +5,10 @@ import type { Caller } from "../../core/call/operation.ts";
 import { now } from "../../core/clock.ts";
 import type { AuditEntry } from "../../domain/audit/index.ts";
 
-const MOST_KEYS = 4096;
+const MAX_KEYS = 4096;
 /** Clients per key; further ones are not recorded. */
-const MOST_CLIENTS = 16;
-const MOST_NAME = 64;
+const MAX_CLIENTS = 16;
+const MAX_NAME = 64;
 
 export class Connected {
   readonly #record: (entry: AuditEntry) => void;
@@ -24,11 +24,11 @@ export class Connected {
     if (client === null) return;
     const { key_id } = caller;
     const known = this.#known.get(key_id) ?? new Set();
-    if (known.has(client) || known.size === MOST_CLIENTS) return;
+    if (known.has(client) || known.size === MAX_CLIENTS) return;
     this.#known.delete(key_id);
     this.#known.set(key_id, known.add(client));
     const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST_KEYS && oldest !== undefined) this.#known.delete(oldest);
+    if (this.#known.size > MAX_KEYS && oldest !== undefined) this.#known.delete(oldest);
     this.#record({
       event: "mcp.connected",
       outcome: "success",
@@ -49,5 +49,5 @@ function clientOf(message: Record<string, unknown>): string | null {
     isInitializeRequest(message) ? params.clientInfo : Object(params._meta)[CLIENT_INFO_META_KEY],
   );
   if (typeof name !== "string" || name === "") return null;
-  return `${name.slice(0, MOST_NAME)} ${typeof version === "string" ? version.slice(0, MOST_NAME) : ""}`.trim();
+  return `${name.slice(0, MAX_NAME)} ${typeof version === "string" ? version.slice(0, MAX_NAME) : ""}`.trim();
 }

@@ -4,7 +4,7 @@ import { textOf } from "../../core/text.ts";
 export const HEAD_BYTES = 4 * 1024;
 export const TAIL_BYTES = 12 * 1024;
 /** Longest text of a response as JSON: control characters take six bytes each there. */
-const MOST_ESCAPED = 36_000;
+const MAX_ESCAPED = 36_000;
 
 export interface Streams {
   stdout: Buffer;
@@ -36,7 +36,7 @@ export function outputText({ head, tail, left_out_bytes }: Ends, rest: string, b
   for (;;) {
     const gap = left > 0 ? `\n… ${grouped(left)} bytes left out${rest === "" ? "" : `; ${rest}`} …\n` : "";
     const text = shown(kept.head) + gap + shown(kept.tail);
-    if (!bound || escaped(text) <= MOST_ESCAPED) {
+    if (!bound || escaped(text) <= MAX_ESCAPED) {
       const [stdout, stderr] = (["stdout", "stderr"] as const).map(
         (name) => kept.head[name].length + kept.tail[name].length,
       );
@@ -57,7 +57,7 @@ const half = ({ stdout, stderr }: Streams, part: typeof firstOf): Streams => ({
 
 /** Whether an answer may show all of it. */
 export const fits = (streams: Streams): boolean =>
-  sizeOf(streams) <= HEAD_BYTES + TAIL_BYTES && escaped(shown(streams)) <= MOST_ESCAPED;
+  sizeOf(streams) <= HEAD_BYTES + TAIL_BYTES && escaped(shown(streams)) <= MAX_ESCAPED;
 
 const escaped = (text: string) => Buffer.byteLength(JSON.stringify(text));
 

@@ -3,15 +3,15 @@ import { textOf } from "../../core/text.ts";
 import { firstOf } from "./output-text.ts";
 
 /** As JSON; control characters take six bytes each there. */
-const MOST_ESCAPED = 36_000;
+const MAX_ESCAPED = 36_000;
 /** As base64. */
-const MOST_BINARY = 24 * 1024;
+const MAX_BINARY = 24 * 1024;
 
 /** The first bytes that fit, cut between characters; `isEnd`: the file ends with them. */
 export function readable(bytes: Buffer, isEnd: boolean): Buffer {
   let shown = isEnd ? bytes : wholeCharacters(bytes);
-  if (textOf(shown) === null) return bytes.subarray(0, MOST_BINARY);
-  while (Buffer.byteLength(JSON.stringify(shown.toString())) > MOST_ESCAPED) shown = firstOf(shown, shown.length >> 1);
+  if (textOf(shown) === null) return bytes.subarray(0, MAX_BINARY);
+  while (Buffer.byteLength(JSON.stringify(shown.toString())) > MAX_ESCAPED) shown = firstOf(shown, shown.length >> 1);
   return shown;
 }
 

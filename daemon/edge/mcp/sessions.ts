@@ -7,7 +7,7 @@
 import type { KeyId } from "../../../shared/ids.ts";
 import { monotonicMs } from "../../core/clock.ts";
 
-const MOST_SESSIONS = 4096;
+const MAX_SESSIONS = 4096;
 /** After this time without a request, a client checks again before a change. */
 const SESSION_MS = 60 * 60_000;
 
@@ -54,7 +54,7 @@ export class Sessions {
     this.#sessions.delete(id);
     this.#sessions.set(id, session);
     const [oldest] = this.#sessions.keys();
-    if (this.#sessions.size > MOST_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest);
+    if (this.#sessions.size > MAX_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest);
     return session;
   }
 

@@ -7,7 +7,7 @@ import { parseJson } from "../../core/json.ts";
 import type { Arguments } from "./call.ts";
 
 /** Longest list of names in a note. */
-const MOST_NOTED = 200;
+const MAX_NOTED = 200;
 
 export interface Understood {
   given: Arguments;
@@ -88,13 +88,13 @@ const MILLISECONDS = ["timeout_ms", "wait_ms", "timeoutMs", "waitMs"];
 const WAITS = ["agent_wait"];
 
 /** More arguments than any tool has: each is compared with all synonyms, and a message may have a quarter of a million. */
-const MOST_ARGUMENTS = 200;
+const MAX_ARGUMENTS = 200;
 
 /** Whether an argument of this name means a sandbox. */
 export const namesSandbox = (name: string): boolean => SANDBOX.includes(name);
 
 export function understand(tool: Tool, sent: Arguments): Understood {
-  if (Object.keys(sent).length > MOST_ARGUMENTS) return { given: { ...sent }, taken: [] };
+  if (Object.keys(sent).length > MAX_ARGUMENTS) return { given: { ...sent }, taken: [] };
   const given: Arguments = {};
   const taken: string[] = [];
   const known = tool.input.properties;
@@ -207,7 +207,7 @@ function copyNames(given: Arguments, taken: string[]): void {
       : agents;
   if (!Array.isArray(names) || names.length > MAX_FORKS || !names.every((name) => typeof name === "string")) return;
   given.agents = names.map((agent_id) => ({ agent_id }));
-  taken.push(`agents (names) as agent_id: ${names.join(", ").slice(0, MOST_NOTED)}`);
+  taken.push(`agents (names) as agent_id: ${names.join(", ").slice(0, MAX_NOTED)}`);
 }
 
 /** Fields of each message, by the same synonyms. */

@@ -3,7 +3,7 @@ import { networkOf } from "../../domain/egress/addresses.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 
 /** Above this, the least recently used address is evicted. */
-const MOST_ADDRESSES = 10_000;
+const MAX_ADDRESSES = 10_000;
 
 export class AddressLimit {
   readonly #perHour: number;
@@ -28,7 +28,7 @@ export class AddressLimit {
     this.#addresses.delete(name);
     this.#addresses.set(name, allowance);
     for (const oldest of this.#addresses.keys()) {
-      if (this.#addresses.size <= MOST_ADDRESSES) break;
+      if (this.#addresses.size <= MAX_ADDRESSES) break;
       this.#addresses.delete(oldest);
     }
     return allowance.take();

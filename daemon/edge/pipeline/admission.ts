@@ -14,7 +14,7 @@ const REFUSED_MS = 100;
 /** Label of pieces in which requests start. */
 const REQUEST = "request";
 /** Connections with a remembered caller; the least recent are forgotten. */
-const MOST_CONNECTIONS = 16_384;
+const MAX_CONNECTIONS = 16_384;
 
 export class Begin {
   readonly #time: LoopTime;
@@ -55,7 +55,7 @@ export class Begin {
   }
 
   #remember(connection: string, caller: { owner: OwnerName; within: string }): void {
-    if (this.#callers.size >= MOST_CONNECTIONS) {
+    if (this.#callers.size >= MAX_CONNECTIONS) {
       const [oldest] = this.#callers.keys();
       if (oldest !== undefined) this.#callers.delete(oldest);
     }

@@ -22,7 +22,7 @@ import { durationOf, type Keeper, type Outcome, statusOf, type Walk } from "./re
 
 /** How long the records of calls that only read may wait, and how many of them are one write: a millisecond. */
 const READINGS_MS = 20;
-const MOST_READINGS = 128;
+const MAX_READINGS = 128;
 
 export interface RecordDeps {
   database: Database;
@@ -139,9 +139,9 @@ export class Records implements Keeper {
 
   #read(entry: AuditEntry): void {
     // Thousands of waits may end together, before any of their records is written.
-    if (this.#readings.length === MOST_READINGS) this.#readings = [];
+    if (this.#readings.length === MAX_READINGS) this.#readings = [];
     this.#readings.push(entry);
-    if (this.#readings.length === MOST_READINGS) void this.writeReadings();
+    if (this.#readings.length === MAX_READINGS) void this.writeReadings();
     if (this.#readings.length > 1) return;
     const together = this.#readings;
     const { database, log } = this.#deps;

@@ -14,7 +14,7 @@ const EACH_PER_SECOND = 1 / 10;
 const EACH_AT_ONCE = 64;
 const TOGETHER_MS = 60_000;
 /** Those of further addresses are counted as of none. */
-const MOST_ADDRESSES = 32;
+const MAX_ADDRESSES = 32;
 
 export interface FailedLogin {
   source: Source;
@@ -46,7 +46,7 @@ export class FailedLogins {
       this.#record(failed, {});
       return;
     }
-    const ip = this.#counted.has(failed.ip ?? "") || this.#counted.size < MOST_ADDRESSES ? failed.ip : null;
+    const ip = this.#counted.has(failed.ip ?? "") || this.#counted.size < MAX_ADDRESSES ? failed.ip : null;
     const { count = 0 } = this.#counted.get(ip ?? "") ?? {};
     this.#counted.set(ip ?? "", { last: { ...failed, ip }, count: count + 1 });
     this.#timer ??= startTimer(() => this.settle(), TOGETHER_MS).unref();

@@ -21,7 +21,7 @@ import { idempotency, KEY, workUlid } from "./idempotency-table.ts";
 
 const OF_SANDBOX = /^\/v1\/rooms\/[^/]+\/sandboxes\//;
 /** Of the answers of one guest. */
-const MOST_BYTES = 8 * 1024 ** 2;
+const MAX_BYTES = 8 * 1024 ** 2;
 
 type Row = typeof idempotency.$inferSelect;
 type Taken = Omit<Row, "key_id" | "org_id" | "reply_zstd" | "reply_bytes" | "kept_bytes">;
@@ -131,7 +131,7 @@ function isAbout({ path, org_id }: MovedCall, room: MovedRoom): boolean {
 function takeCalls(queries: Queries, sandboxId: string): Taken[] {
   const { key_id, method, path, idempotency_key, body_sha256, status, created_at, begun, work_ulid } = idempotency;
   const newest = sql`sum(ifnull(octet_length(${idempotency.reply}), 0)) OVER (ORDER BY ${created_at} DESC, ${path}, ${idempotency_key})`;
-  const reply: SQL<string | null> = sql`CASE WHEN ${newest} <= ${MOST_BYTES} THEN ${idempotency.reply} END`;
+  const reply: SQL<string | null> = sql`CASE WHEN ${newest} <= ${MAX_BYTES} THEN ${idempotency.reply} END`;
   const rows = queries
     .select({ method, path, idempotency_key, body_sha256, status, reply, created_at, begun, work_ulid })
     .from(idempotency)

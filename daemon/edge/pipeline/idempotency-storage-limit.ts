@@ -5,7 +5,7 @@
  *
  * Also limits the number of stored calls of an organization. Above it the oldest are removed before their day is over.
  */
-import { MOST_IDEMPOTENT_CALLS } from "../../../shared/api/headers.ts";
+import { MAX_IDEMPOTENT_CALLS } from "../../../shared/api/headers.ts";
 import { at, wallMs } from "../../core/clock.ts";
 import { type Queries, rawQuery, rawStatement, type Values } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
@@ -53,7 +53,7 @@ export class AnswerSpace {
 
   constructor(database: Database, limits: { largeOfKey: number; ofOrg: number; calls?: number }) {
     this.#database = database;
-    this.#mostCalls = limits.calls ?? MOST_IDEMPOTENT_CALLS;
+    this.#mostCalls = limits.calls ?? MAX_IDEMPOTENT_CALLS;
     this.#calls = new TransactionMap(database);
     this.#statements = prepare(database.queries);
     this.#spaces = [

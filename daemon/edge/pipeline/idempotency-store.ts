@@ -6,7 +6,7 @@ import { hash } from "node:crypto";
 import type { Problem } from "../../../shared/api/errors.ts";
 import {
   IDEMPOTENCY_KEY_PATTERN,
-  MOST_IDEMPOTENCY_KEY,
+  MAX_IDEMPOTENCY_KEY,
   REQUEST_HEADERS,
   takesIdempotencyKey,
 } from "../../../shared/api/headers.ts";
@@ -104,7 +104,7 @@ function queryOf(query: Record<string, string>): string {
 
 function callOf(caller: Caller, { operation, request }: Walk, key: string, bodySha256: string): IdempotentCall {
   if (!IDEMPOTENCY_KEY.test(key)) {
-    const message = `1 to ${MOST_IDEMPOTENCY_KEY} visible ASCII characters.`;
+    const message = `1 to ${MAX_IDEMPOTENCY_KEY} visible ASCII characters.`;
     throw new ServiceError("validation_failed", {
       detail: `Idempotency-Key must be ${message}`,
       errors: [{ field: REQUEST_HEADERS.idempotency_key.name, code: "pattern", message }],

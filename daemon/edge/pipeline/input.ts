@@ -21,10 +21,10 @@ export interface InputCheck {
   check(params: Record<string, string>, query: Record<string, string>, body: Record<string, unknown>): CheckedInput;
 }
 
-const MOST_ERRORS = 50;
+const MAX_ERRORS = 50;
 /** Limit for the list of a batch call: more than the list can have. */
-const MOST_OF_MANY = 300;
-const MOST_SHOWN = 200;
+const MAX_OF_MANY = 300;
+const MAX_SHOWN = 200;
 
 /** Compiles an operation's schemas once. */
 export function makeInputCheck(operation: {
@@ -60,8 +60,8 @@ function knownIn({ schema }: Part, query: Record<string, string>): Record<string
 function fewIn({ schema }: Part, body: Record<string, unknown>): Record<string, unknown> {
   const names = Object.keys(body);
   const known = names.filter((name) => Object.hasOwn(schema.properties, name));
-  if (names.length - known.length <= MOST_ERRORS) return body;
-  const unknown = names.filter((name) => !Object.hasOwn(schema.properties, name)).slice(0, MOST_ERRORS);
+  if (names.length - known.length <= MAX_ERRORS) return body;
+  const unknown = names.filter((name) => !Object.hasOwn(schema.properties, name)).slice(0, MAX_ERRORS);
   return Object.fromEntries([...known, ...unknown].map((name) => [name, body[name]]));
 }
 
@@ -168,7 +168,7 @@ function addMisshapen(
     const shown = clip(asJson === undefined ? field : asJson + field.slice(top.length));
     const described = describe(error, shown, part.schema);
     bad.push(asJson === undefined ? described : { ...described, problem: ownCode(part.schema, asJson) });
-    if (bad.length < (part.many ? MOST_OF_MANY : MOST_ERRORS)) continue;
+    if (bad.length < (part.many ? MAX_OF_MANY : MAX_ERRORS)) continue;
     // Unchecked fields may be invalid as well.
     wrong.addAll();
     return;
@@ -365,7 +365,7 @@ function typeName(schema: TSchema): string {
 
 /** Callers may send names of any length; this much of them is returned. */
 function clip(field: string): string {
-  return field.length <= MOST_SHOWN ? field : `${field.slice(0, MOST_SHOWN)}…`;
+  return field.length <= MAX_SHOWN ? field : `${field.slice(0, MAX_SHOWN)}…`;
 }
 
 function topOf(path: string): string {

@@ -1,10 +1,10 @@
 /** Bounds of a JSON body that apply as it arrives: bytes outside of its strings, and values in a long one. */
 import { DEFAULT_MAX_BODY_BYTES } from "../../../shared/api/contract.ts";
-import { JsonCount, MOST_VALUES } from "../../core/json.ts";
+import { JsonCount, MAX_VALUES } from "../../core/json.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** Bodies may be longer for the sake of long texts in them, not of more fields. */
-const MOST_BYTES = DEFAULT_MAX_BODY_BYTES;
+const MAX_BYTES = DEFAULT_MAX_BODY_BYTES;
 
 export class Outline {
   readonly #count = new JsonCount();
@@ -12,10 +12,10 @@ export class Outline {
   /** The next bytes of it. Throws body_too_large. */
   add(bytes: Uint8Array): void {
     this.#count.add(bytes);
-    if (this.#count.outside > MOST_BYTES)
-      throw tooLarge(`Outside of its texts the body is over ${MOST_BYTES} bytes.`, { max_bytes: MOST_BYTES });
-    if (this.#count.exceeds(MOST_VALUES))
-      throw tooLarge(`The body has over ${MOST_VALUES} values.`, { max_values: MOST_VALUES });
+    if (this.#count.outside > MAX_BYTES)
+      throw tooLarge(`Outside of its texts the body is over ${MAX_BYTES} bytes.`, { max_bytes: MAX_BYTES });
+    if (this.#count.exceeds(MAX_VALUES))
+      throw tooLarge(`The body has over ${MAX_VALUES} values.`, { max_values: MAX_VALUES });
   }
 }
 

@@ -9,7 +9,7 @@ import { monotonicMs } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** Above this, full buckets are evicted and, if there are none, the oldest. */
-const MOST_BUCKETS = 10_000;
+const MAX_BUCKETS = 10_000;
 
 export interface RateLimits {
   /** 0: there is no limit. */
@@ -103,7 +103,7 @@ export class RateLimit {
       known.countedAtMs = nowMs;
       return known;
     }
-    if (this.#buckets.size >= MOST_BUCKETS) this.#forget(nowMs);
+    if (this.#buckets.size >= MAX_BUCKETS) this.#forget(nowMs);
     const bucket = { tokens: this.#burst, countedAtMs: nowMs };
     this.#buckets.set(name, bucket);
     return bucket;
@@ -118,7 +118,7 @@ export class RateLimit {
       if (this.#tokensAt(bucket, nowMs) >= this.#burst) this.#buckets.delete(name);
     }
     for (const name of this.#buckets.keys()) {
-      if (this.#buckets.size < MOST_BUCKETS) break;
+      if (this.#buckets.size < MAX_BUCKETS) break;
       this.#buckets.delete(name);
     }
   }

@@ -7,7 +7,7 @@ import { Outline } from "./json-complexity.ts";
 /** Parsed in 2 ms at most. */
 export const SMALL_BODY_BYTES = 256 * 1024;
 /** Most that any operation or message takes. */
-const MOST_BODY_BYTES = 24 * 1024 * 1024;
+const MAX_BODY_BYTES = 24 * 1024 * 1024;
 
 export interface ReadBody {
   fields: Record<string, unknown>;
@@ -18,7 +18,7 @@ export interface ReadBody {
 export const readBodyAside: Task<{ buffer: ArrayBuffer }, ReadBody & { buffer: ArrayBuffer }> = {
   name: "body.read",
   bytesOf: ({ buffer }) => buffer.byteLength,
-  mostBytes: MOST_BODY_BYTES,
+  mostBytes: MAX_BODY_BYTES,
   smallBytes: SMALL_BODY_BYTES,
   run: ({ buffer }) => {
     const bytes = new Uint8Array(buffer);

@@ -39,7 +39,7 @@ const PATIENCE_MS = 1000;
 /** Clocks differ, and a record has the time at which its call began. */
 const EARLIER_MS = 60_000;
 /** Chains of hosts that are not known here yet, or are no more and have joined again. */
-const MOST_UNKNOWN = 8;
+const MAX_UNKNOWN = 8;
 /** In every timeline: before the first event that is kept. */
 const BEGINNING = "0";
 
@@ -138,8 +138,7 @@ export class GatheredEvents {
     const hosts = this.#deps.directory.hosts().map((host) => [chainNameOf(host), host.state === "gone"] as const);
     const isGone = new Map(hosts);
     const unknown = Object.keys(places).filter((name) => !isGone.has(name));
-    const isKept = (name: string) =>
-      isGone.get(name) === false || (!isGone.has(name) && unknown.length <= MOST_UNKNOWN);
+    const isKept = (name: string) => isGone.get(name) === false || (!isGone.has(name) && unknown.length <= MAX_UNKNOWN);
     return { places: Object.fromEntries(Object.entries(places).filter(([name]) => isKept(name))), since };
   }
 

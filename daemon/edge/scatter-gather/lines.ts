@@ -13,7 +13,7 @@ const AT_ONCE = 200;
 /** A host that lives pings every 15 seconds. */
 const SILENT_MS = 40_000;
 /** Until a record comes. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /** The lines of one host. */
 export interface Part {
@@ -83,7 +83,7 @@ async function fill(part: Open): Promise<void> {
       await read(part);
     } catch (error) {
       part.reply.cancel();
-      if (tries++ === MOST_TRIES) throw error;
+      if (tries++ === MAX_TRIES) throw error;
       part.reply = await part.open(part.last);
     }
   }

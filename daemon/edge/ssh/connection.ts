@@ -61,14 +61,14 @@ export interface ConnectionDeps extends VisitDeps {
 const REFUSED_AFTER_MS = 300;
 const METHODS = ["publickey" as const, "password" as const];
 /** ssh2's window with as much again: a client that sends more breaks the protocol. */
-const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
+const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 /**
  * Limit for all channels together. Above it the client is not read from until half is consumed; if the guest reads nothing within the time
  * that keepalive tolerates, the connection is closed.
  */
-const MOST_UNREAD_IN_ALL = { bytes: 8 * 1024 * 1024, packets: 16_384 };
+const MAX_UNREAD_IN_ALL = { bytes: 8 * 1024 * 1024, packets: 16_384 };
 /** Queries of a client that has not logged in: for the available methods and acceptable keys. They do not count as attempts. */
-const MOST_QUESTIONS = 100;
+const MAX_QUESTIONS = 100;
 /** ssh2's names of requests for ports and sockets of the sandbox's side that lead to the client. */
 const FORWARDS_BACK: readonly string[] = ["tcpip-forward", "streamlocal-forward@openssh.com"];
 const NO_WAY_BACK =
@@ -179,7 +179,7 @@ export class Connection implements OpenConnection {
   }
 
   async #authenticate(context: AuthContext): Promise<void> {
-    if (++this.#questions > MOST_QUESTIONS) return this.cut("too many questions");
+    if (++this.#questions > MAX_QUESTIONS) return this.cut("too many questions");
     // The first request of every client is a query for the methods; it is not counted.
     if (context.method === "none") return context.reject([...METHODS]);
     if (++this.#attempts > this.deps.limits.max_attempts) return this.cut("too many attempts");
@@ -389,7 +389,7 @@ export class Connection implements OpenConnection {
     if (this.isOver) return;
     const channels = [...this.#channels.keys()];
     for (const channel of channels) if (isClosed(channel)) this.#drop(channel);
-    if (channels.some(({ readableLength }) => readableLength > MOST_UNREAD_BYTES)) this.cut("sent beyond the window");
+    if (channels.some(({ readableLength }) => readableLength > MAX_UNREAD_BYTES)) this.cut("sent beyond the window");
     else if (this.line.isUnread || this.#isBehind(1)) this.socket.pause();
   }
 
@@ -400,7 +400,7 @@ export class Connection implements OpenConnection {
       bytes += channel.readableLength;
       packets += unreadPackets(channel);
     }
-    return bytes > MOST_UNREAD_IN_ALL.bytes * share || packets > MOST_UNREAD_IN_ALL.packets * share;
+    return bytes > MAX_UNREAD_IN_ALL.bytes * share || packets > MAX_UNREAD_IN_ALL.packets * share;
   }
 
   #readOn(): void {

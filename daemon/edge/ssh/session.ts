@@ -5,7 +5,7 @@
  */
 import { constants } from "node:os";
 import type { ServerChannel, Session as SessionRequests } from "ssh2";
-import { MOST_SCREEN_ROWS_OR_COLS } from "../../../shared/api/ssh.ts";
+import { MAX_SCREEN_ROWS_OR_COLS } from "../../../shared/api/ssh.ts";
 import { ownerOf } from "../../core/loop/index.ts";
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import { ChannelWriter } from "./channel-writer.ts";
@@ -117,7 +117,7 @@ async function follow(channel: ServerChannel, command: LiveCommand, writer: Chan
 
 /** A client without a terminal sends 0. */
 function sizeOf(rows: number, cols: number): { rows: number; cols: number } {
-  const within = (size: number, usual: number) => (size > 0 ? Math.min(size, MOST_SCREEN_ROWS_OR_COLS) : usual);
+  const within = (size: number, usual: number) => (size > 0 ? Math.min(size, MAX_SCREEN_ROWS_OR_COLS) : usual);
   return { rows: within(rows, USUAL.rows), cols: within(cols, USUAL.cols) };
 }
 

@@ -7,9 +7,9 @@ import type { Connection as Client } from "ssh2";
 import { type Channel, isExchangingKeys, packetSizeOf } from "./ssh2-internals.ts";
 
 /** Limit of unsent data in the socket, which is the cost of a client that reads nothing. */
-const MOST_UNSENT_BYTES = 256 * 1024;
+const MAX_UNSENT_BYTES = 256 * 1024;
 /** Responses wait there too: above this the client must read before its data is read. */
-const MOST_UNREAD_ANSWER_BYTES = 1024 * 1024;
+const MAX_UNREAD_ANSWER_BYTES = 1024 * 1024;
 /** ssh2 splits its writes into packets of the client's size: with size 0 it would loop forever. */
 const LEAST_PACKET_BYTES = 1024;
 
@@ -31,7 +31,7 @@ export class Line {
 
   /** Whether a write would wait now. */
   get isFull(): boolean {
-    return isExchangingKeys(this.#client) || this.#socket.writableLength > MOST_UNSENT_BYTES;
+    return isExchangingKeys(this.#client) || this.#socket.writableLength > MAX_UNSENT_BYTES;
   }
 
   /** Resolves when it may have changed whether the line is full. */
@@ -41,7 +41,7 @@ export class Line {
 
   /** Whether the client has to read before it is listened to. */
   get isUnread(): boolean {
-    return this.#socket.writableLength > MOST_UNREAD_ANSWER_BYTES;
+    return this.#socket.writableLength > MAX_UNREAD_ANSWER_BYTES;
   }
 }
 

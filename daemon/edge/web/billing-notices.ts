@@ -6,7 +6,7 @@ import type { PageRequest } from "../page-request.ts";
 import { toProblem } from "../pipeline/problem.ts";
 
 export const NOTICE_PATH = "/billing/events";
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 const SIGNATURE = "stripe-signature";
 
 export interface NoticeDeps {
@@ -19,7 +19,7 @@ export function makeNotices({ billing, log }: NoticeDeps): (request: PageRequest
   return async ({ method, headers, body, request_id }) => {
     try {
       if (method !== "POST") throw new ServiceError("method_not_allowed");
-      const text = new TextDecoder().decode(await body(MOST_BYTES));
+      const text = new TextDecoder().decode(await body(MAX_BYTES));
       if (await billing.notice(text, headers.get(SIGNATURE) ?? "")) return Response.json({ received: true });
       throw new ServiceError("invalid_body", { detail: "The notice is not signed by the payment service, or is old." });
     } catch (error) {

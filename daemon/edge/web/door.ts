@@ -50,7 +50,7 @@ import { makeCall, type Visit } from "./request-context.ts";
 import { PLACES } from "./routes.ts";
 import { makeOffers } from "./sign-in-options.ts";
 
-const MOST_FORM_BYTES = 16 * 1024;
+const MAX_FORM_BYTES = 16 * 1024;
 const FORM = "application/x-www-form-urlencoded";
 const METHODS: readonly string[] = ["GET", "HEAD", "POST"];
 
@@ -284,5 +284,5 @@ async function readForm({ headers, body }: PageRequest): Promise<Map<string, str
   if (headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() !== FORM) {
     throw new ServiceError("unsupported_media_type", { hint: "Send the page's form." });
   }
-  return new Map(new URLSearchParams(new TextDecoder().decode(await body(MOST_FORM_BYTES))));
+  return new Map(new URLSearchParams(new TextDecoder().decode(await body(MAX_FORM_BYTES))));
 }

@@ -430,14 +430,14 @@ const NOT_WELL_MADE = "the list of the drive's entries is none that a roomd has 
 /** A list may come from elsewhere: a name in it is one in its directory and leads nowhere else, and a number is one. */
 function requireWellMade(line: Exclude<Line, ["drive", ...unknown[]] | ["u"] | ["end"]>): void {
   const [kind, name, ...rest] = line;
-  const isName = isBytes(name, MOST_NAME) && name !== "." && name !== ".." && !name.includes("/");
-  const isKind = kind === "d" || (kind === "f" ? isNumber(rest[5]) : kind === "l" && isBytes(rest[5], MOST_TARGET));
+  const isName = isBytes(name, MAX_NAME) && name !== "." && name !== ".." && !name.includes("/");
+  const isKind = kind === "d" || (kind === "f" ? isNumber(rest[5]) : kind === "l" && isBytes(rest[5], MAX_TARGET));
   if (!isName || !isKind || !isMeta(rest.slice(0, 5))) throw new Error(NOT_WELL_MADE);
 }
 
 /** Bytes, one a character, as long as Linux lets names and links be. */
-const MOST_NAME = 255;
-const MOST_TARGET = 4095;
+const MAX_NAME = 255;
+const MAX_TARGET = 4095;
 
 function isBytes(value: unknown, most: number): value is string {
   if (typeof value !== "string" || value === "" || value.length > most || value.includes("\0")) return false;

@@ -60,7 +60,7 @@ export const RESOLVE_BENEATH = 0x08;
 const SYS_openat2 = 437;
 const openHow = new BigUint64Array(3);
 // A rename anywhere on the host makes `..` fail with EAGAIN; a guest that renames all the time must not hold the loop for long.
-const MOST_TRIES = 256;
+const MAX_TRIES = 256;
 
 /** openat2(2). Throws SystemError: EXDEV when the path leads out, EAGAIN when renames never let it finish. */
 export function openat2(directory: number, path: RawPath, flags: number, mode: number, resolve: number): number {
@@ -73,7 +73,7 @@ export function openat2(directory: number, path: RawPath, flags: number, mode: n
       return check(libc.syscall(SYS_openat2, directory, name, openHow, openHow.byteLength), "openat2");
     } catch (error) {
       const again = error instanceof SystemError && (error.code === "EAGAIN" || error.code === "EINTR");
-      if (!again || tries >= MOST_TRIES) throw error;
+      if (!again || tries >= MAX_TRIES) throw error;
     }
   }
 }

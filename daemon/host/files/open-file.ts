@@ -14,7 +14,7 @@ export const CHUNK_BYTES = 256 * 1024;
 export const SYNC_EVERY_BYTES = 16 * 1024 * 1024;
 
 /** Most data of a file that counts as nearly all holes. */
-const MOST_IN_HOLLOW_BYTES = 1024 * 1024;
+const MAX_IN_HOLLOW_BYTES = 1024 * 1024;
 
 /** A user and a group as guests number them. */
 export interface GuestOwner {
@@ -66,7 +66,7 @@ export class OpenFile implements AsyncDisposable {
   async digest(length: number, signal: AbortSignal, pieces: PieceTurns): Promise<string> {
     using hash = new Hash();
     const buffer = Buffer.allocUnsafeSlow(Math.min(length, CHUNK_BYTES));
-    const isHollow = length > CHUNK_BYTES && this.facts.allocated_bytes <= MOST_IN_HOLLOW_BYTES;
+    const isHollow = length > CHUNK_BYTES && this.facts.allocated_bytes <= MAX_IN_HOLLOW_BYTES;
     let holeEnd = 0;
     for (let at = 0; at < length; ) {
       signal.throwIfAborted();

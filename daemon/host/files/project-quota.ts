@@ -26,7 +26,7 @@ const NO_LIMITS: TreeLimits = { bytes: 0, inodes: 0 };
 /** Away from the small numbers that people and other programs choose. */
 const FIRST_PROJECT = 2 ** 30;
 const PROJECTS = 2 ** 30;
-const MOST_TRIES = 16;
+const MAX_TRIES = 16;
 
 export interface QuotaFindings {
   kind: "project_quota" | "measured";
@@ -133,7 +133,7 @@ export class ProjectQuota {
 
 /** Gives the directory the first free project of its sequence. The limit is set first: it marks the project as taken for others. */
 function takeProject(directory: string, seed: string, limits: TreeLimits, calls: QuotaCalls): number {
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const hash = createHash("sha256").update(`${seed} ${tries}`).digest().readUInt32LE(0);
     const project = FIRST_PROJECT + (hash % PROJECTS);
     if (!isFree(useOf(directory, project, calls))) continue;
@@ -147,7 +147,7 @@ function takeProject(directory: string, seed: string, limits: TreeLimits, calls:
       throw error;
     }
   }
-  throw new Error(`${MOST_TRIES} projects are all taken`);
+  throw new Error(`${MAX_TRIES} projects are all taken`);
 }
 
 /** XFS returns ENOENT for an unused project. */

@@ -7,7 +7,7 @@ import type { GuestLink } from "./handshake.ts";
 /** An agent in the midst of a flood of output answers behind it. */
 const DEADLINE_MS = 10_000;
 /** The first answer is late and inexact. */
-const MOST_CORRECTIONS = 3;
+const MAX_CORRECTIONS = 3;
 const GOOD_ENOUGH_MS = 2;
 /** A busy host answers after seconds: another reading may be faster, and so more exact. */
 const EXACT_MS = 25;
@@ -34,7 +34,7 @@ export async function clockSkewMs(link: GuestLink): Promise<number> {
 export async function correctClock(link: GuestLink): Promise<void> {
   let reading = await readClock(link, { method: "clock" });
   let errorMs = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < MOST_CORRECTIONS; round++) {
+  for (let round = 0; round < MAX_CORRECTIONS; round++) {
     const offMs = reading.errorMs < errorMs ? reading.middleMs : reading.sureMs;
     errorMs = Math.min(errorMs, reading.errorMs);
     const isRight = Math.abs(offMs) <= GOOD_ENOUGH_MS;

@@ -17,8 +17,8 @@ const CHANGES: readonly string[] = [
   "moved",
   "overflow",
 ] satisfies FileChange["type"][];
-const MOST_VERSION_CHARACTERS = 256;
-const MOST_BASE64 = Math.ceil(MAX_FILE_PATH_BYTES / 3) * 4;
+const MAX_VERSION_CHARACTERS = 256;
+const MAX_BASE64 = Math.ceil(MAX_FILE_PATH_BYTES / 3) * 4;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 /** Permission bits, and the greatest id of a user. */
 const MOST = { mode: 0o7777, id: 2 ** 32 - 1 } as const;
@@ -91,7 +91,7 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
 }
 
 function bytesOf(path_b64: unknown): { path_b64?: string } {
-  const isBase64 = typeof path_b64 === "string" && path_b64.length <= MOST_BASE64 && BASE64.test(path_b64);
+  const isBase64 = typeof path_b64 === "string" && path_b64.length <= MAX_BASE64 && BASE64.test(path_b64);
   return isBase64 ? { path_b64 } : {};
 }
 
@@ -100,7 +100,7 @@ function pathText(value: unknown): string {
 }
 
 function short(value: unknown): string {
-  return typeof value === "string" ? value.slice(0, MOST_VERSION_CHARACTERS) : "";
+  return typeof value === "string" ? value.slice(0, MAX_VERSION_CHARACTERS) : "";
 }
 
 function count(value: unknown, most: number): number {

@@ -27,7 +27,7 @@ const GUEST_CHANNELS = 1;
 const MAX_GUEST_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /** In a hello: each is compared to each secret that the guest may have. */
-const MOST_PROOFS = 2;
+const MAX_PROOFS = 2;
 
 /** Carries out a request of the guest: ends the stream. */
 export interface GuestRequests {
@@ -255,7 +255,7 @@ function readHello(body: unknown): Hello {
 }
 
 function areProofs(value: unknown): value is string[] {
-  return Array.isArray(value) && value.length <= MOST_PROOFS && value.every(isToken);
+  return Array.isArray(value) && value.length <= MAX_PROOFS && value.every(isToken);
 }
 
 function readReady(body: unknown): Ready {

@@ -8,13 +8,13 @@ import { type DialledPorts, GuestLink, type Valve } from "./handshake.ts";
 import { Allowance, PRICE_PER_SECOND, priceOf } from "./pace.ts";
 
 /** Frames dispatched in one go, in less than a millisecond; one read may have 58,000. */
-const MOST_FRAMES = 256;
+const MAX_FRAMES = 256;
 /** Above this, reading pauses until the frames have had their piece of the event loop. */
-const MOST_PENDING_BYTES = 16 * 1024;
+const MAX_PENDING_BYTES = 16 * 1024;
 /** Data that may wait for a guest that does not read: 16 requests of the greatest size. */
-const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 /** Before a connection is known to be the agent's: a hello is under 500 bytes, and nothing follows it before it is answered. */
-const MOST_FROM_STRANGER_BYTES = 16 * 1024;
+const MAX_FROM_STRANGER_BYTES = 16 * 1024;
 
 const FRAMES = "guest.frames";
 let made = 0;
@@ -60,7 +60,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
       (kept ?? queue).push(bytes);
       unsentBytes += bytes.byteLength;
       if (kept === null && !waiting) flush();
-      if (unsentBytes > MOST_UNSENT_BYTES) link.close("the guest does not read what it is sent");
+      if (unsentBytes > MAX_UNSENT_BYTES) link.close("the guest does not read what it is sent");
       if (kept === null && queue.length === 0) return undefined;
       waiting ??= Promise.withResolvers<void>();
       return waiting.promise;
@@ -75,7 +75,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
   };
 
   const allowance = new Allowance(PRICE_PER_SECOND, PRICE_PER_SECOND);
-  let leftForStranger = MOST_FROM_STRANGER_BYTES;
+  let leftForStranger = MAX_FROM_STRANGER_BYTES;
   let pacing: Timer | undefined;
   let stopped = false;
   /** Bytes waiting for a piece of the event loop; null if there is no such wait. */
@@ -123,7 +123,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
   /** Dispatches frames until the piece is over; returns the remaining bytes and the promise of the next piece. */
   const dispatch = (bytes: Uint8Array, pieces: Pieces): { rest: Uint8Array; turn: Promise<void> } | null => {
     for (let rest = bytes; rest.byteLength > 0; ) {
-      rest = rest.subarray(link.receive(rest, MOST_FRAMES));
+      rest = rest.subarray(link.receive(rest, MAX_FRAMES));
       const turn = rest.byteLength > 0 ? pieces.next() : null;
       if (turn) return { rest, turn };
     }
@@ -133,7 +133,7 @@ export function linkSocket(socket: Socket<unknown>, ports: DialledPorts, has: Ha
   const keep = (bytes: Uint8Array, kept: Uint8Array[]) => {
     kept.push(Buffer.from(bytes));
     pendingBytes += bytes.byteLength;
-    if (pendingBytes > MOST_PENDING_BYTES) socket.pause();
+    if (pendingBytes > MAX_PENDING_BYTES) socket.pause();
   };
   const dispatchLater = async (rest: Uint8Array, turn: Promise<void>, pieces: Pieces): Promise<void> => {
     pending = [];

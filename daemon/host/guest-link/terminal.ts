@@ -18,7 +18,7 @@ import {
   type TerminalWatching,
   type TerminalWatchRequest,
 } from "../../../shared/agent-protocol/messages.ts";
-import { MOST_ROWS_OR_COLS } from "../../../shared/api/terminals.ts";
+import { MAX_ROWS_OR_COLS } from "../../../shared/api/terminals.ts";
 import { wallMs } from "../../core/clock.ts";
 import { within } from "../../core/concurrency/published.ts";
 import { answerOf } from "./answer.ts";
@@ -27,13 +27,13 @@ import type { GuestLink } from "./handshake.ts";
 const ANSWER_MS = 10_000;
 /** HUP, five seconds, KILL, and the time that a busy guest needs for them. */
 const CLOSE_MS = 30_000;
-const MOST_LISTED = 64;
+const MAX_LISTED = 64;
 const SIGNAL = /^[A-Z][A-Z0-9+-]{0,15}$/;
-const MOST_CHARACTERS = 1024;
+const MAX_CHARACTERS = 1024;
 /** An agent that announces more marks ahead of the output than this is faulty. */
-const MOST_MARKS = 1024;
+const MAX_MARKS = 1024;
 /** More than any terminal shows; sums stay exact. */
-const MOST_OFFSET = 2 ** 50;
+const MAX_OFFSET = 2 ** 50;
 
 /** Starts a command in a separate terminal. Rejects with StreamError if the agent refuses it. */
 export async function openTerminal(
@@ -56,7 +56,7 @@ export async function listTerminals(link: GuestLink): Promise<TerminalState[]> {
   const request: TerminalListRequest = { method: "terminal_list" };
   const list = (await answerOf(link, request, ANSWER_MS, "listing terminals")) as Partial<TerminalList>;
   if (!Array.isArray(list.terminals)) return [];
-  return list.terminals.slice(0, MOST_LISTED).map(readState);
+  return list.terminals.slice(0, MAX_LISTED).map(readState);
 }
 
 /** A client's attachment to a terminal. Backpressure: a slow reader makes the command wait. */
@@ -163,7 +163,7 @@ export async function watchTerminal(
       begun.resolve();
     } else if (mark && mark.type !== "watching" && at >= 0) {
       marks.push(mark);
-      if (marks.length > MOST_MARKS)
+      if (marks.length > MAX_MARKS)
         stream.fail(StreamErrorCode.invalid_request, "too much is said of what never comes");
       else settle();
     }
@@ -198,8 +198,8 @@ type Mark = TerminalWatching | TerminalSkipped | TerminalResized;
 /** Null if it is not a mark. */
 function markOf(event: unknown): Mark | null {
   const { type, offset, to, rows, cols } = Object(event) as Partial<Record<string, unknown>>;
-  const at = Math.min(countOf(offset), MOST_OFFSET);
-  if (type === "skipped") return { type, offset: at, to: Math.min(countOf(to), MOST_OFFSET) };
+  const at = Math.min(countOf(offset), MAX_OFFSET);
+  if (type === "skipped") return { type, offset: at, to: Math.min(countOf(to), MAX_OFFSET) };
   if (type !== "watching" && type !== "resized") return null;
   return { type, offset: at, rows: sizeOf(rows), cols: sizeOf(cols) };
 }
@@ -236,7 +236,7 @@ function readEnd(value: unknown): TerminalEnd {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "string" ? value.slice(0, MOST_CHARACTERS) : "";
+  return typeof value === "string" ? value.slice(0, MAX_CHARACTERS) : "";
 }
 
 function countOf(value: unknown): number {
@@ -245,7 +245,7 @@ function countOf(value: unknown): number {
 
 /** Rows or columns, within the range that a client can request. */
 function sizeOf(value: unknown): number {
-  return Math.min(Math.max(countOf(value), 1), MOST_ROWS_OR_COLS);
+  return Math.min(Math.max(countOf(value), 1), MAX_ROWS_OR_COLS);
 }
 
 /** The time, if a date can hold it; else now. */

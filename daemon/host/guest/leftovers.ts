@@ -24,7 +24,7 @@ const ROUNDS = 5;
 const LOOKED_AT = 32;
 
 /** Other users may start processes continuously; a process of ours that is missed is found by the next scan. */
-const MOST_PASSES = 8;
+const MAX_PASSES = 8;
 
 /** Processes that serve guests, by sandbox. */
 export type GuestProcesses = ReadonlyMap<string, readonly ProcessRecord[]>;
@@ -66,7 +66,7 @@ async function look(guests: string): Promise<GuestProcesses> {
       const process = sandboxId === null ? null : processOf(pid);
       if (sandboxId !== null && process) found.set(sandboxId, [...(found.get(sandboxId) ?? []), process]);
     }
-    if (isShort || pass === MOST_PASSES) return found;
+    if (isShort || pass === MAX_PASSES) return found;
   }
 }
 

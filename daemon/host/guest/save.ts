@@ -147,12 +147,12 @@ export async function snapshotGuest(
 const nextLayer = () => layerOver(crypto.randomUUID().replaceAll("-", ""));
 
 /** Each costs QEMU a descriptor and memory, and every read a look. */
-const MOST_LAYERS = 64;
+const MAX_LAYERS = 64;
 
 /** Throws UnsavableError. */
 function requireFewLayers(directory: string, top: string): void {
   const { length } = layersBelow(directory, top);
-  if (length >= MOST_LAYERS) throw new UnsavableError(`its disk has ${length} layers of snapshots, which is the most`);
+  if (length >= MAX_LAYERS) throw new UnsavableError(`its disk has ${length} layers of snapshots, which is the most`);
 }
 
 /**

@@ -24,7 +24,7 @@ import { bytesOf } from "./saved-state.ts";
 import type { GuestParts } from "./steps.ts";
 
 /** More layers than these are merged. */
-const MOST_LAYERS = 16;
+const MAX_LAYERS = 16;
 /** More than these are merged immediately and at full speed: QEMU lists each in every answer, which has a size limit. */
 const MANY_LAYERS = 64;
 const MIB = 1024 ** 2;
@@ -91,7 +91,7 @@ export class Shortener {
     const { directory } = this.#parts.plan.paths;
     signal.throwIfAborted();
     if (!(await hasStream(qmp))) {
-      if (layersIn(directory).length <= MOST_LAYERS) return false;
+      if (layersIn(directory).length <= MAX_LAYERS) return false;
       const layers = await this.#tidy();
       const pace = paceOf(layers.length, this.#quietMs);
       this.#isUrgent = pace?.bytes_per_second === 0;
@@ -134,7 +134,7 @@ export class Shortener {
 
 /** Delay and speed of merging this many layers; null if they are few. Pure. */
 export function paceOf(layers: number, quietMs: number): { wait_ms: number; bytes_per_second: number } | null {
-  if (layers <= MOST_LAYERS) return null;
+  if (layers <= MAX_LAYERS) return null;
   if (layers <= MANY_LAYERS) return { wait_ms: quietMs, bytes_per_second: SLOWLY };
   return { wait_ms: 0, bytes_per_second: 0 };
 }

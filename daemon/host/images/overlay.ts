@@ -21,9 +21,9 @@ const SIZE_AT = 24;
 const LAST_FEATURES_AT = 79;
 const DATA_FILE = 4;
 /** The smallest possible cluster has 512 bytes, ours the usual 64 KiB: no other content starts before. */
-const MOST_HEADER_BYTES = 65_536;
+const MAX_HEADER_BYTES = 65_536;
 /** docs/interop/qcow2.rst of QEMU. */
-const MOST_BACKING_BYTES = 1023;
+const MAX_BACKING_BYTES = 1023;
 
 /**
  * Makes an empty overlay over `backing`, once per template; sandboxes copy it, which needs no process. `backing` is written into the file
@@ -52,7 +52,7 @@ export function setBacking(disk: string, backing: string): void {
   const header = headerOf(disk);
   const at = Number(header.readBigUInt64BE(BACKING_AT));
   const name = Buffer.from(backing);
-  if (at === 0 || at + name.byteLength > MOST_HEADER_BYTES)
+  if (at === 0 || at + name.byteLength > MAX_HEADER_BYTES)
     throw new Error(`${disk} cannot be said to lie over ${backing}`);
   header.writeUInt32BE(name.byteLength, BACKING_BYTES_AT);
   const file = openSync(disk, "r+");
@@ -70,7 +70,7 @@ export function backingOf(disk: string): string | null {
   const at = Number(header.readBigUInt64BE(BACKING_AT));
   const size = header.readUInt32BE(BACKING_BYTES_AT);
   if (at === 0) return null;
-  if (size > MOST_BACKING_BYTES) throw new Error(`${disk} names too long a file below it`);
+  if (size > MAX_BACKING_BYTES) throw new Error(`${disk} names too long a file below it`);
   const name = Buffer.alloc(size);
   const file = openSync(disk, "r");
   try {

@@ -104,7 +104,7 @@ export interface ConsoleLine {
 /** Size of one read. */
 const WINDOW_BYTES = 128 * 1024;
 /** Most bytes scanned for one answer: more than a log keeps. */
-const MOST_LOOKED_BYTES = 4 * SEGMENT_BYTES;
+const MAX_LOOKED_BYTES = 4 * SEGMENT_BYTES;
 const CUT = "…";
 
 /**
@@ -120,7 +120,7 @@ export async function readConsole(
   /** Start of a line that continues in the next read. */
   let long: { begin: number; head: Buffer } | null = null;
   let next = after;
-  for (let looked = 0, left = LOG_ANSWER_BYTES; lines.length < limit && left > 0 && looked <= MOST_LOOKED_BYTES; ) {
+  for (let looked = 0, left = LOG_ANSWER_BYTES; lines.length < limit && left > 0 && looked <= MAX_LOOKED_BYTES; ) {
     const { begin, bytes, isEnd } = await readFrom(directory, next, WINDOW_BYTES);
     const turn = pieces.next();
     if (turn) await turn;

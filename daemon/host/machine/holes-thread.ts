@@ -5,7 +5,7 @@ import type { Ordered, Told } from "./memory-holes.ts";
 declare const self: Worker;
 
 /** A guest determines how scattered its memory is: above this number of holes in a file, absent pages may be allocated afterwards. */
-const MOST_HOLES = 65_536;
+const MAX_HOLES = 65_536;
 
 interface Hole {
   file: number;
@@ -30,7 +30,7 @@ function restore(): void {
 function holesOf(file: number): Hole[] {
   const holes: Hole[] = [];
   let end = 0;
-  while (holes.length < MOST_HOLES) {
+  while (holes.length < MAX_HOLES) {
     const from = nextHole(file, end);
     end = nextData(file, from);
     // At its end a file has a hole without length.

@@ -10,12 +10,12 @@ const SETUP_SECTORS_AT = 0x1f1;
 const SETUP_SECTORS_UNSAID = 4;
 /** Of the kernel itself: something. */
 const BODY_BYTES = 4096;
-const MOST_BYTES = 256 * SECTOR_BYTES + BODY_BYTES;
+const MAX_BYTES = 256 * SECTOR_BYTES + BODY_BYTES;
 
 /** Writes the head of `kernel` as a file for everyone to read, which is not there. */
 export async function writeKernelHead(kernel: string, into: string): Promise<void> {
   await using file = await open(kernel);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(MOST_BYTES), 0, MOST_BYTES, 0);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
   const setup = (buffer[SETUP_SECTORS_AT] || SETUP_SECTORS_UNSAID) + 1;
   const bytes = Math.min(bytesRead, setup * SECTOR_BYTES + BODY_BYTES);
   await writeFile(into, buffer.subarray(0, bytes), { flag: "wx" });

@@ -8,7 +8,7 @@ import { countText, sizeText, visible } from "../components/text.tsx";
 import { get, part, pathOf } from "../data/api.ts";
 import { bytesOf } from "../data/bytes.ts";
 import { type Following, follow, type Over, type Told } from "../data/follow.ts";
-import { MOST_LINES, Output, type Stream } from "./output.ts";
+import { MAX_LINES, Output, type Stream } from "./output.ts";
 
 const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {
   connecting: ["busy", "connecting"],
@@ -78,7 +78,7 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
         <span class="muted">
           {countText(current.length)} lines · <span class="error-sign">!</span> is standard error
           {current.left.lines > 0
-            ? ` · ${countText(current.left.lines)} older lines (${sizeText(current.left.bytes)}) are left out: this page keeps the newest ${countText(MOST_LINES)}, or 5 MB`
+            ? ` · ${countText(current.left.lines)} older lines (${sizeText(current.left.bytes)}) are left out: this page keeps the newest ${countText(MAX_LINES)}, or 5 MB`
             : ""}
           {current.isCut ? " · what was printed first is no longer kept by the sandbox" : ""}
         </span>

@@ -27,7 +27,7 @@ const PART_BYTES = 64 * 1024;
 /** More than a log ever has: two segments of a MiB each and the last write. */
 const FIRST_STEP = 64 * 1024;
 /** Lines of one character are many in a part. */
-const MOST_ANSWERS = 40;
+const MAX_ANSWERS = 40;
 
 /** Whether the log may continue after this answer. */
 const isFull = ({ items, next_after }: Awaited<ReturnType<AskLog>>, from: number) =>
@@ -74,7 +74,7 @@ async function findEnd(ask: AskLog, known: number): Promise<number> {
 async function readPart(ask: AskLog, begin: number, from: number, until: number): Promise<LogPart> {
   const lines: LogLine[] = [];
   let next = from;
-  for (let answers = 0; answers < MOST_ANSWERS && next < until; answers++) {
+  for (let answers = 0; answers < MAX_ANSWERS && next < until; answers++) {
     const asked = next;
     const answer = await ask(asked, LIMIT);
     lines.push(...answer.items.filter(({ offset }) => offset < until));

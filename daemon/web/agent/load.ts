@@ -7,7 +7,7 @@ import { auditOf, loadRoom } from "../room/load.ts";
 
 const PAGE = 1000;
 /** Limit of searched pages of a room's agents and destroyed sandboxes. */
-const MOST_PAGES = 5;
+const MAX_PAGES = 5;
 
 export interface Agent {
   room: RoomRecord;
@@ -37,7 +37,7 @@ export async function loadAgent(roomId: string, agentId: string, signal: AbortSi
 /** The agent among the agents of the room. */
 export async function findPresent(roomId: string, agentId: string, signal: AbortSignal) {
   let cursor: string | null = null;
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: Awaited<ReturnType<typeof get<typeof agentList>>> = await get<typeof agentList>(
       `/v1/rooms/${part(roomId)}/agents`,
       { limit: PAGE, cursor },
@@ -54,7 +54,7 @@ export async function findPresent(roomId: string, agentId: string, signal: Abort
 export async function endedOf(roomId: string, agentId: string, signal: AbortSignal): Promise<SandboxRecord[]> {
   const found: SandboxRecord[] = [];
   let cursor: string | null = null;
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: Awaited<ReturnType<typeof get<typeof sandboxList>>> = await get<typeof sandboxList>(
       `/v1/rooms/${part(roomId)}/sandboxes`,
       { state: "destroyed", limit: PAGE, cursor },

@@ -17,7 +17,7 @@ const SHOWN = [
   ["allowed", "allowed"],
 ] as const;
 /** Maximum of lines to copy. */
-const MOST_LINES = 5;
+const MAX_LINES = 5;
 
 export default function Network({ room, agentId, sandbox }: TabProps) {
   const chosen = SHOWN.find(([each]) => each === place.value.query.get("show"))?.[0] ?? "all";
@@ -192,7 +192,7 @@ function Allow({ items, given }: { items: readonly Destination[]; given: Paramet
         The names were chosen by what runs in the sandbox: allow only what you know. Each line sets the whole list, with
         one name more.
       </p>
-      {[...entries].slice(0, MOST_LINES).map((entry) => (
+      {[...entries].slice(0, MAX_LINES).map((entry) => (
         <Line key={entry} words={allowWords(given, entry)} />
       ))}
     </>

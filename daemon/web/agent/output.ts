@@ -12,8 +12,8 @@ export interface Line {
   text: string;
 }
 
-export const MOST_LINES = 50_000;
-export const MOST_CHARACTERS = 5_000_000;
+export const MAX_LINES = 50_000;
+export const MAX_CHARACTERS = 5_000_000;
 /** A longer line is continued on the next. */
 export const LONGEST_LINE = 4000;
 /** Dropped lines are removed from the list in batches of this size: each removal copies the rest. */
@@ -76,7 +76,7 @@ export class Output {
   }
 
   #letGo(): void {
-    while (this.length > MOST_LINES || this.#characters > MOST_CHARACTERS) {
+    while (this.length > MAX_LINES || this.#characters > MAX_CHARACTERS) {
       const line = this.#lines[this.#gone];
       if (!line) break;
       this.#gone++;

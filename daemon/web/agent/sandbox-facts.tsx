@@ -11,7 +11,7 @@ import { Labels } from "../rooms/table.tsx";
 import { causeWords, egressWords, stagesOf, startWords } from "./words.ts";
 
 /** The rest of its stages takes no time that one would notice. */
-const MOST_STAGES = 6;
+const MAX_STAGES = 6;
 
 type Fact = [name: string, value: ComponentChildren];
 
@@ -109,7 +109,7 @@ function fromSnapshot(id: string): Fact {
 
 function Made({ ms, boot }: { ms: number | null; boot: Record<string, number> }) {
   if (ms === null) return <>not yet</>;
-  const stages = stagesOf(boot).slice(0, MOST_STAGES);
+  const stages = stagesOf(boot).slice(0, MAX_STAGES);
   return (
     <>
       {spanText(ms)}

@@ -13,7 +13,7 @@ export const loadWaits = (roomId: string, signal: AbortSignal) =>
   get<typeof roomWaits>(`/v1/rooms/${part(roomId)}/waits`, {}, signal);
 
 /** Maximum of names in a line. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 export function WaitsOf({ waits, room, agent }: { waits: Waits; room: string; agent: string }) {
   const own = waits.waits.filter(({ agent_id, type }) => agent_id === agent && type !== "command");
@@ -81,7 +81,7 @@ function What({ wait: { type, id, about }, room }: { wait: Wait; room: string })
 function Agents({ of, room }: { of: readonly string[]; room: string }) {
   return (
     <>
-      {of.slice(0, MOST_NAMED).map((agent, n) => (
+      {of.slice(0, MAX_NAMED).map((agent, n) => (
         <span key={agent}>
           {n > 0 ? ", " : ""}
           <a href={agentPath(room, agent)}>
@@ -89,7 +89,7 @@ function Agents({ of, room }: { of: readonly string[]; room: string }) {
           </a>
         </span>
       ))}
-      {of.length > MOST_NAMED ? ` and ${of.length - MOST_NAMED} more` : ""}
+      {of.length > MAX_NAMED ? ` and ${of.length - MAX_NAMED} more` : ""}
     </>
   );
 }

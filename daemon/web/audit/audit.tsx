@@ -14,7 +14,7 @@ import { apiQuery, type Filters, filtersOf } from "./filters.ts";
 import { OpenRecord } from "./record.tsx";
 import { useRecords } from "./records.ts";
 import { Rows } from "./rows.tsx";
-import { MOST_RECORDS } from "./tail.ts";
+import { MAX_RECORDS } from "./tail.ts";
 import { useChain } from "./verdict.ts";
 import { ChainLine, Verify } from "./verify.tsx";
 
@@ -64,7 +64,7 @@ export default function Audit() {
               <Rows key={key} records={records} opened={opened} />
               <p class="muted">
                 {isCut
-                  ? `The newest ${countText(MOST_RECORDS)} are here: add filters, or take all of them as a file.`
+                  ? `The newest ${countText(MAX_RECORDS)} are here: add filters, or take all of them as a file.`
                   : cursor === null
                     ? `All ${countText(shown.length)} are here.`
                     : `${countText(shown.length)} are here; more come as you scroll.`}

@@ -1,7 +1,7 @@
 /** Collects an export as it arrives, up to the limit of a page. */
 
 /** Memory that a tab may use for a file. */
-export const MOST_BYTES = 50 * 1024 ** 2;
+export const MAX_BYTES = 50 * 1024 ** 2;
 
 export type Collected =
   | { is: "whole"; parts: Uint8Array<ArrayBuffer>[]; bytes: number }

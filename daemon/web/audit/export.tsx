@@ -5,7 +5,7 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { Line, Trouble } from "../components/parts.tsx";
 import { sizeText } from "../components/text.tsx";
 import { ask, pathOf, Refused } from "../data/api.ts";
-import { collect, MOST_BYTES } from "./collect.ts";
+import { collect, MAX_BYTES } from "./collect.ts";
 import { apiQuery, commandWords, type Filters } from "./filters.ts";
 
 const LINES = "application/x-ndjson";
@@ -25,7 +25,7 @@ export function Export({ filters }: { filters: Filters }) {
     try {
       const path = pathOf("/v1/orgs/self/audit", { ...apiQuery(filters), order: "asc" });
       const { body } = await ask(path, { Accept: LINES }, over.signal);
-      const got = await collect(body, MOST_BYTES, (bytes) => {
+      const got = await collect(body, MAX_BYTES, (bytes) => {
         said.value = sizeText(bytes);
       });
       if (over.signal.aborted) return;
@@ -34,7 +34,7 @@ export function Export({ filters }: { filters: Filters }) {
           ? `${sizeText(got.bytes)}, done`
           : got.is === "broken"
             ? "It broke off, and nothing was kept: try again."
-            : `More than ${sizeText(MOST_BYTES)}: add filters, or use the line for a shell.`;
+            : `More than ${sizeText(MAX_BYTES)}: add filters, or use the line for a shell.`;
       if (got.is === "whole") keep(new Blob(got.parts, { type: LINES }));
     } catch (error) {
       if (over.signal.aborted) return;

@@ -2,7 +2,7 @@
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
 /** More are not kept: by then it is filters that are wanted, or the export. */
-export const MOST_RECORDS = 50_000;
+export const MAX_RECORDS = 50_000;
 
 export interface Kept {
   /** The newest first. */
@@ -41,10 +41,10 @@ export function withMissed(kept: Kept, page: readonly AuditRecord[], isAtTop: bo
 }
 
 function cut(kept: Kept): Kept {
-  if (kept.shown.length <= MOST_RECORDS && kept.fresh.length <= MOST_RECORDS) return kept;
+  if (kept.shown.length <= MAX_RECORDS && kept.fresh.length <= MAX_RECORDS) return kept;
   return {
-    shown: kept.shown.slice(0, MOST_RECORDS),
-    fresh: kept.fresh.slice(0, MOST_RECORDS),
-    isCut: kept.isCut || kept.shown.length > MOST_RECORDS,
+    shown: kept.shown.slice(0, MAX_RECORDS),
+    fresh: kept.fresh.slice(0, MAX_RECORDS),
+    isCut: kept.isCut || kept.shown.length > MAX_RECORDS,
   };
 }

@@ -20,7 +20,7 @@ export interface Chain {
 }
 
 /** The service reads this many records in about a second, with yields to other work. */
-const MOST_BY_ITSELF = 20_000;
+const MAX_BY_ITSELF = 20_000;
 const AUDIT = "/v1/orgs/self/audit";
 
 export function useChain(): Chain {
@@ -51,7 +51,7 @@ export function useChain(): Chain {
     verdict.value = kept();
     void guarded(async () => {
       const { items } = await get<typeof orgAuditList>(AUDIT, { limit: 1 }, signal);
-      if ((items[0]?.seq ?? 0) <= MOST_BY_ITSELF) await verify();
+      if ((items[0]?.seq ?? 0) <= MAX_BY_ITSELF) await verify();
     });
     return () => over.current.abort();
   }, []);

@@ -3,7 +3,7 @@ import { countText, Foreign } from "./text.tsx";
 
 /** Deeper or larger parts are shown as one line of text. */
 const DEEPEST = 8;
-const MOST_PARTS = 200;
+const MAX_PARTS = 200;
 
 export function Json({
   name,
@@ -31,11 +31,11 @@ export function Json({
       <summary>
         {label} <span class="muted">{`${kind} of ${countText(parts.length)}`}</span>
       </summary>
-      {parts.slice(0, MOST_PARTS).map(([each, inner]) => (
+      {parts.slice(0, MAX_PARTS).map(([each, inner]) => (
         <Json key={each} name={each} value={inner} depth={depth + 1} />
       ))}
-      {parts.length > MOST_PARTS ? (
-        <p class="muted">… {countText(parts.length - MOST_PARTS)} more: copy it to see all.</p>
+      {parts.length > MAX_PARTS ? (
+        <p class="muted">… {countText(parts.length - MAX_PARTS)} more: copy it to see all.</p>
       ) : null}
     </details>
   );

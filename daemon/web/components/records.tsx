@@ -9,7 +9,7 @@ import { State } from "./parts.tsx";
 import { nameOf, wantNames } from "./people.ts";
 import { Clock, countText, Foreign, spanText } from "./text.tsx";
 
-const MOST_DETAILS = 4;
+const MAX_DETAILS = 4;
 
 /** The order of records is that of their ends, so that is the time that is shown. */
 export const endOf = (record: AuditRecord): string => new Date(endedAt(record)).toISOString();
@@ -19,7 +19,7 @@ const toldOf = ({ details }: AuditRecord) =>
     .filter(
       ([name, value]) => value !== null && value !== false && typeof value !== "object" && !name.endsWith("sha256"),
     )
-    .slice(0, MOST_DETAILS);
+    .slice(0, MAX_DETAILS);
 
 /** A record's details in a few words. */
 export const aboutText = (record: AuditRecord): string =>

@@ -27,7 +27,7 @@ const FEW = 8;
 /** Records of each kind that are searched for failures: errors, refusals, and ends of commands. */
 const LATEST = 100;
 /** Maximum of active rooms that are summarized. */
-const MOST_ROOMS = 1000;
+const MAX_ROOMS = 1000;
 /** Of the others only how many they are is shown. */
 const COUNTED = 100;
 
@@ -40,7 +40,7 @@ async function countRooms(state: RoomState, signal: AbortSignal): Promise<string
 
 async function loadNow(signal: AbortSignal) {
   const [rooms, ending, ended, used] = await Promise.all([
-    loadGlances({ state: "active", page: MOST_ROOMS, most: MOST_ROOMS }, signal),
+    loadGlances({ state: "active", page: MAX_ROOMS, most: MAX_ROOMS }, signal),
     countRooms("destroying", signal),
     countRooms("destroyed", signal),
     loadUsage(signal),

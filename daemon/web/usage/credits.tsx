@@ -10,7 +10,7 @@ import { Plot, type PlotLine } from "./plot.tsx";
 
 const PAGE = 1000;
 /** Some years of days. */
-const MOST_PAGES = 3;
+const MAX_PAGES = 3;
 
 async function loadCredits(signal: AbortSignal): Promise<Credits> {
   const entries: LedgerEntry[] = [];
@@ -23,7 +23,7 @@ async function loadCredits(signal: AbortSignal): Promise<Credits> {
     entries.push(...page.items);
     cursor = page.next_cursor;
     const { granted, used } = page;
-    if (cursor === null || pages === MOST_PAGES) return { granted, used, entries, isAll: cursor === null };
+    if (cursor === null || pages === MAX_PAGES) return { granted, used, entries, isAll: cursor === null };
   }
 }
 

@@ -8,7 +8,7 @@ import unittest
 
 from roomd import AsyncRoomd, Cancelled, NotFoundError, TimeoutError, continuing
 
-MOST_WAITS = 256
+MAX_WAITS = 256
 
 
 class OfAsyncRooms(unittest.IsolatedAsyncioTestCase):
@@ -85,7 +85,7 @@ class AsyncRoomTest(OfAsyncRooms):
 class AsyncCancelTest(OfAsyncRooms):
     async def test_of_a_task_ends_its_waiting_and_leaves_no_thread_stuck(self) -> None:
         room = await self.roomd.rooms.create("aio-cancel")
-        agents = [room.agent(f"a{index}") for index in range(MOST_WAITS)]
+        agents = [room.agent(f"a{index}") for index in range(MAX_WAITS)]
         waits = [asyncio.create_task(agent.wait()) for agent in agents]
         # All threads of the pool wait now.
         await asyncio.sleep(2)
@@ -95,7 +95,7 @@ class AsyncCancelTest(OfAsyncRooms):
         ended = await asyncio.gather(*waits, return_exceptions=True)
         self.assertTrue(all(isinstance(each, asyncio.CancelledError) for each in ended))
         started = time.monotonic()
-        await asyncio.gather(*(room.get() for _ in range(MOST_WAITS)))
+        await asyncio.gather(*(room.get() for _ in range(MAX_WAITS)))
         self.assertLess(time.monotonic() - started, 20)
 
     async def test_loses_no_message_whenever_it_comes(self) -> None:

@@ -73,7 +73,7 @@ class ExecTest(ScriptedService):
         self.assertEqual((done.stderr, done.stderr_truncated), ("xy", False))
         self.assertEqual("".join(heard), "abcdef")
         self.assertNotIn("max_output_bytes", self.sent()[0])
-        with mock.patch("roomd.execution.MOST_OUTPUT_BYTES", 2):
+        with mock.patch("roomd.execution.MAX_OUTPUT_BYTES", 2):
             self.assertEqual(self.exec(reply).stdout, "ab")
 
     def test_is_within_the_time_and_leaves_it_running(self) -> None:

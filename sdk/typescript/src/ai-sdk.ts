@@ -16,7 +16,7 @@ const HOME = "/root";
 /** Maximum of unread bytes of a stream with a reader; above it the command waits. */
 const AHEAD_BYTES = 1024 * 1024;
 /** Maximum of buffered bytes of a stream without a reader. */
-const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 
 /** A session in an existing sandbox; the sandbox's creator has to destroy it. */
 export function sandboxSession(sandbox: Sandbox): SandboxSession {
@@ -138,7 +138,7 @@ class OutputStream {
     if (over < 0 || this.#isReleased) return;
     // With a reader, the command waits, as for a pipe. Without one, it is never blocked.
     if (this.readable.locked) return room;
-    if (over > MOST_UNREAD_BYTES) this.end(new RoomdError("More than 16 MiB were written before anybody read them."));
+    if (over > MAX_UNREAD_BYTES) this.end(new RoomdError("More than 16 MiB were written before anybody read them."));
   }
 
   end(error?: unknown): void {

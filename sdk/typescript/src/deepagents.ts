@@ -4,7 +4,7 @@ import { ProblemError } from "./errors.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** Limit of one command's output; the rest is dropped. */
-const MOST_OUTPUT_BYTES = 1024 * 1024;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
 const ERRORS: Record<string, NonNullable<FileUploadResponse["error"]>> = {
   path_not_found: "file_not_found",
   is_directory: "is_directory",
@@ -25,7 +25,7 @@ export class RoomdBackend extends BaseSandbox {
 
   override async execute(command: string): Promise<ExecuteResponse> {
     const output: Uint8Array[] = [];
-    let left = MOST_OUTPUT_BYTES;
+    let left = MAX_OUTPUT_BYTES;
     let truncated = false;
     const { exitCode } = await this.#sandbox.exec(command, {
       maxOutputBytes: 0,

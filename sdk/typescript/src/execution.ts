@@ -115,7 +115,7 @@ const COMMAND_OPTIONS: Record<Exclude<keyof CommandOptions, keyof CommandSpellin
 };
 const DEFAULT_COMMAND_MS = 600_000;
 /** The longest time limit of a command. */
-export const MOST_COMMAND_MS = 604_800_000;
+export const MAX_COMMAND_MS = 604_800_000;
 const DEFAULT_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** Timeout for ending an unwanted command. */
 const KILL_MS = 10_000;

@@ -9,7 +9,7 @@ import type { CallOptions } from "./transport.ts";
 
 /** The end of a build's output that its error shows. */
 const LAST_LINES = 20;
-const MOST_LAST_CHARACTERS = 16 * 1024;
+const MAX_LAST_CHARACTERS = 16 * 1024;
 
 /** Options of a new room. */
 export interface RoomOptions extends CallOptions {
@@ -73,7 +73,7 @@ export class Roomd {
         for await (const event of this.client.events("template_build_stream", name, each)) {
           if (event.type !== "stdout") continue;
           const text = Buffer.from(event.data_b64, "base64").toString();
-          output = (output + text).slice(-MOST_LAST_CHARACTERS);
+          output = (output + text).slice(-MAX_LAST_CHARACTERS);
           onOutput?.(text);
         }
         const built = await this.client.call("template_build_get", name, each);

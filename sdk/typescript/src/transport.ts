@@ -98,7 +98,7 @@ const FIRST_CONTACT_MS = 1000;
 const CONNECT_MS = 15_000;
 /** Default of calls. */
 export const DEFAULT_TIMEOUT_MS = 600_000;
-const MOST_PROBLEM_BYTES = 256 * 1024;
+const MAX_PROBLEM_BYTES = 256 * 1024;
 /** Of a proxy that may have passed the call on before. */
 const GIVEN_UP = [502, 504];
 /** From a proxy before the service, or from the service without a problem: its own refusals state whether a retry can help. */
@@ -440,7 +440,7 @@ async function problemOf(answer: Answer, url: string): Promise<Problem | null> {
     answer.body.destroy();
     return null;
   }
-  return parsed((await bytesOf(answer, MOST_PROBLEM_BYTES)).toString(), answer, url) as Problem;
+  return parsed((await bytesOf(answer, MAX_PROBLEM_BYTES)).toString(), answer, url) as Problem;
 }
 
 /** JSON of an answer. Throws ConnectionError if it is invalid. */
@@ -493,11 +493,11 @@ function unconnected(url: string): ConnectionError {
 }
 
 /** The longest delay that a timer supports. */
-const MOST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 /** Also after a time that is longer than any timer's: never, then. */
 export function afterMs(ms: number, work: () => void): NodeJS.Timeout {
-  return setTimeout(work, Math.min(Math.max(0, ms), MOST_MS));
+  return setTimeout(work, Math.min(Math.max(0, ms), MAX_MS));
 }
 
 /** Waits; rejects with the signal's reason. */

@@ -109,7 +109,7 @@ export function listedInput({ input, hidden = [] }: Pick<Tool, "input" | "hidden
 export const argumentNames = (tool: Pick<Tool, "input" | "hidden">): string[] =>
   Object.keys(listedInput(tool).properties as object);
 
-const MOST_WORDS = 12;
+const MAX_WORDS = 12;
 const RULES = [
   "pattern",
   "examples",
@@ -127,7 +127,7 @@ function shortened(schema: object): unknown {
     if (RULES.includes(key) && typeof value !== "object") return undefined;
     if (key === "examples" || key === "additionalProperties") return undefined;
     if (key === "maximum" && value === Number.MAX_SAFE_INTEGER) return undefined;
-    if (key === "enum" && Array.isArray(value) && value.length > MOST_WORDS) return undefined;
+    if (key === "enum" && Array.isArray(value) && value.length > MAX_WORDS) return undefined;
     if (key === "patternProperties") return undefined;
     return value;
   };

@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, named, oneOf, operation, record, timestamp } from "../contract.ts";
 import { roomPath } from "../rooms.ts";
-import { MOST_WAITED_FOR, MOST_WAITS, wait } from "./overview.ts";
+import { MAX_WAITED_FOR, MAX_WAITS, wait } from "./overview.ts";
 
 const runningCommand = record("RunningCommand", {
   agent_id: Type.String(),
@@ -22,8 +22,8 @@ const nowLine = record("RoomNow", {
   type: oneOf(["now"]),
   at: timestamp,
   waits: Type.Array(wait, {
-    maxItems: MOST_WAITS,
-    description: `As of room_waits, the oldest first, each for at most ${MOST_WAITED_FOR} agents; without commands.`,
+    maxItems: MAX_WAITS,
+    description: `As of room_waits, the oldest first, each for at most ${MAX_WAITED_FOR} agents; without commands.`,
   }),
   commands: Type.Array(runningCommand, { description: "Commands that are running, the oldest first." }),
   deadlocks: Type.Array(deadlock),
@@ -68,12 +68,12 @@ export const roomNow = operation({
 });
 
 /** Most concurrent streams of one connection. */
-export const MOST_LIVE_STREAMS = 32;
+export const MAX_LIVE_STREAMS = 32;
 /** Most bytes of a frame from the client. */
-export const MOST_LIVE_FRAME_BYTES = 8 * 1024;
+export const MAX_LIVE_FRAME_BYTES = 8 * 1024;
 
 /** Unconfirmed bytes of a stream, above which the stream waits for the client. */
-export const MOST_UNREAD_BYTES = 1024 * 1024;
+export const MAX_UNREAD_BYTES = 1024 * 1024;
 
 /** Operations with streams that a connection carries. */
 export const LIVE_OPERATIONS = [
@@ -103,14 +103,14 @@ export const liveSocket = operation({
   path: "/v1/live/ws",
   summary: "Carry several streams over one WebSocket",
   description: [
-    `A browser opens at most six connections of HTTP/1.1 to a service; WebSockets are not counted. One connection carries up to ${MOST_LIVE_STREAMS} streams of these operations: ${LIVE_OPERATIONS.join(", ")}. Authorized by an API key as Bearer, or by a person's session; a browser's Origin must be the service's own. Each stream is checked and recorded as a call of its own, with the scope of its operation.`,
+    `A browser opens at most six connections of HTTP/1.1 to a service; WebSockets are not counted. One connection carries up to ${MAX_LIVE_STREAMS} streams of these operations: ${LIVE_OPERATIONS.join(", ")}. Authorized by an API key as Bearer, or by a person's session; a browser's Origin must be the service's own. Each stream is checked and recorded as a call of its own, with the scope of its operation.`,
     'Text frames from the client: {"op":"open","id","path"} opens a stream: id is a positive integer, path the path of the operation with its query; {"op":"read","id","bytes"} confirms bytes of data that the client has processed; {"op":"close","id"} ends the stream.',
     'Text frames from the service: {"id","type":"opened","headers"}, {"id","type":"refused","status","retry_after","problem"}, and {"id","type":"ended"} at the end of a stream. Binary frames are data of a stream: its id in decimal digits, a line feed, and bytes of its lines of JSON, in order.',
-    `A stream waits while ${MOST_UNREAD_BYTES} bytes of its data are unconfirmed. A client that does not read makes all its streams wait, and is disconnected after a minute. Close codes: ${Object.entries(
+    `A stream waits while ${MAX_UNREAD_BYTES} bytes of its data are unconfirmed. A client that does not read makes all its streams wait, and is disconnected after a minute. Close codes: ${Object.entries(
       LIVE_CLOSE,
     )
       .map(([name, code]) => `${code} ${name}`)
-      .join(", ")}; 1009 for a frame of over ${MOST_LIVE_FRAME_BYTES} bytes.`,
+      .join(", ")}; 1009 for a frame of over ${MAX_LIVE_FRAME_BYTES} bytes.`,
   ].join("\n\n"),
   access: "key",
   params: NONE,

@@ -6,8 +6,8 @@ import { fields, NONE, nullable, oneOf, operation, record, timestamp } from "../
 import { moment } from "../moment.ts";
 import { roomPath } from "../rooms.ts";
 
-export const MOST_WAITS = 1000;
-export const MOST_WAITED_FOR = 100;
+export const MAX_WAITS = 1000;
+export const MAX_WAITED_FOR = 100;
 export const DEFAULT_TIMELINE_PAGE = 200;
 export const WAIT_TYPES = ["reply", "barrier", "inbox", "command"] as const;
 
@@ -16,8 +16,8 @@ export const wait = record("Wait", {
   type: oneOf(WAIT_TYPES),
   id: nullable(Type.String({ description: "The message, the barrier or the execution; null for an inbox." })),
   on: Type.Array(Type.String(), {
-    maxItems: MOST_WAITED_FOR,
-    description: `Agents that it waits for, ${MOST_WAITED_FOR} of them at most; empty for an inbox and a command.`,
+    maxItems: MAX_WAITED_FOR,
+    description: `Agents that it waits for, ${MAX_WAITED_FOR} of them at most; empty for an inbox and a command.`,
   }),
   since: timestamp,
   held: Type.Boolean({ description: "Whether a call of the agent is waiting for it at this moment." }),
@@ -37,7 +37,7 @@ export const roomWaits = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/waits",
   summary: "Show the waits and deadlocks of a room",
-  description: `Calls that wait now, and waits without a call: requests without a reply, from when they were sent, and open barriers, from when they were opened. A request to a topic is answered by the first reply, a request to several agents by a reply of each. Commands are those started by the service; those of SSH sessions are known to the guest alone. A cycle is a ring of agents each of which is blocked by the next; if one of several agents is enough, none of them is part of a cycle. The oldest ${MOST_WAITS} waits are listed.`,
+  description: `Calls that wait now, and waits without a call: requests without a reply, from when they were sent, and open barriers, from when they were opened. A request to a topic is answered by the first reply, a request to several agents by a reply of each. Commands are those started by the service; those of SSH sessions are known to the guest alone. A cycle is a ring of agents each of which is blocked by the next; if one of several agents is enough, none of them is part of a cycle. The oldest ${MAX_WAITS} waits are listed.`,
   access: "fabric:read",
   params: roomPath,
   query: NONE,
@@ -45,7 +45,7 @@ export const roomWaits = operation({
   output: fields({
     room_id: Type.String(),
     at: timestamp,
-    waits: Type.Array(wait, { maxItems: MOST_WAITS, description: "The oldest first." }),
+    waits: Type.Array(wait, { maxItems: MAX_WAITS, description: "The oldest first." }),
     cycles: Type.Array(cycle, { description: "One of the shortest rings of each deadlocked group." }),
     truncated: Type.Boolean({ description: "Whether there are more waits than are listed." }),
     text: Type.String({ description: "The same as one paragraph of text." }),

@@ -4,7 +4,7 @@ import { fields, NONE, nullable, oneOf, operation, page, record, timestamp } fro
 import { anyWarnings, labels, ROOM_STATES, roomHost, roomId, roomQuery } from "../rooms.ts";
 
 /** Older days of a room are not added up. */
-export const MOST_COST_DAYS = 366;
+export const MAX_COST_DAYS = 366;
 
 const cost = fields({
   sandbox_seconds: Type.Number({ description: "Time in which its sandboxes were running." }),
@@ -35,7 +35,7 @@ const glance = record("RoomGlance", {
   }),
   cost: nullable({
     ...cost,
-    description: `Since the room was made, in its last ${MOST_COST_DAYS} days. On a day with very many rooms and agents, not all cost is attributed to rooms. Null for a key without usage:read, and for a key that is bound to an agent.`,
+    description: `Since the room was made, in its last ${MAX_COST_DAYS} days. On a day with very many rooms and agents, not all cost is attributed to rooms. Null for a key without usage:read, and for a key that is bound to an agent.`,
   }),
   created_at: timestamp,
   expires_at: nullable(timestamp),

@@ -26,7 +26,7 @@ const FILES = 2_000;
 const ROOMS = 300;
 const AT_ONCE = 4;
 const ANSWER_MS = 20_000;
-const MOST_BODY_BYTES = 1024 * 1024;
+const MAX_BODY_BYTES = 1024 * 1024;
 const ROOM = "large";
 
 const KNOWN: Record<string, string> = {
@@ -107,14 +107,14 @@ function requestsOf(operation: Operation, names: { room_id: string; org_id: stri
     if ("follow" in operation.query.properties) query.set("follow", "false");
     return { method, path: `${bare}?${query}`, body };
   });
-  if (operation.body === "bytes") return [{ method, path, body: "x".repeat(MOST_BODY_BYTES) }, ...queries];
+  if (operation.body === "bytes") return [{ method, path, body: "x".repeat(MAX_BODY_BYTES) }, ...queries];
   const example = Object(operation.example?.body) as Record<string, unknown>;
   const bodies = Object.entries(operation.body?.properties ?? {}).map(([name, schema]) => ({
     method,
     path,
     body: JSON.stringify({ ...example, ...known(example), [name]: largestOf(name, schema, KNOWN) }).slice(
       0,
-      2 * MOST_BODY_BYTES,
+      2 * MAX_BODY_BYTES,
     ),
   }));
   return [...("follow" in operation.query.properties ? [] : [{ method, path, body }]), ...queries, ...bodies];

@@ -8,7 +8,7 @@ import type { Attack } from "../../harness/hostile/attack.ts";
 const SOCKETS = 8;
 const BURST = 1_900;
 /** Unsent bytes above which the next burst waits. */
-const MOST_UNSENT_BYTES = 64 * 1024;
+const MAX_UNSENT_BYTES = 64 * 1024;
 
 let guests: ScaleGuests | null = null;
 
@@ -28,7 +28,7 @@ export default {
       const socket = new WebSocket(url.replace(/^http/, "ws") + path, { headers: { authorization: `Bearer ${key}` } });
       const flood = () => {
         if (socket.readyState !== WebSocket.OPEN) return;
-        if (socket.bufferedAmount < MOST_UNSENT_BYTES) {
+        if (socket.bufferedAmount < MAX_UNSENT_BYTES) {
           for (let sent = 0; sent < BURST; sent++) socket.send(resizes[sent % 2] ?? "");
           count("burst");
         }

@@ -26,7 +26,7 @@ const ROUND_MS = 18_000;
 const APPENDERS = 5;
 const CALL_MS = 20_000;
 /** An inbox has 1,000 messages. */
-const MOST_APPENDS = 450;
+const MAX_APPENDS = 450;
 /** From the end of a cut of 1.5 s until a host follows the directory: TCP repeats a packet after twice the time. */
 const HEAL_MS = 4_000;
 /** For a host that is killed while the machine is busy. */
@@ -79,7 +79,7 @@ class History {
 
   async append(): Promise<void> {
     const list = chance.pick(this.lists);
-    if (this.appends.filter((each) => each.list === list).length >= MOST_APPENDS) {
+    if (this.appends.filter((each) => each.list === list).length >= MAX_APPENDS) {
       await this.read();
       return;
     }

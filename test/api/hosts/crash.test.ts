@@ -38,12 +38,12 @@ async function diesAt(point: string, ask: (index: number) => Promise<unknown>): 
   one.env.ROOMD_FAULT_POINT = point;
   await one.serve().catch(() => {});
   delete one.env.ROOMD_FAULT_POINT;
-  for (let index = 0; one.runs && index < MOST_ASKED; index++) await ask(index).catch(() => {});
+  for (let index = 0; one.runs && index < MAX_ASKED; index++) await ask(index).catch(() => {});
   await until("it has died", () => !one.runs);
   await one.serve();
 }
 
-const MOST_ASKED = 60;
+const MAX_ASKED = 60;
 
 /** Keys of this name are equal on both hosts, each with an audit record of its creation or its recovery. */
 async function expectRecorded(name: string): Promise<{ made: number; recovered: number }> {

@@ -243,14 +243,14 @@ describe("either host is killed at any step", () => {
 const RESTART_MS = 60_000;
 
 /** An inbox takes 1,000 messages, and a host that is killed may take long until it is back. */
-const MOST_WRITTEN = 900;
+const MAX_WRITTEN = 900;
 
 /** Sends through both hosts; each message has its own ID and is retried until it is acknowledged. */
 function writers(room_id: string) {
   const written: number[] = [];
   let isOver = false;
   const write = async (host: TestDaemon, from: number) => {
-    for (let n = from; !isOver && n < MOST_WRITTEN; n += 2) {
+    for (let n = from; !isOver && n < MAX_WRITTEN; n += 2) {
       const body = { source: "a", destination: "b", payload: { n }, message_id: `m-${n}` };
       let said = "";
       const taken = async () => {

@@ -14,7 +14,7 @@ const isWorkTold = process.env.ROOMD_TEST_CLUSTER !== "1";
 /** Registered users: with a verified address, an unverified one, a disabled account, and a used up daily e-mail limit. */
 const HERE = ["verified", "claimed", "disabled", "has-had-letters"] as const;
 const NOBODY = "nobody";
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 const addressOf = (who: string) => `${who}@example.org`;
 
 interface Asked {
@@ -69,7 +69,7 @@ class Place {
     for (let tries = 1; ; tries++) {
       const said = await this.#askEach(path, form, who);
       const committed = new Set([...said.asked.values()].map(({ work }) => work.includes("COMMIT")));
-      if (!isWorkTold || committed.size === 1 || tries === MOST_TRIES) return said;
+      if (!isWorkTold || committed.size === 1 || tries === MAX_TRIES) return said;
     }
   }
 

@@ -1,6 +1,6 @@
 /** The live connection: several streams over one WebSocket, each with the checks of a call, and the current state of a room. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { MOST_LIVE_STREAMS } from "../../../shared/api/overview/live.ts";
+import { MAX_LIVE_STREAMS } from "../../../shared/api/overview/live.ts";
 import { Visitor } from "../../harness/browser/visitor.ts";
 import { LiveClient } from "../../harness/clients/live-client.ts";
 import { type Json, TestDaemon } from "../../harness/daemon.ts";
@@ -85,7 +85,7 @@ test("an invalid request closes the connection, and too many streams are refused
   large.send({ op: "open", id: 1, path: `/v1/rooms/${"r".repeat(9000)}/now` });
   expect(await large.closed).toMatchObject({ code: 1009 });
   const live = await new LiveClient(daemon).open();
-  for (let id = 1; id <= MOST_LIVE_STREAMS; id++)
+  for (let id = 1; id <= MAX_LIVE_STREAMS; id++)
     expect(await live.first(id, "/v1/rooms/r/now")).toMatchObject({ type: "opened" });
   expect(await live.first(99, "/v1/rooms/r/now")).toMatchObject({ status: 429, problem: { code: "rate_limited" } });
   live.send({ op: "close", id: 1 });

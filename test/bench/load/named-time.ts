@@ -7,7 +7,7 @@ const LEAST_PERCENT = 90;
 /** Of a loop that was busy for less nothing is known. */
 const LEAST_BUSY_MS = 1_000;
 /** A thread that waits for a processor after it is woken does so for no owner: with more of that the share has no limit. */
-const MOST_WAITED = 0.05;
+const MAX_WAITED = 0.05;
 
 interface LoopTimes {
   /** Charged to owners. */
@@ -36,7 +36,7 @@ export class NamedTime {
       const [named, ran, waited] = [now.named - at.named, now.ran - at.ran, now.waited - at.waited];
       if (ran < LEAST_BUSY_MS) continue;
       shares.push(Math.min(100, (named / (ran + waited)) * 100));
-      isQuiet &&= waited < MOST_WAITED * ran;
+      isQuiet &&= waited < MAX_WAITED * ran;
     }
     if (shares.length === 0) return;
     report.add("named_loop_time", "%", shares, undefined, isQuiet ? { of: "p50", least: LEAST_PERCENT } : undefined);

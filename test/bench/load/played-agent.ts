@@ -24,7 +24,7 @@ import { pieceHeader } from "../../../shared/agent-protocol/pieces.ts";
 
 /** As long as a refused agent waits at most. */
 const DIAL_AGAIN_MS = 200;
-const MOST_HOST_STREAMS = 256;
+const MAX_HOST_STREAMS = 256;
 /** Of an output that is followed: a line of a build, so to speak. */
 const PIECE_BYTES = 1024;
 const PIECES_EVERY_MS = 100;
@@ -116,7 +116,7 @@ export class PlayedAgent {
         write,
         close: () => socket.end(),
       },
-      maxPeerStreams: MOST_HOST_STREAMS,
+      maxPeerStreams: MAX_HOST_STREAMS,
       onOpen: (stream, request) => this.#answer(stream, request as { method: string; exec_id: string }),
       onHandshake: (type) => {
         if (type !== FrameType.welcome) return;

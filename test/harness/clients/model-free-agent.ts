@@ -7,7 +7,7 @@ import addFormats from "ajv-formats";
 import type { Json } from "../daemon.ts";
 import type { McpClient } from "./mcp-client.ts";
 
-const MOST_CALLS = 200;
+const MAX_CALLS = 200;
 
 export class ModelFreeAgent {
   readonly #client: McpClient;
@@ -36,7 +36,7 @@ export class ModelFreeAgent {
     while (next) {
       const result = await this.#call(next.tool, next.arguments);
       results.push(result);
-      if (results.length > MOST_CALLS) throw new Error(`${name} does not come to an end`);
+      if (results.length > MAX_CALLS) throw new Error(`${name} does not come to an end`);
       next = enough(result) ? null : result.next;
     }
     return results;

@@ -3,10 +3,10 @@ import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { serveTasks } from "../../../daemon/host/aside/serve.ts";
 import type { Task } from "../../../daemon/host/aside/task.ts";
 
-export const MOST_BYTES = 1_000;
+export const MAX_BYTES = 1_000;
 export const SMALL_BYTES = 10;
 
-const bounds = { mostBytes: MOST_BYTES, smallBytes: SMALL_BYTES };
+const bounds = { mostBytes: MAX_BYTES, smallBytes: SMALL_BYTES };
 
 /** Reports whether it runs on the thread or on the event loop. */
 export const placeOfTask: Task<{ bytes: number }, "thread" | "loop"> = {
@@ -19,7 +19,7 @@ export const placeOfTask: Task<{ bytes: number }, "thread" | "loop"> = {
 /** Makes the thread fail in this way until `times` runs out; then returns 0. */
 export const misfortuneOfTask: Task<{ is: "endless" | "exit" | "fail" | "refuse"; times: Int32Array }, number> = {
   name: "test.misfortune",
-  bytesOf: () => MOST_BYTES,
+  bytesOf: () => MAX_BYTES,
   ...bounds,
   run: ({ is, times }) => {
     if (Atomics.sub(times, 0, 1) <= 0) return 0;
@@ -33,7 +33,7 @@ export const misfortuneOfTask: Task<{ is: "endless" | "exit" | "fail" | "refuse"
 /** Computes for some milliseconds, and returns how many tasks were done before. */
 export const longOfTask: Task<{ ms: number }, number> = {
   name: "test.long",
-  bytesOf: () => MOST_BYTES,
+  bytesOf: () => MAX_BYTES,
   ...bounds,
   run: ({ ms }) => {
     const until = performance.now() + ms;
@@ -47,7 +47,7 @@ let done = 0;
 export const doubledOfTask: Task<{ buffer: ArrayBuffer }, { buffer: ArrayBuffer }> = {
   name: "test.doubled",
   bytesOf: ({ buffer }) => buffer.byteLength,
-  mostBytes: MOST_BYTES,
+  mostBytes: MAX_BYTES,
   smallBytes: 0,
   run: ({ buffer }) => ({ buffer: new Uint8Array(buffer).map((byte) => byte * 2).buffer }),
   buffersOf: ({ buffer }) => [buffer],

@@ -10,7 +10,7 @@ export type { RecordedTurn } from "../../../daemon/core/loop/turns.ts";
 /** The check runs other rings on the same cores and caches, also on hosts of half the speed: times may be five times as long there. */
 export const ALLOWANCE = process.env.ROOMD_TEST_LONG === "1" ? 1 : 5;
 /** No turn may take more of the thread's processor time. */
-export const MOST_TURN_MS = 20 * ALLOWANCE;
+export const MAX_TURN_MS = 20 * ALLOWANCE;
 /** A start ends with work in the turn that opens the doors, which delays no client yet. */
 const START_MS = 250;
 
@@ -19,10 +19,10 @@ const NAME = /^turns-\d+\.jsonl$/;
 
 /** The test file that forbids long turns to its daemons; null if the rule is not enforced. */
 let held: string | null = null;
-let mostMs = MOST_TURN_MS;
+let mostMs = MAX_TURN_MS;
 
 /** From now on daemons that stop with a long turn fail this test file, unless it is listed as not held to that yet. */
-export function holdTurns(testFile: string, most = MOST_TURN_MS): void {
+export function holdTurns(testFile: string, most = MAX_TURN_MS): void {
   const file = relative(ROOT, testFile);
   mostMs = most;
   held = LISTED.unheld.includes(file) ? null : file;

@@ -16,10 +16,10 @@ import type { Attack, Target } from "./attack.ts";
 import type { Felt, Server } from "./caller.ts";
 
 const EVERY_MS = 5;
-const MOST_P99_MS = 10;
+const MAX_P99_MS = 10;
 const START_MS = 60_000;
 /** Under way at a time in one process. */
-const MOST_REQUESTS = "16384";
+const MAX_REQUESTS = "16384";
 
 export interface Measured {
   quiet: Felt;
@@ -54,7 +54,7 @@ export async function measureBeside(
   const answers = await end();
   const turns = turnsOf(daemon.home).slice(before);
   const longest = turns.toSorted((a, b) => b.cpu_ms - a.cpu_ms)[0] ?? null;
-  const most = ALLOWANCE * Math.max(attack.mostP99Ms ?? MOST_P99_MS, (2 * quiet.me * beside.bare) / quiet.bare);
+  const most = ALLOWANCE * Math.max(attack.mostP99Ms ?? MAX_P99_MS, (2 * quiet.me * beside.bare) / quiet.bare);
   return { quiet, beside, most, longest, answers };
 }
 
@@ -74,7 +74,7 @@ async function felt(servers: Record<keyof Felt, Server>, count: number, everyMs:
   return JSON.parse(said) as Felt;
 }
 
-const environment = () => ({ ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: MOST_REQUESTS });
+const environment = () => ({ ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: MAX_REQUESTS });
 
 /** The function that it returns ends the attack. */
 async function startAttack(

@@ -2,8 +2,8 @@
 import type { TSchema } from "@sinclair/typebox";
 
 /** More texts than these are no larger a request: a body may have 1 MiB. */
-const MOST_ITEMS = 1_000;
-const MOST_CHARACTERS = 60_000;
+const MAX_ITEMS = 1_000;
+const MAX_CHARACTERS = 60_000;
 
 /** `known` are values of fields that name existing objects; a wait is short, since it causes no work. */
 export function largestOf(name: string, schema: TSchema, known: Record<string, string>): unknown {
@@ -22,13 +22,13 @@ export function largestOf(name: string, schema: TSchema, known: Record<string, s
     case "boolean":
       return true;
     case "array":
-      return Array.from({ length: Math.min(schema.maxItems ?? MOST_ITEMS, MOST_ITEMS) }, (_, n) =>
+      return Array.from({ length: Math.min(schema.maxItems ?? MAX_ITEMS, MAX_ITEMS) }, (_, n) =>
         itemOf(largestOf("", schema.items, known), n),
       );
     case "object":
       return objectOf(schema, known);
     default:
-      return "x".repeat(MOST_CHARACTERS);
+      return "x".repeat(MAX_CHARACTERS);
   }
 }
 
@@ -37,9 +37,9 @@ function itemOf(item: unknown, n: number): unknown {
   return typeof item === "string" ? `agent-${n}` : item;
 }
 
-function textOf({ pattern, maxLength = MOST_CHARACTERS, examples }: TSchema): string {
+function textOf({ pattern, maxLength = MAX_CHARACTERS, examples }: TSchema): string {
   if (pattern !== undefined) return String(examples?.[0] ?? "agent-0");
-  return "x".repeat(Math.min(maxLength, MOST_CHARACTERS));
+  return "x".repeat(Math.min(maxLength, MAX_CHARACTERS));
 }
 
 function objectOf(schema: TSchema, known: Record<string, string>): Record<string, unknown> {
@@ -47,7 +47,7 @@ function objectOf(schema: TSchema, known: Record<string, string>): Record<string
   const required = own.filter(([name]) => (schema.required ?? []).includes(name));
   const fields = required.map(([name, each]) => [name, largestOf(name, each, known)] as const);
   const [values] = Object.values<TSchema>(schema.patternProperties ?? {});
-  const others = values ? Math.min(schema.maxProperties ?? MOST_ITEMS, MOST_ITEMS) : 0;
+  const others = values ? Math.min(schema.maxProperties ?? MAX_ITEMS, MAX_ITEMS) : 0;
   const named = Array.from(
     { length: others },
     (_, n) => [`name-${n}`, largestOf("", values ?? schema, known)] as const,

@@ -49,10 +49,10 @@ import { roomDepsOf } from "./rooms.ts";
 
 const nothing = () => {};
 export const URL = "postgres://simulation@simulation/simulation";
-export const MOST_ROOMS = 4;
+export const MAX_ROOMS = 4;
 const NO_LIMIT = { soft_cap: 1e9, hard_cap: 1e9 };
 const CAPS: PlanCaps = {
-  ...{ rooms: { soft_cap: MOST_ROOMS, hard_cap: MOST_ROOMS }, sandboxes: NO_LIMIT, memory_mib: NO_LIMIT },
+  ...{ rooms: { soft_cap: MAX_ROOMS, hard_cap: MAX_ROOMS }, sandboxes: NO_LIMIT, memory_mib: NO_LIMIT },
   ...{ disk_gib: NO_LIMIT, template_mib: NO_LIMIT, drive: { soft_cap_bytes: 1e15, hard_cap_bytes: 1e15 } },
   credits: null,
 };

@@ -1,6 +1,6 @@
 /** The simulated service: its hosts, their PostgreSQL and their network, the answers to clients, and violations. */
 import type { RoomUid } from "../../../shared/ids.ts";
-import { type Asked, type Done, MOST_ROOMS } from "./daemon.ts";
+import { type Asked, type Done, MAX_ROOMS } from "./daemon.ts";
 import { firstState, ORG } from "./first-state.ts";
 import { SimulatedHost } from "./host.ts";
 import { Ledger } from "./ledger.ts";
@@ -137,7 +137,7 @@ export class Service {
     const { rooms: known } = this.ledger;
     const placed = placementsOf(state).filter(({ epoch }) => epoch === 1);
     const rooms = placed.filter(({ room_uid }) => !known.get(room_uid)?.mayBeDestroyed).length;
-    if (rooms > MOST_ROOMS) this.violate(`${ORG} has ${rooms} rooms, and may have ${MOST_ROOMS}`);
+    if (rooms > MAX_ROOMS) this.violate(`${ORG} has ${rooms} rooms, and may have ${MAX_ROOMS}`);
   }
 
   isGone(host: SimulatedHost): boolean {

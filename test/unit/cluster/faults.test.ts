@@ -19,7 +19,7 @@ const LONGEST_MS = DEADLINE_MS + 1500;
 const PAUSE_MS = { usual: 1, afterFault: 20 };
 const COMMITTED = LONG ? 1000 : 210;
 /** Five servers in parallel with other tests, on any test machine. */
-const MOST_MS = LONG ? 400_000 : 180_000;
+const MAX_MS = LONG ? 400_000 : 180_000;
 const isRoot = process.getuid?.() === 0;
 const reason = whyNoPostgres() ?? (isRoot ? null : "a network namespace needs root");
 if (reason !== null) console.log(`PostgreSQL's faults: left out, because ${reason}`);
@@ -96,7 +96,7 @@ describe.skipIf(reason !== null)("while the server is", () => {
       expect(load.outcomes.filter(({ outcome }) => outcome === "failed").length).toBeGreaterThan(0);
       await until("no socket is open", () => socketsTo(server) === 0);
     },
-    MOST_MS,
+    MAX_MS,
   );
 });
 
@@ -128,7 +128,7 @@ class Load {
   async committedMore(more: number): Promise<void> {
     const from = this.outcomes.length;
     const committed = () => this.outcomes.slice(from).filter(({ outcome }) => outcome === "committed").length;
-    await until(`${more} more are committed`, () => committed() >= more, MOST_MS / 2);
+    await until(`${more} more are committed`, () => committed() >= more, MAX_MS / 2);
   }
 
   async end(): Promise<void> {

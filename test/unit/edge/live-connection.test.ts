@@ -1,7 +1,7 @@
 /** A live connection takes turns: a client that sends many requests for streams holds up no other client. */
 import { expect, test } from "vitest";
 import { LiveConnection } from "../../../daemon/edge/live/connection.ts";
-import { MOST_LIVE_STREAMS } from "../../../shared/api/overview/live.ts";
+import { MAX_LIVE_STREAMS } from "../../../shared/api/overview/live.ts";
 
 const PATH = "/v1/rooms/r/now";
 
@@ -30,11 +30,11 @@ test("of streams requested together, a turn of the event loop opens as many as i
     while (performance.now() < end);
     return Promise.resolve(silent());
   });
-  for (let id = 1; id <= MOST_LIVE_STREAMS; id++) open(id);
+  for (let id = 1; id <= MAX_LIVE_STREAMS; id++) open(id);
   for (let microtask = 0; microtask < 100; microtask++) await null;
   expect(asked).toBeGreaterThan(0);
-  expect(asked).toBeLessThan(MOST_LIVE_STREAMS / 2);
-  await expect.poll(() => said.filter(({ type }) => type === "opened").length).toBe(MOST_LIVE_STREAMS);
+  expect(asked).toBeLessThan(MAX_LIVE_STREAMS / 2);
+  await expect.poll(() => said.filter(({ type }) => type === "opened").length).toBe(MAX_LIVE_STREAMS);
   connection.left();
 });
 

@@ -1,6 +1,6 @@
 /** Size of a tool's response: output bounded by head and tail, refusals of one line, lists within their budgets. */
 import { describe, expect, test } from "vitest";
-import { bounded, MOST_RESULT, sizeOf, structured } from "../../../daemon/edge/mcp/answer.ts";
+import { bounded, MAX_RESULT, sizeOf, structured } from "../../../daemon/edge/mcp/answer.ts";
 import { compact } from "../../../daemon/edge/mcp/compact.ts";
 import { fits, HEAD_BYTES, NO_OUTPUT, outputText, TAIL_BYTES } from "../../../daemon/edge/mcp/output-text.ts";
 import { readable } from "../../../daemon/edge/mcp/readable.ts";
@@ -8,10 +8,10 @@ import { readEnds } from "../../../daemon/edge/mcp/tools/output-ends.ts";
 import { TOOL_SETS } from "../../../shared/api/mcp/more-tools.ts";
 import { listedInput, outputSchemaOf } from "../../../shared/api/mcp/tool.ts";
 
-const MOST_LIST_BYTES = { usual: 45_000, small: 9_000, all: 90_000 };
+const MAX_LIST_BYTES = { usual: 45_000, small: 9_000, all: 90_000 };
 
 describe("lists of tools", () => {
-  test.each(Object.entries(MOST_LIST_BYTES))("%s takes at most %i bytes", (set, most) => {
+  test.each(Object.entries(MAX_LIST_BYTES))("%s takes at most %i bytes", (set, most) => {
     const { tools } = TOOL_SETS[set as keyof typeof TOOL_SETS];
     const listed = [...tools.values()].map((tool) => ({
       ...{ name: tool.name, title: tool.title, description: tool.description },
@@ -64,9 +64,9 @@ describe("refusals", () => {
 test("a long list is truncated to the limit of a result, and reports that", () => {
   const items = Array.from({ length: 1000 }, (_, at) => ({ room_id: `room-${at}`, text: "x".repeat(100) }));
   const cut = bounded({ items });
-  expect(sizeOf(cut)).toBeLessThanOrEqual(MOST_RESULT + 100);
+  expect(sizeOf(cut)).toBeLessThanOrEqual(MAX_RESULT + 100);
   expect((cut.items as object[]).length + Number(cut.items_left_out)).toBe(1000);
-  expect(sizeOf(bounded({ text: "x".repeat(100_000) }))).toBeLessThanOrEqual(MOST_RESULT);
+  expect(sizeOf(bounded({ text: "x".repeat(100_000) }))).toBeLessThanOrEqual(MAX_RESULT);
 });
 
 describe("output", () => {

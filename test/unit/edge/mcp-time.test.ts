@@ -22,7 +22,7 @@ import { rowOf, TOOL_LIST } from "../../harness/clients/tool-calls.ts";
 /** Documented limit for clients. */
 const PROMISED_MS = 50_000;
 /** Longer than the wait of any operation. */
-const MOST_WAIT_MS = 600_000;
+const MAX_WAIT_MS = 600_000;
 
 const log = makeLog("error", () => {});
 
@@ -83,7 +83,7 @@ function roadOf(steps: readonly Step[], asked: { n: number }): Road {
     const { fields } = await request.body(Number.MAX_SAFE_INTEGER);
     const { afterMs, says } = steps[Math.min(asked.n, steps.length - 1)] ?? { afterMs: "never", says: "done" };
     asked.n += 1;
-    const wait = Number(fields.timeout_ms ?? fields.wait_ms ?? fields.wait_timeout_ms ?? MOST_WAIT_MS);
+    const wait = Number(fields.timeout_ms ?? fields.wait_ms ?? fields.wait_timeout_ms ?? MAX_WAIT_MS);
     if (afterMs === "never") await new Promise(() => {});
     await after(afterMs === "as asked" ? wait : Number(afterMs));
     if (says === "refused" || says === "starting") {

@@ -42,7 +42,7 @@ test.each([
   IN_A_FRAME,
   IN_A_FRAME + 1,
   3 * IN_A_FRAME + MAX_WRITE_BYTES,
-  libc.MOST_FRAMES * IN_A_FRAME,
+  libc.MAX_FRAMES * IN_A_FRAME,
 ])("%i bytes are sent in packets that are all full except a frame's last, in their order", (size) => {
   const frames = Math.ceil(size / IN_A_FRAME);
   const headers = randomBytes(frames * DATA_HEADER_BYTES);

@@ -1,6 +1,6 @@
 /** Conversion of the bytes of two streams into lines, and the lines that are evicted. */
 import { describe, expect, test } from "vitest";
-import { LONGEST_LINE, MOST_CHARACTERS, MOST_LINES, Output, type Stream } from "../../../daemon/web/agent/output.ts";
+import { LONGEST_LINE, MAX_CHARACTERS, MAX_LINES, Output, type Stream } from "../../../daemon/web/agent/output.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const linesOf = (output: Output) => Array.from({ length: output.length }, (_, n) => output.at(n)?.text);
@@ -53,19 +53,19 @@ test("the two streams have separate lines, in the order of their starts", () => 
 describe("limits", () => {
   test("the newest lines are kept, and the number of dropped ones is reported", () => {
     const output = new Output();
-    const count = MOST_LINES + 12_345;
+    const count = MAX_LINES + 12_345;
     for (let at = 0; at < count; at += 5000) {
       const some = Math.min(5000, count - at);
       output.push("stdout", bytes(Array.from({ length: some }, (_, n) => `${at + n}\n`).join("")));
     }
-    expect([output.length, output.left.lines]).toEqual([MOST_LINES, 12_345]);
-    expect([output.at(0)?.text, output.at(MOST_LINES - 1)?.text]).toEqual(["12345", String(count - 1)]);
+    expect([output.length, output.left.lines]).toEqual([MAX_LINES, 12_345]);
+    expect([output.at(0)?.text, output.at(MAX_LINES - 1)?.text]).toEqual(["12345", String(count - 1)]);
   });
 
   test("a line without an end is cut into lines, within the limit of all lines", () => {
     const output = new Output();
     for (let n = 0; n < 80; n++) output.push("stdout", bytes("x".repeat(100_000)));
-    expect(output.length).toBeLessThanOrEqual(MOST_CHARACTERS / LONGEST_LINE);
+    expect(output.length).toBeLessThanOrEqual(MAX_CHARACTERS / LONGEST_LINE);
     expect(output.at(0)?.text.length).toBe(LONGEST_LINE);
     expect(output.left.lines).toBeGreaterThan(0);
   });

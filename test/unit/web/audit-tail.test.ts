@@ -1,6 +1,6 @@
 /** Records that arrive while others are displayed: each once, in order, and none moves the text that a user reads. */
 import { expect, test } from "vitest";
-import { type Kept, MOST_RECORDS, NONE, withHeard, withMissed, withOlder } from "../../../daemon/web/audit/tail.ts";
+import { type Kept, MAX_RECORDS, NONE, withHeard, withMissed, withOlder } from "../../../daemon/web/audit/tail.ts";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 
 const record = (seq: number) => ({ seq }) as AuditRecord;
@@ -37,7 +37,7 @@ test("missed records are joined if they are contiguous, and otherwise reloaded",
 });
 
 test("records above the limit are dropped from their end, and that is shown", () => {
-  const full = withHeard(kept(MOST_RECORDS, MOST_RECORDS), [record(MOST_RECORDS + 1)], true);
-  expect([full.shown.length, full.isCut, full.shown[0]?.seq]).toEqual([MOST_RECORDS, true, MOST_RECORDS + 1]);
+  const full = withHeard(kept(MAX_RECORDS, MAX_RECORDS), [record(MAX_RECORDS + 1)], true);
+  expect([full.shown.length, full.isCut, full.shown[0]?.seq]).toEqual([MAX_RECORDS, true, MAX_RECORDS + 1]);
   expect(withOlder(kept(10, 3), []).isCut).toBe(false);
 });

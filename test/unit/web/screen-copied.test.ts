@@ -1,6 +1,6 @@
 /** Text copied at a screen, in a form that is safe for the user. */
 import { expect, test } from "vitest";
-import { copiedOf, MOST_COPIED } from "../../../daemon/web/agent/screen/copied.ts";
+import { copiedOf, MAX_COPIED } from "../../../daemon/web/agent/screen/copied.ts";
 
 test("text is unchanged, with uniform line ends", () => {
   expect(copiedOf("gr\u00fc\u00df\u{1f600}\r\n\ttwo\n<b>")).toEqual({
@@ -16,9 +16,9 @@ test("control and invisible characters are shown as signs", () => {
 });
 
 test("text above the limit is cut, at a character", () => {
-  expect(copiedOf("x".repeat(MOST_COPIED))).toMatchObject({ left: 0 });
-  const { text, left } = copiedOf("x".repeat(MOST_COPIED + 5));
-  expect([text.length, left]).toEqual([MOST_COPIED, 5]);
-  const cut = copiedOf(`${"x".repeat(MOST_COPIED - 1)}\u{1f600}rest`);
-  expect([cut.text, cut.left]).toEqual(["x".repeat(MOST_COPIED - 1), 6]);
+  expect(copiedOf("x".repeat(MAX_COPIED))).toMatchObject({ left: 0 });
+  const { text, left } = copiedOf("x".repeat(MAX_COPIED + 5));
+  expect([text.length, left]).toEqual([MAX_COPIED, 5]);
+  const cut = copiedOf(`${"x".repeat(MAX_COPIED - 1)}\u{1f600}rest`);
+  expect([cut.text, cut.left]).toEqual(["x".repeat(MAX_COPIED - 1), 6]);
 });

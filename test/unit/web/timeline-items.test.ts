@@ -7,7 +7,7 @@ import {
   Items,
   lanesOf,
   layable,
-  MOST_ITEMS,
+  MAX_ITEMS,
   stateOf,
 } from "../../../daemon/web/room/timeline/items.ts";
 import type { TimelineItem } from "../../../shared/timeline/item.ts";
@@ -92,12 +92,12 @@ test("an open item stays until it is recorded itself, even without a name", () =
 
 test("above the limit the oldest are dropped, and can be loaded again", () => {
   const items = new Items();
-  const many = Array.from({ length: MOST_ITEMS + 10 }, (_, n) => itemOf(n + 1, n));
-  items.add(many.slice(0, MOST_ITEMS));
-  items.add(many.slice(MOST_ITEMS));
-  expect([items.all.length, items.all[0]?.seq, items.all.at(-1)?.seq]).toEqual([MOST_ITEMS, 11, MOST_ITEMS + 10]);
+  const many = Array.from({ length: MAX_ITEMS + 10 }, (_, n) => itemOf(n + 1, n));
+  items.add(many.slice(0, MAX_ITEMS));
+  items.add(many.slice(MAX_ITEMS));
+  expect([items.all.length, items.all[0]?.seq, items.all.at(-1)?.seq]).toEqual([MAX_ITEMS, 11, MAX_ITEMS + 10]);
   expect(items.add([itemOf(3, 2)])).toBe(1);
-  expect(items.all.length).toBe(MOST_ITEMS);
+  expect(items.all.length).toBe(MAX_ITEMS);
 });
 
 test("are laid out once, and in their current state: a standby that was open, and has ended", () => {

@@ -4,9 +4,9 @@ import { connectMcp, type McpClient } from "../../harness/clients/mcp-client.ts"
 import type { Json } from "../../harness/daemon.ts";
 import { withGuests } from "../../harness/guests.ts";
 
-const MOST_BYTES = 40_000;
+const MAX_BYTES = 40_000;
 /** Four answers, each as text and as structured content, the preflight included. */
-const MOST_HAPPY_PATH_BYTES = 5000;
+const MAX_HAPPY_PATH_BYTES = 5000;
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
@@ -115,13 +115,13 @@ withGuests("small tools and short answers", {}, (guests) => {
     }
     const sum = Object.values(sizes).reduce((all, each) => all + each, 0);
     console.log(`bytes of answers: ${JSON.stringify(sizes)}, ${sum} together`);
-    expect(sum).toBeLessThan(MOST_HAPPY_PATH_BYTES);
+    expect(sum).toBeLessThan(MAX_HAPPY_PATH_BYTES);
   });
 
   test("long output is shown by its start and end, with the call that reads the rest", async () => {
     const answer = await client.result("sandbox_exec", { ...at, command: "seq 1 200000" });
     console.log(`seq 1 200000: an answer of ${bytesOf(answer)} bytes`);
-    expect(bytesOf(answer)).toBeLessThan(MOST_BYTES);
+    expect(bytesOf(answer)).toBeLessThan(MAX_BYTES);
     const { result } = answer.structuredContent;
     const all = Array.from({ length: 200_000 }, (_, index) => `${index + 1}\n`).join("");
     expect(result).toMatchObject({ state: "exited", exit_code: 0, stdout_bytes: all.length, stderr_bytes: 0 });
@@ -143,12 +143,12 @@ withGuests("small tools and short answers", {}, (guests) => {
   test("output of control characters is within the same size, with the call that reads the rest", async () => {
     const command = "head -c 16000 /dev/zero; head -c 16000 /dev/zero | tr '\\0' '\\1' >&2";
     const answer = await client.result("sandbox_exec", { ...at, command });
-    expect(bytesOf(answer)).toBeLessThan(MOST_BYTES);
+    expect(bytesOf(answer)).toBeLessThan(MAX_BYTES);
     const { result } = answer.structuredContent;
     expect(result).toMatchObject({ stdout_bytes: 16_000, stderr_bytes: 16_000, rest: { tool: "sandbox_exec" } });
     expect(result.left_out_bytes).toBeGreaterThan(16_000);
     const few = await client.result("sandbox_exec", { ...at, command: "head -c 12000 /dev/zero" });
-    expect(bytesOf(few)).toBeLessThan(MOST_BYTES);
+    expect(bytesOf(few)).toBeLessThan(MAX_BYTES);
     expect(few.structuredContent.result).toMatchObject({ stdout_bytes: 12_000, rest: { tool: "sandbox_exec" } });
   });
 });

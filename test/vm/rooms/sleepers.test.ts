@@ -36,9 +36,9 @@ const PACE_MS = 200;
 /** The daemon compares its rows with the host once a minute: this has one such comparison at least. */
 const REST_MS = 60_000;
 /** Generous: an unreleased sandbox is known to retain some 200 KiB, and the daemon itself varies by tens of MiB. */
-const MOST_MIB = { each: 0.5, all: 96 };
+const MAX_MIB = { each: 0.5, all: 96 };
 /** Of one core, while all sleep. */
-const MOST_PROCESSOR = 0.1;
+const MAX_PROCESSOR = 0.1;
 const PAGE = 50;
 /** Maximum disk usage of each, and the space that remains for others. */
 const DISK_MIB = { each: 128, left: 2048 };
@@ -145,8 +145,8 @@ describe.skipIf(reason !== null)("long tests", { timeout: LONG_TIMEOUT_MS }, () 
         `the daemon without sleepers → with ${SLEEPERS}: ${change("private_mib", 1)} MiB of its own, ` +
           `${change("resident_mib", 1)} MiB resident, ${change("processor", 4)} of a core over ${REST_MS / 1000} s`,
       );
-      expect(rest.private_mib - before.private_mib).toBeLessThan(SLEEPERS * MOST_MIB.each + MOST_MIB.all);
-      expect(rest.processor).toBeLessThan(MOST_PROCESSOR);
+      expect(rest.private_mib - before.private_mib).toBeLessThan(SLEEPERS * MAX_MIB.each + MAX_MIB.all);
+      expect(rest.processor).toBeLessThan(MAX_PROCESSOR);
       const items = await listed(`/v1/rooms/${ROOM}/sandboxes?state=hibernated&limit=${PAGE}`);
       expect(items.map(({ agent_id }) => agent_id).sort()).toEqual([...names, SOURCE].sort());
       expect(await listed(`/v1/rooms/${ROOM}/sandboxes?limit=${PAGE}`)).toEqual(items);

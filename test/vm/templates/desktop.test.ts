@@ -19,7 +19,7 @@ const UNHEARD = 0x6a;
 const MIDDLE = [640, 500] as const;
 /** The text that a program there copies, and the displayed length of a longer text. */
 const COPIED = "copied <b>in the sandbox</b>: gr\u00fc\u00df\u{1f600}";
-const MOST_COPIED = 64 * 1024;
+const MAX_COPIED = 64 * 1024;
 
 /**
  * Paints the whole terminal in a colour that encodes the last input: the key's first byte and the number of bytes, or the mouse's button,
@@ -202,7 +202,7 @@ describe.skipIf(!LONG)("long tests", () => {
         };
         const does = {
           copy: () => copy(COPIED),
-          "copy-long": () => copy("x".repeat(MOST_COPIED + 1000)),
+          "copy-long": () => copy("x".repeat(MAX_COPIED + 1000)),
           pasted: () => daemon.sh("d", "clerk", `${asAgent} xclip -o -selection clipboard`),
           size: () =>
             daemon.sh("d", "clerk", `${asAgent} xdpyinfo | sed -n 's/^ *dimensions: *\\([0-9x]*\\) .*/\\1/p'`),
@@ -218,8 +218,8 @@ describe.skipIf(!LONG)("long tests", () => {
           shown: COPIED,
           before: "untouched",
           mine: COPIED,
-          most: MOST_COPIED,
-          marked: [true, MOST_COPIED],
+          most: MAX_COPIED,
+          marked: [true, MAX_COPIED],
           pasted: "typed in the hub: gr\u00fc\u00df",
         });
         expect(seen.size).toEqual({ is_room: true, is_told: true, isPressed: "true", back: "1280x800" });

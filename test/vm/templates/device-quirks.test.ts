@@ -12,7 +12,7 @@ import { LONG, until, withGuests } from "../../harness/guests.ts";
 const ROOM = "quirks";
 const PORT = 777;
 /** About one in eighty guests is not notified; each takes a tenth of a second. */
-const MOST_TURNS = 600;
+const MAX_TURNS = 600;
 const WRITING_MS = 50;
 const STOPPED_MS = 200;
 
@@ -95,7 +95,7 @@ describe.skipIf(!LONG)("long tests", () => {
       const { stop } = listen((socket) => void setTimeout(() => socket.terminate(), WRITING_MS));
       try {
         const said = await python(
-          `for turn in range(${MOST_TURNS}):`,
+          `for turn in range(${MAX_TURNS}):`,
           "    link = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
           "    link.settimeout(3)",
           `    link.connect((2, ${PORT}))`,

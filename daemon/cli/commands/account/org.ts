@@ -122,7 +122,7 @@ interface CreditOptions extends JsonOption, ConfigOption, OrgOption {
   once?: string;
 }
 
-const MOST_REASON_CHARACTERS = 200;
+const MAX_REASON_CHARACTERS = 200;
 
 function credits(): Command {
   const about = {
@@ -145,8 +145,8 @@ function credits(): Command {
     .action(async (named: string | undefined, { grant, withdraw, reason, once, ...given }: CreditOptions) => {
       const options = named === undefined ? given : { ...given, org: named };
       if (grant !== undefined && withdraw) throw new CliError("Give --grant or --withdraw.", EXIT.usage);
-      if ((reason?.length ?? 0) > MOST_REASON_CHARACTERS || (once?.length ?? 0) > MOST_REASON_CHARACTERS) {
-        throw new CliError(`--reason and --once have ${MOST_REASON_CHARACTERS} characters at most.`, EXIT.usage);
+      if ((reason?.length ?? 0) > MAX_REASON_CHARACTERS || (once?.length ?? 0) > MAX_REASON_CHARACTERS) {
+        throw new CliError(`--reason and --once have ${MAX_REASON_CHARACTERS} characters at most.`, EXIT.usage);
       }
       if (grant === undefined && !withdraw) {
         const items = await withOperator(options, async (operator) =>

@@ -15,7 +15,7 @@ type Message = Parameters<typeof call<typeof messageSendMany>>[1]["messages"][nu
 
 const DEFAULT_NAME = "operator";
 /** The rest of a request's body is small. */
-const MOST_BYTES = DEFAULT_MAX_BODY_BYTES - 1024;
+const MAX_BYTES = DEFAULT_MAX_BODY_BYTES - 1024;
 
 export function sendManyCommand(): Command {
   return command("send <room> <file>", {
@@ -78,7 +78,7 @@ function* batchesOf(messages: readonly Message[]): Generator<Message[]> {
   let bytes = 0;
   for (const message of messages) {
     const size = Buffer.byteLength(JSON.stringify(message)) + 1;
-    if (batch.length === MAX_BATCH || (batch.length > 0 && bytes + size > MOST_BYTES)) {
+    if (batch.length === MAX_BATCH || (batch.length > 0 && bytes + size > MAX_BYTES)) {
       yield batch;
       [batch, bytes] = [[], 0];
     }

@@ -11,7 +11,7 @@ import { saveAnswer, whole } from "../../kit/save-answer.ts";
 import { stdinParts } from "../../kit/standard-input.ts";
 
 /** More than the first line of a room's file has. */
-const MOST_LINE_BYTES = 256 * 1024;
+const MAX_LINE_BYTES = 256 * 1024;
 
 export function backupRoomCommand(): Command {
   return command("backup <room>", {
@@ -111,7 +111,7 @@ async function opened(source: AsyncIterable<Uint8Array>): Promise<{ line: string
   const parts = source[Symbol.asyncIterator]();
   const held: Uint8Array[] = [];
   let text = "";
-  while (!text.includes("\n") && text.length < MOST_LINE_BYTES) {
+  while (!text.includes("\n") && text.length < MAX_LINE_BYTES) {
     const { done, value } = await parts.next();
     if (done) break;
     held.push(value);

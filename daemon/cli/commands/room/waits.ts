@@ -5,7 +5,7 @@ import { call } from "../../kit/client.ts";
 import { command } from "../../kit/command.ts";
 import { type JsonOption, paint, printable, show, table } from "../../kit/output.ts";
 
-const MOST_NAMES = 5;
+const MAX_NAMES = 5;
 
 export function waitsCommand(): Command {
   return command("waits <room>", {
@@ -20,8 +20,8 @@ export function waitsCommand(): Command {
         ...table(
           ["AGENT", "WAITS FOR", "ID", "ON", "SINCE", "NOW", "ABOUT"],
           waits.map(({ agent_id, type, id, on, since, held, about }) => {
-            const more = on.length > MOST_NAMES ? ` and ${on.length - MOST_NAMES} more` : "";
-            return [agent_id, type, id, on.slice(0, MOST_NAMES).join(" ") + more, since, held ? "yes" : "no", about];
+            const more = on.length > MAX_NAMES ? ` and ${on.length - MAX_NAMES} more` : "";
+            return [agent_id, type, id, on.slice(0, MAX_NAMES).join(" ") + more, since, held ? "yes" : "no", about];
           }),
         ),
         ...(truncated ? [paint("dim", "there are more waits")] : []),

@@ -26,7 +26,7 @@ const SEQUENCES = "@ABCDEFGHIJKLMPSTXZ`abdefgmrsu";
 const PRIVATE_MODES = ["6", "7", "25", "1049", "2026"];
 const INSERT_MODE = "4";
 const ERASE_SCROLLBACK = "3";
-const MOST_CHARACTERS = 64;
+const MAX_CHARACTERS = 64;
 /** Colours by their parts have the most digits; a count of more would keep the terminal busy. */
 const PARAMETERS = /^(\??)((?:\d{0,4}[;:])*\d{0,4})$/;
 
@@ -85,7 +85,7 @@ export class ScreenFilter {
     if (character < " ") return isShown(character) ? character : "";
     if (character >= "@") return this.#become("text", sequence(this.#begun, character));
     // A sequence this long is unknown in any case; more need not be stored to find that out.
-    if (this.#begun.length <= MOST_CHARACTERS) this.#begun += character;
+    if (this.#begun.length <= MAX_CHARACTERS) this.#begun += character;
     return "";
   }
 
@@ -104,7 +104,7 @@ function isShown(character: string): boolean {
 /** The filtered control sequence; empty if nothing of it may pass. */
 function sequence(parameters: string, last: string): string {
   const [, mark = "", numbers = ""] = PARAMETERS.exec(parameters) ?? [undefined, "none"];
-  if (parameters.length > MOST_CHARACTERS || mark === "none") return "";
+  if (parameters.length > MAX_CHARACTERS || mark === "none") return "";
   if (last === "h" || last === "l") {
     const isKnown = (mode: string) => (mark === "?" ? PRIVATE_MODES.includes(mode) : mode === INSERT_MODE);
     return numbers

@@ -10,7 +10,7 @@ const DEADLY = ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const;
 const ALTERNATE_SCREEN = { on: "\x1b[?1049h", off: "\x1b[?1049l" };
 /** Colours, cursor, keypad, mouse, paste: modes that an interrupted program has not reset. */
 const AS_USUAL = "\x1b[0m\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l";
-const MOST_WAITING_BYTES = 256 * 1024;
+const MAX_WAITING_BYTES = 256 * 1024;
 
 export class LocalTerminal {
   #restore: (() => void) | null = null;
@@ -59,13 +59,13 @@ export class LocalTerminal {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const [on, off] = [text.lastIndexOf(ALTERNATE_SCREEN.on), text.lastIndexOf(ALTERNATE_SCREEN.off)];
     if (on !== off) this.#isAlternate = on > off;
-    const wasFull = this.#waiting > MOST_WAITING_BYTES;
+    const wasFull = this.#waiting > MAX_WAITING_BYTES;
     this.#waiting += bytes.byteLength;
-    if (!wasFull && this.#waiting > MOST_WAITING_BYTES) onFull();
+    if (!wasFull && this.#waiting > MAX_WAITING_BYTES) onFull();
     process.stdout.write(bytes, () => {
-      const isFull = this.#waiting > MOST_WAITING_BYTES;
+      const isFull = this.#waiting > MAX_WAITING_BYTES;
       this.#waiting -= bytes.byteLength;
-      if (isFull && this.#waiting <= MOST_WAITING_BYTES) onReady();
+      if (isFull && this.#waiting <= MAX_WAITING_BYTES) onReady();
     });
   }
 

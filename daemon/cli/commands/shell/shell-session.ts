@@ -22,7 +22,7 @@ const GIVE_UP_MS = 10 * 60_000;
 const RETRY_MS = { first: 100, most: 2_000 } as const;
 /** A break that is shorter is not worth a word. */
 const TELL_AFTER_MS = 2_000;
-const MOST_UNSENT_BYTES = 64 * 1024;
+const MAX_UNSENT_BYTES = 64 * 1024;
 /** Refusals that time may cure. */
 const PASSING: readonly string[] = ["guest_unreachable", "not_ready", "shutting_down", "rate_limited"];
 
@@ -148,7 +148,7 @@ export class ShellSession {
   /** While there is no connection a little is kept, as a terminal's own buffer would. */
   #send(bytes: Uint8Array): void {
     if (this.#isAttached) this.#socket?.send(bytes);
-    else if (this.#unsent.reduce((sum, each) => sum + each.byteLength, 0) + bytes.byteLength <= MOST_UNSENT_BYTES) {
+    else if (this.#unsent.reduce((sum, each) => sum + each.byteLength, 0) + bytes.byteLength <= MAX_UNSENT_BYTES) {
       this.#unsent.push(bytes);
     }
   }

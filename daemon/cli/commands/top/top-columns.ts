@@ -53,7 +53,7 @@ export function sorted(rows: readonly TopRow[], by: Sort): TopRow[] {
 
 const GAP = 2;
 const LEAST_NAME = 10;
-const MOST_NAME = 40;
+const MAX_NAME = 40;
 
 export interface TableCell {
   header: string;
@@ -66,7 +66,7 @@ export function tableOf(rows: readonly TopRow[], by: Sort, cols: number, nowMs: 
     const header = column.sort === by ? `${column.header}▾` : column.header;
     const cells = [header, ...rows.map((row) => column.cell(row, nowMs))];
     const widest = Math.max(...cells.map((text) => text.length));
-    const natural = column.isName ? Math.min(widest, MOST_NAME) : widest;
+    const natural = column.isName ? Math.min(widest, MAX_NAME) : widest;
     return { ...column, cells, natural, least: column.isName ? Math.min(natural, LEAST_NAME) : natural };
   });
   let shown = full;

@@ -7,7 +7,7 @@ const CTRL_C = "\x03";
 const ESCAPE = "\x1b";
 const ENTER = ["\r", "\n"];
 const BACKSPACE = ["\x7f", "\b"];
-const MOST_FILTER = 128;
+const MAX_FILTER = 128;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: keys of a terminal are these
 const KEY = /\x1b(?:\[|O)[\d;]*[A-Za-z~]|[\s\S]/g;
 
@@ -56,5 +56,5 @@ function typeFilter(view: TopView, key: string): void {
   if (ENTER.includes(key)) view.isTyping = false;
   else if (key === ESCAPE) Object.assign(view, { isTyping: false, filter: "" });
   else if (BACKSPACE.includes(key)) view.filter = view.filter.slice(0, -1);
-  else if (/^[\w.\-/]$/.test(key)) view.filter = (view.filter + key).slice(0, MOST_FILTER);
+  else if (/^[\w.\-/]$/.test(key)) view.filter = (view.filter + key).slice(0, MAX_FILTER);
 }

@@ -118,12 +118,12 @@ function headerOf(rates: TopRates | null, cols: number): string[] {
   return [...flow(first, cols), ...flow(host ? gaugesOf(host) : sumsOf(items), cols), ...loop];
 }
 
-const MOST_OWNERS = 4;
+const MAX_OWNERS = 4;
 const OWNERS: Record<string, string> = { net: "without a key", host: "roomd" };
 
 /** The service's event loop: load, owners, longest piece. */
 function loopOf({ loop, rates }: NonNullable<TopRates["host"]>): Part[] {
-  const owners = rates.loop_owners.slice(0, MOST_OWNERS);
+  const owners = rates.loop_owners.slice(0, MAX_OWNERS);
   const { longest } = loop;
   return [
     gauge("loop", rates.loop_percent ?? 0, `${(rates.loop_percent ?? 0).toFixed(1)}%`),

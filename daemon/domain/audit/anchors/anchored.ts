@@ -69,7 +69,7 @@ export async function lostAnchors(queries: Queries, anchors: AnchorStore): Promi
 /** Event for a chain that lacks an anchored record; stored in the chain of records without an organization. */
 const LOST = "audit.anchor_lost";
 const ACTOR = { type: "system", id: "audit", name: "audit" };
-const MOST_TOLD = 1000;
+const MAX_TOLD = 1000;
 
 /** Within a transaction. */
 export function tellLost(queries: Queries, { org_id, seq, hash }: Anchor): void {
@@ -78,7 +78,7 @@ export function tellLost(queries: Queries, { org_id, seq, hash }: Anchor): void 
 }
 
 function toldOf(queries: Queries): Anchor[] {
-  const rows = listAudit(queries, { org_id: null, event: LOST, order: "desc", limit: MOST_TOLD });
+  const rows = listAudit(queries, { org_id: null, event: LOST, order: "desc", limit: MAX_TOLD });
   return rows.map(({ details }) => {
     const { chain, seq, hash } = JSON.parse(details) as { chain: string | null; seq: number; hash: string };
     return { org_id: chain, seq, hash };

@@ -3,9 +3,9 @@ import type { OrgId } from "../../../../shared/ids.ts";
 import type { Caller } from "../../../core/call/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
-const MOST_READERS = 1000;
+const MAX_READERS = 1000;
 /** So that no organization takes all places while others want some. */
-const MOST_OF_ORG = 250;
+const MAX_OF_ORG = 250;
 
 interface Reader {
   /** Ends it: its client connects again, and is refused as long as there is no place. */
@@ -19,7 +19,7 @@ export class Readers {
   readonly #ofOrgs = new Map<OrgId, Set<Reader>>();
   #count = 0;
 
-  constructor(mostReaders = MOST_READERS, mostOfOrg = MOST_OF_ORG) {
+  constructor(mostReaders = MAX_READERS, mostOfOrg = MAX_OF_ORG) {
     this.#mostReaders = mostReaders;
     this.#mostOfOrg = mostOfOrg;
   }

@@ -8,10 +8,10 @@ import type { AuditRow } from "../table.ts";
 /** Maximum per slice. */
 export const AT_ONCE = 100;
 /** Events of a timeline; a reader that is behind reads older ones itself. */
-const MOST_EVENTS = 200;
-const MOST_CHARACTERS = 256 * 1024;
+const MAX_EVENTS = 200;
+const MAX_CHARACTERS = 256 * 1024;
 /** Positions of up-to-date readers that are cached. */
-const MOST_SLICES = 8;
+const MAX_SLICES = 8;
 
 interface Told {
   seq: number;
@@ -95,7 +95,7 @@ export class Tail {
     const slice = sliceOfTold(this.#events.slice(first, first + AT_ONCE));
     this.#slices.set(place, slice);
     for (const oldest of this.#slices.keys()) {
-      if (this.#slices.size <= MOST_SLICES) break;
+      if (this.#slices.size <= MAX_SLICES) break;
       this.#slices.delete(oldest);
     }
     return slice;
@@ -104,7 +104,7 @@ export class Tail {
   /** Reads records until it has reached the reader's position and some events after it. */
   #grow(seq: number): void {
     const head = this.#source.head();
-    if (Math.min(seq, head) - this.#last > MOST_EVENTS) {
+    if (Math.min(seq, head) - this.#last > MAX_EVENTS) {
       // No reader has read for a while.
       this.#events = [];
       this.#slices.clear();
@@ -128,10 +128,7 @@ export class Tail {
 
   #cut(): void {
     let cut = 0;
-    while (
-      this.#events.length - cut > MOST_EVENTS ||
-      (this.#characters > MOST_CHARACTERS && cut < this.#events.length)
-    ) {
+    while (this.#events.length - cut > MAX_EVENTS || (this.#characters > MAX_CHARACTERS && cut < this.#events.length)) {
       const { seq, event } = this.#events[cut++] as Told;
       this.#from = seq;
       this.#characters -= event.json?.length ?? 0;

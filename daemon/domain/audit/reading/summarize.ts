@@ -11,9 +11,9 @@ import { type Scan, stretches } from "./scan.ts";
 export type Summary = OutputOf<typeof auditSummary>;
 
 /** Names in a summary, the most frequent first. */
-const MOST_NAMES = 50;
+const MAX_NAMES = 50;
 /** Names that are counted separately: the number of an organization's agents has no limit. */
-const MOST_COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 const NAMES_IN_TEXT = 5;
 
 /** A step of each stretch of the chain. */
@@ -56,12 +56,12 @@ class Counts {
   readonly #counts = new Map<string, number>();
 
   add(name: string | null, n: number): void {
-    if (name === null || (!this.#counts.has(name) && this.#counts.size >= MOST_COUNTED)) return;
+    if (name === null || (!this.#counts.has(name) && this.#counts.size >= MAX_COUNTED)) return;
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + n);
   }
 
   most(): [string, number][] {
-    return [...this.#counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).slice(0, MOST_NAMES);
+    return [...this.#counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).slice(0, MAX_NAMES);
   }
 }
 

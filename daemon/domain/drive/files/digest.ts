@@ -8,11 +8,11 @@ import type { DrivePath } from "../path.ts";
 import type { Drive } from "../verb.ts";
 
 /** The digest of a longer file costs more than the append, and the caller did not request it. */
-const MOST_TOLD_BYTES = 64 * 1024 ** 2;
+const MAX_TOLD_BYTES = 64 * 1024 ** 2;
 
 /** The digest of a file after an append; null if the file is long or the caller has gone: the appended data stays. */
 export async function digestAfter(drive: Drive, file: OpenFile, { size_bytes }: Facts, { room, signal }: Asked) {
-  if (size_bytes > MOST_TOLD_BYTES) return null;
+  if (size_bytes > MAX_TOLD_BYTES) return null;
   try {
     return await file.digest(size_bytes, signal, drive.piecesOf(room));
   } catch (error) {

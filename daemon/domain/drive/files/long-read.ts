@@ -11,7 +11,7 @@ import type { OpenFile } from "../../../host/files/open-file.ts";
 
 /** As JSON it is up to six times as long. In base64 it is whole groups of three. */
 const PIECE_BYTES = 48 * 1024;
-const MOST_SEED = 2 ** 48 - 1;
+const MAX_SEED = 2 ** 48 - 1;
 
 export interface LongPart {
   /** Fewer bytes than requested if the file has become shorter. */
@@ -31,7 +31,7 @@ export async function lookThrough(
 ): Promise<LongPart> {
   using hash = new Hash();
   const decoder = newDecoder();
-  const seed = randomInt(MOST_SEED);
+  const seed = randomInt(MAX_SEED);
   const marks: (number | bigint)[] = [];
   let isText = true;
   let found = 0;

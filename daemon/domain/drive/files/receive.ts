@@ -8,8 +8,8 @@ import { ServiceError } from "../../../core/service-error.ts";
 const SILENCE_MS = 120_000;
 /** Smaller parts are written together, 64 of them or 64 KiB: a write costs more than its bytes. */
 const SMALL_BYTES = 4096;
-const MOST_PARTS = 64;
-const MOST_BYTES = 64 * 1024;
+const MAX_PARTS = 64;
+const MAX_BYTES = 64 * 1024;
 
 /**
  * Reads the body to its end, waiting for each write, in the time of the event loop that its organization has. A body that ends early is no
@@ -43,7 +43,7 @@ export async function receive(
       if (next.value.byteLength < SMALL_BYTES) {
         small.push(next.value);
         smallBytes += next.value.byteLength;
-        if (small.length < MOST_PARTS && smallBytes < MOST_BYTES) continue;
+        if (small.length < MAX_PARTS && smallBytes < MAX_BYTES) continue;
         // A piece reads no more of them, however many have arrived.
         await loopTime.next(owner, "body");
         await writeSmall();

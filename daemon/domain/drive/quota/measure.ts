@@ -40,7 +40,7 @@ export interface MeasureOptions {
 }
 
 // Files with several names are counted once, as far as they can be remembered.
-const MOST_LINKED = 100_000;
+const MAX_LINKED = 100_000;
 
 /** Walks the whole drive; an absent one uses nothing. */
 export async function measureTree(directory: string, options: MeasureOptions = {}): Promise<Measured> {
@@ -60,7 +60,7 @@ export async function measureTree(directory: string, options: MeasureOptions = {
       // The write that makes it has counted its first name.
       if (isSecond || aside === null) measured.entry_count++;
       if (isSecond) return;
-      if (linked.size < MOST_LINKED || aside !== null) linked.add(use.inode);
+      if (linked.size < MAX_LINKED || aside !== null) linked.add(use.inode);
     } else measured.entry_count++;
     measured.used_bytes += Math.max(0, use.allocated_bytes - (aside ?? 0));
     if (use.type === "file" && aside === null) measured.file_count++;

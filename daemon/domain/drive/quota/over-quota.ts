@@ -34,7 +34,7 @@ export const GUEST_MAY = {
 } as const satisfies Record<string, Record<ShareMode, Outcome>>;
 
 /** Over the limit, or growth while stopped, by more than writes in progress and some empty files: that is no accident. */
-export const MOST_BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 } as const;
+export const MAX_BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 } as const;
 
 export interface Allowance {
   /** The drive's own limits. */
@@ -56,10 +56,10 @@ export function modeAfter(
   // The kernel's quota covers one drive, not all drives of an organization.
   const isFull = !kept_by_kernel && exceeds(measured, limit, { bytes: 0, entries: 0 });
   if (is_complete && !isFull && allowance.org_bytes_left > 0) return "open";
-  if (mode === "held" || (!kept_by_kernel && exceeds(measured, limit, MOST_BEYOND))) return "held";
+  if (mode === "held" || (!kept_by_kernel && exceeds(measured, limit, MAX_BEYOND))) return "held";
   if (mode === "open" || !stoppedAt) return "stopped";
   // A guest that moves directories so that they cannot be measured is held, and then measured while nothing moves.
-  return !is_complete || exceeds(measured, stoppedAt, MOST_BEYOND) ? "held" : "stopped";
+  return !is_complete || exceeds(measured, stoppedAt, MAX_BEYOND) ? "held" : "stopped";
 }
 
 function exceeds(

@@ -12,7 +12,7 @@ import { type Change, Estimate, type Moment } from "./estimate.ts";
 import { type Measured, measureTree } from "./measure.ts";
 import { freeOn, type Measurement, Measuring } from "./measuring.ts";
 import type { OrgUsage } from "./org-usage.ts";
-import { MOST_BEYOND } from "./over-quota.ts";
+import { MAX_BEYOND } from "./over-quota.ts";
 import { Claim } from "./reservation.ts";
 
 export type UsageRoom = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
@@ -209,7 +209,7 @@ export class RoomUsage {
   async #walk(pieces: PieceTurns): Promise<Measured> {
     const { drive_directory, room_uid } = this.#room;
     // With more entries it is far over its limit, and a guest that makes names faster than they are counted would never let a measure end.
-    const most = this.#deps.limitEntries + MOST_BEYOND.entries + 1;
+    const most = this.#deps.limitEntries + MAX_BEYOND.entries + 1;
     const shares = this.#deps.sharesOf(room_uid);
     const options = { setAside: (inode: bigint) => this.#making.get(inode)?.bytes ?? null, shares, most, pieces };
     const measured = await measureTree(drive_directory, options);

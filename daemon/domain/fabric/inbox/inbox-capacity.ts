@@ -10,7 +10,7 @@ import type { Database } from "../../../db/transact.ts";
 import { inboxDepth } from "../store.ts";
 
 /** Full inboxes named in a refusal. Each refusal counts them again; a thousand take 90 ms. */
-const MOST_FULL = 16;
+const MAX_FULL = 16;
 
 export class Space {
   readonly #database: Pick<Database, "undo">;
@@ -29,7 +29,7 @@ export class Space {
     const full: string[] = [];
     for (const agentId of agentIds) {
       if (this.#depthOf(queries, roomUid, agentId, most) >= MAX_INBOX) full.push(agentId);
-      if (full.length === MOST_FULL) break;
+      if (full.length === MAX_FULL) break;
     }
     if (full.length > 0) return full;
     add(most, agentIds, 1);

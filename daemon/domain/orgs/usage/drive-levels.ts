@@ -7,7 +7,7 @@ import type { Database } from "../../../db/transact.ts";
 import { type Meter, type Place, USAGE_WRITE_SECONDS } from "./meter.ts";
 
 /** Rooms of one write, which takes about 0.3 ms for each. */
-const MOST_TOGETHER = 16;
+const MAX_TOGETHER = 16;
 
 export interface DriveLevelDeps {
   database: Database;
@@ -40,8 +40,8 @@ export class DriveLevels {
     this.#noted = new Map();
     const { database, log, meter, placeOf } = this.#deps;
     const levels = [...noted];
-    for (let from = 0; from < levels.length; from += MOST_TOGETHER) {
-      const some = levels.slice(from, from + MOST_TOGETHER);
+    for (let from = 0; from < levels.length; from += MAX_TOGETHER) {
+      const some = levels.slice(from, from + MAX_TOGETHER);
       const write = (queries: Queries) => {
         for (const [roomUid, usedBytes] of some) {
           const place = placeOf(queries, roomUid);

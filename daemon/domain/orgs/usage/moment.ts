@@ -11,7 +11,7 @@ export interface Moment {
 
 const DAY_MS = 86_400_000;
 /** Maximum counted over a reboot: the clock may have been set in between, from 1970 if its battery was dead. */
-const MOST_OVER_REBOOT_MS = 31 * DAY_MS;
+const MAX_OVER_REBOOT_MS = 31 * DAY_MS;
 
 export interface Elapsed {
   /** Never less than none. */
@@ -24,7 +24,7 @@ export interface Elapsed {
 export function elapsed(from: Moment, to: Moment): Elapsed {
   if (from.boot_id === to.boot_id) return { ms: Math.max(0, to.uptime_ms - from.uptime_ms), beyond_ms: 0 };
   const shown = Math.max(0, to.wall_ms - from.wall_ms);
-  const ms = Math.min(shown, MOST_OVER_REBOOT_MS);
+  const ms = Math.min(shown, MAX_OVER_REBOOT_MS);
   return { ms, beyond_ms: shown - ms };
 }
 

@@ -1,5 +1,5 @@
 /** Cost of a room since it was created: the written days, and its current use. */
-import { MOST_COST_DAYS, type RoomGlance } from "../../../../shared/api/overview/room-overview.ts";
+import { MAX_COST_DAYS, type RoomGlance } from "../../../../shared/api/overview/room-overview.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { wallMs } from "../../../core/clock.ts";
 import type { Queries } from "../../../db/client.ts";
@@ -30,7 +30,7 @@ function knownDays(nowMs: number): (created_at: string) => string {
   const last = Math.floor(nowMs / DAY_MS);
   return (created_at) => {
     const day = created_at.slice(0, 10);
-    const first = Math.max(Math.floor(Date.parse(created_at) / DAY_MS), last - MOST_COST_DAYS + 1);
+    const first = Math.max(Math.floor(Date.parse(created_at) / DAY_MS), last - MAX_COST_DAYS + 1);
     const days =
       known.get(day) ??
       JSON.stringify(

@@ -1,6 +1,6 @@
 /**
  * Limits the granularity of a day's usage: rooms and agents can be created without end, and usage is kept permanently. Above
- * MOST_ROWS_A_DAY rows of an organization's day, usage is attributed to the key alone, and above twice as many to no key; the sums are
+ * MAX_ROWS_A_DAY rows of an organization's day, usage is attributed to the key alone, and above twice as many to no key; the sums are
  * unaffected.
  */
 import type { RoomUid } from "../../../../shared/ids.ts";
@@ -11,9 +11,9 @@ import { add } from "./amounts.ts";
 import { countRows, hasRow } from "./store.ts";
 import type { UsageRow } from "./table.ts";
 
-const MOST_ROWS_A_DAY = 10_000;
+const MAX_ROWS_A_DAY = 10_000;
 /** Days of organizations, and rows, that are remembered. */
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 const NO_ROOM = { room_uid: "" as RoomUid, agent_id: "" };
 
@@ -23,7 +23,7 @@ export class DayRows {
   /** Rows that are there: they stay. */
   readonly #known: TransactionMap<string, true>;
 
-  constructor(database: Pick<Database, "undo">, most = MOST_ROWS_A_DAY) {
+  constructor(database: Pick<Database, "undo">, most = MAX_ROWS_A_DAY) {
     this.#most = most;
     this.#counts = new TransactionMap(database);
     this.#known = new TransactionMap(database);
@@ -63,7 +63,7 @@ export class DayRows {
 function remember<Value>(map: TransactionMap<string, Value>, key: string, value: Value): void {
   map.set(key, value);
   const oldest = map.oldest();
-  if (oldest !== undefined && map.size > MOST_REMEMBERED) map.delete(oldest);
+  if (oldest !== undefined && map.size > MAX_REMEMBERED) map.delete(oldest);
 }
 
 function addTo(sums: Map<string, UsageRow>, row: UsageRow): void {

@@ -8,7 +8,7 @@ const MAX_INTERIM_ANSWERS = 16;
 const MAX_CHUNK_LINE_BYTES = 1024;
 const MAX_PIECE_BYTES = 256 * 1024;
 /** Small chunks that have arrived together are passed on together, up to this: each by itself would cost more than its bytes. */
-const MOST_TOGETHER = { pieces: 256, bytes: 16 * 1024 } as const;
+const MAX_TOGETHER = { pieces: 256, bytes: 16 * 1024 } as const;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a value may not have
 const FORBIDDEN = /[\u0000-\u0008\u000a-\u001f\u007f]/;
@@ -131,7 +131,7 @@ class Pieces {
   bytes = 0;
 
   get isFull(): boolean {
-    return this.#all.length >= MOST_TOGETHER.pieces || this.bytes >= MOST_TOGETHER.bytes;
+    return this.#all.length >= MAX_TOGETHER.pieces || this.bytes >= MAX_TOGETHER.bytes;
   }
 
   add(piece: Uint8Array): void {

@@ -51,7 +51,7 @@ export class Silence extends BadAnswer {
 
 const CRLF = "\r\n";
 /** A body of a known length up to this is read before it is passed on: Bun's server sends no length for a stream (oven-sh/bun#10507). */
-const MOST_KEPT_BYTES = 64 * 1024;
+const MAX_KEPT_BYTES = 64 * 1024;
 /** How a connection ends that was cut, or lost with its guest. */
 const LOST: readonly string[] = [StreamErrorCode.detached, StreamErrorCode.link_closed];
 /** Timeout for the server's end of a connection, which distinguishes an orderly end from a broken one. */
@@ -110,7 +110,7 @@ export async function exchange(
     const framing = framingOf(head, asked.method);
     if (framing.kind === "to_end" && !toEnd) throw new BadAnswer("an answer that does not say where it ends");
     isKeepable = framing.kind !== "to_end" && goesOn(head);
-    if (framing.kind === "none" || (framing.kind === "length" && framing.bytes <= MOST_KEPT_BYTES)) {
+    if (framing.kind === "none" || (framing.kind === "length" && framing.bytes <= MAX_KEPT_BYTES)) {
       const kept = await wholeOf(readBody(reader, framing));
       done(true);
       return { head, body: framing.kind === "none" ? null : kept, reader };

@@ -11,8 +11,8 @@ import { ServiceError } from "../../../core/service-error.ts";
 import { eraseDirectory } from "../../../host/files/erase.ts";
 import type { RoomDeps } from "../deps.ts";
 
-const MOST_OF_ORG = 2;
-const MOST_OF_HOST = 8;
+const MAX_OF_ORG = 2;
+const MAX_OF_HOST = 8;
 
 export interface RoomFile {
   place: ReturnType<Paths["room_file"]>;
@@ -35,8 +35,8 @@ export class RoomFiles {
   async begin(orgId: OrgId): Promise<RoomFile> {
     const held = this.#held.get(orgId) ?? 0;
     const all = [...this.#held.values()].reduce((sum, each) => sum + each, 0);
-    if (held >= MOST_OF_ORG) throw tooMany(`${held} files of the organization's rooms`);
-    if (all >= MOST_OF_HOST) throw tooMany(`${all} files of rooms on this host`);
+    if (held >= MAX_OF_ORG) throw tooMany(`${held} files of the organization's rooms`);
+    if (all >= MAX_OF_HOST) throw tooMany(`${all} files of rooms on this host`);
     this.#held.set(orgId, held + 1);
     const place = this.#deps.paths.room_file(crypto.randomUUID());
     let removal: Promise<void> | null = null;

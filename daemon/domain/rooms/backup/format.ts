@@ -22,14 +22,14 @@ import { NotWhole } from "../move/format.ts";
 
 export const BACKUP_FORMAT = 1;
 /** Limits of a room's database state in its file, and of one row in it. */
-export const MOST_STATE_BYTES = 512 * 1024 ** 2;
+export const MAX_STATE_BYTES = 512 * 1024 ** 2;
 /** Of all its tables together: they are put in one commit, in which nothing else has a turn for about a second then. */
-export const MOST_STATE_ROWS = 300_000;
-export const MOST_ROW_BYTES = 4 * 1024 ** 2;
+export const MAX_STATE_ROWS = 300_000;
+export const MAX_ROW_BYTES = 4 * 1024 ** 2;
 /** By how much guests may exceed the drive's limits before they are stopped. */
 export const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
 
-const MOST_SECONDS = 31_536_000;
+const MAX_SECONDS = 31_536_000;
 
 const ID = "chk_[0-9A-Z]{26}";
 /** Paths of a checkpoint's files that may be in a backup. */
@@ -55,7 +55,7 @@ const backedUp = Type.Object(
     room_id: Type.String({ pattern: NAME_PATTERN }),
     labels,
     /** How long it was to live; null: until it is ended. */
-    ttl_seconds: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: MOST_SECONDS })]),
+    ttl_seconds: Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: MAX_SECONDS })]),
     made_at: Type.String({ maxLength: 32 }),
     drive_bytes: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
     checkpoints: Type.Array(savedCheckpoint, { maxItems: MAX_CHECKPOINTS }),
@@ -68,7 +68,7 @@ export type BackedUp = Static<typeof backedUp>;
 export const opening = (about: BackedUp): object => ({ roomd_room_backup: BACKUP_FORMAT, about });
 
 /** Limit of errors that are reported. */
-const MOST_ERRORS = 20;
+const MAX_ERRORS = 20;
 
 /** Throws NotWhole; invalid_body with all invalid fields. */
 export function readOpening(line: string): BackedUp {
@@ -76,7 +76,7 @@ export function readOpening(line: string): BackedUp {
   const { roomd_room_backup: format, about } = said;
   if (!Number.isSafeInteger(format)) throw new NotWhole("it does not begin as a room's file does");
   if (format !== BACKUP_FORMAT) throw new NotWhole("it is of a form that this roomd does not know");
-  const bad = [...Value.Errors(backedUp, about)].slice(0, MOST_ERRORS);
+  const bad = [...Value.Errors(backedUp, about)].slice(0, MAX_ERRORS);
   if (bad.length > 0) {
     throw new ServiceError("invalid_body", {
       detail: "What the file says of its room is none that a roomd has written.",
@@ -112,20 +112,20 @@ function objectOf(line: string): Record<string, unknown> {
 
 /** Of a room, or a checkpoint of it. Throws quota_exceeded. */
 export function requireStateFits({ bytes, rows }: { bytes: number; rows: number }): void {
-  if (bytes > MOST_STATE_BYTES) throw tooMuch(bytes);
-  if (rows > MOST_STATE_ROWS) throw tooMany(rows);
+  if (bytes > MAX_STATE_BYTES) throw tooMuch(bytes);
+  if (rows > MAX_STATE_ROWS) throw tooMany(rows);
 }
 
 function tooMany(rows: number): ServiceError {
   return new ServiceError("quota_exceeded", {
-    detail: `The room has ${rows} messages, deliveries, barriers and agents; a room's file can have ${MOST_STATE_ROWS} of them.`,
-    details: { limit: "room_file", used: rows, cap: MOST_STATE_ROWS },
+    detail: `The room has ${rows} messages, deliveries, barriers and agents; a room's file can have ${MAX_STATE_ROWS} of them.`,
+    details: { limit: "room_file", used: rows, cap: MAX_STATE_ROWS },
   });
 }
 
 function tooMuch(bytes: number): ServiceError {
   return new ServiceError("quota_exceeded", {
-    detail: `The room's messages, barriers and agents take ${bytes} bytes; a room's file can have ${MOST_STATE_BYTES} of them.`,
-    details: { limit: "room_file", used: bytes, cap: MOST_STATE_BYTES },
+    detail: `The room's messages, barriers and agents take ${bytes} bytes; a room's file can have ${MAX_STATE_BYTES} of them.`,
+    details: { limit: "room_file", used: bytes, cap: MAX_STATE_BYTES },
   });
 }

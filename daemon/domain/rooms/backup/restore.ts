@@ -34,12 +34,12 @@ import type { RoomRow } from "../table.ts";
 import { Allowance } from "./allowance.ts";
 import { bringCheckpoint } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";
-import { type BackedUp, BEYOND, MOST_STATE_BYTES, OF_CHECKPOINT, readOpening } from "./format.ts";
+import { type BackedUp, BEYOND, MAX_STATE_BYTES, OF_CHECKPOINT, readOpening } from "./format.ts";
 import { readForeignState } from "./state.ts";
 import { restoreForeignDrive } from "./untrusted-drive.ts";
 
 /** A file's length with its holes, as file systems have it. */
-const MOST_FILE_BYTES = 2 ** 43;
+const MAX_FILE_BYTES = 2 ** 43;
 
 type Body = OutputOf<typeof roomFromBackup>;
 
@@ -95,9 +95,9 @@ async function readFile(
     { store, state, room: directory, sandboxes: directory, templates: new Map() },
     {
       // Files that are empty count too.
-      bytes: drives * (bounds.bytes + MOST_STATE_BYTES + files * BLOCK_BYTES),
+      bytes: drives * (bounds.bytes + MAX_STATE_BYTES + files * BLOCK_BYTES),
       files: drives * files,
-      size: MOST_FILE_BYTES,
+      size: MAX_FILE_BYTES,
       mayHave: OF_CHECKPOINT,
       // The sizes that the file declares are untrusted.
       allow: (taken) => deps.branch.sandboxes.requireBytes(row, { added: taken }),

@@ -5,24 +5,24 @@
 import { createReadStream } from "node:fs";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { JsonCount, MOST_VALUES } from "../../../core/json.ts";
+import { JsonCount, MAX_VALUES } from "../../../core/json.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import type { Origin } from "../../../db/branch.ts";
 import type { Values } from "../../../db/client.ts";
 import { Foreign } from "../../../db/untrusted-rows.ts";
 import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../checkpoints/nouns.ts";
 import { NotWhole } from "../move/format.ts";
-import { MOST_ROW_BYTES, MOST_STATE_BYTES, MOST_STATE_ROWS } from "./format.ts";
+import { MAX_ROW_BYTES, MAX_STATE_BYTES, MAX_STATE_ROWS } from "./format.ts";
 
 /** Agents, messages, deliveries, barriers: a later form may have some more. */
-const MOST_TABLES = 8;
+const MAX_TABLES = 8;
 /** More columns than any of these tables has. */
-const MOST_CELLS = 24;
+const MAX_CELLS = 24;
 
 const cell = Type.Union([Type.String(), Type.Number(), Type.Null()]);
 const some = Type.Object({
-  rows: Type.Integer({ minimum: 0, maximum: MOST_TABLES - 1 }),
-  some: Type.Array(Type.Array(cell, { maxItems: MOST_CELLS }), { maxItems: 1 }),
+  rows: Type.Integer({ minimum: 0, maximum: MAX_TABLES - 1 }),
+  some: Type.Array(Type.Array(cell, { maxItems: MAX_CELLS }), { maxItems: 1 }),
 });
 const rest = Type.Object({
   format: Type.Literal(STATE_FORMAT),
@@ -48,13 +48,13 @@ export async function readForeignState(path: string, nouns: Nouns, origin: Origi
 async function stateIn(path: string): Promise<Record<string, unknown>> {
   const tables = new Map<number, Values[]>();
   let found: Record<string, unknown> | null = null;
-  let left = MOST_STATE_ROWS;
+  let left = MAX_STATE_ROWS;
   for await (const bytes of linesOf(path)) {
     if (found) throw notOurs();
     const line: unknown = JSON.parse(bytes.toString("utf8"));
     if (Value.Check(some, line)) {
       left -= line.some.length;
-      if (left < 0) throw new NotWhole(`it has more than ${MOST_STATE_ROWS} messages, barriers and agents`);
+      if (left < 0) throw new NotWhole(`it has more than ${MAX_STATE_ROWS} messages, barriers and agents`);
       const rows = tables.get(line.rows) ?? [];
       tables.set(line.rows, rows);
       rows.push(...(line.some as Values[]));
@@ -66,7 +66,7 @@ async function stateIn(path: string): Promise<Record<string, unknown>> {
 }
 
 async function* linesOf(path: string): AsyncGenerator<Buffer> {
-  let left = MOST_STATE_BYTES;
+  let left = MAX_STATE_BYTES;
   let parts: Buffer[] = [];
   let held = 0;
   let count = new JsonCount();
@@ -75,7 +75,7 @@ async function* linesOf(path: string): AsyncGenerator<Buffer> {
     held += part.length;
     count.add(part);
     // Values of a line are the cells of rows, or the other state of the nouns.
-    if (held > MOST_ROW_BYTES || count.exceeds(MOST_VALUES)) throw notOurs();
+    if (held > MAX_ROW_BYTES || count.exceeds(MAX_VALUES)) throw notOurs();
   };
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
     left -= chunk.length;

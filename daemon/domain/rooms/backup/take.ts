@@ -26,7 +26,7 @@ import type { RoomFile } from "./files.ts";
 import { type BackedUp, BEYOND, opening, requireStateFits } from "./format.ts";
 
 /** Guests that wait for their drive for longer may take it for broken. */
-const MOST_STILL_MS = 60_000;
+const MAX_STILL_MS = 60_000;
 
 /** Packs the room into the file's directory. Throws quota_exceeded, drive_full, disk_full, invalid_state. */
 export async function packRoom(
@@ -50,7 +50,7 @@ export async function packRoom(
       over.throwIfAborted();
       const made_at = now();
       const nouns = await taking(database, row.org_id, (queries) => takeNouns(queries, branch.nouns, row.room_uid));
-      const { bytes } = await within(copier.complete(), MOST_STILL_MS, "copying what has changed on the drive");
+      const { bytes } = await within(copier.complete(), MAX_STILL_MS, "copying what has changed on the drive");
       return { nouns, made_at, drive_bytes: bytes };
     });
     const bytes = await writeState(place.state, { nouns }, 1);

@@ -25,7 +25,7 @@ export const FORMAT = 2;
 /** Of one piece of a file. */
 export const PIECE_BYTES = 1024 * 1024;
 /** Of one line: labels may be long. */
-export const MOST_LINE_BYTES = 256 * 1024;
+export const MAX_LINE_BYTES = 256 * 1024;
 
 const moment = Type.String({ pattern: "^\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,16}Z$" });
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });

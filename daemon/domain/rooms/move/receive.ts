@@ -39,7 +39,7 @@ import { RoomReader } from "./unpack.ts";
 /** By how much guests may exceed the drive's limits before they are stopped. */
 const BEYOND = { bytes: 64 * 1024 ** 2, entries: 10_000 };
 /** Limit of the database state, and of the list of a drive's entries. */
-const MOST_ROWS_BYTES = 4 * 1024 ** 3;
+const MAX_ROWS_BYTES = 4 * 1024 ** 3;
 /** After this time no host is still about to claim it. */
 const FORGOTTEN_MS = 10 * 60_000;
 const AGAIN_MS = 5_000;
@@ -182,7 +182,7 @@ export class Arrivals {
     const files = (limits.inodes + BEYOND.entries) * (MAX_CHECKPOINTS + 1);
     await reader.unpack(
       { store, state, room, sandboxes, templates },
-      { bytes: limits.bytes + BEYOND.bytes + MOST_ROWS_BYTES + other_bytes, files },
+      { bytes: limits.bytes + BEYOND.bytes + MAX_ROWS_BYTES + other_bytes, files },
     );
     deps.driveQuota.begin(place.drive, roomUid, {
       ...limits,

@@ -8,7 +8,7 @@ import { errnoOf } from "../../../core/service-error.ts";
 import { SYNC_EVERY_BYTES } from "../../../host/files/open-file.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/store-places.ts";
 import { crossedDirectory } from "../../../host/isolation/directories.ts";
-import { type About, type FileName, type Line, MOST_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
+import { type About, type FileName, type Line, MAX_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
 import type { Packed } from "./pack.ts";
 import { leftMs, type Patience } from "./timeouts.ts";
 
@@ -147,7 +147,7 @@ export class RoomReader {
       const end = this.#rest.indexOf(10, looked);
       if (end !== -1) return this.#take(end + 1).toString("utf8", 0, end);
       looked = this.#rest.length;
-      if (looked > MOST_LINE_BYTES) throw new NotWhole("a line of a room's file is too long");
+      if (looked > MAX_LINE_BYTES) throw new NotWhole("a line of a room's file is too long");
       await this.#more();
     }
   }

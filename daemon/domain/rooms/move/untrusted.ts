@@ -13,7 +13,7 @@ import type { MoveDeps } from "./deps.ts";
 /** Debounce: changes that follow each other are examined together; until then each call is refused by its own check. */
 const LOOK_MS = 250;
 /** Of one look. */
-const MOST_ROOMS = 1_000;
+const MAX_ROOMS = 1_000;
 /** For calls that found the room before it was known to be another host's. */
 const CALLS_MS = 5_000;
 
@@ -43,12 +43,12 @@ export class ForeignRooms {
   /** Resolves once the state of each such room is in its row. Never rejects. */
   async look(): Promise<void> {
     const { database, hostId, ownership } = this.#deps;
-    const rows = roomsOfOthers(database.queries, hostId, MOST_ROOMS);
+    const rows = roomsOfOthers(database.queries, hostId, MAX_ROOMS);
     const contested = rows.filter((row) => ownership.standing(row) === "contested");
     this.#noteContested(contested);
     const elsewhere = rows.filter((row) => ownership.standing(row) === "elsewhere");
     for (const { room_uid } of elsewhere) await this.#giveUp(room_uid);
-    if (rows.length === MOST_ROOMS && elsewhere.length > 0) this.lookSoon();
+    if (rows.length === MAX_ROOMS && elsewhere.length > 0) this.lookSoon();
   }
 
   stop(): void {

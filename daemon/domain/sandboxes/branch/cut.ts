@@ -23,7 +23,7 @@ import { isCalled } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
 import { type CutSandbox, type Parts, placeOf, supervised, usingAll } from "./parts.ts";
 
-const MOST_MS = {
+const MAX_MS = {
   /** Previous work of a sandbox: another snapshot, a merge of its layers. */
   ready: 60_000,
   /** A sandbox that is paused for longer would be missed by its peers. */
@@ -154,10 +154,10 @@ async function cutNow<T, R>(
 }
 
 async function together<T>(ready: Meeting, saved: Meeting, whileStill: () => Promise<T>): Promise<T> {
-  await within(ready.all, MOST_MS.ready, "what its sandboxes were doing before");
+  await within(ready.all, MAX_MS.ready, "what its sandboxes were doing before");
   ready.release();
-  await within(saved.all, MOST_MS.saved, "the saving of its sandboxes");
-  const still = await within(whileStill(), MOST_MS.taken, "what is taken while the sandboxes stand still");
+  await within(saved.all, MAX_MS.saved, "the saving of its sandboxes");
+  const still = await within(whileStill(), MAX_MS.taken, "what is taken while the sandboxes stand still");
   saved.release();
   return still;
 }

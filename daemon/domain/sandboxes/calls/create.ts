@@ -31,7 +31,7 @@ import type { SandboxRow } from "../table.ts";
 
 const DEFAULT_WAIT_MS = 60_000;
 /** Of CIDs that are assigned: rooms that arrive from another host take free ones too. */
-const MOST_CID_TRIES = 20;
+const MAX_CID_TRIES = 20;
 /** A launch takes a tenth of it. */
 const LAUNCH_MS = 2_000;
 
@@ -167,7 +167,7 @@ export async function begin(
       return await beginWith(deps, supervisors, call, { ...input, guest_cid, memory_mib }, room, source);
     } catch (error) {
       const isTaken = error instanceof ServiceError && error.code === "guest_cid_in_use";
-      if (!isTaken || input.guest_cid !== undefined || attempt === MOST_CID_TRIES) throw error;
+      if (!isTaken || input.guest_cid !== undefined || attempt === MAX_CID_TRIES) throw error;
     }
   }
 }

@@ -6,7 +6,7 @@ import { readConsole } from "../../../host/machine/console.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { findTarget } from "../find.ts";
 
-const MOST_LINES = 1000;
+const MAX_LINES = 1000;
 /** The agent marks its own lines on the console, which is the only way out before it is connected. */
 const AGENT_PREFIX = "roomd-agent: ";
 
@@ -15,7 +15,7 @@ export function makeLogs(deps: SandboxDeps): Bound {
     find: (call, params) => findTarget(deps, call, params),
     run: async ({ caller }, input, { row }) => {
       const source = input.source ?? "console";
-      const { after = 0, limit = MOST_LINES } = input;
+      const { after = 0, limit = MAX_LINES } = input;
       const { console_log } = deps.paths.sandbox(row.sandbox_id);
       const pieces = new Pieces(loopTime, ownerOf(caller.org_id), sandboxLogs.name);
       const prefix = source === "agent" ? AGENT_PREFIX : "";

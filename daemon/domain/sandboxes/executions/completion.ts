@@ -31,7 +31,7 @@ const LINK_MS = 30_000;
 /** Between two questions to one guest, whatever it answers. */
 const PAUSE_MS = 500;
 /** Limit of executions that a restarted daemon lists; a guest keeps no more. */
-const MOST_FOUND = MAX_LIVE_EXECUTIONS + KEPT_MEMORY_BYTES / KEPT_EXECUTION_BYTES;
+const MAX_FOUND = MAX_LIVE_EXECUTIONS + KEPT_MEMORY_BYTES / KEPT_EXECUTION_BYTES;
 const PAGE = 64;
 const OVER: readonly string[] = ["failed", "destroying", "destroyed"];
 const NEVER = new AbortController().signal;
@@ -220,7 +220,7 @@ export class Ends {
   /** Executions that callers may have started: a guest agent also lists those started in other ways. */
   async #listed(link: GuestLink): Promise<Told[]> {
     const found: Told[] = [];
-    for (let after = 0, seen = 0; seen < MOST_FOUND; ) {
+    for (let after = 0, seen = 0; seen < MAX_FOUND; ) {
       const page = await listInGuest(link, after, PAGE);
       for (const { exec_id, state, tag, note } of page) {
         if (NAME.test(exec_id)) found.push({ exec_id, state, tag, note });
@@ -230,7 +230,7 @@ export class Ends {
       after = last;
       seen += page.length;
     }
-    return found.slice(0, MOST_FOUND);
+    return found.slice(0, MAX_FOUND);
   }
 
   /** Records ended executions; returns their ids, which the guest need not report again. */

@@ -6,7 +6,7 @@ import type { AuditEntry } from "../../audit/index.ts";
 import { after, DUTIES, type Happening, type Stage } from "./accounting.ts";
 
 /** A guest runs 64, and reports ends that are some seconds old; if it never reports, the oldest entries are evicted. */
-const MOST_KNOWN = 1024;
+const MAX_KNOWN = 1024;
 
 /** The starter of an execution, and the command. */
 export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request_id" | "ip"> {
@@ -69,7 +69,7 @@ export class KnownExecutions {
   add(execId: string, by: Beginner | null, ...what: Happening[]): Known {
     const known = new Known(by, ...what);
     this.#all.set(execId, known);
-    if (this.#all.size > MOST_KNOWN) {
+    if (this.#all.size > MAX_KNOWN) {
       const [oldest] = [...this.#all].find(([, { duties }]) => !duties.waits) ?? [];
       if (oldest !== undefined) this.forget(oldest);
     }

@@ -21,7 +21,7 @@ import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 /** systemd ends a shutdown by force that takes half an hour (poweroff.target), and others want a part of that. */
-const MOST_MS = 20 * 60_000;
+const MAX_MS = 20 * 60_000;
 /** A busy guest may not answer in time, and other work with it may have to finish first. */
 const TRIES = 3;
 
@@ -47,7 +47,7 @@ export async function hibernateAll(
   deps: Deps,
   supervisors: Pick<Supervisors, "get" | "use">,
   spaceBytes: number,
-  mostMs = MOST_MS,
+  mostMs = MAX_MS,
 ): Promise<Shutdown> {
   const { saved: toSave, lost } = survivalOf(deps.database.queries, deps.paths, spaceBytes);
   deps.log.info("hibernating all sandboxes", { sandboxes: toSave.length, left_out: lost.length });

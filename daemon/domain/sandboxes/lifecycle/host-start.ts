@@ -16,7 +16,7 @@ import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 /** Within systemd's start timeout of the service; late sandboxes continue to be resumed. */
-const MOST_MS = 10 * 60_000;
+const MAX_MS = 10 * 60_000;
 const RESUME_FAILED = "resume_failed";
 
 type Deps = Pick<SandboxDeps, "log" | "pool" | "onEvent" | "driveMode" | "crashed" | "host" | "currentRoom"> & {
@@ -44,7 +44,7 @@ export class HostStart {
   }
 
   /** Resumes the eligible ones of `rows`, as the previous daemon left them. Resolves once each has resumed or failed, or after `mostMs`. */
-  async resume(rows: readonly SandboxRow[], mostMs = MOST_MS): Promise<void> {
+  async resume(rows: readonly SandboxRow[], mostMs = MAX_MS): Promise<void> {
     const meant = rows.filter(isMeant);
     if (meant.length > 0) this.#deps.log.info("resuming what was saved", { sandboxes: meant.length });
     const late = Promise.withResolvers<void>();

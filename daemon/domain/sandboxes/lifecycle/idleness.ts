@@ -16,7 +16,7 @@ import type { Supervisor } from "./supervisor.ts";
 const IDLE = "idle";
 const EVENTS = { standby: "sandbox.standby", hibernate: "sandbox.hibernated" } as const;
 /** Number of consecutive failures that are logged and recorded. */
-const MOST_TOLD = 3;
+const MAX_TOLD = 3;
 /** Longest interval of the backoff after repeated failures. */
 const LONGEST_PAUSE_SECONDS = 3600;
 /** An execution that no client follows keeps its sandbox awake only while busy: at least this share of a CPU over this time. */
@@ -179,7 +179,7 @@ export class Idleness {
     const failures = (this.#failures.get(sandbox_id) ?? 0) + 1;
     this.#failures.set(sandbox_id, failures);
     this.restart(sandbox_id);
-    if (failures > MOST_TOLD) return;
+    if (failures > MAX_TOLD) return;
     this.#deps.log.warn("idle sandbox goes on", { sandbox_id, wanted, error: describeError(error) });
     this.#deps.onEvent(EVENTS[wanted], row, { reason: IDLE, message: row.status_message }, "error");
   }

@@ -20,7 +20,7 @@ import type { SandboxRow } from "../table.ts";
 import { Gate } from "./admission.ts";
 
 /** At the first crash all guests under adoption are suspected, at the second only the guest adopted alone. */
-const MOST_CRASHES = 2;
+const MAX_CRASHES = 2;
 /**
  * A guest that crashes the daemon does so immediately. After these times the daemon has survived an adoption, `together` with others or
  * `alone`; for `turn` others wait for a guest that is being adopted alone: an agent dials within 2 s.
@@ -60,7 +60,7 @@ export class Adoptions {
   async guard<T>(row: Adopted, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { sandbox_id, org_id } = row;
     const crashes = (await this.#crashes).get(sandbox_id) ?? 0;
-    if (crashes >= MOST_CRASHES) {
+    if (crashes >= MAX_CRASHES) {
       throw new QuarantineError(`taking it over crashed the service ${crashes} times`);
     }
     if (crashes === 0) return await this.#noted(sandbox_id, work, this.#timesMs.together, () => {});

@@ -7,7 +7,7 @@ import type { RoomUid, SandboxId } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
 import { sandboxes } from "../table.ts";
 
-export const MOST_ENDED_SANDBOXES = 1000;
+export const MAX_ENDED_SANDBOXES = 1000;
 const AT_ONCE = 100;
 
 /** In the words of the index. */
@@ -24,7 +24,7 @@ export function endedWithRooms(queries: Queries): SandboxId[] {
 }
 
 /** Some destroyed sandboxes of living rooms that have more than the newest `most` of them. */
-export function endedLongAgo(queries: Queries, most = MOST_ENDED_SANDBOXES): SandboxId[] {
+export function endedLongAgo(queries: Queries, most = MAX_ENDED_SANDBOXES): SandboxId[] {
   const crowded = queries.all<{ room_uid: RoomUid }>(sql`
     SELECT room_uid FROM sandboxes WHERE ${sandboxes.state} = 'destroyed' GROUP BY room_uid HAVING count(*) > ${most}`);
   return crowded.flatMap(({ room_uid }) =>

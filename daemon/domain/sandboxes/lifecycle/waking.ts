@@ -32,9 +32,9 @@ const TIMES_MS = {
   /** Retry delays after a message failed to wake it, the last one repeated: a host may have memory later. */
   again: [5_000, 15_000, 60_000],
 };
-const MOST_TRIES = 60;
+const MAX_TRIES = 60;
 /** Number of failures that are logged and recorded; the last one is too. */
-const MOST_TOLD = 3;
+const MAX_TOLD = 3;
 
 export class Waking {
   readonly #deps: SandboxDeps;
@@ -175,9 +175,9 @@ export class Waking {
       } catch (error) {
         const { row } = supervisor;
         if (signal.aborted || !isWokenBy(row, "message")) return;
-        if (tries <= MOST_TOLD || tries === MOST_TRIES) this.#tellUnwoken(row, error);
+        if (tries <= MAX_TOLD || tries === MAX_TRIES) this.#tellUnwoken(row, error);
       }
-      if (tries === MOST_TRIES) return;
+      if (tries === MAX_TRIES) return;
       const { again } = this.#timesMs;
       const pauseMs = again[tries - 1] ?? again.at(-1) ?? 0;
       const others = supervisor.published.until(({ state }) => !WAKEABLE.includes(state), pauseMs, signal);

@@ -13,7 +13,7 @@ import { scaled, scaledSize } from "./scale.ts";
 const PLACES = new FairPlaces({ all: 4, org: 2, sandbox: 1, waiting: 16 });
 const PLACE_MS = 15_000;
 /** A picture goes into an answer as a whole. One of noise is as large as its pixels: 3 MiB of a screen of 1280x800. */
-export const MOST_PICTURE_BYTES = 4 * 1024 * 1024;
+export const MAX_PICTURE_BYTES = 4 * 1024 * 1024;
 
 interface About {
   row: { org_id: string; sandbox_id: string };
@@ -49,7 +49,7 @@ export async function takePicture(
     const pixels = await scaled(still, taken, scaledSize(taken, width ?? taken.width), pieces);
     over.throwIfAborted();
     const png = await encodePng(pixels, pieces);
-    if (png.byteLength > MOST_PICTURE_BYTES) throw tooLarge(png.byteLength);
+    if (png.byteLength > MAX_PICTURE_BYTES) throw tooLarge(png.byteLength);
     return png;
   } finally {
     leave();
@@ -62,7 +62,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 function tooLarge(bytes: number): ServiceError {
-  const message = `The picture would have ${bytes} bytes, which is more than ${MOST_PICTURE_BYTES}. Ask for a smaller width.`;
+  const message = `The picture would have ${bytes} bytes, which is more than ${MAX_PICTURE_BYTES}. Ask for a smaller width.`;
   return new ServiceError("validation_failed", {
     detail: message,
     errors: [{ field: "width", code: "out_of_range", message }],

@@ -22,14 +22,14 @@ ${RUNTIME}/agent ${FILM_COMMAND} "$@" |
     -c:v libx264 -preset veryfast -crf 23 -vf 'crop=trunc(iw/2)*2:trunc(ih/2)*2' -pix_fmt yuv420p \\
     -movflags frag_keyframe+empty_moov+default_base_moof -f mp4 -
 `;
-const MOST_SAID = 2000;
+const MAX_SAID = 2000;
 
 /** Time for the machine to start and to end. */
 const USUAL_MS = 600_000;
 /** The machine encodes some pictures per second even under emulation. */
 const TIMES_ITS_LENGTH = 20;
 /** Limit of both together: others wait for the machine. The longest recording, read at the lowest rate, takes six hours. */
-const MOST_MS = 8 * 3_600_000;
+const MAX_MS = 8 * 3_600_000;
 /** Limit of the time that a film waits for its reader to take the next piece. */
 const UNTAKEN_MS = 60_000;
 /** Minimum rate of reading: besides one such wait, all of a film is read in this many times its length. A player reads as it plays. */
@@ -60,7 +60,7 @@ export class Films {
     const { width, height, duration_ms, recording_id } = record;
     const begun = Promise.withResolvers<LiveCommand>();
     const over = new AbortController();
-    const limitMs = Math.min(USUAL_MS + TIMES_ITS_LENGTH * duration_ms, MOST_MS);
+    const limitMs = Math.min(USUAL_MS + TIMES_ITS_LENGTH * duration_ms, MAX_MS);
     const late = startTimer(() => over.abort(new Error("it took too long")), limitMs);
     const ends = AbortSignal.any([signal, this.#stopping.signal, over.signal]);
     const work = async (link: GuestLink) => {
@@ -160,7 +160,7 @@ async function lastWords({ stderr }: LiveCommand): Promise<string> {
   let text = "";
   const decoder = new TextDecoder();
   try {
-    for await (const bytes of stderr ?? []) text = (text + decoder.decode(bytes, { stream: true })).slice(-MOST_SAID);
+    for await (const bytes of stderr ?? []) text = (text + decoder.decode(bytes, { stream: true })).slice(-MAX_SAID);
   } catch {
     // The machine is gone: its output until then is reported.
   }

@@ -9,7 +9,7 @@
  * It buffers only a message's first bytes, and passes on or drops the rest as it arrives, so that each byte is processed a single time.
  */
 import { SCREEN_SIZE } from "../../../../shared/api/screen.ts";
-import { MOST_CUT_TEXT_BYTES, RfbError } from "./limits.ts";
+import { MAX_CUT_TEXT_BYTES, RfbError } from "./limits.ts";
 import { EXTENDED_CLIPBOARD, SECURITY_NONE, setEncodings, takeNoClipboard, VERSION_LINE } from "./messages.ts";
 
 /** Sent to the server before all messages of a view-only viewer. */
@@ -17,10 +17,10 @@ const NO_CLIPBOARD = Buffer.concat([setEncodings([EXTENDED_CLIPBOARD]), takeNoCl
 const ENCODINGS = 2;
 
 /** Encodings that a viewer may name: noVNC names some thirty. */
-const MOST_ENCODINGS = 128;
-const MOST_FENCE_BYTES = 64;
+const MAX_ENCODINGS = 128;
+const MAX_FENCE_BYTES = 64;
 /** Length of the longest head, and of the data before messages. */
-const MOST_HELD_BYTES = 16;
+const MAX_HELD_BYTES = 16;
 
 interface Message {
   /** Bytes after which its length is known. */
@@ -38,7 +38,7 @@ const fixed = (bytes: number, passes: Message["passes"]): Message => ({ head: 1,
 const MESSAGES: Readonly<Record<number, Message>> = {
   /** Pixel format. */
   0: fixed(20, "all"),
-  [ENCODINGS]: { head: 4, length: (head) => 4 + 4 * atMost(MOST_ENCODINGS, head.readUInt16BE(2)), passes: "all" },
+  [ENCODINGS]: { head: 4, length: (head) => 4 + 4 * atMost(MAX_ENCODINGS, head.readUInt16BE(2)), passes: "all" },
   /** Requests an update. */
   3: fixed(10, "all"),
   /** Key. */
@@ -46,11 +46,11 @@ const MESSAGES: Readonly<Record<number, Message>> = {
   /** Pointer; with more than seven buttons it has one byte more. */
   5: { head: 2, length: (head) => (head.readUInt8(1) & 0x80 ? 7 : 6), passes: "drivers" },
   /** Clipboard; of the extended kind its length is negative. */
-  6: { head: 8, length: (head) => 8 + atMost(MOST_CUT_TEXT_BYTES, Math.abs(head.readInt32BE(4))), passes: "drivers" },
+  6: { head: 8, length: (head) => 8 + atMost(MAX_CUT_TEXT_BYTES, Math.abs(head.readInt32BE(4))), passes: "drivers" },
   /** Updates without asking. */
   150: fixed(10, "all"),
   /** Fence, by which viewer and server measure the way between them. */
-  248: { head: 9, length: (head) => 9 + atMost(MOST_FENCE_BYTES, head.readUInt8(8)), passes: "all" },
+  248: { head: 9, length: (head) => 9 + atMost(MAX_FENCE_BYTES, head.readUInt8(8)), passes: "all" },
   /** Shutdown and reboot of the machine: a viewer that drives the screen must not end the sandbox. */
   250: fixed(4, "nobody"),
   /** Another size of the screen, of some monitors. */
@@ -71,7 +71,7 @@ const MESSAGES: Readonly<Record<number, Message>> = {
 export class ClientFilter {
   readonly #drives: boolean;
   #step: "version" | "security" | "shared" | "messages" | "encodings" = "version";
-  readonly #held = Buffer.alloc(MOST_HELD_BYTES);
+  readonly #held = Buffer.alloc(MAX_HELD_BYTES);
   #heldBytes = 0;
   /** How many bytes of the message under way are still to come, and whether they go on. */
   #left = 0;

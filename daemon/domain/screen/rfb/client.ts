@@ -14,7 +14,7 @@ import { ByteReader } from "./byte-reader.ts";
 import { Decoder, type Hold } from "./decode.ts";
 import { type Frame, wholeOf } from "./frame.ts";
 import { shakeHands } from "./handshake.ts";
-import { type Allowances, freshAllowances, MOST_UNWRITTEN_BYTES, RfbError } from "./limits.ts";
+import { type Allowances, freshAllowances, MAX_UNWRITTEN_BYTES, RfbError } from "./limits.ts";
 import {
   Encoding,
   EXTENDED_CLIPBOARD,
@@ -31,7 +31,7 @@ const ANSWER_MS = 15_000;
 /** A screen without an update for this long is still. A text cursor blinks more slowly. */
 export const STILL_MS = 150;
 /** The picture of a screen that is never still is taken then. */
-export const MOST_STILL_MS = 3_000;
+export const MAX_STILL_MS = 3_000;
 /** Minimum interval of update requests, to leave time for other work. */
 const BETWEEN_UPDATES_MS = 40;
 
@@ -176,7 +176,7 @@ export class RfbClient {
   /** Resolves once nothing has changed for a moment, or after a while without one. Throws as `current` does. */
   async still(signal?: AbortSignal): Promise<void> {
     await this.current(signal);
-    for (const end = monotonicMs() + MOST_STILL_MS; monotonicMs() < end; ) {
+    for (const end = monotonicMs() + MAX_STILL_MS; monotonicMs() < end; ) {
       const { changes } = this.#progress.value;
       this.#ask();
       const changed = this.#until((now) => now.changes > changes, STILL_MS, signal);
@@ -243,7 +243,7 @@ export class RfbClient {
   #send(...messages: Uint8Array[]): void {
     if (this.#progress.value.over) return;
     for (const message of messages) this.#unwrittenBytes += message.byteLength;
-    if (this.#unwrittenBytes > MOST_UNWRITTEN_BYTES) {
+    if (this.#unwrittenBytes > MAX_UNWRITTEN_BYTES) {
       this.#fail(new RfbError("the server does not read what it is sent"));
       return;
     }

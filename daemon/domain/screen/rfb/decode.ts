@@ -9,7 +9,7 @@
 import type { Allowance } from "../../../host/guest-link/pace.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { blankFrame, bytesOf, type Frame, type Rectangle, requireInside, rowOf } from "./frame.ts";
-import { MOST_RECTANGLES, RfbError, requireSize } from "./limits.ts";
+import { MAX_RECTANGLES, RfbError, requireSize } from "./limits.ts";
 import { Encoding } from "./messages.ts";
 import { dropMessage, Message } from "./server-messages.ts";
 
@@ -77,7 +77,7 @@ export class Decoder {
   async #update(): Promise<Update> {
     await this.#reader.skip(1);
     const count = await this.#reader.u16();
-    if (count > MOST_RECTANGLES) throw new RfbError(`an update has ${count} rectangles`);
+    if (count > MAX_RECTANGLES) throw new RfbError(`an update has ${count} rectangles`);
     const update: Update = { drawn: 0, hasAwaited: false, isNewFrame: false };
     for (let left = count; left > 0; left--) await this.#rectangle(update);
     return update;

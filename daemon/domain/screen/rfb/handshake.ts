@@ -1,6 +1,6 @@
 /** Handshake with a screen's server: version, security, and the size of the screen. */
 import type { ByteReader } from "./byte-reader.ts";
-import { MOST_SECURITY_TYPES, MOST_TEXT_BYTES, RfbError, requireSize } from "./limits.ts";
+import { MAX_SECURITY_TYPES, MAX_TEXT_BYTES, RfbError, requireSize } from "./limits.ts";
 import { SECURITY_NONE, VERSION_LINE } from "./messages.ts";
 
 const PIXEL_FORMAT_BYTES = 16;
@@ -17,7 +17,7 @@ export async function shakeHands(
   await write(Buffer.from(VERSION_LINE, "latin1"));
   const count = await reader.u8();
   if (count === 0) throw new RfbError(`the server refuses: ${await readText(reader)}`);
-  if (count > MOST_SECURITY_TYPES) throw new RfbError(`the server has ${count} types of security`);
+  if (count > MAX_SECURITY_TYPES) throw new RfbError(`the server has ${count} types of security`);
   if (!(await reader.bytes(count)).includes(SECURITY_NONE)) throw new RfbError("the server wants a password");
   await write(Uint8Array.of(SECURITY_NONE));
   if ((await reader.u32()) !== 0) throw new RfbError(`the server refuses: ${await readText(reader)}`);
@@ -33,7 +33,7 @@ export async function shakeHands(
 
 async function readText(reader: ByteReader): Promise<string> {
   const length = await reader.u32();
-  if (length > MOST_TEXT_BYTES) throw new RfbError(`a text of ${length} bytes is longer than ${MOST_TEXT_BYTES}`);
+  if (length > MAX_TEXT_BYTES) throw new RfbError(`a text of ${length} bytes is longer than ${MAX_TEXT_BYTES}`);
   const text = await reader.bytes(length);
   return text
     .toString("latin1")

@@ -4,15 +4,15 @@
 import { Allowance } from "../../../host/guest-link/pace.ts";
 
 /** Most pixels of a side; four bytes each make 64 MiB at most. */
-export const MOST_SIDE = 4096;
+export const MAX_SIDE = 4096;
 /** The desktop's name, and why the server refuses. */
-export const MOST_TEXT_BYTES = 4096;
+export const MAX_TEXT_BYTES = 4096;
 /** A clipboard: of a server it is read and dropped. */
-export const MOST_CUT_TEXT_BYTES = 1024 * 1024;
-export const MOST_RECTANGLES = 20_000;
-export const MOST_SECURITY_TYPES = 32;
+export const MAX_CUT_TEXT_BYTES = 1024 * 1024;
+export const MAX_RECTANGLES = 20_000;
+export const MAX_SECURITY_TYPES = 32;
 /** To the server, and not on its way yet: the longest action has half of it. */
-export const MOST_UNWRITTEN_BYTES = 16 * 1024;
+export const MAX_UNWRITTEN_BYTES = 16 * 1024;
 /** Messages, rectangles and rows in a second: a tenth or two of it, were they all empty. A moving screen of 1280x800 has a sixth. */
 const READS_PER_SECOND = 131_072;
 /** Burst of reads without waiting. */
@@ -43,7 +43,7 @@ export class RfbError extends Error {
 
 /** Throws RfbError for a size that no screen may have. */
 export function requireSize(width: number, height: number): void {
-  if (width < 1 || height < 1 || width > MOST_SIDE || height > MOST_SIDE) {
-    throw new RfbError(`a screen of ${width}x${height} is not between 1x1 and ${MOST_SIDE}x${MOST_SIDE}`);
+  if (width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE) {
+    throw new RfbError(`a screen of ${width}x${height} is not between 1x1 and ${MAX_SIDE}x${MAX_SIDE}`);
   }
 }

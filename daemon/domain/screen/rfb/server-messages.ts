@@ -1,6 +1,6 @@
 /** Unused messages of a screen's server (RFC 6143, section 7.6): they are read and dropped. */
 import type { ByteReader } from "./byte-reader.ts";
-import { MOST_CUT_TEXT_BYTES, RfbError } from "./limits.ts";
+import { MAX_CUT_TEXT_BYTES, RfbError } from "./limits.ts";
 
 export const Message = { update: 0, colours: 1, bell: 2, cutText: 3 } as const;
 
@@ -22,6 +22,6 @@ async function dropCutText(reader: ByteReader): Promise<void> {
   await reader.skip(3);
   // Of the extended kind its length is negative.
   const length = Math.abs((await reader.bytes(4)).readInt32BE());
-  if (length > MOST_CUT_TEXT_BYTES) throw new RfbError(`a clipboard of ${length} bytes is too large`);
+  if (length > MAX_CUT_TEXT_BYTES) throw new RfbError(`a clipboard of ${length} bytes is too large`);
   await reader.skip(length);
 }

@@ -2,10 +2,10 @@
  * Reads a screen server's updates unchanged, one by one, for storage: lengths are parsed, pixels are not.
  * All other messages are dropped.
  */
-import { MOST_PIECE_BYTES, RECORDED } from "../../../../shared/agent-protocol/recording.ts";
+import { MAX_PIECE_BYTES, RECORDED } from "../../../../shared/agent-protocol/recording.ts";
 import { within } from "../../../core/concurrency/published.ts";
 import type { ByteReader } from "./byte-reader.ts";
-import { MOST_RECTANGLES, RfbError, requireSize } from "./limits.ts";
+import { MAX_RECTANGLES, RfbError, requireSize } from "./limits.ts";
 import { dropMessage, Message } from "./server-messages.ts";
 
 const PIXEL_BYTES = 4;
@@ -41,7 +41,7 @@ export class Updates {
   async #update(): Promise<RawUpdate> {
     const rest = await this.#reader.bytes(3);
     const count = rest.readUInt16BE(1);
-    if (count > MOST_RECTANGLES) throw new RfbError(`an update has ${count} rectangles`);
+    if (count > MAX_RECTANGLES) throw new RfbError(`an update has ${count} rectangles`);
     const update: RawUpdate = { parts: [Buffer.of(Message.update), rest], length: 4, isEmpty: count === 0, size: null };
     for (let left = count; left > 0; left--) await this.#rectangle(update);
     return update;
@@ -62,7 +62,7 @@ export class Updates {
 
   async #take(update: RawUpdate, count: number): Promise<Buffer> {
     update.length += count;
-    if (update.length > MOST_PIECE_BYTES) throw new RfbError(`an update of ${update.length} bytes is too large`);
+    if (update.length > MAX_PIECE_BYTES) throw new RfbError(`an update of ${update.length} bytes is too large`);
     const taken = await this.#reader.bytes(count);
     update.parts.push(taken);
     return taken;

@@ -29,7 +29,7 @@ import type { BuildOrder, BuildSaid } from "./order.ts";
 
 /** Builds retained per organization, with their output. */
 const KEPT_BUILDS = 20;
-const MOST_LINES = 5000;
+const MAX_LINES = 5000;
 const LINE_CHARACTERS = 1000;
 /** Batching: output within this time is written together. */
 const TOGETHER_MS = 50;
@@ -215,11 +215,11 @@ export class Builds {
   /** In the order in which it is called. */
   async #tell(live: Live, message: Extract<BuildSaid, { stage: unknown } | { line: unknown }>): Promise<void> {
     const { build_id } = live.row;
-    if ("line" in message && live.lines++ > MOST_LINES) return;
+    if ("line" in message && live.lines++ > MAX_LINES) return;
     const last_seq = live.row.last_seq + 1;
     const state = "stage" in message ? message.stage : null;
     const whole = "line" in message ? message.line.slice(0, LINE_CHARACTERS) : null;
-    const line = live.lines > MOST_LINES && whole !== null ? "what it says from here on is not kept" : whole;
+    const line = live.lines > MAX_LINES && whole !== null ? "what it says from here on is not kept" : whole;
     live.row = { ...live.row, last_seq, ...(state && { state }) };
     const event: BuildEventRow = { build_id, seq: last_seq, at: now(), state, line };
     const { database, log } = this.#deps;

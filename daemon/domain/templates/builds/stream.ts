@@ -12,14 +12,14 @@ import { findBuild } from "./record.ts";
 
 const AT_ONCE = 200;
 /** Of an organization. */
-const MOST_READERS = 64;
+const MAX_READERS = 64;
 const LAST_EVENT_ID = /^\d{1,15}$/;
 
 export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound {
   const { queries } = database;
   const places = new Places(
-    MOST_READERS,
-    () => new ServiceError("rate_limited", { detail: `At most ${MOST_READERS} streams of builds are read at once.` }),
+    MAX_READERS,
+    () => new ServiceError("rate_limited", { detail: `At most ${MAX_READERS} streams of builds are read at once.` }),
   );
 
   async function* events(row: BuildRow, from: number, follow: boolean, signal: AbortSignal) {

@@ -11,10 +11,10 @@ import { invalidRecipe } from "../recipe.ts";
 import { type Beside, type Facts, IGNORE } from "./context.ts";
 
 /** Unpacked. */
-const MOST_BYTES = 128 * 1024 * 1024;
-const MOST_ENTRIES = 20_000;
+const MAX_BYTES = 128 * 1024 * 1024;
+const MAX_ENTRIES = 20_000;
 /** More than Linux takes in one. */
-const MOST_PATH_CHARACTERS = 4096;
+const MAX_PATH_CHARACTERS = 4096;
 const GZIP = [0x1f, 0x8b];
 
 interface Node extends Facts {
@@ -35,14 +35,14 @@ export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
       all.set(parent, DIRECTORY);
     }
     all.set(path, node);
-    if (all.size > MOST_ENTRIES) throw invalidRecipe([`context: it has more than ${MOST_ENTRIES} files`]);
+    if (all.size > MAX_ENTRIES) throw invalidRecipe([`context: it has more than ${MAX_ENTRIES} files`]);
   };
   await eachEntry(bytes, (header, content) => {
     // Above the top is the top, as for programs that unpack.
     const path = posix.resolve("/", header.name).slice(1);
     if (path === "") return;
-    if (path.length > MOST_PATH_CHARACTERS)
-      throw invalidRecipe([`context: a path in it has more than ${MOST_PATH_CHARACTERS} characters`]);
+    if (path.length > MAX_PATH_CHARACTERS)
+      throw invalidRecipe([`context: a path in it has more than ${MAX_PATH_CHARACTERS} characters`]);
     const type = TYPES[header.type ?? "file"];
     const facts = { mode: (header.mode ?? 0o644) & 0o7777, mtime: header.mtime ?? new Date(0) };
     if (header.type === "link") {
@@ -101,7 +101,7 @@ async function eachEntry(bytes: Uint8Array, take: (header: Header, content: Uint
       const pieces: Uint8Array[] = [];
       for await (const piece of entry as AsyncIterable<Uint8Array>) {
         unpacked += piece.byteLength;
-        if (unpacked > MOST_BYTES) throw invalidRecipe([`context: it has more than ${MOST_BYTES / 1024 ** 2} MiB`]);
+        if (unpacked > MAX_BYTES) throw invalidRecipe([`context: it has more than ${MAX_BYTES / 1024 ** 2} MiB`]);
         pieces.push(piece);
       }
       take(entry.header, Buffer.concat(pieces));

@@ -10,7 +10,7 @@ import { type Header, type Pack, pack } from "tar-stream";
 import { invalidRecipe } from "../recipe.ts";
 
 /** Limit for all COPYs of a Dockerfile together, including ignored files. */
-const MOST_FILES = 200_000;
+const MAX_FILES = 200_000;
 export const IGNORE = ".dockerignore";
 
 /** The entry at a path, links not followed. */
@@ -85,7 +85,7 @@ export class Context {
     const add = (path: string, name: string) => {
       // An ignored directory may have content that a line with "!" includes again.
       if (name !== "" && !this.#ignores(path)) entries.push({ path, name });
-      if (++this.#files > MOST_FILES) throw invalidRecipe([`its COPYs take more than ${MOST_FILES} files`]);
+      if (++this.#files > MAX_FILES) throw invalidRecipe([`its COPYs take more than ${MAX_FILES} files`]);
       if (isDirectory(path)) for (const each of beside.names(path)) add(posix.join(path, each), posix.join(name, each));
     };
     for (const path of roots) add(path, isDirectory(path) ? "" : posix.basename(path));

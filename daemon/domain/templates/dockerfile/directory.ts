@@ -7,7 +7,7 @@ import { toRaw } from "../../../host/files/raw-path.ts";
 import { invalidRecipe } from "../recipe.ts";
 import { type Beside, type Facts, IGNORE } from "./context.ts";
 
-const MOST_IGNORE_BYTES = 1024 * 1024;
+const MAX_IGNORE_BYTES = 1024 * 1024;
 
 /** Throws validation_failed if it does not exist. */
 export function directoryBeside(directory: string): Beside {
@@ -59,8 +59,7 @@ function ignoredIn(root: string): string {
   const path = join(root, IGNORE);
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (!there) return "";
-  if (!there.isFile() || there.size > MOST_IGNORE_BYTES)
-    throw invalidRecipe([`${IGNORE}: it is no file, or too large`]);
+  if (!there.isFile() || there.size > MAX_IGNORE_BYTES) throw invalidRecipe([`${IGNORE}: it is no file, or too large`]);
   return readFileSync(path, "utf8");
 }
 

@@ -114,11 +114,11 @@ function apply(state: State, { keyword, text, list, flags }: Instruction, file: 
 }
 
 /** Linux limit for a program's environment. */
-const MOST_ENVIRONMENT = 524_288;
+const MAX_ENVIRONMENT = 524_288;
 
 function requireBounded(variables: Record<string, string>): void {
   const size = Object.entries(variables).reduce((sum, [name, value]) => sum + name.length + value.length + 2, 0);
-  if (size > MOST_ENVIRONMENT) throw new Unreadable(`makes an environment of more than ${MOST_ENVIRONMENT} characters`);
+  if (size > MAX_ENVIRONMENT) throw new Unreadable(`makes an environment of more than ${MAX_ENVIRONMENT} characters`);
 }
 
 function envOf(text: string, reading: Reading): Record<string, string> {

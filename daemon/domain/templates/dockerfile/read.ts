@@ -11,9 +11,9 @@ import { ServiceError } from "../../../core/service-error.ts";
 import { REFERENCE_PATTERN } from "../image/reference.ts";
 import { Expansion, type Reading, Unreadable, type Variables, variableOf, wordsOf } from "./tokens.ts";
 
-const MOST_INSTRUCTIONS = 512;
+const MAX_INSTRUCTIONS = 512;
 /** Includes continuation lines and comments: each costs the parser time. */
-const MOST_LINES = 10_000;
+const MAX_LINES = 10_000;
 
 export type Keyword = "RUN" | "COPY" | "ENV" | "ARG" | "WORKDIR" | "USER" | "CMD" | "ENTRYPOINT" | "SHELL";
 
@@ -51,7 +51,7 @@ const OF_ARCHIVES = /\.(tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz|zst))$/i;
 /** Throws validation_failed with every line that is not understood. */
 export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
   if (text.length > MAX_DOCKERFILE_BYTES) throw refused([`it has more than ${MAX_DOCKERFILE_BYTES} characters`]);
-  if (text.split("\n").length > MOST_LINES) throw refused([`it has more than ${MOST_LINES} lines`]);
+  if (text.split("\n").length > MAX_LINES) throw refused([`it has more than ${MAX_LINES} lines`]);
   const file = DockerfileParser.parse(text);
   const escaper = file.getEscapeCharacter();
   const wrong: string[] = [];
@@ -95,7 +95,7 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
     }
   }
   if (from === null && wrong.length === 0) wrong.push("it has no FROM");
-  if (instructions.length > MOST_INSTRUCTIONS) wrong.push(`it has more than ${MOST_INSTRUCTIONS} instructions`);
+  if (instructions.length > MAX_INSTRUCTIONS) wrong.push(`it has more than ${MAX_INSTRUCTIONS} instructions`);
   if (wrong.length > 0 || from === null) throw refused(wrong);
   const image = from.replace(/^docker:\/\//, "");
   const name = new RegExp(TEMPLATE_PATTERN).test(image) ? image : null;

@@ -10,26 +10,26 @@ export const variableOf = (variables: Variables, name: string): string | undefin
   Object.hasOwn(variables, name) ? variables[name] : undefined;
 
 /** A variable that holds itself twice, again and again, is of any length. */
-const MOST_CHARACTERS = 65_536;
+const MAX_CHARACTERS = 65_536;
 
 /** Nesting limit of variables that stand for other unset variables: each level scans for its end from its own start. */
-const MOST_LEVELS = 16;
+const MAX_LEVELS = 16;
 
 /** Syntax error; the message continues the instruction's name. */
 export class Unreadable extends Error {}
 
 /** Limit for the values of all variables of one Dockerfile together: one of 60,000 characters may occur in it 60,000 times. */
-const MOST_EXPANDED_CHARACTERS = 1024 * 1024;
+const MAX_EXPANDED_CHARACTERS = 1024 * 1024;
 
 /** How many characters a Dockerfile's variables have stood for so far. */
 export class Expansion {
-  #left = MOST_EXPANDED_CHARACTERS;
+  #left = MAX_EXPANDED_CHARACTERS;
 
   /** Returns the value. Throws Unreadable if all are too long together. */
   take(value: string): string {
     this.#left -= value.length;
     if (this.#left < 0)
-      throw new Unreadable(`has variables of more than ${MOST_EXPANDED_CHARACTERS} characters together`);
+      throw new Unreadable(`has variables of more than ${MAX_EXPANDED_CHARACTERS} characters together`);
     return value;
   }
 }
@@ -49,13 +49,13 @@ export const wordOf = (text: string, reading: Reading): string => read(text, rea
 
 function read(text: string, reading: Reading, between: RegExp | null, level = 0): string[] {
   const { escaper = "\\" } = reading;
-  if (level > MOST_LEVELS) throw new Unreadable(`has a variable within more than ${MOST_LEVELS} others`);
+  if (level > MAX_LEVELS) throw new Unreadable(`has a variable within more than ${MAX_LEVELS} others`);
   const words: string[] = [];
   let word: string | null = null;
   let quote = "";
   for (let at = 0; at < text.length; at++) {
-    if (word !== null && word.length > MOST_CHARACTERS)
-      throw new Unreadable(`has a word of more than ${MOST_CHARACTERS} characters`);
+    if (word !== null && word.length > MAX_CHARACTERS)
+      throw new Unreadable(`has a word of more than ${MAX_CHARACTERS} characters`);
     const char = text[at] as string;
     if (quote === "'") {
       if (char === "'") quote = "";
@@ -78,8 +78,8 @@ function read(text: string, reading: Reading, between: RegExp | null, level = 0)
     } else word = (word ?? "") + char;
   }
   if (quote !== "") throw new Unreadable(`has a ${quote} that nothing ends`);
-  if (word !== null && word.length > MOST_CHARACTERS)
-    throw new Unreadable(`has a word of more than ${MOST_CHARACTERS} characters`);
+  if (word !== null && word.length > MAX_CHARACTERS)
+    throw new Unreadable(`has a word of more than ${MAX_CHARACTERS} characters`);
   if (word !== null) words.push(word);
   return words;
 }

@@ -13,10 +13,10 @@ import { parseJson as parseBounded } from "../../../core/json.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
 /** That of an index, a manifest or a configuration; registries refuse larger ones. */
-export const MOST_JSON_BYTES = 4 * 1024 * 1024;
+export const MAX_JSON_BYTES = 4 * 1024 * 1024;
 /** The number of layers that overlay file systems can stack, so that images have no more. */
-const MOST_LAYERS = 127;
-const MOST_ENV = 1024;
+const MAX_LAYERS = 127;
+const MAX_ENV = 1024;
 /** The name of the image in the layouts that we make. */
 export const IMAGE_NAME = "image";
 export const INDEX_FILE = "index.json";
@@ -33,9 +33,9 @@ const descriptor = Type.Object({
   ),
 });
 const index = Type.Object({ manifests: Type.Array(descriptor, { maxItems: 1024 }) });
-const manifest = Type.Object({ config: descriptor, layers: Type.Array(descriptor, { maxItems: MOST_LAYERS }) });
+const manifest = Type.Object({ config: descriptor, layers: Type.Array(descriptor, { maxItems: MAX_LAYERS }) });
 const text = (maxLength: number) => Type.Union([Type.String({ maxLength }), Type.Null()]);
-const list = Type.Union([Type.Array(Type.String({ maxLength: 65_536 }), { maxItems: MOST_ENV }), Type.Null()]);
+const list = Type.Union([Type.Array(Type.String({ maxLength: 65_536 }), { maxItems: MAX_ENV }), Type.Null()]);
 const config = Type.Object({
   os: Type.Optional(Type.String()),
   architecture: Type.Optional(Type.String()),
@@ -48,7 +48,7 @@ const config = Type.Object({
       Cmd: Type.Optional(list),
     }),
   ),
-  rootfs: Type.Object({ diff_ids: Type.Array(digest, { maxItems: MOST_LAYERS }) }),
+  rootfs: Type.Object({ diff_ids: Type.Array(digest, { maxItems: MAX_LAYERS }) }),
 });
 
 export type ImageIndex = Static<typeof index>;
@@ -158,12 +158,12 @@ export const blobFile = (digest: string): string => join("blobs", "sha256", dige
 
 async function readBounded(path: string): Promise<string> {
   const there = lstatSync(path, { throwIfNoEntry: false });
-  if (!there?.isFile() || there.size > MOST_JSON_BYTES) throw invalid("a part of it is missing or too large");
+  if (!there?.isFile() || there.size > MAX_JSON_BYTES) throw invalid("a part of it is missing or too large");
   return await Bun.file(path).text();
 }
 
 function parseJson(json: string, what: string): unknown {
-  if (json.length > MOST_JSON_BYTES) throw invalid(`its ${what} is too large`);
+  if (json.length > MAX_JSON_BYTES) throw invalid(`its ${what} is too large`);
   try {
     return parseBounded(json);
   } catch {

@@ -14,7 +14,7 @@ const ENTER = `ip link set lo up || { echo '${NO_NETWORK}' >&2; exit 1; }; exec 
 const PROXY_PORT = 3128;
 const OTHER_PORT = 3129;
 /** Maximum that are reported. */
-const MOST_REFUSED = 16;
+const MAX_REFUSED = 16;
 
 export interface FetchNetwork extends AsyncDisposable {
   /** The same program, in that network. */
@@ -36,7 +36,7 @@ export async function openFetchNetwork(
   const refused = new Set<string>();
   const path = join(directory, "net");
   const tunnels = await openTunnels(path, (where) => {
-    if (refused.size < MOST_REFUSED) refused.add(where);
+    if (refused.size < MAX_REFUSED) refused.add(where);
   });
   const own = /^(?:localhost|127\.0\.0\.1):(\d+)$/.exec(registry ?? "")?.[1];
   const port = Number(own) === PROXY_PORT ? OTHER_PORT : PROXY_PORT;

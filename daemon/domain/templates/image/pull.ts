@@ -18,7 +18,7 @@ import {
   IMAGE_NAME,
   type ImageFacts,
   layerBytes,
-  MOST_JSON_BYTES,
+  MAX_JSON_BYTES,
   platformManifest,
   readIndexOrManifest,
   readLayout,
@@ -27,9 +27,9 @@ import { type FetchNetwork, NO_NETWORK } from "./network.ts";
 import { type LocalImage, localImage, repositoryOf } from "./reference.ts";
 
 /** As the layers are stored. */
-const MOST_BYTES = 8 * 1024 ** 3;
+const MAX_BYTES = 8 * 1024 ** 3;
 /** Of a layout that is given. */
-const MOST_ENTRIES = 10_000;
+const MAX_ENTRIES = 10_000;
 const ASK_DEADLINE_MS = 60_000;
 const COPY_DEADLINE_MS = 60 * 60_000;
 /** Interval of measuring the fetched files, and their allowance in addition to the layers: JSON and directories. */
@@ -108,7 +108,7 @@ export async function pullImage(
     if (!lstatSync(layout).isDirectory())
       throw new ServiceError("image_invalid", { detail: "The image has no layout." });
     await ownTree(layout, 0);
-    return { ...(await readLayout(layout, MOST_BYTES)), layout };
+    return { ...(await readLayout(layout, MAX_BYTES)), layout };
   };
   const local = localImage(reference);
   if (local) {
@@ -116,12 +116,12 @@ export async function pullImage(
     await copyIn(local, at, requireSpace);
     await ownTree(at, user?.uid ?? 0);
     // The given image and the copy share the directory.
-    await copy(`${local.transport}:${at}${local.name}`, MOST_BYTES, 3 * MOST_BYTES, true);
+    await copy(`${local.transport}:${at}${local.name}`, MAX_BYTES, 3 * MAX_BYTES, true);
     return { ...(await taken()), index_digest: null };
   }
   // As it is stored, to the byte: its digest names it.
   const inspect = async (from: string) =>
-    await runProgram(online(skopeoArgv(MOST_JSON_BYTES, ["inspect", "--raw", from])), ASK_DEADLINE_MS).catch(
+    await runProgram(online(skopeoArgv(MAX_JSON_BYTES, ["inspect", "--raw", from])), ASK_DEADLINE_MS).catch(
       refuse(network),
     );
   const named = await inspect(reference);
@@ -139,11 +139,11 @@ export async function pullImage(
   const facts = await known(manifest_digest);
   if (facts !== null) return { ...facts, index_digest, layout: null };
   // As they are stored, and packed for the guest that unpacks them.
-  const bytes = layerBytes(image, MOST_BYTES);
+  const bytes = layerBytes(image, MAX_BYTES);
   requireSpace(2 * bytes);
   // Limits each part to its declared size.
   const largest = Math.max(...[image.config, ...image.layers].map(({ size }) => size));
-  await copy(pinned, Math.max(largest, MOST_JSON_BYTES), 2 * bytes + MOST_JSON_BYTES);
+  await copy(pinned, Math.max(largest, MAX_JSON_BYTES), 2 * bytes + MAX_JSON_BYTES);
   return { ...(await taken()), manifest_digest, index_digest };
 }
 
@@ -202,7 +202,7 @@ async function copyIn(
   const take = (from: string, into: string, size: number) => {
     files.push([from, into]);
     bytes += size;
-    if (bytes > MOST_BYTES || files.length + directories.length > MOST_ENTRIES) {
+    if (bytes > MAX_BYTES || files.length + directories.length > MAX_ENTRIES) {
       throw new ServiceError("image_too_large", {
         detail: `The image at ${path} has more than 8 GiB, or too many files.`,
       });

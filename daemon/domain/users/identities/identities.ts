@@ -40,7 +40,7 @@ import { byAddress, hasDeparted, noteDeparted } from "./tombstone.ts";
 
 /** Path that the browser returns to. */
 export const RETURN_PATH = "/signin/return";
-const MOST_IDENTITIES = 5;
+const MAX_IDENTITIES = 5;
 
 const signInOf = (visitor: string): Given => ({ purpose: "sign in elsewhere", to: visitor });
 const linkOf = (sessionId: SessionId): Given => ({ purpose: "link elsewhere", to: sessionId });
@@ -108,8 +108,8 @@ export class Identities {
     await this.#deps.database.commit((queries) => {
       requireProof(queries, sessionId);
       const { user_id, name, org_id } = requireSession(queries, sessionId);
-      if (listIdentities(queries, user_id).length >= MOST_IDENTITIES) {
-        throw new ServiceError("quota_exceeded", { detail: `A person may link ${MOST_IDENTITIES} accounts.` });
+      if (listIdentities(queries, user_id).length >= MAX_IDENTITIES) {
+        throw new ServiceError("quota_exceeded", { detail: `A person may link ${MAX_IDENTITIES} accounts.` });
       }
       if (identityBySubject(queries, vouched.issuer, vouched.subject)) {
         throw new ServiceError("already_exists", { detail: "This account is linked to a person here already." });

@@ -11,7 +11,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import { type GivenRole, type GroupRoles, readGroupRoles } from "./groups.ts";
 
 const TIMEOUT_MS = 10_000;
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 /** Cache lifetime of the issuer's metadata. */
 const KNOWN_MS = 3_600_000;
 const CLOCK_SECONDS = 30;
@@ -223,7 +223,7 @@ async function boundedFetch(url: string, options: oauth.CustomFetchOptions<strin
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > MOST_BYTES) throw new Error("the issuer's answer is too long");
+    if (size > MAX_BYTES) throw new Error("the issuer's answer is too long");
     chunks.push(chunk as Uint8Array<ArrayBuffer>);
   }
   return new Response(chunks.length > 0 ? Buffer.concat(chunks) : null, {

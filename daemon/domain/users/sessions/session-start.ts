@@ -8,7 +8,7 @@ import { hashOf, makeSecret } from "./secrets.ts";
 import { addSession } from "./sessions.ts";
 
 /** Of one user. */
-const MOST_BROWSERS = 20;
+const MAX_BROWSERS = 20;
 
 /** Cookies for the browser, each returned now and never again. */
 export interface SignedIn {
@@ -34,7 +34,7 @@ export function begin(
 function rememberBrowser(queries: Queries, userId: UserId, asked: Asked): string | null {
   if (browserOf(queries, userId, asked) !== null) return null;
   const { secret, sha256 } = makeSecret();
-  addBrowser(queries, { secret_sha256: sha256, user_id: userId, created_at: now() }, MOST_BROWSERS);
+  addBrowser(queries, { secret_sha256: sha256, user_id: userId, created_at: now() }, MAX_BROWSERS);
   return secret;
 }
 

@@ -24,7 +24,7 @@ const LONGEST_SECONDS = 90 * 86_400;
 /** When a session was last seen is written no oftener. */
 const SEEN_SECONDS = 3600;
 /** Of one user; the oldest end. */
-const MOST_SESSIONS = 100;
+const MAX_SESSIONS = 100;
 
 /** Source of a person's request. */
 export interface From {
@@ -41,7 +41,7 @@ export function addSession(
 ): { secret: string; row: SessionRow } {
   const { secret, sha256 } = makeSecret();
   const began = now();
-  dropSessions(queries, userId, after(began, -LONGEST_SECONDS), MOST_SESSIONS - 1);
+  dropSessions(queries, userId, after(began, -LONGEST_SECONDS), MAX_SESSIONS - 1);
   const row: SessionRow = {
     session_id: newId("ses"),
     secret_sha256: sha256,

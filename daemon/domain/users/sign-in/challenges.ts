@@ -10,7 +10,7 @@ const LIFE_MS = 300_000;
 const TIME_BYTES = 6;
 const BODY_BYTES = TIME_BYTES + 18;
 const MAC_BYTES = 32;
-const MOST_ANSWERED = 50_000;
+const MAX_ANSWERED = 50_000;
 
 /** Purpose and recipient of a challenge: a session, or a browser without a session. */
 export interface Given {
@@ -54,7 +54,7 @@ export class Challenges {
       this.#answered.delete(oldest);
     }
     if (this.#answered.has(challenge)) return false;
-    if (this.#answered.size >= MOST_ANSWERED) {
+    if (this.#answered.size >= MAX_ANSWERED) {
       throw new ServiceError("rate_limited", {
         detail: "Too many are signing in at this moment.",
         retryAfterSeconds: 60,

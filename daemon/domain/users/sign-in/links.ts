@@ -9,7 +9,7 @@ import { changeToken, goodLink, insertLink, linkByHash } from "../store.ts";
 import type { LinkRow } from "../table.ts";
 
 /** Limit on shown links with waiting e-mails. */
-const MOST_SHOWN = 10_000;
+const MAX_SHOWN = 10_000;
 const DAY_SECONDS = 86_400;
 const SECONDS: Record<LinkRow["kind"], number> = {
   setup: DAY_SECONDS,
@@ -83,7 +83,7 @@ export class LetterLinks {
   show(linkId: LinkId, path: string): void {
     this.#shown.set(linkId, path);
     for (const oldest of this.#shown.keys()) {
-      if (this.#shown.size <= MOST_SHOWN) break;
+      if (this.#shown.size <= MAX_SHOWN) break;
       this.#shown.delete(oldest);
     }
   }

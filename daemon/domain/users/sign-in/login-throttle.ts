@@ -9,7 +9,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 const LONGEST_DELAY_MS = 60_000;
 const FORGOTTEN_MS = 3600_000;
 /** Above this, one count is evicted for each new one. */
-const MOST_COUNTED = 20_000;
+const MAX_COUNTED = 20_000;
 
 /** One count: the name that is counted, and the number of attempts without delay. */
 export interface Count {
@@ -43,7 +43,7 @@ export class Attempts {
       this.#tried.delete(name);
       this.#tried.set(name, { count, at: nowMs, until: nowMs + delayMs });
     }
-    while (this.#tried.size > MOST_COUNTED) this.#forgetOne(nowMs);
+    while (this.#tried.size > MAX_COUNTED) this.#forgetOne(nowMs);
   }
 
   /** Evicts the oldest count without a running delay, so that made-up names displace no running delay. */

@@ -9,13 +9,13 @@ import { ServiceError } from "../../../core/service-error.ts";
 
 /** Few, and half of the host's processors remain for everything else. */
 export const AT_ONCE = Math.max(1, Math.min(2, Math.floor(availableParallelism() / 2)));
-const MOST_WAITING = { known: 64, strangers: 64 } as const;
-const MOST_OF_ONE = 3;
+const MAX_WAITING = { known: 64, strangers: 64 } as const;
+const MAX_OF_ONE = 3;
 const OPTIONS = { algorithm: "argon2id", memoryCost: 65_536, timeCost: 2 } as const;
 
 /** The party that a password is hashed for: a network, or a known user. */
 export interface Asker {
-  line: keyof typeof MOST_WAITING;
+  line: keyof typeof MAX_WAITING;
   name: string;
 }
 
@@ -27,7 +27,7 @@ export class Passwords {
   #isTurnOfKnown = true;
   readonly #waiting = { known: [] as (() => void)[], strangers: [] as (() => void)[] };
   /** Running and waiting requests per asker. */
-  readonly #places = new Places(MOST_OF_ONE, tooMany);
+  readonly #places = new Places(MAX_OF_ONE, tooMany);
   /** Hash to compare with if there is no user, so that an unknown name costs the same. */
   #ofNobody: string | null = null;
 
@@ -50,7 +50,7 @@ export class Passwords {
 
   async #inTurn<T>({ line, name }: Asker, work: () => Promise<T>, begin = () => {}): Promise<T> {
     const waiting = this.#waiting[line];
-    if (waiting.length >= MOST_WAITING[line]) throw tooMany();
+    if (waiting.length >= MAX_WAITING[line]) throw tooMany();
     const giveBack = this.#places.take(`${line} ${name}`);
     try {
       begin();

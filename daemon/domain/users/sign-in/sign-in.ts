@@ -16,7 +16,7 @@ import { type Asker, type Passwords, stranger } from "./passwords.ts";
 
 /** Tries without a delay: of a browser or a session that is known, of a network at one name, and of all strangers at one name. */
 const FREE = { known: 5, network: 3, strangers: 20 } as const;
-const MOST_CHARACTERS = 254;
+const MAX_CHARACTERS = 254;
 
 export class SignIn {
   readonly #database: Database;
@@ -49,7 +49,7 @@ export class SignIn {
    */
   async verify(address: string, password: string, asked: Asked): Promise<UserRow> {
     const { queries } = this.#database;
-    const name = address.slice(0, MOST_CHARACTERS);
+    const name = address.slice(0, MAX_CHARACTERS);
     const user = userByEmail(queries, name);
     const known = user ? browserOf(queries, user.user_id, asked) : null;
     if (known !== null) return await this.#compare(ofKnown(`browser ${known}`, user), user, password);
@@ -63,7 +63,7 @@ export class SignIn {
   /** Whether the user with this address, or any user if null, has signed in with the browser: attempts of others do not delay it. */
   isKnown(email: string | null, { browser }: Asked): boolean {
     const { queries } = this.#database;
-    const user = email === null ? null : userByEmail(queries, addressOf(email).slice(0, MOST_CHARACTERS));
+    const user = email === null ? null : userByEmail(queries, addressOf(email).slice(0, MAX_CHARACTERS));
     const sha256 = browser === null ? null : hashOf(browser);
     return user !== undefined && sha256 !== null && isBrowserOf(queries, user?.user_id ?? null, sha256);
   }

@@ -18,7 +18,7 @@ const TIMEOUT_MS = 300_000;
 /** Ed25519, ECDSA and RSA, as COSE counts them. */
 const ALGORITHMS = [-8, -7, -257];
 const TRANSPORT = /^[a-z-]{1,16}$/;
-const MOST_TRANSPORTS = 8;
+const MAX_TRANSPORTS = 8;
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\])$/;
 const ADDRESS = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[.*\])$/;
 
@@ -175,7 +175,7 @@ export async function verifyMade(
 function transportsOf({ response }: RegistrationResponseJSON): string[] {
   const given: unknown = response.transports;
   const words = Array.isArray(given) ? given.filter((each) => typeof each === "string" && TRANSPORT.test(each)) : [];
-  return words.slice(0, MOST_TRANSPORTS);
+  return words.slice(0, MAX_TRANSPORTS);
 }
 
 function bytesOf(text: string): Uint8Array<ArrayBuffer> {

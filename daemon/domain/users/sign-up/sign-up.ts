@@ -29,8 +29,8 @@ import { addNew, type Newcomers, type NewPerson } from "./new-user.ts";
 import { addGrant, addRequest, countRequests, dropRequest, getRequest } from "./sign-up-store.ts";
 
 const PLAN = "free";
-const MOST_REQUESTS = 1000;
-const MOST_NOTE = 500;
+const MAX_REQUESTS = 1000;
+const MAX_NOTE = 500;
 const MAKER = { type: "system", id: "signup" };
 
 export interface SignUpPlan {
@@ -214,7 +214,7 @@ export class SignUp {
 /** Reports all errors together. Throws validation_failed. */
 function requireNote({ name, note }: SignUpNote): void {
   requirePerson({ name: name.trim() });
-  requireText("note", note.trim(), MOST_NOTE, 0);
+  requireText("note", note.trim(), MAX_NOTE, 0);
 }
 
 /**
@@ -222,7 +222,7 @@ function requireNote({ name, note }: SignUpNote): void {
  * response does not reveal it. Throws rate_limited.
  */
 function fileRequest(queries: Queries, email: string, { name, note }: SignUpNote, isHere = false): void {
-  if (countRequests(queries) >= MOST_REQUESTS && !getRequest(queries, email)) {
+  if (countRequests(queries) >= MAX_REQUESTS && !getRequest(queries, email)) {
     throw new ServiceError("rate_limited", {
       detail: "Too many wait for an answer.",
       hint: "Try again tomorrow.",

@@ -14,7 +14,7 @@ interface FileInput extends PlaceInput {
 }
 
 /** A file that is edited is read whole. */
-const MOST_EDITED_BYTES = 1024 * 1024;
+const MAX_EDITED_BYTES = 1024 * 1024;
 
 export async function readFile(
   call: ToolCall,
@@ -48,14 +48,14 @@ export async function editFile(
   { path, old, new: replacement, all = false, ...where }: FileInput & { old: string; new: string; all?: boolean },
 ): Promise<Answer> {
   const files = filesAt(call, placeOf(call, where), path);
-  const part = await files.read(path, 0, MOST_EDITED_BYTES);
+  const part = await files.read(path, 0, MAX_EDITED_BYTES);
   if (!("kind" in part)) return part;
   const text = wholeText(part);
   if (text === null) {
     return refused(
       call,
       "validation_failed",
-      `${path} is not text, or is over ${MOST_EDITED_BYTES} bytes: write it with write_file or a command.`,
+      `${path} is not text, or is over ${MAX_EDITED_BYTES} bytes: write it with write_file or a command.`,
     );
   }
   const times = text.split(old).length - 1;

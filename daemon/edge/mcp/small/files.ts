@@ -25,7 +25,7 @@ export interface Files {
   list(path: string, recursive: boolean): Promise<Answer>;
 }
 
-const MOST_LISTED = 200;
+const MAX_LISTED = 200;
 const NOT_BASE64 = new ServiceError("validation_failed", { detail: "content_b64 is not padded base64." });
 
 export function filesAt(call: ToolCall, place: Place, path: string): Files {
@@ -49,7 +49,7 @@ function onDrive(call: ToolCall, { room_id }: Place): Files {
       return reply.kind === "done" ? written(path, Number(reply.body.size_bytes)) : notDone(call, reply);
     },
     list: async (path, recursive) => {
-      const reply = await call.ask(fsList, { room_id, path, recursive, limit: MOST_LISTED });
+      const reply = await call.ask(fsList, { room_id, path, recursive, limit: MAX_LISTED });
       if (reply.kind !== "done") return notDone(call, reply);
       return listing(path, reply.body, DRIVE_MOUNT);
     },
@@ -61,7 +61,7 @@ function listing(path: string, { items, next_cursor }: Arguments, above: string)
   const lines = (items as Arguments[]).map(
     ({ type, size_bytes, path: at }) => `${type === "directory" ? "d" : "-"} ${size_bytes} ${above}${at}`,
   );
-  const more = next_cursor ? [`… more than ${MOST_LISTED}`] : [];
+  const more = next_cursor ? [`… more than ${MAX_LISTED}`] : [];
   return { ok: true, result: { path, entries: lines.length }, text: [...lines, ...more].join("\n") || "(empty)" };
 }
 
@@ -89,7 +89,7 @@ function inGuest(call: ToolCall, place: Place): Files {
       return reply.kind === "done" ? written(path, bytes.length) : notDone(call, reply);
     },
     list: async (path, recursive) => {
-      const reply = await call.ask(sandboxFileList, { ...place, path, recursive, limit: MOST_LISTED });
+      const reply = await call.ask(sandboxFileList, { ...place, path, recursive, limit: MAX_LISTED });
       return reply.kind === "done" ? listing(path, reply.body, "") : notDone(call, reply);
     },
   };

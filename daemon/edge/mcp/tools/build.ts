@@ -22,7 +22,7 @@ interface Told {
 
 const ORDER = argumentsOf(templateCreate);
 /** The last ones: a model pays for each. */
-const MOST_LINES = 40;
+const MAX_LINES = 40;
 
 export async function build(call: ToolCall, input: Input): Promise<Answer> {
   const { template_id, build_id, after = -1, wait_ms = MAX_TOOL_WAIT_MS } = input;
@@ -72,7 +72,7 @@ async function readTold(call: ToolCall, path: object, after: number, waitMs: num
         const { seq, type } = data as { seq?: number; type: string };
         if (seq !== undefined) told.after = seq;
         if (type === "stdout" && data_b64) told.lines.push(new TextDecoder().decode(data_b64).trimEnd());
-        if (told.lines.length > MOST_LINES) told.lines.shift();
+        if (told.lines.length > MAX_LINES) told.lines.shift();
         isOver ||= type === "exit";
       }
       if (isOver) break;

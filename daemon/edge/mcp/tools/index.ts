@@ -1,5 +1,5 @@
 /** Tools that do more than pass their arguments to their operation. */
-import { type Answer, answerOf, MOST_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
+import { type Answer, answerOf, MAX_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
 import type { Arguments, ToolCall } from "../call.ts";
 import { SMALL } from "../small/index.ts";
 import { summarize } from "./audit.ts";
@@ -57,10 +57,10 @@ async function fitting(call: ToolCall, body: Arguments): Promise<Answer> {
   const { items } = body;
   const isPaged = "limit" in call.tool.input.properties && "cursor" in call.tool.input.properties;
   const size = sizeOf(body);
-  if (!isPaged || call.given.limit !== undefined || !Array.isArray(items) || size <= MOST_RESULT) {
+  if (!isPaged || call.given.limit !== undefined || !Array.isArray(items) || size <= MAX_RESULT) {
     return { ok: true, result: body };
   }
-  const limit = Math.max(1, Math.floor((items.length * MOST_RESULT * 0.8) / size));
+  const limit = Math.max(1, Math.floor((items.length * MAX_RESULT * 0.8) / size));
   const reply = await call.pass({ limit });
   return reply.kind === "late" ? stillUnderWay(call) : answerOf(reply);
 }

@@ -6,7 +6,7 @@ import { firstOf, HEAD_BYTES, lastOf, type Streams, TAIL_BYTES } from "../output
 import type { Place } from "./output-page.ts";
 
 /** Output of an endless command is no longer read after this many bytes. */
-const MOST_READ_BYTES = 64 * 1024 * 1024;
+const MAX_READ_BYTES = 64 * 1024 * 1024;
 
 export interface OutputEnds {
   kind: "ends";
@@ -79,7 +79,7 @@ class Collector {
   }
 
   get over(): boolean {
-    return this.#ended || this.#read > MOST_READ_BYTES;
+    return this.#ended || this.#read > MAX_READ_BYTES;
   }
 
   take({ seq, type }: { seq?: number; type: string }, data: Uint8Array | undefined): void {

@@ -3,7 +3,7 @@ import { type BarrierRecord, barrierGet } from "../../../../shared/api/barriers.
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { agentWait } from "../../../../shared/api/fabric.ts";
 import { DEFAULT_INBOX_WAIT_MS } from "../../../../shared/api/mcp/tools.ts";
-import { type Answer, answerOf, bounded, MOST_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
+import { type Answer, answerOf, bounded, MAX_RESULT, sizeOf, stillUnderWay } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
 import { arrive } from "./barrier.ts";
 
@@ -36,10 +36,10 @@ interface Inbox {
 
 /** As many messages as fit an answer; of a longer one, the beginning of its payload. Later calls have the rest. */
 function fitting(inbox: Inbox): Inbox {
-  if (sizeOf(inbox) <= MOST_RESULT) return inbox;
+  if (sizeOf(inbox) <= MAX_RESULT) return inbox;
   const { items } = bounded({ items: inbox.items }) as Pick<Inbox, "items">;
   const [first] = items;
-  if (items.length === 1 && first && sizeOf(inbox.items[0]) > MOST_RESULT) {
+  if (items.length === 1 && first && sizeOf(inbox.items[0]) > MAX_RESULT) {
     const text = JSON.stringify(inbox.items[0]?.payload) ?? "";
     const payload = text.slice(0, SHOWN_PAYLOAD);
     const message = { ...inbox.items[0], seq: first.seq, payload, payload_left_out: text.length - payload.length };

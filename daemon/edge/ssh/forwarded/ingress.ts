@@ -5,7 +5,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
 import type { Reached } from "../../hosts/client.ts";
-import { type HostSocket, MOST_MESSAGE_BYTES } from "../../hosts/ssh.ts";
+import { type HostSocket, MAX_MESSAGE_BYTES } from "../../hosts/ssh.ts";
 import { type Begun, type Opening, SessionOver } from "../opening.ts";
 import { FarChannel } from "./ingress-channel.ts";
 import { type FromEntry, type FromOwner, type Login, readFrame, readMessage } from "./messages.ts";
@@ -74,7 +74,7 @@ export class Carried implements Opening {
     if (this.#isOver) return "The session has ended.";
     const id = this.#next++;
     const message = JSON.stringify({ type: "open", channel: id, what, fields } satisfies FromEntry);
-    if (Buffer.byteLength(message) > MOST_MESSAGE_BYTES) return "The command and its environment are too large.";
+    if (Buffer.byteLength(message) > MAX_MESSAGE_BYTES) return "The command and its environment are too large.";
     const channel = new FarChannel(id, {
       say: (said) => this.#say(said),
       send: (frame) => this.#socket.send(frame),

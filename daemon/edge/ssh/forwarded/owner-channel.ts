@@ -1,6 +1,6 @@
 /** The owner's side of a forwarded channel: its command in the guest, and its streams in both directions. */
 
-import { MOST_SCREEN_ROWS_OR_COLS } from "../../../../shared/api/ssh.ts";
+import { MAX_SCREEN_ROWS_OR_COLS } from "../../../../shared/api/ssh.ts";
 import type { CommandEnd, LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
 import type { Begun } from "../opening.ts";
@@ -79,7 +79,7 @@ export class NearChannel {
   }
 
   resize(rows: number, cols: number): void {
-    const isSize = (size: number) => Number.isSafeInteger(size) && size >= 1 && size <= MOST_SCREEN_ROWS_OR_COLS;
+    const isSize = (size: number) => Number.isSafeInteger(size) && size >= 1 && size <= MAX_SCREEN_ROWS_OR_COLS;
     if (isSize(rows) && isSize(cols)) this.#command?.resize(rows, cols);
   }
 

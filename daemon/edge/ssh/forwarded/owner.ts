@@ -12,7 +12,7 @@ import type { Conversation, Talker } from "../../../core/concurrency/duplex-sess
 import type { Log } from "../../../core/log.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Credential } from "../../../domain/ssh/index.ts";
-import { ALIVE, MOST_MESSAGE_BYTES } from "../../hosts/ssh.ts";
+import { ALIVE, MAX_MESSAGE_BYTES } from "../../hosts/ssh.ts";
 import { toProblem } from "../../pipeline/problem.ts";
 import { namesOf, type SignedLogin, Visit, type VisitDeps } from "../session-context.ts";
 import { type FromEntry, type FromOwner, type Login, readFrame, readMessage, type SignedText } from "./messages.ts";
@@ -24,9 +24,9 @@ const LOGIN_MS = 10_000;
 const SILENCE_MS = 15_000;
 const NORMAL = 1000;
 const BREACH = 1002;
-const MOST_CLIENT_LENGTH = 128;
+const MAX_CLIENT_LENGTH = 128;
 /** Includes refused channels: each is one of a client's channels. */
-const MOST_CHANNEL = 2 ** 32 - 1;
+const MAX_CHANNEL = 2 ** 32 - 1;
 
 export interface CarriedDeps extends VisitDeps {
   log: Log;
@@ -36,7 +36,7 @@ export interface CarriedDeps extends VisitDeps {
 }
 
 export class CarriedSession implements Conversation {
-  readonly mostBytes = MOST_MESSAGE_BYTES;
+  readonly mostBytes = MAX_MESSAGE_BYTES;
   readonly #deps: CarriedDeps;
   readonly #ip: string | null;
   readonly #channels = new Map<number, NearChannel>();
@@ -122,7 +122,7 @@ export class CarriedSession implements Conversation {
     const visit = new Visit(this.#deps, {
       names: names ?? { room_id: "", sandbox: "" },
       ip: this.#ip,
-      client: String(client).slice(0, MOST_CLIENT_LENGTH),
+      client: String(client).slice(0, MAX_CLIENT_LENGTH),
       hop: 1,
       gone: this.#gone.signal,
       cut: (sentence) => {
@@ -143,7 +143,7 @@ export class CarriedSession implements Conversation {
     const { channel: id } = message;
     const channel = this.#channels.get(id);
     if (message.type === "open") {
-      if (channel || !Number.isSafeInteger(id) || id < 0 || id > MOST_CHANNEL) this.#end(BREACH, "no new channel");
+      if (channel || !Number.isSafeInteger(id) || id < 0 || id > MAX_CHANNEL) this.#end(BREACH, "no new channel");
       else this.#open(id, message.what, message.fields);
       return;
     }

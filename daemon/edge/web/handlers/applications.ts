@@ -23,9 +23,9 @@ import { AUTHORIZE, comingBack, DEVICE } from "./asked-place.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 
 /** More than any request has, and as much as a browser stores during a sign-in. */
-const MOST_REQUEST_CHARACTERS = 2800;
+const MAX_REQUEST_CHARACTERS = 2800;
 /** With the place that the consent page has named. */
-const MOST_NAMED_CHARACTERS = 4096;
+const MAX_NAMED_CHARACTERS = 4096;
 
 export interface ApplicationDeps extends HandlerDeps {
   oauth: Pick<OAuth, "read" | "devices">;
@@ -98,7 +98,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
   return {
     [AUTHORIZE]: async (visit) => {
       const request = visit.isPost ? visit.field("request") : visit.request.url.search.slice(1);
-      if (request.length > (visit.isPost ? MOST_NAMED_CHARACTERS : MOST_REQUEST_CHARACTERS)) {
+      if (request.length > (visit.isPost ? MAX_NAMED_CHARACTERS : MAX_REQUEST_CHARACTERS)) {
         return refuse(visit, new Refusal("invalid_request", "The application asks with more than is taken."));
       }
       try {
@@ -130,7 +130,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
         if (answer.problem.code === "proof_required") return await after(asked, answer, null, never);
         return await device(asked, answer.problem);
       })(visit);
-      const query = visit.request.url.search.slice(1, MOST_REQUEST_CHARACTERS);
+      const query = visit.request.url.search.slice(1, MAX_REQUEST_CHARACTERS);
       return visit.isPost ? outcome : comingBack(outcome, `${DEVICE}?${query}`);
     },
 

@@ -6,7 +6,7 @@ export const AUTHORIZE = "/authorize";
 export const DEVICE = "/device";
 
 /** As base64 in a cookie they have 4,000; browsers keep no cookie above 4,096. */
-const MOST_CHARACTERS = 3000;
+const MAX_CHARACTERS = 3000;
 /** Any origin: a place is read as a browser will read it. */
 const ORIGIN = "http://here.invalid";
 
@@ -29,7 +29,7 @@ export function comingBack(outcome: Outcome, place: string): Outcome {
 
 /** Whether a browser that is sent there arrives at exactly that path: not at another by its dots, nor at another origin. */
 const isKept = (place: string): boolean =>
-  place.length <= MOST_CHARACTERS &&
+  place.length <= MAX_CHARACTERS &&
   /^[\x21-\x7e]+$/.test(place) &&
   KEPT.some((each) => each.test(place)) &&
   new URL(place, ORIGIN).href === ORIGIN + place;

@@ -7,11 +7,11 @@ import type { Visit } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 
 const LOOK_AGAIN_SECONDS = 2;
-const MOST_ROOMS = 1000;
+const MAX_ROOMS = 1000;
 
 export function endHandlers(deps: HandlerDeps): Handlers {
   const end = async (visit: Visit, told: Told = {}) => {
-    const rooms = await visit.call(roomList, { limit: MOST_ROOMS });
+    const rooms = await visit.call(roomList, { limit: MAX_ROOMS });
     return endPage(await accountOf(visit), rooms.ok ? rooms.body.items.length : 0, told);
   };
   const shown = async (visit: Visit): Promise<Outcome> => {

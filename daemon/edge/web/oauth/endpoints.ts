@@ -19,7 +19,7 @@ import {
   serverMetadata,
 } from "./metadata.ts";
 
-const MOST_BYTES = 16 * 1024;
+const MAX_BYTES = 16 * 1024;
 /** Per address: no authentication is needed. */
 const DEVICES_PER_HOUR = 60;
 
@@ -220,13 +220,13 @@ async function readForm(request: PageRequest): Promise<URLSearchParams> {
   if (mediaTypeOf(request) !== "application/x-www-form-urlencoded") {
     throw new ServiceError("unsupported_media_type", { detail: "The body must be a form, in its URL-encoded kind." });
   }
-  return new URLSearchParams(new TextDecoder().decode(await request.body(MOST_BYTES)));
+  return new URLSearchParams(new TextDecoder().decode(await request.body(MAX_BYTES)));
 }
 
 /** Throws the same, and invalid_client_metadata. */
 async function readJson(request: PageRequest): Promise<Record<string, unknown>> {
   if (mediaTypeOf(request) !== "application/json") throw new ServiceError("unsupported_media_type");
-  const text = new TextDecoder().decode(await request.body(MOST_BYTES));
+  const text = new TextDecoder().decode(await request.body(MAX_BYTES));
   try {
     const value: unknown = parseJson(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;

@@ -2,7 +2,7 @@
 import { visible } from "../../components/visible.ts";
 
 /** No clipboard text for people is longer; a guest may copy without limit. */
-export const MOST_COPIED = 64 * 1024;
+export const MAX_COPIED = 64 * 1024;
 
 export interface Copied {
   text: string;
@@ -12,9 +12,9 @@ export interface Copied {
 
 /** Characters that would act when pasted, such as an escape sequence in a terminal, are replaced by visible signs. */
 export function copiedOf(given: string): Copied {
-  const isWhole = given.length <= MOST_COPIED;
+  const isWhole = given.length <= MAX_COPIED;
   // Not within a character of two halves.
-  const end = isWhole || !isHighHalf(given.charCodeAt(MOST_COPIED - 1)) ? MOST_COPIED : MOST_COPIED - 1;
+  const end = isWhole || !isHighHalf(given.charCodeAt(MAX_COPIED - 1)) ? MAX_COPIED : MAX_COPIED - 1;
   const kept = given.slice(0, end);
   return { text: visible(kept.replaceAll("\r\n", "\n")), left: given.length - kept.length };
 }

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { Choices, Copy } from "../../components/parts.tsx";
 import { countText } from "../../components/text.tsx";
 import { say } from "../../shell/announcer.ts";
-import { type Copied, MOST_COPIED } from "./copied.ts";
+import { type Copied, MAX_COPIED } from "./copied.ts";
 import { type Size, withinBounds } from "./sizes.ts";
 import type { Seat, Seen } from "./viewing.ts";
 
@@ -118,7 +118,7 @@ function FromClipboard({ copied }: { copied: Copied | null }) {
       <textarea id="copied" readOnly rows={4} dir="auto" spellcheck={false} ref={field} value={copied.text} />
       {copied.left > 0 ? (
         <small>
-          These are the first {countText(MOST_COPIED)} characters; {countText(copied.left)} more were left out.
+          These are the first {countText(MAX_COPIED)} characters; {countText(copied.left)} more were left out.
         </small>
       ) : null}
       <p>

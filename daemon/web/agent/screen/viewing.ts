@@ -40,7 +40,7 @@ const FIRST_RETRY_MS = 500;
 /** A screen that was live for this long counts as stable: its next retry is soon. */
 const LIVE_MS = 10_000;
 /** Maximum pixels of a side that a page draws; a guest may report any number. */
-const MOST_SIDE = BOUNDS.most.width;
+const MAX_SIDE = BOUNDS.most.width;
 /** A program may copy as often as it likes: the latest text is shown after this delay. */
 const COPIED_MS = 200;
 /** With a ticket that was never accepted: number of attempts before it counts as invalid. */
@@ -92,7 +92,7 @@ export async function view(
       }
       if (why !== null && !why.retryable && why.status !== 0) return change({ state: "over", over: why });
     } else if (gone === TOO_LARGE) {
-      return change({ state: "over", over: `The screen is larger than ${MOST_SIDE} pixels a side.` });
+      return change({ state: "over", over: `The screen is larger than ${MAX_SIDE} pixels a side.` });
     } else if (WHY[gone] || (ticket !== null && gone === UNAUTHORIZED)) {
       return change({ state: "over", over: WHY[gone] ?? "The key that made the ticket was revoked or has expired." });
     }
@@ -126,7 +126,7 @@ export async function view(
     const sizes = resizer(screen, place, signal);
     const sized = new MutationObserver(() => {
       const { width = 0, height = 0 } = canvas ?? {};
-      isTooLarge ||= width > MOST_SIDE || height > MOST_SIDE;
+      isTooLarge ||= width > MAX_SIDE || height > MAX_SIDE;
       if (isTooLarge) return screen.disconnect();
       if (width > 0 && height > 0) box.style.aspectRatio = `${width} / ${height}`;
       change({ width, height });

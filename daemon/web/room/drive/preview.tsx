@@ -10,8 +10,8 @@ import { useLoaded } from "../../data/resource.ts";
 import { dumpOf } from "../messages/threads.ts";
 import { kindOf } from "./kind.ts";
 
-const MOST_TEXT = 64 * 1024;
-const MOST_PICTURE = 4 * 1024 * 1024;
+const MAX_TEXT = 64 * 1024;
+const MAX_PICTURE = 4 * 1024 * 1024;
 
 export function Preview({ roomId, path }: { roomId: string; path: string }) {
   const drive = `/v1/rooms/${part(roomId)}/drive`;
@@ -19,10 +19,10 @@ export function Preview({ roomId, path }: { roomId: string; path: string }) {
   const found = useLoaded(
     `file ${roomId} ${path}`,
     async (signal) => {
-      const first = await read(MOST_TEXT, signal);
+      const first = await read(MAX_TEXT, signal);
       const kind = kindOf(bytesOf(first.content_b64.slice(0, 64)), first.content);
-      const isWhole = kind.is === "picture" && first.size_bytes > MOST_TEXT && first.size_bytes <= MOST_PICTURE;
-      return { kind, file: isWhole ? await read(MOST_PICTURE, signal) : first };
+      const isWhole = kind.is === "picture" && first.size_bytes > MAX_TEXT && first.size_bytes <= MAX_PICTURE;
+      return { kind, file: isWhole ? await read(MAX_PICTURE, signal) : first };
     },
     (record) => record.event.startsWith("drive.") && record.details.path === path && !isReading(record),
   );
@@ -42,7 +42,7 @@ export function Preview({ roomId, path }: { roomId: string; path: string }) {
       <Shown of={found} rows={4}>
         {({ kind, file }) => {
           const { content, content_b64: base64, size_bytes: size } = file;
-          if (kind.is === "picture" && size <= MOST_PICTURE)
+          if (kind.is === "picture" && size <= MAX_PICTURE)
             return <Picture base64={base64} type={kind.type} name={path} />;
           const rest = size - file.length;
           return (

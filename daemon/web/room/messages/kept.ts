@@ -5,10 +5,10 @@ import type { agentWait, MessageRecord } from "../../../../shared/api/fabric.ts"
 import { get, Refused } from "../../data/api.ts";
 
 const PAGE = 200;
-const MOST_AT_ONCE = 1000;
+const MAX_AT_ONCE = 1000;
 /** Above this limit the oldest are dropped from the page. */
-const MOST_MESSAGES = 20_000;
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_MESSAGES = 20_000;
+const MAX_BYTES = 32 * 1024 * 1024;
 
 export class Kept {
   /** In the order of the room. */
@@ -42,7 +42,7 @@ export class Kept {
   /** Loads all messages down to this position, as far as the page's limits allow. Throws Refused. */
   async reach(seq: number, over: AbortSignal): Promise<void> {
     if (seq > this.#last) await this.newer(over);
-    while (this.#first >= seq && !this.#isFull) await this.#back(MOST_AT_ONCE, over);
+    while (this.#first >= seq && !this.#isFull) await this.#back(MAX_AT_ONCE, over);
   }
 
   /** The position of the newest messages: from the audit record of the last one. */
@@ -66,7 +66,7 @@ export class Kept {
   /** Returns how far it came. */
   async #fill(from: number, to: number, over?: AbortSignal): Promise<number> {
     for (let at = from; ; ) {
-      const page = await this.#read(at, Math.min(MOST_AT_ONCE, to - at), over);
+      const page = await this.#read(at, Math.min(MAX_AT_ONCE, to - at), over);
       this.#keep(page.items);
       at = Math.max(at, page.next_after);
       if (page.next_cursor === null || at >= to) return at;
@@ -80,7 +80,7 @@ export class Kept {
       return await get<typeof agentWait>(path, { after, limit }, over);
     } catch (error) {
       if (!(error instanceof Refused) || error.problem.code !== "history_gone") throw error;
-      const page = await get<typeof agentWait>(path, { after: 0, limit: MOST_AT_ONCE }, over);
+      const page = await get<typeof agentWait>(path, { after: 0, limit: MAX_AT_ONCE }, over);
       this.#first = 0;
       this.hasOlder.value = false;
       // Before this place nothing is read but from the beginning.
@@ -96,7 +96,7 @@ export class Kept {
     let bytes = 0;
     const tooMany = sorted.findLastIndex(({ size_bytes }, index) => {
       bytes += size_bytes;
-      return bytes > MOST_BYTES || sorted.length - index > MOST_MESSAGES;
+      return bytes > MAX_BYTES || sorted.length - index > MAX_MESSAGES;
     });
     this.all.value = sorted.slice(tooMany + 1);
     const gone = sorted[tooMany];

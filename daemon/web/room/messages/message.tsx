@@ -7,7 +7,7 @@ import { Receipts } from "./receipts.tsx";
 import { dumpOf, whomOf } from "./threads.ts";
 
 /** A longer text is not rendered immediately. */
-const MOST_TEXT = 20_000;
+const MAX_TEXT = 20_000;
 
 export function Message({ message, roomId, isOpened }: { message: MessageRecord; roomId: string; isOpened: boolean }) {
   const { message_id, source, kind, created_at, size_bytes, headers, reply_to, expires_at } = message;
@@ -51,10 +51,10 @@ function Payload({ message: { payload, payload_b64, size_bytes } }: { message: M
       </pre>
     );
   if (typeof payload !== "string") return <Json name="payload" value={payload} isOpen />;
-  const rest = payload.length - MOST_TEXT;
+  const rest = payload.length - MAX_TEXT;
   return (
     <pre class="payload">
-      {visible(payload.slice(0, MOST_TEXT))}
+      {visible(payload.slice(0, MAX_TEXT))}
       {rest > 0 ? `\n… ${rest} more characters` : ""}
     </pre>
   );

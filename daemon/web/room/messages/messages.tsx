@@ -12,7 +12,7 @@ import { lineOf, type Thread, threadsOf, whomOf } from "./threads.ts";
 
 const KINDS = ["", "event", "request", "response"] as const;
 /** More are not read in a list. */
-const MOST_THREADS = 300;
+const MAX_THREADS = 300;
 
 export default function Messages({ room }: TabProps) {
   const { room_id: roomId } = room;
@@ -95,15 +95,15 @@ export default function Messages({ room }: TabProps) {
           ) : (
             <ul class="threads">
               {found
-                .filter((thread, n) => n < MOST_THREADS || has(thread, opened))
+                .filter((thread, n) => n < MAX_THREADS || has(thread, opened))
                 .map((thread) => (
                   <Row key={thread.first.message_id} thread={thread} opened={opened} roomId={roomId} />
                 ))}
             </ul>
           )}
-          {found.length > MOST_THREADS ? (
+          {found.length > MAX_THREADS ? (
             <p class="muted">
-              The newest {MOST_THREADS} of {countText(found.length)} are shown: search for others.
+              The newest {MAX_THREADS} of {countText(found.length)} are shown: search for others.
             </p>
           ) : null}
           {olderProblem.value ? <Trouble problem={olderProblem.value} again={loadOlder} /> : null}

@@ -12,7 +12,7 @@ import { now } from "../../data/now.ts";
 import { AGAIN_MS } from "../../data/resource.ts";
 import { turn } from "../../data/yield.ts";
 import { auditOf } from "../load.ts";
-import { goesOn, Items, MOST_ITEMS } from "./items.ts";
+import { goesOn, Items, MAX_ITEMS } from "./items.ts";
 
 const PAGE = 1000;
 /** However many events come, so often is drawn. */
@@ -96,7 +96,7 @@ export function useTimeline(room: RoomRecord): TimelineData {
         // After missed events, the older part is already loaded.
         if (from !== null || !hasBegun) cursor = page.next_cursor;
         hasBegun = true;
-        hasOlder.value = cursor !== null && items.all.length < MOST_ITEMS;
+        hasOlder.value = cursor !== null && items.all.length < MAX_ITEMS;
         problem.value = null;
         refused = undefined;
         traceUrl.value = page.trace_url;

@@ -4,7 +4,7 @@ import { pair } from "../../../../shared/timeline/pair.ts";
 import type { Lying } from "./layout.ts";
 
 /** Above this limit the oldest are dropped; they can be loaded again. */
-export const MOST_ITEMS = 50_000;
+export const MAX_ITEMS = 50_000;
 
 export interface LaidItem extends Lying {
   item: TimelineItem;
@@ -76,8 +76,7 @@ export class Items {
       if (agent_id !== null) this.agents.add(agent_id);
     }
     const all = merged(this.#all, fresh.sort(byTime));
-    for (const { seq } of all.splice(0, Math.max(0, all.length - MOST_ITEMS)))
-      if (seq !== null) this.#known.delete(seq);
+    for (const { seq } of all.splice(0, Math.max(0, all.length - MAX_ITEMS))) if (seq !== null) this.#known.delete(seq);
     this.#set(all);
     return fresh.length;
   }

@@ -31,7 +31,7 @@ export interface Window {
   width: number;
 }
 
-const MOST_ROWS = 3;
+const MAX_ROWS = 3;
 /** Narrower items are drawn with this width. */
 const LEAST_WIDTH = 3;
 /** Marks that are nearer to each other are one. */
@@ -73,9 +73,9 @@ export function layLane<T extends Lying>(items: readonly T[], scale: Scale, wind
       continue;
     }
     let row = last.findIndex((each) => !each || each.left + each.width <= left);
-    if (row === -1 && last.length < MOST_ROWS) row = last.length;
+    if (row === -1 && last.length < MAX_ROWS) row = last.length;
     if (row === -1) {
-      const under = last[MOST_ROWS - 1] as Placed<T>;
+      const under = last[MAX_ROWS - 1] as Placed<T>;
       under.count++;
       under.width = Math.max(under.width, left + width - under.left);
       continue;

@@ -8,7 +8,7 @@ import { Clock, countText, Foreign, spanText } from "../../components/text.tsx";
 import { Virtual } from "../../components/virtual.tsx";
 import { ItemState, pathOf } from "./detail.tsx";
 import { upTo } from "./held.ts";
-import { MOST_ITEMS } from "./items.ts";
+import { MAX_ITEMS } from "./items.ts";
 
 interface ListProps {
   /** In the order of when they began. */
@@ -65,8 +65,8 @@ export function List({ items, room, version, hasOlder, loadOlder }: ListProps) {
       <p class="muted">
         {hasOlder
           ? `${countText(items.length)} loaded. Scroll for more.`
-          : items.length >= MOST_ITEMS
-            ? `The newest ${countText(MOST_ITEMS)} are here: the audit has all of them.`
+          : items.length >= MAX_ITEMS
+            ? `The newest ${countText(MAX_ITEMS)} are here: the audit has all of them.`
             : `All ${countText(items.length)} are here.`}
       </p>
     </div>

@@ -3,7 +3,7 @@ import { visible } from "../../components/text.tsx";
 import { lineOf, NODE, type Picture } from "./graph.ts";
 
 /** Maximum length of a name in a node. */
-const MOST_NAME = 16;
+const MAX_NAME = 16;
 
 export function Graph({ picture: { nodes, arrows, width, height } }: { picture: Picture }) {
   return (
@@ -42,7 +42,7 @@ export function Graph({ picture: { nodes, arrows, width, height } }: { picture: 
           >
             <rect width={NODE.width} height={NODE.height} rx="5" />
             <text x={NODE.width / 2} y={NODE.height / 2 + 4} text-anchor="middle">
-              {visible(name.length > MOST_NAME ? `${name.slice(0, MOST_NAME - 1)}…` : name)}
+              {visible(name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name)}
             </text>
           </g>
         ))}

@@ -27,7 +27,7 @@ from .spellings import strict
 from .terminal import AttachedTerminal, Terminal
 from .threads import Threads, Wrapped, called, iterated
 from .trace import UsualTrace
-from .transport import MOST_SECONDS, CallOptions, deadline_of
+from .transport import MAX_SECONDS, CallOptions, deadline_of
 
 if TYPE_CHECKING:
     from ._generated.calls import AsyncCall
@@ -145,7 +145,7 @@ class AsyncAgent(Wrapped[Agent]):
         timeout_ms = timeout_ms if wait_ms is None else wait_ms
         deadline = deadline_of(timeout_ms)
         try:
-            async with asyncio.timeout(max(0.0, min(MOST_SECONDS, timeout_ms / 1000))):
+            async with asyncio.timeout(max(0.0, min(MAX_SECONDS, timeout_ms / 1000))):
                 await self._turn.acquire()
         except TimeoutError:
             return None

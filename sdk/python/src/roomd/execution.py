@@ -26,7 +26,7 @@ OutputHeard = Callable[[str], None]
 
 DEFAULT_COMMAND_MS = 600_000
 STDIN_PART_BYTES = 1024 * 1024
-MOST_OUTPUT_BYTES = 16 * 1024 * 1024
+MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 """Kept of each stream if nothing else is wanted."""
 REPR_CHARACTERS = 1000
 """Most characters of each stream in the `repr` of a result."""
@@ -227,7 +227,7 @@ class Execution:
         With `kill_on_cancel` a cancelled call, or a callback that raises, ends the command as well as the wait. With
         `timeout_ms` it raises TimeoutError after this time, and the command continues.
         """
-        most = MOST_OUTPUT_BYTES if max_output_bytes is None else max_output_bytes
+        most = MAX_OUTPUT_BYTES if max_output_bytes is None else max_output_bytes
         streams = {"stdout": _Heard(on_stdout, most), "stderr": _Heard(on_stderr, most)}
         was_lost = False
         try:

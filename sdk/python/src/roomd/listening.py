@@ -8,7 +8,7 @@ from .transport import Calls
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LISTEN = "0A"
 """State of a listening socket in these tables."""
-FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.2, 1.0
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 1.0
 
 
 def wait_until_listening(files: Files, port: int, calls: Calls) -> None:
@@ -17,7 +17,7 @@ def wait_until_listening(files: Files, port: int, calls: Calls) -> None:
     while not any(is_listening(_read(files, table, calls), port) for table in TABLES):
         left = calls.left_ms
         current().pause(pause if left is None else min(pause, left / 1000))
-        pause = min(pause * 2, MOST_PAUSE_SECONDS)
+        pause = min(pause * 2, MAX_PAUSE_SECONDS)
 
 
 def is_listening(table: str, port: int) -> bool:

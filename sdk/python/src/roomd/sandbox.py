@@ -63,7 +63,7 @@ SERVER_WAIT_MS = 60_000
 """Longest wait for a server, by default."""
 TTL_MORE_SECONDS = 3600
 """How much longer a sandbox's own room lasts than it."""
-MOST_TTL_SECONDS = 31_536_000
+MAX_TTL_SECONDS = 31_536_000
 STARTING = ("creating", "starting")
 STARTING_PAUSE_SECONDS = 0.25
 """A service that has just restarted may answer without waiting."""
@@ -122,7 +122,7 @@ class Sandbox:
         calls = Calls(options)
         lasting = options.get("max_duration_seconds")
         if ttl_seconds == ROOM_SECONDS and lasting is not None:
-            ttl_seconds = max(ROOM_SECONDS, min(lasting + TTL_MORE_SECONDS, MOST_TTL_SECONDS))
+            ttl_seconds = max(ROOM_SECONDS, min(lasting + TTL_MORE_SECONDS, MAX_TTL_SECONDS))
         if "lifecycle" not in options and "idle_timeout_seconds" not in options:
             options["lifecycle"] = {"idle_after_seconds": IDLE_SECONDS, "on_idle": "hibernate"}
         # Known before the call: the room may be created and the answer lost.

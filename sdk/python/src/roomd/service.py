@@ -19,7 +19,7 @@ from .transport import CallOptions
 
 LAST_LINES = 20
 """The end of a build's output that its error shows."""
-MOST_LAST_CHARACTERS = 16 * 1024
+MAX_LAST_CHARACTERS = 16 * 1024
 
 
 @strict
@@ -85,7 +85,7 @@ class Templates:
                 if event["type"] != "stdout":
                     continue
                 text = base64.b64decode(event["data_b64"]).decode(errors="replace")
-                output = (output + text)[-MOST_LAST_CHARACTERS:]
+                output = (output + text)[-MAX_LAST_CHARACTERS:]
                 if on_output is not None:
                     on_output(text)
         built = self._client.call("template_build_get", None, **name)

@@ -19,7 +19,7 @@ REOPEN_MS = 45_000.0
 """How long an answer may take once the stream has begun. Before, it may take longer: a sandbox may have to resume."""
 AWAY_SECONDS = 120.0
 """How long to try again while nothing comes of it."""
-FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.1, 2.0
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 2.0
 
 Event = dict[str, Any]
 Place = str | int
@@ -78,7 +78,7 @@ def follow(
             raise ConnectionError(f"The stream could not be gone on with for {AWAY_SECONDS:g} s.", "away") from wrong
         left = left_ms()
         current().pause(pause if left is None else min(pause, left / 1000))
-        pause = min(pause * 2, MOST_PAUSE_SECONDS)
+        pause = min(pause * 2, MAX_PAUSE_SECONDS)
 
 
 def _may_come_back(error: RoomdError) -> bool:

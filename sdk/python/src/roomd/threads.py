@@ -14,14 +14,14 @@ P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 
-MOST_THREADS = 256
+MAX_THREADS = 256
 """Calls that wait at the same time; they are idle meanwhile."""
 _END: Any = object()
 
 
 class Threads:
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(MOST_THREADS, "roomd")
+        self._pool = ThreadPoolExecutor(MAX_THREADS, "roomd")
         self._running: set[Cancel] = set()
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

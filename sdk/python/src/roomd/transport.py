@@ -100,12 +100,12 @@ class Failed:
 
 
 TRIES = 6
-FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.25, 8.0
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.25, 8.0
 FIRST_CONTACT_SECONDS = 1.0
 """Time for connection attempts of a client that has never had a response: its URL may be wrong."""
 CONNECT_SECONDS = 15.0
 DEFAULT_TIMEOUT_MS = 600_000
-MOST_PROBLEM_BYTES = 256 * 1024
+MAX_PROBLEM_BYTES = 256 * 1024
 PART_BYTES = 64 * 1024
 PASSING = (408, 429, 502, 503, 504)
 """Of whoever stands before the service, or of the service without words: its own refusals say for themselves."""
@@ -113,7 +113,7 @@ WAITED = ("barrier_timeout", "reply_timeout")
 """The outcome of a wait."""
 BROKEN = (OSError, http.client.HTTPException)
 """What fails with these, does so because of the connection, or of what answers."""
-MOST_SECONDS = 86_400.0
+MAX_SECONDS = 86_400.0
 """The longest that is waited at once: sockets know no longer times."""
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -267,7 +267,7 @@ class Transport:
                 key, may_be_done = given or str(uuid.uuid4()), False
             pause = outcome.after_seconds
             if pause is None:
-                pause = random.uniform(0, min(FIRST_PAUSE_SECONDS * 2**attempt, MOST_PAUSE_SECONDS))
+                pause = random.uniform(0, min(FIRST_PAUSE_SECONDS * 2**attempt, MAX_PAUSE_SECONDS))
             if is_no_connection(outcome.error) and not self.has_answered and not has_broken:
                 left = first_contact_ends - time.monotonic()
                 if left <= 0:
@@ -457,7 +457,7 @@ def _known_of(problem: Problem) -> Known:
 
 def _left(deadline: float) -> float:
     # A timeout of 0 would mean not to wait at all.
-    return max(0.001, min(deadline - time.monotonic(), MOST_SECONDS))
+    return max(0.001, min(deadline - time.monotonic(), MAX_SECONDS))
 
 
 def deadline_of(timeout_ms: float) -> float:
@@ -564,7 +564,7 @@ def _problem_of(answer: Answer, deadline: float) -> Problem | None:
     """What the service says is wrong; None where it is not the service that answers."""
     is_problem = answer.headers.get_content_type() == "application/problem+json"
     length = answer.headers.get("content-length", "0")
-    if not is_problem or not length.isdigit() or int(length) > MOST_PROBLEM_BYTES:
+    if not is_problem or not length.isdigit() or int(length) > MAX_PROBLEM_BYTES:
         answer.close()
         return None
     try:
@@ -575,7 +575,7 @@ def _problem_of(answer: Answer, deadline: float) -> Problem | None:
 
 def _retry_after(answer: Answer) -> float | None:
     try:
-        return max(0.0, min(float(answer.headers["retry-after"]), MOST_SECONDS))
+        return max(0.0, min(float(answer.headers["retry-after"]), MAX_SECONDS))
     except (TypeError, ValueError):
         return None
 

@@ -22,7 +22,7 @@ ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 FINAL = MASKED = 0x80
 ENDED = (1000).to_bytes(2, "big")
 """By this code the service closes it after the end; others come with a reason."""
-MOST_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 PART_BYTES = 64 * 1024
 
 
@@ -85,7 +85,7 @@ class WebSocket:
             size = second & 0x7F
             if size >= 126:
                 size = int.from_bytes(self._take(2 if size == 126 else 8), "big")
-            if second & MASKED or len(message) + size > MOST_BYTES:
+            if second & MASKED or len(message) + size > MAX_BYTES:
                 raise ConnectionError("What came is no WebSocket of roomd.")
             payload, opcode = self._take(size), first & 0x0F
             if opcode == CLOSE:

@@ -4,8 +4,8 @@ import type { CommandResult, Execution } from "../execution.ts";
 import { exitCodeOf } from "../exit-code.ts";
 
 /** Limit of output that was not returned yet, of which the end is kept. */
-const MOST_CHARACTERS = 1024 * 1024;
-const MOST_WAIT_MS = 3_600_000;
+const MAX_CHARACTERS = 1024 * 1024;
+const MAX_WAIT_MS = 3_600_000;
 const STREAMS = ["stdout", "stderr"] as const;
 
 export interface Shown {
@@ -58,7 +58,7 @@ export class Process {
   /** Waits for its end, at most `waitMs`. */
   async until(waitMs: number): Promise<void> {
     const waited = new AbortController();
-    const late = sleep(Math.min(waitMs, MOST_WAIT_MS), undefined, { signal: waited.signal }).catch(() => {});
+    const late = sleep(Math.min(waitMs, MAX_WAIT_MS), undefined, { signal: waited.signal }).catch(() => {});
     await Promise.race([this.#ended, late]);
     waited.abort();
   }
@@ -90,7 +90,7 @@ class Tail {
   add(text: string): void {
     this.#text += text;
     // Not at each small piece.
-    if (this.#text.length > 2 * MOST_CHARACTERS) this.#cut();
+    if (this.#text.length > 2 * MAX_CHARACTERS) this.#cut();
   }
 
   take(): string {
@@ -104,7 +104,7 @@ class Tail {
   }
 
   #cut(): void {
-    const over = this.#text.length - MOST_CHARACTERS;
+    const over = this.#text.length - MAX_CHARACTERS;
     if (over <= 0) return;
     this.#text = this.#text.slice(over);
     this.#dropped += over;

@@ -38,7 +38,7 @@ import {
 } from "@openai/agents-core/sandbox/internal";
 import { applyDiff } from "@openai/agents-core/utils";
 import { InvalidRequestError, NotFoundError } from "../errors.ts";
-import { type Execution, MOST_COMMAND_MS } from "../execution.ts";
+import { type Execution, MAX_COMMAND_MS } from "../execution.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { UserFiles } from "../user-files.ts";
 import { Process } from "./process.ts";
@@ -61,9 +61,9 @@ const DEFAULT_COMMAND_MS = 3_600_000;
 const DEFAULT_EXEC_WAIT_MS = 10_000;
 const DEFAULT_STDIN_WAIT_MS = 250;
 /** At the same time, in one session. */
-const MOST_PROCESSES = 64;
+const MAX_PROCESSES = 64;
 /** Read as a whole. */
-const MOST_FILE_BYTES = 64 * 1024 * 1024;
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
 /** The byte that a terminal sends for Ctrl-C. */
 const INTERRUPT = "\u0003";
 const DRIVE = "/mnt/drive";
@@ -91,7 +91,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
     this.#sandbox = sandbox;
     this.state = state;
     this.#end = end;
-    this.#commandTimeoutMs = Math.min(commandTimeoutMs, MOST_COMMAND_MS);
+    this.#commandTimeoutMs = Math.min(commandTimeoutMs, MAX_COMMAND_MS);
   }
 
   async running(): Promise<boolean> {
@@ -115,10 +115,10 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
   async exec(args: ExecCommandArgs): Promise<SandboxExecResult> {
     const started = Date.now();
     for (const [id, { isOver }] of this.#processes) {
-      if (isOver && this.#processes.size >= MOST_PROCESSES) this.#processes.delete(id);
+      if (isOver && this.#processes.size >= MAX_PROCESSES) this.#processes.delete(id);
     }
-    if (this.#processes.size >= MOST_PROCESSES) {
-      return refused(`${MOST_PROCESSES} commands are running. End one with write_stdin first.`, started);
+    if (this.#processes.size >= MAX_PROCESSES) {
+      return refused(`${MAX_PROCESSES} commands are running. End one with write_stdin first.`, started);
     }
     const id = ++this.#lastProcess;
     let execution: Execution;
@@ -197,7 +197,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
       updateFile: async ({ path, diff, moveTo }) => {
         const place = placeOf(path);
         const target = moveTo === undefined ? place : placeOf(moveTo);
-        const text = textOf(path, await this.#read(path, MOST_FILE_BYTES, files).catch(notFound(path)));
+        const text = textOf(path, await this.#read(path, MAX_FILE_BYTES, files).catch(notFound(path)));
         await files.write(target, applyDiff(text, diff));
         if (target !== place) await files.delete(place);
       },
@@ -216,7 +216,7 @@ export class RoomdSandboxSession implements SandboxSession<RoomdSessionState> {
   }
 
   readFile({ path, maxBytes, runAs }: ReadFileArgs): Promise<Uint8Array> {
-    return this.#read(path, maxBytes ?? MOST_FILE_BYTES, this.#sandbox.files.as(runAs), maxBytes !== undefined);
+    return this.#read(path, maxBytes ?? MAX_FILE_BYTES, this.#sandbox.files.as(runAs), maxBytes !== undefined);
   }
 
   async listDir({ path, runAs }: ListDirectoryArgs): Promise<SandboxDirectoryEntry[]> {

@@ -21,7 +21,7 @@ import type { Sandbox } from "../sandbox.ts";
 import { end, type Member, packed } from "./tar.ts";
 
 /** Of one file of this host. */
-const MOST_LOCAL_BYTES = 256 * 1024 * 1024;
+const MAX_LOCAL_BYTES = 256 * 1024 * 1024;
 const PART_BYTES = 1024 * 1024;
 /** With the sticky bit, without set-user-id and set-group-id. */
 const MODE_BITS = 0o1777;
@@ -179,7 +179,7 @@ async function* localMembersOf(source: string, parent: Member): AsyncGenerator<M
 
 async function contentOf(path: string): Promise<Uint8Array> {
   const { size } = await lstat(path);
-  if (size > MOST_LOCAL_BYTES) {
+  if (size > MAX_LOCAL_BYTES) {
     throw new SandboxLocalFileReadError(`${path} is larger than 256 MiB: put it onto the room's drive.`);
   }
   // A file that was replaced by a link since the check is not followed.

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { Caller } from "../../../../daemon/core/call/operation.ts";
-import { MOST_OF_A_KEY, markOf, Tickets, ticketMark } from "../../../../daemon/core/call/tickets.ts";
+import { MAX_OF_A_KEY, markOf, Tickets, ticketMark } from "../../../../daemon/core/call/tickets.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { makeAttach } from "../../../../daemon/domain/terminals/attach.ts";
 import type { SandboxAccess, TerminalDeps, TerminalGoal } from "../../../../daemon/domain/terminals/deps.ts";
@@ -18,7 +18,7 @@ test("a key's tickets evict its own oldest, and no other key's", () => {
   const tickets = new Tickets<TerminalGoal>();
   const others = tickets.make("ttk_", callerOf("kid_other"), GOAL).token;
   const [oldest = "", second = ""] = Array.from(
-    { length: MOST_OF_A_KEY + 1 },
+    { length: MAX_OF_A_KEY + 1 },
     () => tickets.make("ttk_", callerOf("kid_1"), GOAL).token,
   );
   expect(tickets.find(oldest)).toBeNull();
@@ -32,7 +32,7 @@ test("a ticket expires and makes room", () => {
   const first = tickets.make("ttk_", callerOf("kid_1"), GOAL).token;
   vi.advanceTimersByTime(10 * 60_000);
   expect(tickets.find(first)).toBeNull();
-  const made = Array.from({ length: MOST_OF_A_KEY }, () => tickets.make("ttk_", callerOf("kid_1"), GOAL).token);
+  const made = Array.from({ length: MAX_OF_A_KEY }, () => tickets.make("ttk_", callerOf("kid_1"), GOAL).token);
   expect(made.every((token) => tickets.find(token) !== null)).toBe(true);
 });
 

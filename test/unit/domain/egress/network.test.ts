@@ -5,8 +5,8 @@ import { type Connection, openConnection } from "../../../../daemon/db/client.ts
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import type { Denial } from "../../../../daemon/domain/egress/denials.ts";
-import { MOST_DESTINATIONS, Network } from "../../../../daemon/domain/egress/network.ts";
-import { MOST_ROWS_WRITTEN, Networks } from "../../../../daemon/domain/egress/networks.ts";
+import { MAX_DESTINATIONS, Network } from "../../../../daemon/domain/egress/network.ts";
+import { MAX_ROWS_WRITTEN, Networks } from "../../../../daemon/domain/egress/networks.ts";
 import { forgetTraffic } from "../../../../daemon/domain/egress/store.ts";
 import { Tally } from "../../../../daemon/domain/egress/tally.ts";
 import { isKept } from "../../../../daemon/domain/sandboxes/index.ts";
@@ -52,21 +52,19 @@ describe("the destinations of a sandbox", () => {
     const { items, other } = network.shown();
     expect(items.filter((each) => each.allowed)).toMatchObject([{ host: "example.org", sent_bytes: 7 }]);
     const refused = items.filter((each) => !each.allowed).map(({ host }) => host);
-    expect(refused).toHaveLength(MOST_DESTINATIONS);
+    expect(refused).toHaveLength(MAX_DESTINATIONS);
     expect(refused).toContain("x999999.evil.example");
-    expect(other).toEqual({ allowed: 0, refused: 1_000_000 - MOST_DESTINATIONS });
+    expect(other).toEqual({ allowed: 0, refused: 1_000_000 - MAX_DESTINATIONS });
     // One slot each: the number of rows to write is bounded as well.
     const { destinations } = network.take(Number.POSITIVE_INFINITY);
-    expect(destinations).toHaveLength(MOST_DESTINATIONS + 1);
-    expect(new Set(destinations.map(({ allowed, slot }) => `${allowed} ${slot}`)).size).toBe(MOST_DESTINATIONS + 1);
-    expect(Math.max(...destinations.map(({ slot }) => slot))).toBe(MOST_DESTINATIONS - 1);
+    expect(destinations).toHaveLength(MAX_DESTINATIONS + 1);
+    expect(new Set(destinations.map(({ allowed, slot }) => `${allowed} ${slot}`)).size).toBe(MAX_DESTINATIONS + 1);
+    expect(Math.max(...destinations.map(({ slot }) => slot))).toBe(MAX_DESTINATIONS - 1);
   });
 
   test("that were allowed are evicted by least recent use, and count no bytes from then on", () => {
     const network = new Network(ID, MADE, NOTHING);
-    const meters = Array.from({ length: MOST_DESTINATIONS }, (_, index) =>
-      network.opened(allowed(`h${index}.example`)),
-    );
+    const meters = Array.from({ length: MAX_DESTINATIONS }, (_, index) => network.opened(allowed(`h${index}.example`)));
     // The first is used again, the second is the oldest then.
     meters[0]?.(bytes(1));
     network.opened(allowed("next.example"));
@@ -115,7 +113,7 @@ describe("in the database", () => {
 
   test("reads give the same before and after the write, and in the next daemon, which continues with it", async () => {
     networks.of(SANDBOX).opened(allowed("example.org"))(bytes(3));
-    for (let name = 0; name < MOST_DESTINATIONS + 5; name++) networks.of(SANDBOX).refused(refusal(`x${name}.example`));
+    for (let name = 0; name < MAX_DESTINATIONS + 5; name++) networks.of(SANDBOX).refused(refusal(`x${name}.example`));
     const before = networks.shown(ID, MADE);
     await tally.write();
     expect(networks.shown(ID, MADE)).toEqual(before);
@@ -132,7 +130,7 @@ describe("in the database", () => {
     expect(items.find(({ host }) => host === "example.org")).toMatchObject({ connections: 2, sent_bytes: 7 });
     expect(items.map(({ host }) => host)).toContain("late.example");
     expect(other).toEqual({ allowed: 0, refused: 6 });
-    expect(rows()).toHaveLength(MOST_DESTINATIONS + 1);
+    expect(rows()).toHaveLength(MAX_DESTINATIONS + 1);
   });
 
   test("a failed write is retried with the next one", async () => {
@@ -153,16 +151,16 @@ describe("in the database", () => {
       insertRow(connection, database, "sandboxes", { ...what, sandbox_id, guest_cid: 9101 + index });
     }
     for (const each of many) {
-      for (let name = 0; name < MOST_DESTINATIONS; name++) networks.of(each).refused(refusal(`x${name}.example`));
+      for (let name = 0; name < MAX_DESTINATIONS; name++) networks.of(each).refused(refusal(`x${name}.example`));
     }
     await tally.write();
-    expect(rows().length).toBeLessThanOrEqual(MOST_ROWS_WRITTEN);
-    expect(rows().length).toBeGreaterThan(MOST_ROWS_WRITTEN - 10);
+    expect(rows().length).toBeLessThanOrEqual(MAX_ROWS_WRITTEN);
+    expect(rows().length).toBeGreaterThan(MAX_ROWS_WRITTEN - 10);
     // A sandbox that is always active does not keep the others from being written.
     networks.of(SANDBOX).refused(refusal("again.example"));
     await tally.write();
     await tally.write();
-    expect(rows()).toHaveLength(many.length * MOST_DESTINATIONS);
+    expect(rows()).toHaveLength(many.length * MAX_DESTINATIONS);
   });
 
   test("a deleted sandbox leaves no rows, and is not written again", async () => {

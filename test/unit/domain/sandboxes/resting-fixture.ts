@@ -16,7 +16,7 @@ import { makeSandbox, PretendedGuest } from "./sandbox-fixture.ts";
 export const IDLE_MS = 1000;
 /** Time passes in such steps while a state is waited for. */
 const STEP_MS = 100;
-const MOST_PASSED_MS = 10 * 60_000;
+const MAX_PASSED_MS = 10 * 60_000;
 const TIMES_MS = { standby: 300, margin: 0, again: [20] };
 
 /** With `clock` time passes while a state is waited for. */
@@ -110,7 +110,7 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
         if (supervisor.row.state !== state) clock?.pass(STEP_MS);
         return supervisor.row.state === state;
       };
-      if (clock) await until(`it is ${state}`, passing, MOST_PASSED_MS);
+      if (clock) await until(`it is ${state}`, passing, MAX_PASSED_MS);
       else await supervisor.published.until((row) => row.state === state, 5_000);
     },
     [Symbol.dispose]: () => {

@@ -1,7 +1,7 @@
 /** A connection to a screen: its waits, and its requests. */
 import { expect, test } from "vitest";
 import { DeadlineError } from "../../../../daemon/core/concurrency/published.ts";
-import { MOST_STILL_MS, RfbClient, STILL_MS } from "../../../../daemon/domain/screen/rfb/client.ts";
+import { MAX_STILL_MS, RfbClient, STILL_MS } from "../../../../daemon/domain/screen/rfb/client.ts";
 import { freshAllowances } from "../../../../daemon/domain/screen/rfb/limits.ts";
 import { RfbServer, rectangle, update } from "../../../harness/browser/rfb-server.ts";
 import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
@@ -52,7 +52,7 @@ test("is settled once nothing has changed for a moment", async () => {
   const took = await timed(client.still(), clock);
   expect(shadeOf(client)).toBe(77);
   expect(took).toBeGreaterThan(STILL_MS);
-  expect(took).toBeLessThan(MOST_STILL_MS);
+  expect(took).toBeLessThan(MAX_STILL_MS);
 });
 
 test("the wait for a screen that never settles has a limit", async () => {
@@ -63,8 +63,8 @@ test("the wait for a screen that never settles has a limit", async () => {
   const moving = setInterval(() => server.paint(shade++ % 250), 20);
   const took = await timed(client.still(), clock);
   clearInterval(moving);
-  expect(took).toBeGreaterThan(MOST_STILL_MS - 200);
-  expect(took).toBeLessThan(MOST_STILL_MS + 100);
+  expect(took).toBeGreaterThan(MAX_STILL_MS - 200);
+  expect(took).toBeLessThan(MAX_STILL_MS + 100);
 });
 
 test("repeats its request after an update without pixels has consumed it", async () => {

@@ -11,7 +11,7 @@ import { ABOUT, clientOf, descriptors, entry, listen, members, rawOwner, sha256 
 
 const MIB = 1024 ** 2;
 const BODY_BYTES = (process.env.ROOMD_TEST_LONG === "1" ? 1024 : 256) * MIB;
-const MOST_GROWTH_BYTES = 160 * MIB;
+const MAX_GROWTH_BYTES = 160 * MIB;
 const LONG_MS = 120_000;
 
 /** Bytes in pieces that all differ, with their digest. */
@@ -177,7 +177,7 @@ test(`${BODY_BYTES / MIB} MiB are downloaded whole, in bounded memory`, { timeou
   const digest = await digestOf((await fetch(hosts.url)).body);
   expect(content.made()).toBe(BODY_BYTES);
   expect(digest).toBe(content.text());
-  expect(growth()).toBeLessThan(MOST_GROWTH_BYTES);
+  expect(growth()).toBeLessThan(MAX_GROWTH_BYTES);
   // The connection is as it was: the next one goes the same way.
   expect(hosts.client.opened).toBe(1);
 });
@@ -190,7 +190,7 @@ test(`${BODY_BYTES / MIB} MiB are uploaded whole, in bounded memory`, { timeout:
   const digest = await answer.text();
   expect(content.made()).toBe(BODY_BYTES);
   expect(digest).toBe(content.text());
-  expect(growth()).toBeLessThan(MOST_GROWTH_BYTES);
+  expect(growth()).toBeLessThan(MAX_GROWTH_BYTES);
   const known = new Uint8Array(4 * MIB).fill(7);
   const sum = sha256();
   sum.add(known);

@@ -6,7 +6,7 @@ import { type AsideOptions, AsidePool } from "../../../../daemon/host/aside/pool
 import {
   doubledOfTask,
   longOfTask,
-  MOST_BYTES,
+  MAX_BYTES,
   misfortuneOfTask,
   placeOfTask,
   SMALL_BYTES,
@@ -50,17 +50,17 @@ const placeOf = (bytes: number) => pool.run(placeOfTask, { bytes }, BY);
 
 test("a short input is computed on the event loop, a longer one in the thread, and one too long nowhere", async () => {
   await opened();
-  expect(await Promise.all([SMALL_BYTES, SMALL_BYTES + 1, MOST_BYTES].map(placeOf))).toEqual([
+  expect(await Promise.all([SMALL_BYTES, SMALL_BYTES + 1, MAX_BYTES].map(placeOf))).toEqual([
     "loop",
     "thread",
     "thread",
   ]);
-  await expect(placeOf(MOST_BYTES + 1)).rejects.toThrow("test.place of 1001 bytes");
+  await expect(placeOf(MAX_BYTES + 1)).rejects.toThrow("test.place of 1001 bytes");
 });
 
 test("without a thread all tasks are computed on the event loop", async () => {
   pool = new AsidePool(null);
-  expect(await placeOf(MOST_BYTES)).toBe("loop");
+  expect(await placeOf(MAX_BYTES)).toBe("loop");
 });
 
 test("buffers are transferred both ways without a copy", async () => {

@@ -5,7 +5,7 @@ import type { Following } from "../../../../host/guest-link/exec.ts";
 import { afterGuestMs } from "../../../../host/guest-link/pausable-deadlines.ts";
 
 /** Each reply has a timeout of 15 s. */
-const MOST_TRIES = 8;
+const MAX_TRIES = 8;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
 /** Limit of the time without a connection that counts: for the rest the guest may have been paused. */
@@ -18,7 +18,7 @@ export class Tries {
   #count = 0;
   readonly #most: number;
 
-  constructor(most = MOST_TRIES) {
+  constructor(most = MAX_TRIES) {
     this.#most = most;
   }
 

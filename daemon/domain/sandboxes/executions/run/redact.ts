@@ -2,10 +2,10 @@
 import type { CommandInput } from "./rules.ts";
 import type { Stdin } from "./stdin.ts";
 
-const MOST_CHARACTERS = 1024;
+const MAX_CHARACTERS = 1024;
 const HIDDEN = "***";
 /** Scanned prefix of a word: long enough that a secret which begins in the kept part is seen whole. */
-const MOST_LOOKED_AT = MOST_CHARACTERS * 4;
+const MAX_LOOKED_AT = MAX_CHARACTERS * 4;
 const SECRET = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|credential|private[_-]?key/i;
 
 /** `--token=x`, `PASSWORD=x`, `password: x`, up to the value. Each name is matched a single time, from its beginning. */
@@ -26,7 +26,7 @@ const USER_SECRET = /^([^:]*:).*$/s;
 
 /** Redacted and truncated words. Linear in their length, for any input. */
 export function redact(words: readonly string[]): string[] {
-  let left = MOST_CHARACTERS;
+  let left = MAX_CHARACTERS;
   const kept: string[] = [];
   for (const [index, word] of words.entries()) {
     if (left <= 0) break;
@@ -58,12 +58,12 @@ function redactWord(word: string, before: string): string {
 }
 
 function namesSecret(option: string): boolean {
-  const seen = option.slice(0, MOST_LOOKED_AT);
+  const seen = option.slice(0, MAX_LOOKED_AT);
   return OPTION.test(seen) && SECRET.test(seen);
 }
 
 function redactText(text: string): string {
-  return redactAssigned(text.slice(0, MOST_LOOKED_AT))
+  return redactAssigned(text.slice(0, MAX_LOOKED_AT))
     .replace(BEARER, `$1${HIDDEN}`)
     .replace(AUTHORIZATION, `$1${HIDDEN}`)
     .replace(IN_URL, `$1${HIDDEN}`)

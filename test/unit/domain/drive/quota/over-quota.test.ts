@@ -1,11 +1,11 @@
 /** Transitions between access modes, by the result of a measure. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GUEST_MAY, MOST_BEYOND, modeAfter } from "../../../../../daemon/domain/drive/quota/over-quota.ts";
+import { GUEST_MAY, MAX_BEYOND, modeAfter } from "../../../../../daemon/domain/drive/quota/over-quota.ts";
 
 const ALLOWANCE = { bytes: 1000, entries: 100, org_bytes_left: 1 };
 const UNDER = { used_bytes: 999, file_count: 0, entry_count: 99, is_complete: true, kept_by_kernel: false };
-const FAR = { used_bytes: 1000 + MOST_BEYOND.bytes, entry_count: 100 + MOST_BEYOND.entries };
+const FAR = { used_bytes: 1000 + MAX_BEYOND.bytes, entry_count: 100 + MAX_BEYOND.entries };
 const MODES = ["open", "stopped", "held"] as const;
 
 test("a drive under every limit is open, after any mode", () => {
@@ -25,7 +25,7 @@ test("over the organization's plan it is stopped, by any amount, and held only i
   const measured = { ...UNDER, used_bytes: 2 ** 30 };
   expect(modeAfter("open", measured, allowance, null)).toBe("stopped");
   expect(modeAfter("stopped", measured, allowance, measured)).toBe("stopped");
-  const grown = { ...measured, used_bytes: measured.used_bytes + MOST_BEYOND.bytes };
+  const grown = { ...measured, used_bytes: measured.used_bytes + MAX_BEYOND.bytes };
   expect(modeAfter("stopped", grown, allowance, measured)).toBe("held");
 });
 

@@ -5,7 +5,7 @@ import { DriveLevels } from "../../../../../daemon/domain/orgs/usage/drive-level
 import type { RoomUid } from "../../../../../shared/ids.ts";
 
 const ROOMS = 100;
-const MOST_TOGETHER = 16;
+const MAX_TOGETHER = 16;
 
 /** Rooms of each transaction, with their levels. */
 let written: [RoomUid, number][][];
@@ -41,7 +41,7 @@ afterEach(() => void vi.useRealTimers());
 
 test("are written a few rooms at a time, each once", async () => {
   await levels.settle();
-  expect(Math.max(...written.map(({ length }) => length))).toBe(MOST_TOGETHER);
+  expect(Math.max(...written.map(({ length }) => length))).toBe(MAX_TOGETHER);
   expect(written.flat()).toEqual(Array.from({ length: ROOMS }, (_, n) => [`rom_${n}`, n]));
   await levels.settle();
   expect(written.flat()).toHaveLength(ROOMS);
@@ -50,13 +50,13 @@ test("are written a few rooms at a time, each once", async () => {
 test("are retried after a failed transaction, unless there is a newer level", async () => {
   isBroken = (transaction) => transaction === 1;
   await levels.settle();
-  expect(written.flat()).toHaveLength(ROOMS - MOST_TOGETHER);
-  levels.note(`rom_${MOST_TOGETHER}` as RoomUid, 7);
+  expect(written.flat()).toHaveLength(ROOMS - MAX_TOGETHER);
+  levels.note(`rom_${MAX_TOGETHER}` as RoomUid, 7);
   written = [];
   await levels.settle();
-  const failed = Array.from({ length: MOST_TOGETHER }, (_, n) => [
-    `rom_${n + MOST_TOGETHER}`,
-    n === 0 ? 7 : n + MOST_TOGETHER,
+  const failed = Array.from({ length: MAX_TOGETHER }, (_, n) => [
+    `rom_${n + MAX_TOGETHER}`,
+    n === 0 ? 7 : n + MAX_TOGETHER,
   ]);
   expect(written.flat().toSorted()).toEqual(failed.toSorted());
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   digestOf,
-  MOST_JSON_BYTES,
+  MAX_JSON_BYTES,
   platformManifest,
   readIndexOrManifest,
   readLayout,
@@ -76,7 +76,7 @@ test("an oversized image is rejected before it is read", async () => {
   const error = await readLayout(directory, 10).catch((error: unknown) => error);
   expect(error).toMatchObject({ code: "image_too_large" });
   writeFileSync(join(directory, "index.json"), "");
-  truncateSync(join(directory, "index.json"), MOST_JSON_BYTES + 1);
+  truncateSync(join(directory, "index.json"), MAX_JSON_BYTES + 1);
   expect(await refused()).toMatchObject({ code: "image_invalid" });
 });
 

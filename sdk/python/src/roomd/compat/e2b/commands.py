@@ -11,7 +11,7 @@ from typing import Any, Literal, overload
 from ...cancel import Cancel
 from ...client import Client, given
 from ...errors import Cancelled
-from ...execution import MOST_OUTPUT_BYTES, Execution
+from ...execution import MAX_OUTPUT_BYTES, Execution
 from ...sandbox import Sandbox as NativeSandbox
 from .errors import (
     CommandExitException,
@@ -86,7 +86,7 @@ class CommandHandle:
             if part is None:
                 return
             text = self._decoders[part.stream].decode(part.bytes)
-            left = MOST_OUTPUT_BYTES - len(self._texts[part.stream])
+            left = MAX_OUTPUT_BYTES - len(self._texts[part.stream])
             self._texts[part.stream] += text[: max(0, left)]
             if text:
                 yield (text, None, None) if part.stream == "stdout" else (None, text, None)

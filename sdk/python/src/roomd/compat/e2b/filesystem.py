@@ -95,7 +95,7 @@ _EVENTS = {
     "deleted": FilesystemEventType.REMOVE,
     "moved": FilesystemEventType.RENAME,
 }
-MOST_EVENTS = 65_536
+MAX_EVENTS = 65_536
 """Maximum number of events that a handle keeps; the oldest are dropped."""
 
 
@@ -138,7 +138,7 @@ class WatchHandle:
                     kind = _EVENTS.get(event["type"])
                     if kind is None:
                         continue
-                    if self._events.qsize() >= MOST_EVENTS:
+                    if self._events.qsize() >= MAX_EVENTS:
                         self._events.get_nowait()
                     self._events.put(FilesystemEvent(posixpath.relpath(event["path"], self._directory), kind))
         except Cancelled:
