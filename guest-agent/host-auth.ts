@@ -39,7 +39,7 @@ export interface Admitted {
   before: Pick<Acquaintance, "nonce"> | null;
 }
 
-export class HostTrust {
+export class HostAuth {
   #known: Acquaintance | null = null;
   #next: Acquaintance | null = null;
 

@@ -2,7 +2,7 @@
 import type { Link, Stream } from "../shared/agent-protocol/link.ts";
 import type { GuestRequest } from "../shared/agent-protocol/messages.ts";
 
-export class HostLine {
+export class HostConnection {
   #link: Link | null = null;
 
   attach(link: Link): void {

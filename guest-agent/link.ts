@@ -17,13 +17,13 @@ import { GENERATION, type Hello, StreamErrorCode } from "../shared/agent-protoco
 import { VERSION } from "../shared/version.ts";
 import { comeFirst } from "./cpu-priority.ts";
 import { DeviceEvents } from "./device-events.ts";
-import type { Admitted, HostTrust } from "./host-auth.ts";
-import type { HostLine } from "./host-connection.ts";
+import type { Admitted, HostAuth } from "./host-auth.ts";
+import type { HostConnection } from "./host-connection.ts";
 import { HostPorts } from "./host-ports.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { OwnPorts } from "./own-ports.ts";
-import type { Rehearsal } from "./pool-warm-up.ts";
+import type { PoolWarmUp } from "./pool-warm-up.ts";
 import type { Router } from "./router.ts";
 import type { Setup } from "./setup.ts";
 import { linkOver } from "./socket-link.ts";
@@ -44,10 +44,10 @@ const WELCOME_DEADLINE_MS = 10_000;
 
 /** The handlers of a link, and their shared state. */
 export interface Served {
-  trust: HostTrust;
+  trust: HostAuth;
   setup: Pick<Setup, "done" | "carryOut">;
   router: Router;
-  line: HostLine;
+  line: HostConnection;
 }
 
 /** Connects to a port of the host. Rejects with SystemError if it is refused, and otherwise if there is no answer within this time. */
@@ -56,7 +56,7 @@ type Connect = (port: number, patienceMs: number) => Promise<number>;
 /** Never returns. A dial waits for a rehearsal that is under way. */
 export async function keepLinked(
   served: Served,
-  rehearsal: Pick<Rehearsal, "over" | "end">,
+  rehearsal: Pick<PoolWarmUp, "over" | "end">,
   connect: Connect = vsockConnect(),
   localCid = libc.localCid,
 ): Promise<never> {
@@ -131,7 +131,7 @@ export async function serve(
 async function dial(
   ports: HostPorts,
   devices: DeviceEvents,
-  rehearsal: Pick<Rehearsal, "over">,
+  rehearsal: Pick<PoolWarmUp, "over">,
   connect: Connect,
   isSetUp: () => boolean,
 ): Promise<number> {

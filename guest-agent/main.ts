@@ -22,19 +22,19 @@ import { Executions } from "./exec/executions.ts";
 import { Journal } from "./exec/journal.ts";
 import { runFilm } from "./film/film.ts";
 import { Gateway } from "./gateway/gateway.ts";
-import { HostTrust } from "./host-auth.ts";
-import { HostLine } from "./host-connection.ts";
+import { HostAuth } from "./host-auth.ts";
+import { HostConnection } from "./host-connection.ts";
 import { syncRoot } from "./libc.ts";
 import { keepLinked } from "./link.ts";
 import { announce, log } from "./log.ts";
-import { Rehearsal } from "./pool-warm-up.ts";
+import { PoolWarmUp } from "./pool-warm-up.ts";
 import { Reaper } from "./reap.ts";
 import { ROOM_COMMAND, runRoom } from "./room/room.ts";
 import { makeRouter } from "./router.ts";
 import { Setup } from "./setup.ts";
 import { NOTHING_TO_START, Start, StartFailed } from "./start.ts";
 import { Terminals } from "./terminal/terminals.ts";
-import { makeMemorySmall } from "./trim-memory.ts";
+import { trimMemory } from "./trim-memory.ts";
 import { touchDrive, touchUp, warmUp } from "./warm-up.ts";
 
 /** A template is warmed once for all its clones; a guest that boots for itself is in a hurry. */
@@ -60,7 +60,7 @@ const isTemplate = flags.includes(TEMPLATE_FLAG);
 const reaper = new Reaper();
 reaper.start();
 const drive = new Drive(reaper);
-const line = new HostLine();
+const line = new HostConnection();
 const egress = new Egress(reaper, line);
 const made = egress.make();
 const gateway = new Gateway(line);
@@ -86,13 +86,13 @@ const warm = async (rounds: number, network: boolean) => {
 if (isTemplate) await warm(WARM_UP_ROUNDS.template, await made);
 else await warm(WARM_UP_ROUNDS.alone, false);
 const useDrive = () => touchDrive().catch((error) => log("rehearsal", error));
-const rehearsal = new Rehearsal(() => touchUp(cast).finally(forgetAll), useDrive);
+const rehearsal = new PoolWarmUp(() => touchUp(cast).finally(forgetAll), useDrive);
 if (isTemplate) {
   const atRest = start.bringUp().then(() => start.rest());
   await atRest.then(
     async () => {
       const touch = async () => warm(WARM_UP_ROUNDS.again, await made);
-      await makeMemorySmall(touch).catch((error) => log("small memory", error));
+      await trimMemory(touch).catch((error) => log("small memory", error));
       rehearsal.listen();
       syncRoot();
       announce(TEMPLATE_READY_LINE);
@@ -103,4 +103,4 @@ if (isTemplate) {
     },
   );
 }
-await keepLinked({ trust: new HostTrust(), setup, router, line }, rehearsal);
+await keepLinked({ trust: new HostAuth(), setup, router, line }, rehearsal);

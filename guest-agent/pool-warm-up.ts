@@ -9,7 +9,7 @@ import { DEVICES_WANTED_LINE, REHEARSED_LINE } from "../shared/agent-protocol/me
 import * as libc from "./libc.ts";
 import { announce } from "./log.ts";
 
-export class Rehearsal {
+export class PoolWarmUp {
   readonly #warm: () => Promise<void>;
   readonly #useDrive: () => Promise<void>;
   /** Open while a rehearsal may start. */

@@ -18,7 +18,7 @@ const KEPT_FREE = "/proc/sys/vm/min_free_kbytes";
 const ZEROS = new Uint8Array(1024 * 1024);
 
 /** `touch` does the work of clones: the pages that it uses are resident afterwards, and others are read from the disk on demand. */
-export async function makeMemorySmall(touch: () => Promise<void>): Promise<void> {
+export async function trimMemory(touch: () => Promise<void>): Promise<void> {
   libc.syncRoot();
   const code = ownCode();
   advise(code, "pageout");

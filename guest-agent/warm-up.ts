@@ -23,8 +23,8 @@ import {
 } from "../shared/agent-protocol/messages.ts";
 import { Drive, drivesThere } from "./drive/drive.ts";
 import { writeEtc } from "./etc.ts";
-import { HostTrust } from "./host-auth.ts";
-import type { HostLine } from "./host-connection.ts";
+import { HostAuth } from "./host-auth.ts";
+import type { HostConnection } from "./host-connection.ts";
 import * as libc from "./libc.ts";
 import { serve } from "./link.ts";
 import type { Router } from "./router.ts";
@@ -46,7 +46,7 @@ const MANY_BYTES = 8 * 1024 * 1024;
 /** Real objects that the rehearsal uses. Set-up is not among them, so that the guest's own is still to be done. */
 export interface Cast {
   router: Router;
-  line: HostLine;
+  line: HostConnection;
 }
 
 /** `network` is whether there is one to go out by. */
@@ -108,7 +108,7 @@ async function rehearse({ router, line }: Cast, commands: (host: Link) => Promis
     { goOn: nothing },
     { run: nothing },
   );
-  const served = serve(guestEnd, HOST_PORT, { trust: new HostTrust(), setup, router, line });
+  const served = serve(guestEnd, HOST_PORT, { trust: new HostAuth(), setup, router, line });
   await ready.promise;
   await commands(host);
   host.close("warm");

@@ -5,7 +5,7 @@
  */
 import type { Anchor, AnchorStore } from "../core/anchor-store.ts";
 import type { Connections, Run } from "./connections.ts";
-import { type Holder, holds, type Member } from "./membership-lock.ts";
+import { holds, type Member, type MembershipLock } from "./membership-lock.ts";
 import { bringUp } from "./schema.ts";
 
 const ASK_MS = 5_000;
@@ -32,7 +32,7 @@ const LAST = `WITH RECURSIVE chains AS (
 export interface AnchorDeps {
   connections: Connections;
   member: Member;
-  holder: Holder;
+  holder: MembershipLock;
 }
 
 export function makeAnchors({ connections, member, holder }: AnchorDeps): AnchorStore {

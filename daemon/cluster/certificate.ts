@@ -8,7 +8,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { wallMs } from "../core/clock.ts";
 import { type Certificate, readPair } from "../core/config/certificate.ts";
-import { readKept } from "../core/config/durable-file.ts";
+import { readDurable } from "../core/config/durable-file.ts";
 import { newPrivateKey, selfSigned } from "../core/config/self-signed.ts";
 
 const VALID_DAYS = 3652;
@@ -34,5 +34,5 @@ export async function loadHostCertificate(directory: string, now = wallMs()): Pr
 
 async function kept(file: string, make: () => Promise<string>): Promise<string> {
   const made = existsSync(file) ? "" : await make();
-  return readKept(file, () => made).toString();
+  return readDurable(file, () => made).toString();
 }

@@ -13,7 +13,7 @@ import { repeat } from "../core/concurrency/repeat.ts";
 import type { Address } from "./address.ts";
 import { Servers } from "./servers.ts";
 import { type Answer, type OpenSession, openSession, type Session } from "./session.ts";
-import { asAway, DirectoryAway, serverSaid } from "./unavailable.ts";
+import { asUnavailable, DirectoryUnavailable, serverSaid } from "./unavailable.ts";
 
 /** The oldest server version that supports all statements and settings used here. */
 const OLDEST_VERSION = 140_000;
@@ -91,7 +91,7 @@ export class Connections {
   }
 
   /**
-   * Does `work` in one transaction. Resolves after the server has confirmed the commit. Rejects within `deadlineMs` with DirectoryAway, or
+   * Does `work` in one transaction. Resolves after the server has confirmed the commit. Rejects within `deadlineMs` with DirectoryUnavailable, or
    * with the error of `work` or of a statement; then nothing was changed, unless the error is ambiguous.
    */
   async transaction<T>(work: (run: Run) => Promise<T>, deadlineMs: number): Promise<T> {
@@ -194,7 +194,7 @@ export class Connections {
         return session;
       } catch (error) {
         session.discard();
-        if (idle === undefined || deadline.isOver) throw asAway(error);
+        if (idle === undefined || deadline.isOver) throw asUnavailable(error);
       }
     }
   }
@@ -207,7 +207,7 @@ export class Connections {
       try {
         return await deadline.bound(session, session.run(text, values));
       } catch (error) {
-        throw asAway(error);
+        throw asUnavailable(error);
       }
     };
     let value: T;
@@ -216,8 +216,8 @@ export class Connections {
     } catch (error) {
       isOpen = false;
       // Of a server that is no longer the right one no connection is kept.
-      if (error instanceof DirectoryAway) this.#servers.doubt();
-      if (error instanceof DirectoryAway && error.reason !== "timeout") session.discard();
+      if (error instanceof DirectoryUnavailable) this.#servers.doubt();
+      if (error instanceof DirectoryUnavailable && error.reason !== "timeout") session.discard();
       else await this.#undo(session, deadline);
       throw error;
     }
@@ -234,11 +234,11 @@ export class Connections {
       ({ command } = await deadline.bound(session, session.run("COMMIT")));
     } catch (error) {
       session.discard();
-      const away = asAway(error);
+      const away = asUnavailable(error);
       // A refusal of the server leaves nothing behind; anything else may have come after it was done.
-      if (!(away instanceof DirectoryAway) || serverSaid(error)?.severity === "ERROR") throw away;
+      if (!(away instanceof DirectoryUnavailable) || serverSaid(error)?.severity === "ERROR") throw away;
       this.#servers.doubt();
-      throw new DirectoryAway(away.reason, away.message, { ambiguous: true, cause: error });
+      throw new DirectoryUnavailable(away.reason, away.message, { ambiguous: true, cause: error });
     }
     // The server answers ROLLBACK if a statement had failed and `work` did not pass the error on.
     if (command !== "COMMIT") {
@@ -248,7 +248,7 @@ export class Connections {
     // A standby was no longer waited for: done here, and lost if this server is.
     if (session.warnings > warnings) {
       session.discard();
-      throw new DirectoryAway("terminated", "the server warned while it committed", { ambiguous: true });
+      throw new DirectoryUnavailable("terminated", "the server warned while it committed", { ambiguous: true });
     }
   }
 
@@ -263,7 +263,7 @@ export class Connections {
 
   /** A new connection to a server that may be written to. */
   async #connect(deadline: Deadline, onHint?: () => void): Promise<Session> {
-    if (this.#isClosed) throw new DirectoryAway("unreachable", "the connections are closed");
+    if (this.#isClosed) throw new DirectoryUnavailable("unreachable", "the connections are closed");
     return await this.#servers.find((address, late) => this.#connectTo(address, { deadline, onHint, late }));
   }
 
@@ -284,7 +284,7 @@ export class Connections {
       return session;
     } catch (error) {
       session.discard();
-      throw asAway(error);
+      throw asUnavailable(error);
     } finally {
       late.removeEventListener("abort", giveUp);
     }
@@ -324,8 +324,8 @@ async function checkServer(session: Session): Promise<ServerSettings> {
        current_setting('synchronous_standby_names') AS synchronous_standby_names`,
   );
   const [{ standby, version, fsync, full_page_writes, synchronous_standby_names } = {}] = rows;
-  if (Number(version) < OLDEST_VERSION) throw new DirectoryAway("too_old", `the server's version is ${version}`);
-  if (standby !== false) throw new DirectoryAway("read_only", "the server is a standby");
+  if (Number(version) < OLDEST_VERSION) throw new DirectoryUnavailable("too_old", `the server's version is ${version}`);
+  if (standby !== false) throw new DirectoryUnavailable("read_only", "the server is a standby");
   return {
     fsync: fsync !== "off",
     full_page_writes: full_page_writes !== "off",
@@ -373,6 +373,6 @@ class Deadline implements Disposable {
 
   #pass(): void {
     this.isOver = true;
-    this.#passed.reject(new DirectoryAway("timeout", `the directory did not answer within ${this.#ms} ms`));
+    this.#passed.reject(new DirectoryUnavailable("timeout", `the directory did not answer within ${this.#ms} ms`));
   }
 }

@@ -9,9 +9,9 @@ import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
 import { aheadMs, DATABASE_MS } from "./clock-error.ts";
 import type { Connections } from "./connections.ts";
-import { type Holder, MAY_TAKE, type Member } from "./membership-lock.ts";
+import { MAY_TAKE, type Member, type MembershipLock } from "./membership-lock.ts";
 import { bringUp } from "./schema.ts";
-import { DirectoryAway } from "./unavailable.ts";
+import { DirectoryUnavailable } from "./unavailable.ts";
 
 const BEAT_MS = 3_000;
 const LEASE_SECONDS = 20;
@@ -80,7 +80,7 @@ const END_MS = 1_000;
 export interface LeaseDeps {
   connections: Connections;
   member: Member;
-  holder: Holder;
+  holder: MembershipLock;
   version: string;
   log: Log;
 }
@@ -211,7 +211,7 @@ export class Leases {
     } catch (error) {
       // Its state is unknown now, and nothing waits for a database: the next answered beat decides.
       this.#othersUntil = null;
-      const level = error instanceof DirectoryAway ? "warn" : "error";
+      const level = error instanceof DirectoryUnavailable ? "warn" : "error";
       log[level]("the directory of hosts was not asked", { error: describeError(error) });
     }
   }

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { replaceKept } from "../core/config/durable-file.ts";
+import { replaceDurable } from "../core/config/durable-file.ts";
 
 export interface Membership {
   cluster_id: string;
@@ -25,7 +25,7 @@ export function readMembership(directory: string): Membership | null {
 
 export function writeMembership(directory: string, membership: Membership): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  replaceKept(memberFile(directory), `${JSON.stringify(membership, null, 2)}\n`, 0o600);
+  replaceDurable(memberFile(directory), `${JSON.stringify(membership, null, 2)}\n`, 0o600);
 }
 
 /** Makes the data of a backup another incarnation than the original; no change if the host is no member. */

@@ -21,7 +21,7 @@ export interface Member {
 }
 
 /** Identity that distinguishes a daemon from others with the same data. */
-export interface Holder {
+export interface MembershipLock {
   readonly run: string;
   /** Location of its data: boot, device and inode. */
   readonly place: string;
@@ -33,7 +33,7 @@ export interface Holder {
   isOut: boolean;
 }
 
-export function newHolder(memberFile: string): Holder {
+export function newMembershipLock(memberFile: string): MembershipLock {
   const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   const { dev, ino } = statSync(memberFile);
   return { run: randomUUID(), place: `${boot} ${dev} ${ino}`, acknowledged: null, attempted: null, isOut: false };
@@ -43,7 +43,7 @@ export function newHolder(memberFile: string): Holder {
 export const MAY_TAKE = "(run = $3 OR place = $4 OR lease_until <= now())";
 
 /** Whether a daemon is the current member, or may become it when it starts. Within a transaction. */
-export async function holds(ask: Run, member: Member, holder: Holder): Promise<boolean> {
+export async function holds(ask: Run, member: Member, holder: MembershipLock): Promise<boolean> {
   const { host_id, incarnation } = member;
   const { run, place, acknowledged, isOut } = holder;
   if (isOut) return false;

@@ -11,7 +11,7 @@ import { basename } from "node:path";
 import { eq, sql } from "drizzle-orm";
 import type { RoomUid } from "../../shared/ids.ts";
 import { now } from "../core/clock.ts";
-import { replaceKept } from "../core/config/durable-file.ts";
+import { replaceDurable } from "../core/config/durable-file.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import { ServiceError } from "../core/service-error.ts";
@@ -40,7 +40,7 @@ import { Rounds, writeRows } from "./rounds.ts";
 import { makeSchema, VERSION } from "./schema.ts";
 import type { OpenSession } from "./session.ts";
 import { type HostRow, orgUse, SHARED_TABLES } from "./table.ts";
-import { DirectoryAway } from "./unavailable.ts";
+import { DirectoryUnavailable } from "./unavailable.ts";
 
 const ASK_MS = 10_000;
 
@@ -99,7 +99,7 @@ export function makeMemberships(deps: MembershipDeps) {
   };
   /** If the outcome of the join is unknown, the record stays. */
   const forgetUnlessUnknown = (error: unknown): never => {
-    if (!(error instanceof DirectoryAway && error.ambiguous)) forgetMembership(deps.directory);
+    if (!(error instanceof DirectoryUnavailable && error.ambiguous)) forgetMembership(deps.directory);
     throw error;
   };
 
@@ -357,7 +357,7 @@ function readSecrets(files: readonly string[]): Secrets {
 function writeSecrets(files: readonly string[], secrets: Secrets): void {
   for (const file of files) {
     const content = secrets[basename(file)];
-    if (content !== undefined) replaceKept(file, Buffer.from(content, "base64"), 0o600);
+    if (content !== undefined) replaceDurable(file, Buffer.from(content, "base64"), 0o600);
   }
 }
 

@@ -2,7 +2,7 @@
 import { and, eq, ne, sql, sum } from "drizzle-orm";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
-import { Remembered } from "../db/row-cache.ts";
+import { RowCache } from "../db/row-cache.ts";
 import type { HostUse, OrgUse, Owner } from "./directory.ts";
 import { type HostRow, hosts, type NewPlacementRow, orgUse, type PlacementRow, placements } from "./table.ts";
 
@@ -33,7 +33,7 @@ export function placementOfRoom(queries: Queries, roomUid: RoomUid): PlacementRo
   return queries.select().from(placements).where(eq(placements.room_uid, roomUid)).get();
 }
 
-const owners = new Remembered<Owner>();
+const owners = new RowCache<Owner>();
 
 /** The owner of a room, cached until the copy changes; outside of transactions. */
 export function prepareOwnerLookup(queries: Queries): (roomUid: RoomUid) => Owner | null {

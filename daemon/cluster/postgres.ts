@@ -1,7 +1,7 @@
 /** The Directory of several hosts: a PostgreSQL database is authoritative, and this host's tables are a copy that follows it. */
 import type { RoomUid } from "../../shared/ids.ts";
 import type { AnchorStore } from "../core/anchor-store.ts";
-import type { Tally } from "../core/call/call-stats.ts";
+import type { CallStats } from "../core/call/call-stats.ts";
 import { startInterval, stopTimer } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { loopTime, Pieces } from "../core/loop/index.ts";
@@ -18,7 +18,7 @@ import { Connections, type Listening, type Run, type ServerSettings } from "./co
 import type { Directory, Host, WantedPlace } from "./directory.ts";
 import { forgetCalls } from "./done-calls.ts";
 import { Leases, type Load } from "./leases.ts";
-import type { Holder, Member } from "./membership-lock.ts";
+import type { Member, MembershipLock } from "./membership-lock.ts";
 import { addUse } from "./moved-use.ts";
 import {
   getHost,
@@ -40,7 +40,7 @@ import { ROUND_MS, Rounds } from "./rounds.ts";
 import { bringUp, CHANNEL, forgetOld, whoFreed } from "./schema.ts";
 import { differences, type LostName, lostNames, type Self, type Sources } from "./self-sync.ts";
 import type { OpenSession } from "./session.ts";
-import { Since } from "./state-since.ts";
+import { StateSince } from "./state-since.ts";
 import { type HostRow, SHARED_TABLES } from "./table.ts";
 import { countUnfit, someUnfit } from "./unfit.ts";
 
@@ -62,7 +62,7 @@ export interface PostgresDeps {
   self: Omit<Self, "host_id">;
   version: string;
   /** Distinguishes this daemon from another on a copy of its data. */
-  holder: Holder;
+  holder: MembershipLock;
   /** A change is true that this host left no record of. Within a commit. */
   recovered(queries: Queries, change: Recovered): void;
   /** The directory had lost ends, revocations or epochs, and has them again. Within a commit. */
@@ -70,7 +70,7 @@ export interface PostgresDeps {
   /** A room here has a name that is another's by now: the directory lost that it was this one's. Within a commit. */
   nameLost(queries: Queries, room: LostName): void;
   /** How rounds go. */
-  tally: Tally;
+  tally: CallStats;
   log: Log;
   /** How one connection is opened. */
   open?: OpenSession;
@@ -126,7 +126,7 @@ export function makePostgres(deps: PostgresDeps): Cluster {
     putAgain: (within, change) => isDaemon && putAgain(within, change),
   });
   const leases = new Leases({ connections, member, holder, version, log });
-  const since = new Since();
+  const since = new StateSince();
   /** Rooms that were reported because their name is another room's. */
   const nameless = new Set<RoomUid>();
   let looking: Timer | null = null;

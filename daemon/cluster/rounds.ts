@@ -13,7 +13,7 @@
  * writes one then (recovered.ts).
  */
 import { randomUUID } from "node:crypto";
-import type { Tally } from "../core/call/call-stats.ts";
+import type { CallStats } from "../core/call/call-stats.ts";
 import { monotonicMs } from "../core/clock.ts";
 import { nextTurn } from "../core/concurrency/yield.ts";
 import { faultPoint } from "../core/fault-points.ts";
@@ -26,7 +26,7 @@ import type { LocalDatabase } from "../db/transact.ts";
 import type { Connections, Run } from "./connections.ts";
 import { byChange, Copy } from "./copy.ts";
 import { type NamedCall, RoundCalls } from "./done-calls.ts";
-import { type Holder, holds, type Member } from "./membership-lock.ts";
+import { holds, type Member, type MembershipLock } from "./membership-lock.ts";
 import { lackingRows } from "./put-again.ts";
 import { type Recovered, recoveredOf } from "./recovered.ts";
 import {
@@ -42,7 +42,7 @@ import {
   setPoint,
 } from "./replica.ts";
 import { CHANNEL } from "./schema.ts";
-import { DirectoryAway } from "./unavailable.ts";
+import { DirectoryUnavailable } from "./unavailable.ts";
 import { isUnfit, someUnfit } from "./unfit.ts";
 import { WholeComparison } from "./whole.ts";
 
@@ -69,11 +69,11 @@ export interface RoundDeps {
   /** For how long changes wait for a copy that is behind; absent: until it is not. */
   patienceMs?: number;
   /** How rounds go; absent: an operator's command counts none. */
-  tally?: Tally;
+  tally?: CallStats;
   /** Something that is shared was changed elsewhere. */
   onNews(): void;
   /** By which a daemon is a member, and no other with its data; absent, or null: an operator's command. */
-  run?(): Holder | null;
+  run?(): MembershipLock | null;
   /** A daemon's: a change of this host is true of which it left no record, as it ended, or lost the answer. Within a commit. */
   recovered?(queries: Queries, change: Recovered): void;
   /** A daemon's: the directory had lost ends, revocations or epochs, and has them again by this change. Within a commit. */
@@ -86,7 +86,7 @@ class AnotherPast extends Error {
 }
 const MAX_ATTEMPTS = 3;
 const asAway = (error: unknown) =>
-  error instanceof AnotherPast ? new DirectoryAway("terminated", error.message) : error;
+  error instanceof AnotherPast ? new DirectoryUnavailable("terminated", error.message) : error;
 
 interface Change {
   work(queries: Queries): unknown;
@@ -217,14 +217,14 @@ export class Rounds {
       await this.#catchUp();
     } catch (error) {
       this.#noteAway(error);
-      if (!(error instanceof DirectoryAway))
+      if (!(error instanceof DirectoryUnavailable))
         this.#deps.log.error("the directory's changes not read", { error: describeError(error) });
     }
     // The next changes do not wait for all of it.
     if (this.#isBehind) this.#asking ??= Promise.withResolvers();
   }
 
-  /** Brings the copy to a state of the directory from now on. Rejects with DirectoryAway if that takes long; the next pull retries. */
+  /** Brings the copy to a state of the directory from now on. Rejects with DirectoryUnavailable if that takes long; the next pull retries. */
   async #catchUp(): Promise<void> {
     const { patienceMs = Number.POSITIVE_INFINITY } = this.#deps;
     const until = monotonicMs() + patienceMs;
@@ -239,7 +239,7 @@ export class Rounds {
         }
         if (monotonicMs() < until) continue;
         this.#isBehind = true;
-        throw new DirectoryAway("timeout", `the copy of this host was not up to date within ${patienceMs} ms`);
+        throw new DirectoryUnavailable("timeout", `the copy of this host was not up to date within ${patienceMs} ms`);
       }
     } finally {
       this.#tell();
@@ -346,21 +346,21 @@ export class Rounds {
 
   /** The directory's refusal of one change must not fail the others. */
   async #failed(batch: readonly Change[], error: unknown): Promise<void> {
-    if (batch.length > 1 && !(error instanceof DirectoryAway || error instanceof ServiceError)) {
+    if (batch.length > 1 && !(error instanceof DirectoryUnavailable || error instanceof ServiceError)) {
       for (const change of batch) await this.#round([change]);
       return;
     }
     for (const change of batch) change.reject(this.#unavailable(error));
     // An error of the change itself is no failure of the directory.
-    if (error instanceof DirectoryAway || error instanceof ServiceError) this.#noteAway(error);
+    if (error instanceof DirectoryUnavailable || error instanceof ServiceError) this.#noteAway(error);
   }
 
   /** Changes that arrived while the directory did not answer have waited for the whole timeout. */
   #noteAway(error: unknown): void {
     this.#failures++;
     this.#failure = error;
-    if (!(error instanceof DirectoryAway && error.reason === "timeout")) return;
-    const told = new DirectoryAway("timeout", error.message, { cause: error });
+    if (!(error instanceof DirectoryUnavailable && error.reason === "timeout")) return;
+    const told = new DirectoryUnavailable("timeout", error.message, { cause: error });
     for (const change of this.#waiting.splice(0)) change.reject(this.#unavailable(told));
     this.#asking?.resolve();
     this.#asking = null;
@@ -427,7 +427,7 @@ export class Rounds {
 
   /** Whether a round with an unknown outcome was committed. Waits for its lock, so the answer is final. */
   async #isTrue(error: unknown, change_id: string): Promise<boolean> {
-    if (!(error instanceof DirectoryAway && error.ambiguous)) return false;
+    if (!(error instanceof DirectoryUnavailable && error.ambiguous)) return false;
     try {
       return await this.#deps.connections.transaction(async (run) => {
         await run("SELECT FROM roomd.cluster FOR UPDATE");
@@ -543,7 +543,7 @@ export class Rounds {
   }
 
   #unavailable(error: unknown): unknown {
-    if (!(error instanceof DirectoryAway)) return error;
+    if (!(error instanceof DirectoryUnavailable)) return error;
     const isUnknown = error.ambiguous ? " Whether it was done is not known." : "";
     // The database's address and error message are for the operator only, in the log.
     return new ServiceError("cluster_unavailable", {

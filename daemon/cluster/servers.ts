@@ -5,7 +5,7 @@
 import { sleep } from "../core/clock.ts";
 import type { Address } from "./address.ts";
 import type { Session } from "./session.ts";
-import { asAway, DirectoryAway } from "./unavailable.ts";
+import { asUnavailable, DirectoryUnavailable } from "./unavailable.ts";
 
 /** Longer than a server takes to be connected to that is there. */
 const HEAD_START_MS = 300;
@@ -21,7 +21,7 @@ export class Servers {
     this.#addresses = addresses;
   }
 
-  /** The first connection to a writable server; the others are aborted. Rejects with DirectoryAway. */
+  /** The first connection to a writable server; the others are aborted. Rejects with DirectoryUnavailable. */
   async find(open: Open): Promise<Session> {
     const late = new AbortController();
     const last = this.#last;
@@ -65,10 +65,10 @@ async function failed(asked: Promise<unknown>): Promise<void> {
 
 /** Combines the servers' errors. A standby is normal: the cause is another server's error. */
 function together(errors: readonly unknown[], count: number): unknown {
-  const away = errors.map(asAway);
+  const away = errors.map(asUnavailable);
   if (count === 1) return away[0];
-  const cause = away.find((each) => !(each instanceof DirectoryAway && each.reason === "read_only")) ?? away[0];
-  if (!(cause instanceof DirectoryAway)) return cause;
+  const cause = away.find((each) => !(each instanceof DirectoryUnavailable && each.reason === "read_only")) ?? away[0];
+  if (!(cause instanceof DirectoryUnavailable)) return cause;
   const said = [...new Set(away.map((each) => (each instanceof Error ? each.message : String(each))))];
-  return new DirectoryAway(cause.reason, said.join("; "), { cause });
+  return new DirectoryUnavailable(cause.reason, said.join("; "), { cause });
 }

@@ -3,7 +3,7 @@ import type { Database } from "../db/transact.ts";
 import type { Directory } from "./directory.ts";
 import { noSuchHost } from "./room-placement.ts";
 
-export function makeAlone(database: Database, hostId: string): Directory {
+export function makeStandalone(database: Database, hostId: string): Directory {
   return {
     database,
     // The name is unique among this host's own rooms.

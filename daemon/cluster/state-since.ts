@@ -2,7 +2,7 @@
 import { now } from "../core/clock.ts";
 import type { Host, HostState } from "./directory.ts";
 
-export class Since {
+export class StateSince {
   readonly #seen = new Map<string, { state: HostState; since: string | null }>();
   #isFirst = true;
 

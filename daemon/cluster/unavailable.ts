@@ -1,6 +1,6 @@
 /** The error for an unavailable directory: one class for every cause, so that callers are independent of the driver. */
 
-export type AwayReason =
+export type UnavailableReason =
   /** No connection, or it was lost. */
   | "unreachable"
   /** The deadline passed first. */
@@ -14,13 +14,13 @@ export type AwayReason =
   /** The server lets us not in: password, certificate, number of connections. */
   | "refused";
 
-export class DirectoryAway extends Error {
+export class DirectoryUnavailable extends Error {
   override name = "DirectoryAway";
-  readonly reason: AwayReason;
+  readonly reason: UnavailableReason;
   /** COMMIT was sent and not answered: the change may have been committed. */
   readonly ambiguous: boolean;
 
-  constructor(reason: AwayReason, detail: string, { ambiguous = false, cause }: AwayOptions = {}) {
+  constructor(reason: UnavailableReason, detail: string, { ambiguous = false, cause }: AwayOptions = {}) {
     super(detail, { cause });
     this.reason = reason;
     this.ambiguous = ambiguous;
@@ -33,7 +33,7 @@ interface AwayOptions {
 }
 
 /** Reasons by SQLSTATE (appendix A of PostgreSQL's manual: 57014 and others). */
-const REASONS: readonly (readonly [RegExp, AwayReason])[] = [
+const REASONS: readonly (readonly [RegExp, UnavailableReason])[] = [
   [/^(57P0[123]|25P03|57P05|08|58)/, "terminated"],
   [/^(57014|55P03)/, "timeout"],
   [/^25006/, "read_only"],
@@ -51,14 +51,14 @@ export function serverSaid(error: unknown): ServerSaid | null {
   return typeof severity === "string" && typeof code === "string" ? { code, severity } : null;
 }
 
-/** The same error as DirectoryAway; the server's error about the statement itself is returned unchanged. */
-export function asAway(error: unknown): unknown {
-  if (error instanceof DirectoryAway) return error;
+/** The same error as DirectoryUnavailable; the server's error about the statement itself is returned unchanged. */
+export function asUnavailable(error: unknown): unknown {
+  if (error instanceof DirectoryUnavailable) return error;
   const said = serverSaid(error);
   const text = error instanceof Error ? error.message : String(error);
-  if (said === null) return new DirectoryAway("unreachable", text, { cause: error });
+  if (said === null) return new DirectoryUnavailable("unreachable", text, { cause: error });
   const reason = REASONS.find(([codes]) => codes.test(said.code))?.[1];
-  if (reason !== undefined) return new DirectoryAway(reason, text, { cause: error });
+  if (reason !== undefined) return new DirectoryUnavailable(reason, text, { cause: error });
   const isOver = said.severity === "FATAL" || said.severity === "PANIC";
-  return isOver ? new DirectoryAway("terminated", text, { cause: error }) : error;
+  return isOver ? new DirectoryUnavailable("terminated", text, { cause: error }) : error;
 }

@@ -1,7 +1,7 @@
 /** Composition of the agents' parts: names, messages, barriers, waits and wake-ups. */
 import type { RoomUid } from "../../shared/ids.ts";
 import { RoomChanges } from "../core/call/room-changes.ts";
-import { Bells } from "../core/concurrency/notifier.ts";
+import { Notifier } from "../core/concurrency/notifier.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import { Agents } from "../domain/agents/index.ts";
 import { makeBarriers } from "../domain/barriers/index.ts";
@@ -18,7 +18,7 @@ interface Later {
 export function composeAgents({ config, log, database, reads, finder, tracing }: Base, { meter }: Orgs, later: Later) {
   const findRoom = finder.find;
   const { traces } = tracing;
-  const bells = new Bells();
+  const bells = new Notifier();
   const changes = new RoomChanges(bells);
   database.onCommit(() => changes.anyChanged());
   const agents = new Agents({

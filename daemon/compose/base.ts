@@ -4,8 +4,8 @@
  */
 import { chmodSync, closeSync, existsSync, openSync, rmSync } from "node:fs";
 import type { OrgId } from "../../shared/ids.ts";
-import { makeAlone } from "../cluster/standalone.ts";
-import { Tally } from "../core/call/call-stats.ts";
+import { makeStandalone } from "../cluster/standalone.ts";
+import { CallStats } from "../core/call/call-stats.ts";
 import type { Config } from "../core/config/config.ts";
 import { hostIdOf } from "../core/config/host-id.ts";
 import type { Paths } from "../core/config/paths.ts";
@@ -57,7 +57,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
   const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital), log, extendStart });
   const reads = makeReaders(database, paths.database, log);
   const aside = makeAside(log);
-  const betweenHosts = { rounds: new Tally(), calls: new Tally(), moves: new Tally() };
+  const betweenHosts = { rounds: new CallStats(), calls: new CallStats(), moves: new CallStats() };
   const cluster = await openCluster({ config, paths, log, database, tally: betweenHosts.rounds }, hostId);
   const inspected = await inspectHost(config, paths, log);
   const templateGroups = makeTemplateGroups(database);
@@ -67,7 +67,7 @@ export async function openBase(options: ComposeOptions, tracesPlan: TracesPlan) 
     log.warn("organizations' templates not given to their groups", { error: describeError(error) }),
   );
   const tracing = makeTraces({ plan: tracesPlan, hostId, log });
-  const directory = cluster ?? makeAlone(database, hostId);
+  const directory = cluster ?? makeStandalone(database, hostId);
   const ownership = makeOwnership({ directory, hostId });
   return {
     ...options,

@@ -3,7 +3,7 @@ import type { Config } from "../core/config/config.ts";
 import type { Paths } from "../core/config/paths.ts";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
-import { sweepDeadTrials } from "../domain/templates/build-sandboxes.ts";
+import { sweepDeadBuilds } from "../domain/templates/build-sandboxes.ts";
 import type { BuildOrder, BuildSaid } from "../domain/templates/builds/order.ts";
 import { BUILD_WORKER } from "../host/own-processes.ts";
 import { startOwn } from "../host/process.ts";
@@ -40,7 +40,7 @@ export async function buildApart(
     signal.removeEventListener("abort", end);
     await worker.end();
     // Leftovers of a killed build.
-    await sweepDeadTrials(paths).catch((error: unknown) =>
+    await sweepDeadBuilds(paths).catch((error: unknown) =>
       log.warn("remains of a template build not swept", { error: describeError(error) }),
     );
   }

@@ -6,7 +6,7 @@ import type { Cluster } from "../cluster/postgres.ts";
 import type { Recovered } from "../cluster/recovered.ts";
 import type { LostName } from "../cluster/self-sync.ts";
 import type { HostRow } from "../cluster/table.ts";
-import type { Tally } from "../core/call/call-stats.ts";
+import type { CallStats } from "../core/call/call-stats.ts";
 import { now } from "../core/clock.ts";
 import { type Config, ConfigError } from "../core/config/config.ts";
 import { parseListen, WILDCARDS } from "../core/config/listen.ts";
@@ -84,7 +84,7 @@ interface Opened {
   log: Log;
   database: LocalDatabase;
   /** How rounds go. */
-  tally: Tally;
+  tally: CallStats;
 }
 
 /** Throws ConfigError if the data are a restored backup of a member, which no operator has confirmed. */
@@ -118,8 +118,8 @@ export async function openCluster(
   }
   // Its driver is loaded only on hosts of a cluster.
   const { makePostgres } = await import("../cluster/postgres.ts");
-  const { newHolder } = await import("../cluster/membership-lock.ts");
-  const holder = newHolder(memberFile(paths.cluster));
+  const { newMembershipLock } = await import("../cluster/membership-lock.ts");
+  const holder = newMembershipLock(memberFile(paths.cluster));
   const { self, url } = plan;
   return makePostgres({
     url,

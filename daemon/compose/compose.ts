@@ -5,7 +5,7 @@
  */
 import { operations } from "../../shared/api/operations.ts";
 import type { OrgId } from "../../shared/ids.ts";
-import { RoomCalls } from "../core/call/in-flight-calls.ts";
+import { InFlightCalls } from "../core/call/in-flight-calls.ts";
 import type { Bound } from "../core/call/operation.ts";
 import { RequestCounts } from "../core/call/request-counts.ts";
 import { peopleUrl } from "../core/config/people-url.ts";
@@ -19,7 +19,7 @@ import { makeOverview } from "../domain/overview/index.ts";
 import { checkpointBytes } from "../domain/rooms/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
 import { planTraces } from "../domain/traces/index.ts";
-import { planReach } from "../domain/webhooks/index.ts";
+import { planSsrfGuard } from "../domain/webhooks/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { makeLive } from "../edge/live/index.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
@@ -61,7 +61,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const plans = plansOf(config);
   const rates = ratesOf(config);
   const billingPlan = planBilling(config);
-  const webhookReach = planReach(config);
+  const webhookReach = planSsrfGuard(config);
   const tracesPlan = planTraces(config);
   const backupPlan = planBackups(config);
 
@@ -71,7 +71,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const { database, inspected } = base;
   const reached: Reached = { url: listen.url, gateway: null, guestDoor: null, calls: null, peers: null };
   const urlForPeople = () => peopleUrl(reached.url);
-  const roomCalls = new RoomCalls();
+  const roomCalls = new InFlightCalls();
   const driveUsed = async (orgId: OrgId) =>
     (await drives.drive.measureOrg(orgId)) + sandboxes.snapshotBytes(orgId) + checkpointBytes(database.queries, orgId);
   const orgs = composeOrgs(base, plans, {

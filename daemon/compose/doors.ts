@@ -4,7 +4,7 @@ import { hostEvacuate } from "../../shared/api/hosts.ts";
 import { roomFromBackup } from "../../shared/api/room-backups.ts";
 import { roomCreate } from "../../shared/api/rooms.ts";
 import { loadHostCertificate } from "../cluster/certificate.ts";
-import type { RoomCalls } from "../core/call/in-flight-calls.ts";
+import type { InFlightCalls } from "../core/call/in-flight-calls.ts";
 import type { Bound } from "../core/call/operation.ts";
 import type { RequestCounts } from "../core/call/request-counts.ts";
 import { markOf, ticketMark } from "../core/call/tickets.ts";
@@ -23,7 +23,7 @@ import type { Ssh } from "../domain/ssh/index.ts";
 import { requireProof, type Users } from "../domain/users/index.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { HostClient } from "../edge/hosts/client.ts";
-import { PORTS, SSH_ACCESSES, Whereabouts } from "../edge/hosts/locator.ts";
+import { Locator, PORTS, SSH_ACCESSES } from "../edge/hosts/locator.ts";
 import { PeerClient } from "../edge/hosts/room-transfer.ts";
 import type { TakeSession } from "../edge/hosts/ssh.ts";
 import { makeDirect } from "../edge/http/direct.ts";
@@ -33,7 +33,7 @@ import { watchCertificate } from "../edge/http/tls-watch.ts";
 import { makeMcpDoor } from "../edge/mcp/door.ts";
 import { warmUp } from "../edge/mcp/warm-up.ts";
 import type { Hold } from "../edge/pipeline/call-lifetime.ts";
-import { makeRoad } from "../edge/pipeline/pipeline.ts";
+import { makePipeline } from "../edge/pipeline/pipeline.ts";
 import { Gather } from "../edge/scatter-gather/gather.ts";
 import { gathered } from "../edge/scatter-gather/rules.ts";
 import type { ConnectionDeps } from "../edge/ssh/connection.ts";
@@ -58,7 +58,7 @@ interface Parts {
   ports: Ports;
   ssh: Ssh;
   rooms: Pick<Rooms, "forPeers" | "isComing">;
-  roomCalls: RoomCalls;
+  roomCalls: InFlightCalls;
   listen: ReturnType<typeof planListen>;
   sshPlan: SshPlan | null;
   rates: AllRates;
@@ -84,7 +84,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   const others = own && new HostClient({ certificate: own, tally: base.betweenHosts.calls });
   const { cluster } = base;
   const whereabouts = (question: typeof PORTS) =>
-    others && cluster && new Whereabouts({ question, client: others, own: host, others: cluster.others });
+    others && cluster && new Locator({ question, client: others, own: host, others: cluster.others });
   const labels = whereabouts(PORTS);
   reached.peers = others && new PeerClient(others);
   await warmUp();
@@ -187,7 +187,7 @@ function composeRoad(
   { config, log, database, directory, cluster, disk, tracing, hostId }: Base,
   { orgs, hold, oauth, rates, requests, rooms, roomCalls, chains }: Parts,
 ) {
-  return makeRoad({
+  return makePipeline({
     authenticate: (authorization, source, access) =>
       authorization !== null && oauth.isToken(authorization)
         ? oauth.authenticate(authorization, source)
@@ -251,7 +251,7 @@ function othersOf(
   { cluster }: Base,
   ssh: Ssh,
   client: HostClient | null,
-  accesses: Whereabouts | null,
+  accesses: Locator | null,
 ): ConnectionDeps["others"] {
   if (!cluster || !client || !accesses) return null;
   return {

@@ -1,9 +1,9 @@
 /** The machines that make films of recordings: one at a time, organizations in turn, restored from its template and gone afterwards. */
 import { FILM_TEMPLATE } from "../../shared/api/recordings.ts";
 import type { OrgId } from "../../shared/ids.ts";
-import { TurnedPlace } from "../core/concurrency/reserved-slot.ts";
+import { ReservedSlot } from "../core/concurrency/reserved-slot.ts";
 import { ServiceError } from "../core/service-error.ts";
-import { withTrialGuest } from "../domain/templates/build-guest.ts";
+import { withBuildGuest } from "../domain/templates/build-guest.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
 import type { Base } from "./base.ts";
@@ -19,7 +19,7 @@ export function makeFilmGuests(
       detail: "Another film is being made on this host, or the next one is another organization's.",
       hint: "Try again each half minute: organizations take turns, and each keeps its own for a minute.",
     });
-  const place = new TurnedPlace(busy);
+  const place = new ReservedSlot(busy);
   return async <T>(orgId: OrgId, work: (link: GuestLink) => Promise<T>): Promise<T> => {
     const leave = place.take(orgId);
     try {
@@ -34,7 +34,7 @@ export function makeFilmGuests(
         throw new ServiceError("insufficient_capacity", {
           detail: "The host has no memory left for a machine that makes films.",
         });
-      return await withTrialGuest(inspected.guestHost(), paths.film, image, null, async ({ connection }) =>
+      return await withBuildGuest(inspected.guestHost(), paths.film, image, null, async ({ connection }) =>
         work(await connection.link(LINK_MS)),
       );
     } finally {

@@ -33,7 +33,7 @@ import {
 } from "../host/probe.ts";
 import { forbidCores } from "../host/rlimits.ts";
 import { type Probed, probeRuntime } from "../host/runtime-probes.ts";
-import { Restraints } from "../host/virtiofs/throttle.ts";
+import { Throttle } from "../host/virtiofs/throttle.ts";
 
 /** Share of the host's memory that one sandbox may have when nothing else is configured. */
 const MEMORY_SHARE = 0.75;
@@ -48,7 +48,7 @@ export interface InspectedHost {
   programs: { qemu: string; qemu_img: string; skopeo: string; agent: string };
   readonly isolation: Isolation;
   /** Limits that the drive servers impose on their guests. */
-  restraints: Restraints;
+  restraints: Throttle;
   /** Throws not_ready with the missing capabilities. */
   guestHost(): GuestHost;
   /** Inspects again the required capabilities that were missing. Does nothing if none was. */
@@ -117,7 +117,7 @@ export async function inspectHost(
     drive_quota: inspectProjectQuota(paths.rooms),
     web: webFindings(config),
   };
-  const restraints = new Restraints();
+  const restraints = new Throttle();
   const renewals = new Mailbox();
   let probing: Promise<void> | null = null;
   const catchUp = () => {

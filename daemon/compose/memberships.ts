@@ -3,7 +3,7 @@ import { loadHostCertificate } from "../cluster/certificate.ts";
 import type { HeldRoom } from "../cluster/directory.ts";
 import { now } from "../core/clock.ts";
 import { ConfigError } from "../core/config/config.ts";
-import { keptKey } from "../core/config/durable-file.ts";
+import { durableKey } from "../core/config/durable-file.ts";
 import { hostIdOf } from "../core/config/host-id.ts";
 import type { Paths } from "../core/config/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
@@ -40,7 +40,7 @@ export async function openMemberships(options: ComposeOptions) {
     secretFiles: [paths.ssh_host_key, paths.port_key, paths.webhook_key],
     makeSecrets: () => {
       loadHostKey(paths.ssh_host_key);
-      for (const file of [paths.port_key, paths.webhook_key]) keptKey(file);
+      for (const file of [paths.port_key, paths.webhook_key]) durableKey(file);
     },
     certificate: async () => (await loadHostCertificate(paths.cluster)).cert,
     rooms: placedRooms,

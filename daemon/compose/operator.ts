@@ -2,8 +2,8 @@
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Cluster } from "../cluster/postgres.ts";
-import { makeAlone } from "../cluster/standalone.ts";
-import { Tally } from "../core/call/call-stats.ts";
+import { makeStandalone } from "../cluster/standalone.ts";
+import { CallStats } from "../core/call/call-stats.ts";
 import { hostIdOf } from "../core/config/host-id.ts";
 import type { Paths } from "../core/config/paths.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
@@ -45,8 +45,8 @@ export async function openOperator(options: ComposeOptions) {
   /** Opened only by commands that change shared rows. */
   const openDirectory = onceOnly(async () => {
     const hostId = hostIdOf(config, paths.host_id);
-    cluster = await openCluster({ config, paths, log, database, tally: new Tally() }, hostId);
-    return cluster ?? makeAlone(database, hostId);
+    cluster = await openCluster({ config, paths, log, database, tally: new CallStats() }, hostId);
+    return cluster ?? makeStandalone(database, hostId);
   });
   const shared: Database = {
     ...database,

@@ -7,7 +7,7 @@ import { Credits, Meter, makeOrgChanges, makeOrgs, makeQuota, type Plans, prices
 import { countRooms, orgsLeftBehind } from "../domain/rooms/index.ts";
 import { orgCids } from "../domain/sandboxes/index.ts";
 import { templateMib } from "../domain/templates/org-disk.ts";
-import { makeUsers, planSignUp, planUpstream, Upstream } from "../domain/users/index.ts";
+import { makeUsers, OidcClient, planOidc, planSignUp } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import type { Hold } from "../edge/pipeline/call-lifetime.ts";
 import { isTrustworthy } from "../edge/web/headers.ts";
@@ -76,7 +76,7 @@ export function composeOrgs(
     orgs.holds.look();
     credits.lookSoon();
   });
-  const plan = planUpstream(config);
+  const plan = planOidc(config);
   const mailPlan = planMail(config);
   const users = makeUsers({
     database: directory.database,
@@ -86,7 +86,7 @@ export function composeOrgs(
     url: later.url,
     holds: orgs.holds,
     personal: PERSONAL,
-    upstream: plan && new Upstream(plan),
+    upstream: plan && new OidcClient(plan),
     plans,
     hasMail: mailPlan !== null,
     signUpPlan: signUpPlanOf(config),

@@ -1,5 +1,5 @@
 /** Puts rooms together, with everything that ends when a room does. */
-import type { RoomCalls } from "../core/call/in-flight-calls.ts";
+import type { InFlightCalls } from "../core/call/in-flight-calls.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { RoomDeps } from "../domain/rooms/deps.ts";
 import { makeRooms } from "../domain/rooms/index.ts";
@@ -14,7 +14,7 @@ interface Parts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "k
   sandboxes: Sandboxes;
   agents: { ofRoom: RoomDeps["fabric"]; branches: RoomDeps["branch"]["nouns"]; pauses: RoomDeps["pauses"] };
   reached: Pick<Reached, "calls" | "peers">;
-  calls: RoomCalls;
+  calls: InFlightCalls;
   audit: RoomDeps["audit"];
 }
 

@@ -2,8 +2,8 @@
 
 import { statSync } from "node:fs";
 import type { RequestCounts } from "../core/call/request-counts.ts";
-import { sparingly } from "../core/concurrency/cost-cache.ts";
-import type { Bells } from "../core/concurrency/notifier.ts";
+import { cachedByCost } from "../core/concurrency/cost-cache.ts";
+import type { Notifier } from "../core/concurrency/notifier.ts";
 import { endForDisk } from "../core/disk-failure.ts";
 import { Histogram } from "../core/histogram.ts";
 import type { LogCounts } from "../core/log.ts";
@@ -14,7 +14,7 @@ import type { Egress } from "../domain/egress/index.ts";
 import type { Plans } from "../domain/orgs/index.ts";
 import { countAllRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
-import { listQuarantined, type SandboxRow, survivalOf } from "../domain/sandboxes/index.ts";
+import { listQuarantined, type SandboxRow, shutdownPlanOf } from "../domain/sandboxes/index.ts";
 import type { ShutdownFindings } from "../domain/service/checks.ts";
 import { makeService } from "../domain/service/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
@@ -30,7 +30,7 @@ import { composeLookups } from "./lookups.ts";
 import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rates.ts";
 
-export function composeAudit(base: Base, { orgs }: Orgs, bells: Bells) {
+export function composeAudit(base: Base, { orgs }: Orgs, bells: Notifier) {
   const { config, paths, log, database, reads, finder } = base;
   return makeAudit(
     {
@@ -74,7 +74,7 @@ export function shutdownFindings(
   recordOf?: Sandboxes["recordOf"],
 ): ShutdownFindings | null {
   if (!config["hibernate.on_shutdown"]) return null;
-  const { saved, lost, needs_bytes } = survivalOf(database.queries, paths, spareBytes, recordOf);
+  const { saved, lost, needs_bytes } = shutdownPlanOf(database.queries, paths, spareBytes, recordOf);
   return {
     is_told: hasSystemd(),
     saved: saved.length,
@@ -144,7 +144,7 @@ export function composeService(base: Base, told: Told) {
       },
     passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     // Scans all sandboxes, for every caller of health or figures.
-    capacity: sparingly(sandboxes.capacity),
+    capacity: cachedByCost(sandboxes.capacity),
     measure: sandboxes.measure,
     findRoom: finder.find,
     roomUidOf: (orgId, roomId) => finder.lookup(orgId, roomId)?.room_uid,

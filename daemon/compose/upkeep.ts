@@ -9,7 +9,7 @@ import type { OAuth } from "../domain/oauth/index.ts";
 import type { Meter, OrgChanges } from "../domain/orgs/index.ts";
 import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
-import { hasTrials, sweepDeadTrials, sweepOwnMachines } from "../domain/templates/build-sandboxes.ts";
+import { hasBuilds, sweepDeadBuilds, sweepOwnMachines } from "../domain/templates/build-sandboxes.ts";
 import { sweepRoots } from "../domain/templates/root-cache.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
@@ -40,7 +40,7 @@ export function startUpkeep(
 ) {
   const logged = (message: string) => (error: unknown) => log.error(message, { error: describeError(error) });
   const sweepBuilds = () =>
-    sweepDeadTrials(paths).catch((error: unknown) =>
+    sweepDeadBuilds(paths).catch((error: unknown) =>
       log.warn("remains of a template build not swept", { error: describeError(error) }),
     );
   void sweepBuilds();
@@ -56,7 +56,7 @@ export function startUpkeep(
     for (const noun of [sandboxes, rooms]) await noun.reconcile().catch(logged("not reconciled"));
     // The set of recently used templates changes over time.
     pool.refill();
-    if (hasTrials(paths)) await sweepBuilds();
+    if (hasBuilds(paths)) await sweepBuilds();
     // Others need the space more.
     const mostBytes = disk.hasSpace ? config["template.cache_mib"] * MIB : 0;
     await sweepRoots(paths, mostBytes).catch(logged("roots of builds not swept"));

@@ -2,7 +2,7 @@
 import type { Chains } from "../domain/audit/index.ts";
 import { listOrgs } from "../domain/orgs/index.ts";
 import { isMakerGood } from "../domain/users/index.ts";
-import { makeWebhooks, type ReachPlan, WEBHOOK_RULE } from "../domain/webhooks/index.ts";
+import { makeWebhooks, type SsrfPlan, WEBHOOK_RULE } from "../domain/webhooks/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 
@@ -10,7 +10,7 @@ export function composeWebhooks(
   { database, directory, log, paths }: Base,
   { orgs, changes }: Orgs,
   chains: Chains,
-  plan: ReachPlan,
+  plan: SsrfPlan,
 ) {
   return makeWebhooks({
     ...{ database, directory, log, chains, plan, keyFile: paths.webhook_key, findOrg: orgs.find },

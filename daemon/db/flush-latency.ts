@@ -11,7 +11,7 @@ const ROW = 8;
 const FIRST_WHILE_MS = 1000;
 const LONGEST_WHILE_MS = 60_000;
 
-export class DiskTrust {
+export class FlushLatency {
   #row = 0;
   #slowAtMs = monotonicMs();
   #whileMs = FIRST_WHILE_MS;

@@ -12,7 +12,7 @@ import { monotonicMs } from "../core/clock.ts";
 import { DiskFailure, isDiskFailure, isOutOfSpace, unlessFull } from "../core/disk-failure.ts";
 import { describeError, errnoOf } from "../core/service-error.ts";
 import { type Connection, withExclusive } from "./client.ts";
-import { DiskTrust, QUICK_MS } from "./flush-latency.ts";
+import { FlushLatency, QUICK_MS } from "./flush-latency.ts";
 import { FLUSHES, makeFlushes } from "./flushes.ts";
 import { type Discarded, discardedFrames } from "./log-frames.ts";
 
@@ -29,7 +29,11 @@ export interface LogSync {
  * For a database in WAL mode that has been written to, and stays open for as long as this is. `onLost` is called at the first failure and
  * ends the process: only another process can find out what is on disk.
  */
-export function makeLogSync(database: string, onLost: (error: DiskFailure) => void, trust = new DiskTrust()): LogSync {
+export function makeLogSync(
+  database: string,
+  onLost: (error: DiskFailure) => void,
+  trust = new FlushLatency(),
+): LogSync {
   const log = openSync(`${database}-wal`, "r");
   // The log itself may be new.
   syncDirectory(dirname(database));

@@ -4,7 +4,7 @@ import { othersWrites, type Queries } from "./client.ts";
 /** For one table and its lookup; missing rows are not cached. */
 const MAX_ROWS = 10_000;
 
-export class Remembered<Row> {
+export class RowCache<Row> {
   readonly #known = new WeakMap<Queries, { others: number; rows: Map<string, Row> }>();
 
   /** The row of this name: cached, or from `find`. Outside of transactions only: a row read there may be rolled back. */

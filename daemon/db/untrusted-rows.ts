@@ -13,7 +13,7 @@ import type { Rows } from "./branch.ts";
 import type { Values } from "./client.ts";
 
 /** The input could not have been written by its noun; `message` has the reason. */
-export class Foreign extends Error {
+export class UntrustedRows extends Error {
   override name = "Foreign";
 }
 
@@ -68,23 +68,23 @@ export async function acceptRows(
   { cells, most, each }: { cells: Cells; most?: number; each: (row: Named) => Named | undefined },
 ): Promise<Rows> {
   const name = getTableName(table);
-  if (!Value.Check(rows, given)) throw new Foreign(`its ${name} are no rows`);
+  if (!Value.Check(rows, given)) throw new UntrustedRows(`its ${name} are no rows`);
   const known = Object.values(getTableColumns(table))
     .map((column) => column.name)
     .filter((column) => column !== "room_uid");
   const { columns } = given;
   const isAll = columns.length === known.length && known.every((column) => columns.includes(column));
-  if (!isAll) throw new Foreign(`its ${name} have other columns than those of this roomd`);
+  if (!isAll) throw new UntrustedRows(`its ${name} have other columns than those of this roomd`);
   if (most !== undefined && given.rows.length > most)
-    throw new Foreign(`it has ${given.rows.length} ${name}, and a room may have ${most}`);
+    throw new UntrustedRows(`it has ${given.rows.length} ${name}, and a room may have ${most}`);
   const pieces = new Pieces(loopTime, loopTime.owner, "room.rows");
   for (const [at, row] of given.rows.entries()) {
     const turn = pieces.next();
     if (turn) await turn;
-    if (row.length !== columns.length) throw new Foreign(`one of its ${name} is no row`);
+    if (row.length !== columns.length) throw new UntrustedRows(`one of its ${name} is no row`);
     for (const [place, column] of columns.entries()) {
       if (!cells[column]?.(row[place]))
-        throw new Foreign(`${column} of one of its ${name} is none that a room can have`);
+        throw new UntrustedRows(`${column} of one of its ${name} is none that a room can have`);
     }
     const changed = each(Object.fromEntries(columns.map((column, place) => [column, row[place]])));
     if (changed) given.rows[at] = columns.map((column, place) => (column in changed ? changed[column] : row[place]));
@@ -95,14 +95,14 @@ export async function acceptRows(
 /** Validates the parts of a state that are not rows. Throws Foreign. */
 export function accept<S extends TSchema>(schema: S, given: unknown, what: string): Static<S> {
   if (Value.Check(schema, given)) return given as Static<S>;
-  throw new Foreign(`what it says of its ${what} is none that a room can have`);
+  throw new UntrustedRows(`what it says of its ${what} is none that a room can have`);
 }
 
 /** Throws Foreign on a duplicate. */
 export function onlyOnce(what: string): (name: unknown) => void {
   const seen = new Set<unknown>();
   return (name) => {
-    if (seen.has(name)) throw new Foreign(`it has two ${what} of one name`);
+    if (seen.has(name)) throw new UntrustedRows(`it has two ${what} of one name`);
     seen.add(name);
   };
 }

@@ -3,7 +3,7 @@
  * ACLs), and unpacked by tar. Concurrent changes by a guest on a drive cannot lead out of it: tar follows no link.
  */
 import { runBetween, runProgram } from "./process.ts";
-import { type Missed, TarComplaints } from "./tar-errors.ts";
+import { type Missed, TarErrors } from "./tar-errors.ts";
 
 export type { Missed };
 
@@ -41,7 +41,7 @@ export async function writeArchive(
     .filter(({ names }) => names.length > 0)
     .flatMap(({ directory, names }) => ["-C", directory, ...names.map((name) => `./${name}`)]);
   const how = ["--format=posix", "--one-file-system", ...SAME_FILES, ...NO_WARNINGS, ...NOT_TOO_LONG];
-  const complaints = new TarComplaints(theirs);
+  const complaints = new TarErrors(theirs);
   const argv = ["tar", "--create", "--file=-", ...how, ...words];
   const { changed } = complaints.judge(
     await runBetween(argv, { stdin: "ignore", stdout: to, onComplaint: (line) => complaints.hear(line) }),
@@ -55,7 +55,7 @@ export async function writeArchive(
  */
 export async function unpackArchive(from: number, directory: string, theirs: readonly string[] = []): Promise<Missed> {
   const how = ["--same-owner", "--same-permissions", ...SAME_FILES, ...SAME_ATTRIBUTES, ...NO_WARNINGS];
-  const complaints = new TarComplaints(theirs);
+  const complaints = new TarErrors(theirs);
   // An archive ends with zeros, and another may follow.
   const argv = ["tar", "--extract", "--file=-", "--ignore-zeros", ...how, "-C", directory];
   complaints.judge(

@@ -3,7 +3,7 @@
  * the program that needs it, with that program's exit status.
  */
 import { connect, createServer, type Socket } from "node:net";
-import { joinSockets } from "./pipe-sockets.ts";
+import { pipeSockets } from "./pipe-sockets.ts";
 
 /** `fetch-relay PATH PORT REGISTRY PROGRAM…`; REGISTRY is HOST:PORT for direct connections without CONNECT, or "-". */
 export async function runFetchRelay([
@@ -32,7 +32,7 @@ const ANSWERED = Buffer.from("\r\n\r\n");
 function pass(client: Socket, path: string, head: string): void {
   const way = connect({ path, allowHalfOpen: true });
   if (head === "") {
-    joinSockets(client, way);
+    pipeSockets(client, way);
     return;
   }
   client.on("error", () => way.destroy());
@@ -49,7 +49,7 @@ function pass(client: Socket, path: string, head: string): void {
       return way.destroy();
     }
     client.write(answer.subarray(end + ANSWERED.length));
-    joinSockets(client, way);
+    pipeSockets(client, way);
   };
   way.on("data", take);
   way.on("close", () => client.destroy());

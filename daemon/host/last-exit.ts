@@ -13,7 +13,7 @@ const CRASHES = ["exit-code", "core-dump", "watchdog", "oom-kill", "exception"];
 const ENDINGS = ["TERM", "INT", "HUP", "QUIT", "KILL"];
 
 /** For the next daemon. Omitted if it cannot be written. */
-export function leaveEnd(file: string, result: "exception"): void {
+export function leaveExit(file: string, result: "exception"): void {
   try {
     writeFileSync(file, `${result}\n`, { mode: 0o600 });
   } catch {

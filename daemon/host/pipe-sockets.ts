@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 
 /** Forwards data in both directions; each direction may end separately, and a failure of either socket closes both. */
-export function joinSockets(one: Socket, other: Socket): void {
+export function pipeSockets(one: Socket, other: Socket): void {
   for (const [from, to] of [
     [one, other],
     [other, one],

@@ -11,7 +11,7 @@ import { asUser } from "./isolation/argv.ts";
 import type { Identity } from "./isolation/ids.ts";
 import type { Acceleration } from "./machine/spec.ts";
 import { endProcess, runProgram, startProcess } from "./process.ts";
-import { useOfProcess } from "./usage.ts";
+import { usageOfProcess } from "./usage.ts";
 
 const KVM = "/dev/kvm";
 /**
@@ -157,7 +157,7 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
 /** Of the processor, by the process until now; 0 when it has ended. */
 function secondsOf(pid: number): number {
   try {
-    return useOfProcess(pid).cpu_seconds;
+    return usageOfProcess(pid).cpu_seconds;
   } catch {
     return 0;
   }

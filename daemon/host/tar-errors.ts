@@ -22,7 +22,7 @@ const CHANGED_MEANWHILE = 1;
 const PREVIOUS_ERRORS = 2;
 
 /** Receives tar's lines as they arrive. `theirs` are the directories, entries of the archive, below which all files are guests'. */
-export class TarComplaints {
+export class TarErrors {
   readonly missed: Missed = { count: 0, first: [] };
   readonly #theirs: readonly string[];
   #failure: string | null = null;

@@ -8,7 +8,7 @@ const PAGE_BYTES = 4096;
 const MIB = 1024 ** 2;
 
 /** Fields 14, 15 and 24 of /proc/<pid>/stat. Throws when the process has ended. */
-export function useOfProcess(pid: number): { cpu_seconds: number; resident_bytes: number } {
+export function usageOfProcess(pid: number): { cpu_seconds: number; resident_bytes: number } {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const cpu_seconds = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
@@ -16,7 +16,7 @@ export function useOfProcess(pid: number): { cpu_seconds: number; resident_bytes
 }
 
 /** Processor time of the host since it started, and its memory. */
-export function useOfHost() {
+export function usageOfHost() {
   const all = cpus();
   const sumOf = (kind: (times: (typeof all)[number]["times"]) => number) =>
     all.reduce((sum, { times }) => sum + kind(times), 0) / 1000;

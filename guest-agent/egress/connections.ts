@@ -6,7 +6,7 @@ import { createServer, type Socket } from "node:net";
 import { type Stream, StreamError } from "../../shared/agent-protocol/link.ts";
 import { Channel, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { drained } from "../drained.ts";
-import type { HostLine } from "../host-connection.ts";
+import type { HostConnection } from "../host-connection.ts";
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
 import type { Names } from "./names.ts";
@@ -19,10 +19,10 @@ const BACKLOG = 1024;
 const MAX_WAITING_BYTES = 128 * 1024;
 
 export class Connections {
-  readonly #line: HostLine;
+  readonly #line: HostConnection;
   readonly #names: Names;
 
-  constructor(line: HostLine, names: Names) {
+  constructor(line: HostConnection, names: Names) {
     this.#line = line;
     this.#names = names;
   }

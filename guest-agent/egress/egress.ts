@@ -1,5 +1,5 @@
 /** The guest's egress as a whole. It is set up before the guest has a sandbox, so that clones start with it. */
-import type { HostLine } from "../host-connection.ts";
+import type { HostConnection } from "../host-connection.ts";
 import { log } from "../log.ts";
 import type { Reaper } from "../reap.ts";
 import { Connections } from "./connections.ts";
@@ -9,10 +9,10 @@ import { Resolver } from "./resolver.ts";
 
 export class Egress {
   readonly #reaper: Reaper;
-  readonly #line: HostLine;
+  readonly #line: HostConnection;
   #made: Promise<boolean> = Promise.resolve(false);
 
-  constructor(reaper: Reaper, line: HostLine) {
+  constructor(reaper: Reaper, line: HostConnection) {
     this.#reaper = reaper;
     this.#line = line;
   }

@@ -11,7 +11,7 @@ import {
   type EgressResolved,
   StreamErrorCode,
 } from "../../shared/agent-protocol/messages.ts";
-import type { HostLine } from "../host-connection.ts";
+import type { HostConnection } from "../host-connection.ts";
 import { log } from "../log.ts";
 import { type Question, RecordType, ResponseCode, readQuestion, writeAnswer, writeRecords } from "./dns-message.ts";
 import type { Names } from "./names.ts";
@@ -37,14 +37,14 @@ const TYPES: ReadonlyMap<number, DnsRecord["type"]> = new Map([
 type Answer = EgressResolved["answer"];
 
 export class Resolver {
-  readonly #line: HostLine;
+  readonly #line: HostConnection;
   readonly #names: Names;
   readonly #asked = new Map<string, Promise<Answer>>();
   /** Questions that the host has not answered yet. */
   #waiting = 0;
   #tcpClients = 0;
 
-  constructor(line: HostLine, names: Names) {
+  constructor(line: HostConnection, names: Names) {
     this.#line = line;
     this.#names = names;
   }
@@ -119,7 +119,7 @@ export class Resolver {
     return (Object(await this.#within({ method: "egress_resolve", name })) as EgressResolved).answer;
   }
 
-  async #within(request: Parameters<HostLine["ask"]>[0]): Promise<unknown> {
+  async #within(request: Parameters<HostConnection["ask"]>[0]): Promise<unknown> {
     if (this.#waiting >= MAX_ASKED_AT_ONCE) throw new Error("too many concurrent queries");
     this.#waiting++;
     let timer: Timer | undefined;

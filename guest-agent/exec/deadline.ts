@@ -5,7 +5,7 @@
  *
  * It applies to every process that the command started, and continues for the remaining ones if the command itself has exited meanwhile.
  */
-import type { Group } from "./process-group.ts";
+import type { ProcessGroup } from "./process-group.ts";
 
 const KILL_AFTER_MS = 5_000;
 const LOST_AFTER_MS = 1_000;
@@ -13,7 +13,7 @@ const LOST_AFTER_MS = 1_000;
 const LOOK_EVERY_MS = 100;
 
 export class Deadline {
-  readonly #group: Group;
+  readonly #group: ProcessGroup;
   #timer: Timer | undefined;
   readonly #lost = Promise.withResolvers<null>();
   #over: PromiseWithResolvers<void> | null = null;
@@ -21,7 +21,7 @@ export class Deadline {
   #commandEnded = false;
 
   /** Null: the command has no time limit. */
-  constructor(group: Group, timeoutMs: number | null) {
+  constructor(group: ProcessGroup, timeoutMs: number | null) {
     this.#group = group;
     if (timeoutMs === null) return;
     this.#timer = setTimeout(() => {

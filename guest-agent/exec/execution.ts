@@ -24,7 +24,7 @@ import { Input } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { Output, type Take } from "./output.ts";
 import { canLook, isDirectory, usualPlace } from "./preflight.ts";
-import { Group, signalName } from "./process-group.ts";
+import { ProcessGroup, signalName } from "./process-group.ts";
 import type { Refusal } from "./program.ts";
 import { type Command, type CommandLine, spawn } from "./spawn.ts";
 import { userFor } from "./user.ts";
@@ -82,7 +82,7 @@ export class Execution {
   wasTold = false;
   input = new Input(null);
   #deadline: Deadline | null = null;
-  #group: Group | null = null;
+  #group: ProcessGroup | null = null;
   #state: Omit<ExecState, "oldest_seq" | "last_seq" | "stdin_bytes" | "stdin_open" | "note">;
 
   constructor(deps: ExecDeps, request: ExecRequest, own: Own) {
@@ -182,7 +182,7 @@ export class Execution {
     const exited = deps.reaper.adopt(pid);
     this.#state.pid = pid;
     this.input = new Input(command.stdin);
-    const group = new Group(pid, cgroup, oomKillsBefore);
+    const group = new ProcessGroup(pid, cgroup, oomKillsBefore);
     this.#group = group;
     this.#deadline = new Deadline(group, request.unlimited ? null : request.timeout_ms);
     // Within an object: a promise that is returned is waited for.
@@ -193,7 +193,7 @@ export class Execution {
   async #follow(
     { stdout, stderr }: Command,
     exited: Promise<Zombie>,
-    group: Group,
+    group: ProcessGroup,
     deadline: Deadline,
     isBrief: boolean,
   ): Promise<void> {

@@ -7,7 +7,7 @@
 import { KEPT_NAMES } from "../../shared/agent-protocol/kept.ts";
 import { type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { type ExecDeps, Execution, StartError } from "./execution.ts";
-import { Kept } from "./finished-executions.ts";
+import { FinishedExecutions } from "./finished-executions.ts";
 import { Names } from "./names.ts";
 
 /** The limit that the API documents per sandbox. */
@@ -30,7 +30,7 @@ export interface Naming {
 export class Executions {
   readonly #deps: ExecDeps;
   readonly #all = new Map<string, Execution>();
-  readonly #kept = new Kept((execution) => this.#retire(execution));
+  readonly #kept = new FinishedExecutions((execution) => this.#retire(execution));
   readonly #unsettled = new Set<Execution>();
   readonly #forgotten = { chosen: new Names(KEPT_NAMES), generated: new Names(MAX_GENERATED_NAMES) };
   #live = 0;

@@ -18,7 +18,7 @@ interface Share {
   memory_bytes: number;
 }
 
-export class Kept {
+export class FinishedExecutions {
   /** Oldest first. */
   readonly #all = new Map<Execution, Share>();
   readonly #letGo: (execution: Execution) => void;

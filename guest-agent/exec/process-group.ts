@@ -4,7 +4,7 @@
 import { constants } from "node:os";
 import type { Cgroup } from "./cgroup.ts";
 
-export class Group {
+export class ProcessGroup {
   readonly #pid: number;
   readonly #lent: Cgroup | null;
   readonly #turn: number;

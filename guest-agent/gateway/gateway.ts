@@ -11,7 +11,7 @@ import {
   type RoomCallRequest,
   StreamErrorCode,
 } from "../../shared/agent-protocol/messages.ts";
-import type { HostLine } from "../host-connection.ts";
+import type { HostConnection } from "../host-connection.ts";
 import { log } from "../log.ts";
 import { ROOM, ROOM_COMMAND_PLACE } from "../runtime.ts";
 import { GATEWAY_PORT } from "./place.ts";
@@ -20,10 +20,10 @@ const CLI_PATH = `${ROOM_COMMAND_PLACE}/room`;
 const NO_BODY = [204, 205, 304];
 
 export class Gateway {
-  readonly #line: HostLine;
+  readonly #line: HostConnection;
   #server: { stop(closeActive: boolean): unknown } | null = null;
 
-  constructor(line: HostLine) {
+  constructor(line: HostConnection) {
     this.#line = line;
   }
 
@@ -55,7 +55,7 @@ export class Gateway {
   }
 }
 
-async function carry(line: HostLine, request: Request): Promise<Response> {
+async function carry(line: HostConnection, request: Request): Promise<Response> {
   const url = new URL(request.url);
   const headers = Object.fromEntries(
     ROOM_CALL_HEADERS.flatMap((name) => {

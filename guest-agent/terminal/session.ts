@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cgroup } from "../exec/cgroup.ts";
-import { Group } from "../exec/process-group.ts";
+import { ProcessGroup } from "../exec/process-group.ts";
 
 const KILL_AFTER_MS = 5_000;
 /** Not even SIGKILL ends a process that is blocked on a dead drive. */
@@ -14,12 +14,12 @@ const LOOK_EVERY_MS = 50;
 
 export class Session {
   readonly #leader: number;
-  readonly #group: Group;
+  readonly #group: ProcessGroup;
   #leaderEnded = false;
 
   constructor(leader: number, cgroup: Cgroup | null) {
     this.#leader = leader;
-    this.#group = new Group(leader, cgroup);
+    this.#group = new ProcessGroup(leader, cgroup);
   }
 
   /** The kernel has hung up on the foreground processes; the remaining ones are no longer identified by the leader's pid. */

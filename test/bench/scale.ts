@@ -8,7 +8,7 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { useOfProcess } from "../../daemon/host/usage.ts";
+import { usageOfProcess } from "../../daemon/host/usage.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import type { SteadyAnswers, SteadyKind, SteadyLoad } from "./load/steady-load.ts";
 import type { Bench, Report } from "./report.ts";
@@ -66,7 +66,7 @@ async function measureIdle(report: Report, daemon: TestDaemon, size: number): Pr
   report.add(`idle_cpu_${size}`, "%", [(perSecond("cpu_seconds")[0] ?? 0) * 100]);
   report.add(`idle_commits_${size}`, "1/s", perSecond("commits"));
   report.add(`idle_records_${size}`, "1/s", perSecond("records"));
-  report.add(`resident_${size}`, "MiB", [useOfProcess(daemon.pid).resident_bytes / MIB]);
+  report.add(`resident_${size}`, "MiB", [usageOfProcess(daemon.pid).resident_bytes / MIB]);
   report.add(`descriptors_${size}`, "1", [readdirSync(`/proc/${daemon.pid}/fd`).length]);
   report.add(`threads_${size}`, "1", [readdirSync(`/proc/${daemon.pid}/task`).length]);
 }

@@ -5,7 +5,7 @@ import { constants } from "node:os";
 import { describe, expect, test, vi } from "vitest";
 import type { Log } from "../../daemon/core/log.ts";
 import { GuestConnection, strangers } from "../../daemon/host/guest-link/connection.ts";
-import { HostTrust } from "../../guest-agent/host-auth.ts";
+import { HostAuth } from "../../guest-agent/host-auth.ts";
 import { SystemError, socketPair } from "../../guest-agent/libc.ts";
 import { keepLinked, type Served, serve } from "../../guest-agent/link.ts";
 import { adopt, linkOver } from "../../guest-agent/socket-link.ts";
@@ -39,7 +39,7 @@ function guest() {
     },
   };
   const served: Served = {
-    trust: new HostTrust(),
+    trust: new HostAuth(),
     setup,
     router: (stream, request) => {
       asked.push(request);

@@ -4,7 +4,7 @@ import type { Log } from "../../daemon/core/log.ts";
 import { type Acquaintance, GuestConnection, restoredAs, strangers } from "../../daemon/host/guest-link/connection.ts";
 import { NOTHING_TO_ASK } from "../../daemon/host/guest-link/handshake.ts";
 import { comeFirst } from "../../guest-agent/cpu-priority.ts";
-import { HostTrust } from "../../guest-agent/host-auth.ts";
+import { HostAuth } from "../../guest-agent/host-auth.ts";
 import type { Served } from "../../guest-agent/link.ts";
 import { Setup } from "../../guest-agent/setup.ts";
 import { GENERATION, PROOF_GENERATION, type Restored } from "../../shared/agent-protocol/messages.ts";
@@ -52,7 +52,7 @@ async function guest() {
     },
   );
   const served: Served = {
-    trust: new HostTrust(),
+    trust: new HostAuth(),
     setup,
     router: (stream) => stream.finish({ clock_ns: String(Date.now() * 1_000_000) }),
     line: { attach: () => {}, detach: () => {} } as unknown as Served["line"],

@@ -4,7 +4,7 @@ import type { Caller } from "../../daemon/core/call/operation.ts";
 import { Tickets } from "../../daemon/core/call/tickets.ts";
 import { Idleness, type IdlenessDeps } from "../../daemon/domain/sandboxes/lifecycle/idleness.ts";
 import { Challenges } from "../../daemon/domain/users/sign-in/challenges.ts";
-import { Attempts } from "../../daemon/domain/users/sign-in/login-throttle.ts";
+import { LoginThrottle } from "../../daemon/domain/users/sign-in/login-throttle.ts";
 import { Sessions } from "../../daemon/edge/mcp/sessions.ts";
 import type { KeyId } from "../../shared/ids.ts";
 import { MovedClock } from "../harness/hosts/moved-clock.ts";
@@ -45,7 +45,7 @@ const LIFETIMES: Record<string, Lifetime> = {
   "the delay after a failed try of a password": {
     ms: 1000,
     begin() {
-      const attempts = new Attempts();
+      const attempts = new LoginThrottle();
       const counts = [{ name: "ada", free: 0 }];
       attempts.begin(counts);
       return () => {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { PLACES } from "../../daemon/edge/web/routes.ts";
+import { ROUTES } from "../../daemon/edge/web/routes.ts";
 import { Visitor } from "../harness/browser/visitor.ts";
 import { realNode } from "../harness/clients/real-terminal.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
@@ -39,7 +39,7 @@ beforeAll(async () => {
   await owner.api("POST", "/v1/orgs/self/invitations", { role: "viewer", email: "bob@example.org" });
   await new Visitor(daemon).send("/signin", { email: "owner@example.org", password: "a long enough secret" });
   const token = (await invite(owner, "member")).split("/").at(-1) ?? "";
-  const paths = Object.entries(PLACES)
+  const paths = Object.entries(ROUTES)
     // The hub has a separate test.
     .filter(([, { isSeen, isHub }]) => isSeen && !isHub)
     .map(([place]) => place.replace("{token}", token).replaceAll(/\{\w+\}/g, "none"));

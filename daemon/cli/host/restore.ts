@@ -25,7 +25,7 @@ import { download, fetchDay, readName, readUrl } from "../../domain/backups/inde
 import { type Missed, unpackArchive } from "../../host/archive.ts";
 import { syncFileSystem } from "../../host/files/clone.ts";
 import { isMountPoint } from "../../host/files/mount-point.ts";
-import { freeRemains, guestProcesses } from "../../host/guest/leftovers.ts";
+import { freeLeftovers, guestProcesses } from "../../host/guest/leftovers.ts";
 import { crossedDirectory } from "../../host/isolation/directories.ts";
 import { takeLock } from "../../host/lock.ts";
 import { writeInto } from "../../host/pipe.ts";
@@ -246,7 +246,7 @@ function takeLocks(paths: Paths): () => void {
 /** Guests that kept running without a daemon use the drives of the former service: none may be adopted as a guest of the backup's. */
 async function endGuests(paths: Paths): Promise<number> {
   const left = [...(await guestProcesses(paths.guests)).keys()];
-  await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));
+  await Promise.all(left.map((sandboxId) => freeLeftovers(paths.sandbox(sandboxId))));
   return left.length;
 }
 

@@ -10,7 +10,7 @@ import { planListen } from "../../edge/http/tls.ts";
 import { LocalhostTaken } from "../../edge/listener.ts";
 import { planSsh } from "../../edge/ssh/plan.ts";
 import { exitAsIs } from "../../host/exit-as-is.ts";
-import { leaveEnd } from "../../host/last-exit.ts";
+import { leaveExit } from "../../host/last-exit.ts";
 import { findServiceManager } from "../../host/service-manager.ts";
 import { isHostStopping } from "../../host/system-service.ts";
 import { CliError, EXIT } from "../kit/cli-error.ts";
@@ -120,7 +120,7 @@ function outsideOfCalls(log: Log, paths: Paths): void {
       exitAsIs(DISK_FAILED_STATUS);
     }
     dying.error("uncaught exception: the service ends", { error: describeError(error), stack: error.stack });
-    leaveEnd(paths.last_end, "exception");
+    leaveExit(paths.last_end, "exception");
     process.exit(EXIT.roomd);
   });
 }

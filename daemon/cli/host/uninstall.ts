@@ -17,7 +17,7 @@ import {
   UNIT_CHANGES,
 } from "../../core/config/paths.ts";
 import { sweepGuests } from "../../domain/templates/build-sandboxes.ts";
-import { freeRemains, guestProcesses } from "../../host/guest/leftovers.ts";
+import { freeLeftovers, guestProcesses } from "../../host/guest/leftovers.ts";
 import { runProgram, runWithProgress } from "../../host/process.ts";
 import { hasSystemd, reloadUnits, serviceDo, stopSlice } from "../../host/system-service.ts";
 import { CliError } from "../kit/cli-error.ts";
@@ -107,7 +107,7 @@ async function takeDown(paths: Paths): Promise<number> {
     for (const placeOf of [paths.trial, paths.film, paths.saving]) await sweepGuests(placeOf);
     if (!existsSync(paths.guests)) return 0;
     const left = [...(await guestProcesses(paths.guests)).keys()];
-    await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));
+    await Promise.all(left.map((sandboxId) => freeLeftovers(paths.sandbox(sandboxId))));
     if (hasSystemd()) await stopSlice();
     const ours = everythingOf(paths).filter((path) => path.startsWith(`${paths.runtime}/`));
     for (const path of ours) rmSync(path, { recursive: true, force: true });

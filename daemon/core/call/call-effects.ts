@@ -8,7 +8,7 @@ import type { AuditFacts } from "./audit-facts.ts";
 /** Work that a call has started, by its name or number; nothing secret. */
 export type Begun = Record<string, string | number>;
 
-export interface Work {
+export interface CallEffects {
   /** With an Idempotency-Key: names the work, and is the same when the call has to be made again. */
   readonly ulid: string | undefined;
   /** Notes of an earlier attempt, before the daemon ended, or the call failed with 5xx: its work must be continued. */
@@ -34,10 +34,10 @@ export interface Work {
 }
 
 /** Work of a trial call, or of a caller that stores nothing. */
-export class UnkeptWork implements Work {
+export class UnkeptEffects implements CallEffects {
   readonly ulid: string | undefined = undefined;
   readonly begun: Begun | undefined = undefined;
-  effect: Work["effect"] = null;
+  effect: CallEffects["effect"] = null;
 
   note(_begun: Begun): void {}
 

@@ -5,7 +5,7 @@ import { Histogram } from "../histogram.ts";
 
 const BOUNDS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 
-export class Tally {
+export class CallStats {
   done = 0;
   failed = 0;
   /** Of both, in seconds. */

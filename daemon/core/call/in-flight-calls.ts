@@ -17,7 +17,7 @@ interface Room {
 }
 
 /** A call about a room. */
-export interface RoomCall {
+export interface InFlightCall {
   /** Runs the part of a call that waits for client data; the signal is aborted, with the reason, when the wait is over. */
   coming<T>(work: (over: AbortSignal) => Promise<T>): Promise<T>;
   /** It has had its answer. */
@@ -30,7 +30,7 @@ interface UnderWay {
   coming: Set<AbortController>;
 }
 
-export class RoomCalls {
+export class InFlightCalls {
   readonly #underWay = new Map<string, UnderWay>();
   readonly #waiting = new Set<() => void>();
   readonly #comingMs: number;
@@ -39,7 +39,7 @@ export class RoomCalls {
     this.#comingMs = comingMs;
   }
 
-  enter(room: Room): RoomCall {
+  enter(room: Room): InFlightCall {
     const key = keyOf(room);
     const calls = this.#underWay.get(key) ?? { count: 0, coming: new Set() };
     this.#underWay.set(key, calls);

@@ -12,10 +12,10 @@ import type { ErrorCode, FieldError } from "../../../shared/api/errors.ts";
 import type { OwnHeader } from "../../../shared/api/headers.ts";
 import type { Role } from "../../../shared/api/people/members.ts";
 import type { KeyId, OrgId, RequestId, SessionId } from "../../../shared/ids.ts";
-import type { Conversation } from "../concurrency/duplex-session.ts";
-import type { Soon } from "../concurrency/maybe-promise.ts";
+import type { DuplexSession } from "../concurrency/duplex-session.ts";
+import type { MaybePromise } from "../concurrency/maybe-promise.ts";
 import type { AuditFacts } from "./audit-facts.ts";
-import { UnkeptWork, type Work } from "./call-effects.ts";
+import { type CallEffects, UnkeptEffects } from "./call-effects.ts";
 import { type CallTrace, untraced } from "./traces.ts";
 
 /** The identity that a key represents. */
@@ -68,7 +68,7 @@ export interface Call {
   /** Facts that the verb adds to the audit record of this call. */
   audit: AuditFacts;
   /** Effects of the call, reported by the verb. */
-  work: Work;
+  work: CallEffects;
   /** Its place in a trace. */
   readonly trace: CallTrace;
 }
@@ -108,7 +108,7 @@ export function trialCall(caller: Caller): KeyCall {
     ip: null,
     signal,
     audit: { details: {} },
-    work: new UnkeptWork(),
+    work: new UnkeptEffects(),
     trace,
     caller,
   };
@@ -179,7 +179,7 @@ export interface Done<Op extends Operation> {
   /** The answer is these bytes of this media type, as they come. */
   stream?: { type: string; bytes: ReadableStream<Uint8Array> };
   /** The answer is a conversation, by WebSocket. */
-  conversation?: Conversation;
+  conversation?: DuplexSession;
   events?: EventsReply;
   /** The caller's copy is still current (If-None-Match). */
   unchanged?: { etag: string };
@@ -229,12 +229,12 @@ export interface RuleBreak extends FieldError {
 export interface Verb<Op extends Operation, Target> {
   /** Authenticates a caller with a token of the noun instead of a key. Throws invalid_api_key. */
   admit?(token: string, params: Record<string, string>): Caller;
-  find?(call: CallOf<Op>, params: Record<string, string>): Soon<Target>;
+  find?(call: CallOf<Op>, params: Record<string, string>): MaybePromise<Target>;
   /** `bad` is the result of the check of shapes; a rule that names one of these fields again replaces its entry. */
-  rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): Soon<RuleBreak[]>;
+  rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): MaybePromise<RuleBreak[]>;
   /** Calls that this one counts as for the caller's rate, besides itself; none if absent. Of checked input. */
   moreCalls?(input: InputOf<Op>, target: Target): number;
-  run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: TransferOf<Op>): Soon<Done<Op>>;
+  run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: TransferOf<Op>): MaybePromise<Done<Op>>;
 }
 
 /** An operation with its verb, its types forgotten, as the road walks it. */
@@ -242,9 +242,9 @@ export interface Bound {
   operation: Operation;
   admit: ((token: string, params: Record<string, string>) => Caller) | null;
   find(call: OpenCall, params: Record<string, string>): unknown;
-  rules(input: unknown, target: unknown, bad: readonly RuleBreak[]): Soon<RuleBreak[]>;
+  rules(input: unknown, target: unknown, bad: readonly RuleBreak[]): MaybePromise<RuleBreak[]>;
   moreCalls(input: unknown, target: unknown): number;
-  run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Soon<Done<Operation>>;
+  run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): MaybePromise<Done<Operation>>;
 }
 
 /** Binds a verb to its operation. The pipeline checks access and input first, which makes the casts here valid. */
@@ -256,7 +256,7 @@ export function bind<Op extends Operation, Target = undefined>(operation: Op, ve
     rules: (input, target, bad) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target, bad) ?? [],
     moreCalls: (input, target) => verb.moreCalls?.(input as InputOf<Op>, target as Target) ?? 0,
     run: (call, input, target, transfer) =>
-      verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer) as unknown as Soon<
+      verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer) as unknown as MaybePromise<
         Done<Operation>
       >,
   };

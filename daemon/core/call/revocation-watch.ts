@@ -12,7 +12,7 @@ interface Held {
   grips: Grip[];
 }
 
-export class Holds {
+export class RevocationWatch {
   readonly #all = new Map<string, Held>();
   #timer: Timer | undefined;
 

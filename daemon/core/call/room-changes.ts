@@ -1,7 +1,7 @@
 /** Wake-ups for clients that follow a room's current state: each is woken after a possible change, so that no client polls. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import { startTimer } from "../clock.ts";
-import type { Bells, Wait } from "../concurrency/notifier.ts";
+import type { Notifier, Wait } from "../concurrency/notifier.ts";
 
 const BELL = "now";
 /** Commits that name no room, such as of expired requests, are checked for in all rooms at this interval: each check takes a while. */
@@ -14,12 +14,12 @@ interface Followed {
 }
 
 export class RoomChanges {
-  readonly #bells: Bells;
+  readonly #bells: Notifier;
   readonly #rooms = new Map<RoomUid, Followed>();
   readonly #elsewhereMs: number;
   #looksElsewhere = false;
 
-  constructor(bells: Bells, elsewhereMs = ELSEWHERE_MS) {
+  constructor(bells: Notifier, elsewhereMs = ELSEWHERE_MS) {
     this.#bells = bells;
     this.#elsewhereMs = elsewhereMs;
     // Bells of a room, for messages and barriers, and of its audit, which has every call.

@@ -1,7 +1,7 @@
 /** Concurrency limit per name. When no slot is free the caller is refused. */
 import type { ServiceError } from "../service-error.ts";
 
-export class Places {
+export class ConcurrencyLimit {
   readonly #most: number;
   readonly #refusal: () => ServiceError;
   readonly #taken = new Map<string, number>();

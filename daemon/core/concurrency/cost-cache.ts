@@ -11,7 +11,7 @@ const SHARE = 1 / 100;
 const OLDEST_MS = 5_000;
 
 /** Returns a version of `look` that returns its last result, while calls are slow, until it has expired. */
-export function sparingly<T>(look: () => T): () => T {
+export function cachedByCost<T>(look: () => T): () => T {
   const took: number[] = [];
   let found: { value: T; until: number } | null = null;
   return () => {

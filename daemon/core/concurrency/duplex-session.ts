@@ -2,7 +2,7 @@
 import { ServiceError } from "../service-error.ts";
 
 /** The client, as the door shows it. */
-export interface Talker {
+export interface Peer {
   say(text: string): void;
   /** Bytes, or a text; resolves once there is room for more. */
   send(message: Uint8Array | string): Promise<void>;
@@ -11,10 +11,10 @@ export interface Talker {
 }
 
 /** The verb's side. The transport starts it once, then passes on incoming messages, and reports when the client has gone. */
-export interface Conversation {
+export interface DuplexSession {
   /** Most bytes of one message from the client; a larger one ends the conversation. */
   readonly mostBytes: number;
-  start(client: Talker): void;
+  start(client: Peer): void;
   hear(text: string): void;
   take(bytes: Uint8Array): void;
   /** The client has gone, with a code and a reason if it gave them, or never came. */

@@ -30,7 +30,7 @@ interface Group {
   members: Map<string, Share>;
 }
 
-export class FairPlaces {
+export class FairSemaphore {
   readonly #shares: Shares;
   /** By organization; the next in turn comes first. */
   readonly #groups = new Map<string, Group>();

@@ -1,7 +1,7 @@
 /** Values that may already be present: awaiting a present value would cost a call more than the value. */
-export type Soon<T> = T | Promise<T>;
+export type MaybePromise<T> = T | Promise<T>;
 
 /** Continues synchronously if the value is present. */
-export function onceThere<T, Next>(value: Soon<T>, next: (value: T) => Next): Soon<Next> {
+export function whenResolved<T, Next>(value: MaybePromise<T>, next: (value: T) => Next): MaybePromise<Next> {
   return value instanceof Promise ? value.then(next) : next(value);
 }

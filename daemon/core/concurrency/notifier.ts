@@ -6,7 +6,7 @@
 import { monotonicMs, startTimer, stopTimer } from "../clock.ts";
 import { loopTime, type OwnerName, Pieces } from "../loop/index.ts";
 import type { ServiceError } from "../service-error.ts";
-import type { Soon } from "./maybe-promise.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
 
 interface Waiter {
   /** Rings of the bell at its last look. */
@@ -40,7 +40,7 @@ export interface Wait {
 /** No request takes longer from finding its room to waiting in it. */
 const REMEMBERED_MS = 600_000;
 
-export class Bells {
+export class Notifier {
   /** By group (a room, an organization) and key; a bell exists while it has waiters. */
   readonly #groups = new Map<string, Map<string, Bell>>();
   readonly #ended = new Map<string, ServiceError>();
@@ -96,7 +96,7 @@ export class Bells {
   async wait<T>(
     group: string,
     { key, owner, deadlineMs, signal }: Wait,
-    look: () => Soon<T | null>,
+    look: () => MaybePromise<T | null>,
   ): Promise<T | null> {
     const end = monotonicMs() + deadlineMs;
     const bell = this.#take(group, key);

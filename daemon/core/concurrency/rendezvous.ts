@@ -4,7 +4,7 @@
  *   arrive, arrive, … ⇒ all ──release──▶ all continue
  *        └──callOff, or an aborted party──▶ current and later parties get the reason
  */
-export class Meeting {
+export class Rendezvous {
   readonly #all = Promise.withResolvers<void>();
   readonly #over = Promise.withResolvers<void>();
   #missing: number;

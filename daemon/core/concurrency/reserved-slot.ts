@@ -9,7 +9,7 @@ import type { ServiceError } from "../service-error.ts";
 /** How long a refused owner's turn is kept for its next try. */
 const KEPT_MS = 60_000;
 
-export class TurnedPlace {
+export class ReservedSlot {
   readonly #refusal: () => ServiceError;
   #holder: string | null = null;
   /** Time of the last refusal by owner, in the order of their first ones. */

@@ -8,7 +8,7 @@ import { startInterval, stopTimer } from "../clock.ts";
 const PIECES = 10;
 
 /** Calls `over` after `ms`, and returns a function that cancels it. */
-export function afterOwnTime(ms: number, over: () => void): () => void {
+export function stallTolerantTimeout(ms: number, over: () => void): () => void {
   let left = PIECES;
   const timer = startInterval(() => {
     if (--left > 0) return;

@@ -7,7 +7,7 @@
 const PIECE_BYTES = 64 * 1024;
 const LEAST_BYTES = 1024;
 
-export class Backlog {
+export class WriteBuffer {
   readonly #write: (bytes: Uint8Array) => Promise<void>;
   #buffer = new Uint8Array(0);
   /** Bytes of the buffer in use. */

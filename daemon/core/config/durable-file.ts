@@ -17,20 +17,20 @@ import { errnoOf } from "../service-error.ts";
 const KEY_BYTES = 32;
 
 /** The file's content; makes the file if absent. Concurrent starts agree on one. */
-export function readKept(file: string, make: () => string | Buffer): Buffer {
+export function readDurable(file: string, make: () => string | Buffer): Buffer {
   if (!existsSync(file)) makeKept(file, make());
   return readFileSync(file);
 }
 
 /** A key of 256 bits in the file, made if absent. Throws if the file was changed since it was written here. */
-export function keptKey(file: string): Buffer {
-  const key = readKept(file, () => randomBytes(KEY_BYTES));
+export function durableKey(file: string): Buffer {
+  const key = readDurable(file, () => randomBytes(KEY_BYTES));
   if (key.byteLength === KEY_BYTES) return key;
   throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);
 }
 
 /** Replaces the file atomically by rename. */
-export function replaceKept(file: string, content: string | Buffer, mode: number): void {
+export function replaceDurable(file: string, content: string | Buffer, mode: number): void {
   renameSync(writeUnfinished(file, content, mode), file);
   syncDirectory(dirname(file));
 }

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { type Config, ConfigError } from "./config.ts";
-import { readKept } from "./durable-file.ts";
+import { readDurable } from "./durable-file.ts";
 
 /** It has to fit in a header, a file name and a command line. */
 const PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -20,7 +20,7 @@ export function hostIdOf({ host_id: given }: Pick<Config, "host_id">, file: stri
       `host_id = ${JSON.stringify(given)}: must be at most 64 letters, digits, dots, hyphens and underscores, and begin with a letter or digit`,
     );
   }
-  const kept = readKept(file, () => `${newHostId()}\n`)
+  const kept = readDurable(file, () => `${newHostId()}\n`)
     .toString()
     .trimEnd();
   if (PATTERN.test(kept)) return kept;

@@ -8,12 +8,12 @@ import {
   acceptRows,
   type Cells,
   CLOCKS_APART_MS,
-  Foreign,
   isJson,
   isMomentBy,
   isText,
   jsonOf,
   onlyOnce,
+  UntrustedRows,
 } from "../../db/untrusted-rows.ts";
 import { agents } from "./table.ts";
 
@@ -49,6 +49,7 @@ export async function acceptAgents(given: unknown, { takenAtMs }: Pick<Origin, "
       return undefined;
     },
   });
-  if (subscribed > MAX_ROOM_TOPICS) throw new Foreign("its agents have more topics than those of a room may have");
+  if (subscribed > MAX_ROOM_TOPICS)
+    throw new UntrustedRows("its agents have more topics than those of a room may have");
   return { agents: rows, gone: said.gone };
 }

@@ -39,7 +39,7 @@ const statementsOf = preparedBy((queries: Queries) => ({
 }));
 
 /** Within a transaction. */
-export function countAudit(queries: Queries, key: ChainKey, entry: AuditEntry): void {
+export function aggregateAudit(queries: Queries, key: ChainKey, entry: AuditEntry): void {
   const { add, insert, rows } = statementsOf(queries);
   const { event, outcome, at, room_uid = "", agent_id = "", actor, error_code = "", details } = entry;
   // It may be a count itself.
@@ -57,7 +57,7 @@ export function countAudit(queries: Queries, key: ChainKey, entry: AuditEntry): 
 }
 
 /** Within a transaction: takes the counts of a chain, as records. */
-export function takeCounts(queries: Queries, key: ChainKey): AuditEntry[] {
+export function takeAggregates(queries: Queries, key: ChainKey): AuditEntry[] {
   return statementsOf(queries)
     .take([key])
     .map(({ count, first_at, last_at, last_entry }) => {
@@ -67,7 +67,7 @@ export function takeCounts(queries: Queries, key: ChainKey): AuditEntry[] {
 }
 
 /** Chains of which something has been counted. */
-export function countedChains(queries: Queries): ChainKey[] {
+export function aggregatedChains(queries: Queries): ChainKey[] {
   const { org_key } = auditCounts;
   const rows = queries.selectDistinct({ org_key }).from(auditCounts).all();
   return rows.map((row) => row.org_key);

@@ -24,7 +24,7 @@ const READS: ReadonlySet<string> = new Set(
 );
 const FREQUENT = /^(message|barrier|drive)\.|^exec\.(stdin|signal)$/;
 
-export class DailyRecords {
+export class DailyCap {
   readonly #perDay: number;
   /** The last record of the day before, by chain. */
   readonly #begins = new Map<ChainKey, { day: number; seq: number }>();

@@ -1,6 +1,6 @@
 import type { AnchorStore } from "../../core/anchor-store.ts";
 import type { Caller } from "../../core/call/operation.ts";
-import type { Bells } from "../../core/concurrency/notifier.ts";
+import type { Notifier } from "../../core/concurrency/notifier.ts";
 import type { Log } from "../../core/log.ts";
 import type { Reads } from "../../db/readers/pool.ts";
 import type { Database } from "../../db/transact.ts";
@@ -10,7 +10,7 @@ export interface AuditDeps {
   database: Database;
   reads: Reads;
   log: Log;
-  bells: Bells;
+  bells: Notifier;
   /** Store of this host's anchors; null: none, the host is standalone. */
   anchors: AnchorStore | null;
   /** Timeout after which a stream's reader that does not take sent data is disconnected. */

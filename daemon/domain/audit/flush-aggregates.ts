@@ -4,22 +4,22 @@ import { repeat } from "../../core/concurrency/repeat.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
-import { countedChains, takeCounts } from "./aggregates.ts";
+import { aggregatedChains, takeAggregates } from "./aggregates.ts";
 import { chainAudits } from "./store.ts";
 
 /** Records the counts, including those of an earlier daemon, now and periodically. Returns a function that stops it. */
-export function keepSettling(database: Database, log: Log, everyMs: number): () => void {
+export function startFlushing(database: Database, log: Log, everyMs: number): () => void {
   return repeat(everyMs, async () => {
     try {
-      await settleCounts(database);
+      await flushAggregates(database);
     } catch (error) {
       log.error("counted calls not recorded", { error: describeError(error) });
     }
   });
 }
 
-export async function settleCounts(database: Database): Promise<void> {
-  for (const key of countedChains(database.queries)) {
-    await database.commit((queries) => chainAudits(queries, takeCounts(queries, key)), false);
+export async function flushAggregates(database: Database): Promise<void> {
+  for (const key of aggregatedChains(database.queries)) {
+    await database.commit((queries) => chainAudits(queries, takeAggregates(queries, key)), false);
   }
 }

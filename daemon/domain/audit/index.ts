@@ -3,11 +3,11 @@ import type { Bound } from "../../core/call/operation.ts";
 import { Anchors } from "./anchors/anchors.ts";
 import { HeadsFile, type HeadsFileDeps } from "./anchors/heads-file.ts";
 import { gatherHeads } from "./chain/chain-head.ts";
-import { ringReaders } from "./chain/chain-notifier.ts";
+import { notifyReaders } from "./chain/chain-notifier.ts";
 import { Chains } from "./chain/chains.ts";
 import { makeVerify } from "./chain/verify.ts";
 import type { AuditDeps } from "./deps.ts";
-import { keepSettling } from "./flush-aggregates.ts";
+import { startFlushing } from "./flush-aggregates.ts";
 import { makeEvents } from "./reading/events.ts";
 import { makeList } from "./reading/list.ts";
 import { Readers } from "./reading/readers.ts";
@@ -70,7 +70,7 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, file, perDay, counte
   database.onCommit(() => {
     const chains = takeGrown(queries);
     if (chains.size === 0) return;
-    ringReaders(deps.bells, chains);
+    notifyReaders(deps.bells, chains);
     headsFile.expect();
     anchors?.expect();
   });
@@ -79,7 +79,7 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads, file, perDay, counte
   void anchors?.settle();
   const events = makeEvents(deps, readers);
   const endRetention = keepRetention({ database, log, file }, keepMs, heads.onLost);
-  const endSettling = keepSettling(database, log, countedMs);
+  const endSettling = startFlushing(database, log, countedMs);
   return {
     chains: new Chains(queries, deps.reads, deps.bells),
     anchor: async () => await anchors?.settle(),

@@ -7,11 +7,11 @@ import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawInserts, type Values } from "../../db/client.ts";
 import { isLost } from "../../db/closed-files.ts";
 import { locally } from "../../db/dry-run.ts";
-import { countAudit } from "./aggregates.ts";
+import { aggregateAudit } from "./aggregates.ts";
 import { GENESIS, HASHED, type Head, hashOfValues, PURGED } from "./chain/chain.ts";
 import { chainHead, moveHead } from "./chain/chain-head.ts";
 import { type ChainKey, chainKey, orgOfChain } from "./chain/chain-key.ts";
-import { DailyRecords } from "./daily-cap.ts";
+import { DailyCap } from "./daily-cap.ts";
 import { closedDays, closedUpTo } from "./days/parts.ts";
 import type { AuditEntry } from "./entry.ts";
 import { stretches } from "./reading/scan.ts";
@@ -37,15 +37,15 @@ export function appendPurged(queries: Queries, orgKey: ChainKey, { seq, hash }: 
   appendAudit(queries, { ...about, event: PURGED, org_id: orgOfChain(orgKey), details: { seq, hash, records } });
 }
 
-const limits = new WeakMap<Queries, DailyRecords>();
+const limits = new WeakMap<Queries, DailyCap>();
 
 /** Sets the daily limit of records per chain; without a call there is no limit. */
 export function limitRecords(queries: Queries, perDay: number): void {
-  limits.set(queries, new DailyRecords(perDay));
+  limits.set(queries, new DailyCap(perDay));
 }
 
 /** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
-export function chainAudits(queries: Queries, given: readonly AuditEntry[], daily?: DailyRecords): void {
+export function chainAudits(queries: Queries, given: readonly AuditEntry[], daily?: DailyCap): void {
   const entries = given.map((entry) => withRoomName(queries, withoutName(entry)));
   const heads = new Map<ChainKey, Head>();
   const rows: Values[] = [];
@@ -53,7 +53,7 @@ export function chainAudits(queries: Queries, given: readonly AuditEntry[], dail
     const org_key = chainKey(entry.org_id);
     const head = heads.get(org_key) ?? chainHead(queries, org_key);
     if (daily?.isCounted(queries, org_key, head?.seq ?? 0, entry)) {
-      countAudit(queries, org_key, entry);
+      aggregateAudit(queries, org_key, entry);
       continue;
     }
     const seq = (head?.seq ?? 0) + 1;

@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { wallMs } from "../../core/clock.ts";
 import { repeat } from "../../core/concurrency/repeat.ts";
-import { replaceKept } from "../../core/config/durable-file.ts";
+import { replaceDurable } from "../../core/config/durable-file.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { BackupsDeps, S3Plan, Stored } from "./deps.ts";
 
@@ -131,5 +131,5 @@ export function readBackupState(file: string): BackupState | null {
 }
 
 export function writeBackupState(file: string, state: BackupState): void {
-  replaceKept(file, `${JSON.stringify(state)}\n`, 0o600);
+  replaceDurable(file, `${JSON.stringify(state)}\n`, 0o600);
 }

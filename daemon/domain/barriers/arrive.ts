@@ -4,7 +4,7 @@
  */
 import { barrierArrive, DEFAULT_BARRIER_WAIT_MS } from "../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
-import type { Work } from "../../core/call/call-effects.ts";
+import type { CallEffects } from "../../core/call/call-effects.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import { type RoomTarget, requireActive } from "../../core/call/room-target.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
@@ -164,7 +164,7 @@ function begunBy(
   { room_uid }: RoomTarget,
   { barrier_id }: Input,
   { arrivals }: Terms,
-  { begun }: Pick<Work, "begun">,
+  { begun }: Pick<CallEffects, "begun">,
 ): BarrierRow | undefined {
   const row = begun && findBarrier(queries, room_uid, barrier_id, Number(begun.generation));
   return row && hasThem(row, arrivals) ? row : undefined;

@@ -1,7 +1,7 @@
 /** Dependencies of barriers. */
 
 import type { FindRoom } from "../../core/call/room-target.ts";
-import type { Bells } from "../../core/concurrency/notifier.ts";
+import type { Notifier } from "../../core/concurrency/notifier.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meetings } from "./meetings.ts";
@@ -12,7 +12,7 @@ export interface BarrierDeps {
   database: Database;
   findRoom: FindRoom;
   agents: Agents;
-  bells: Bells;
+  bells: Notifier;
   meetings: Meetings;
   missing: MissingParticipants;
   space: BarrierSpace;

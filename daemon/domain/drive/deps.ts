@@ -2,7 +2,7 @@ import type { OrgId } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
 import type { ProcessRecord } from "../../host/process.ts";
-import type { Restraints } from "../../host/virtiofs/throttle.ts";
+import type { Throttle } from "../../host/virtiofs/throttle.ts";
 import type { PlanCaps } from "../orgs/index.ts";
 
 /** The facts about a room that the drive needs. */
@@ -36,7 +36,7 @@ export interface DriveDeps extends OrgDeps {
   /** The processes by which guests reach this room's drive. */
   sharesOf(roomUid: string): ProcessRecord[];
   /** The restraints of shares: modes that limit their guests. */
-  restraints: Restraints;
+  restraints: Throttle;
   /** The drive's usage according to the kernel; null if the kernel keeps no quota for it. */
   kernelUse(directory: string): { bytes: number; inodes: number } | null;
   /** Called on each change of a drive's usage, as far as it is measured. */

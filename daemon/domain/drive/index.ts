@@ -5,7 +5,7 @@
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/call/operation.ts";
 import { Mailbox } from "../../core/concurrency/mailbox.ts";
-import type { Soon } from "../../core/concurrency/maybe-promise.ts";
+import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
 import { every } from "../../core/concurrency/repeat.ts";
 import { loopTime, ownerOf, Pieces } from "../../core/loop/index.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -16,9 +16,9 @@ import { getFile } from "./files/get-file.ts";
 import { list } from "./files/list.ts";
 import { mkdir } from "./files/mkdir.ts";
 import { move } from "./files/move.ts";
-import { Turns } from "./files/name-locks.ts";
+import { NameLocks } from "./files/name-locks.ts";
 import { putFile } from "./files/put-file.ts";
-import { Stillness } from "./files/quiesce.ts";
+import { Quiesce } from "./files/quiesce.ts";
 import { read } from "./files/read.ts";
 import { remove } from "./files/remove.ts";
 import { type Streams, saveStreams } from "./files/save.ts";
@@ -34,7 +34,7 @@ export type { DriveDeps, DriveRoom };
 export interface DriveService {
   operations: readonly Bound[];
   /** Usage of a room's drive, some seconds old at most unless the drive is very large. */
-  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): Soon<Measured>;
+  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): MaybePromise<Measured>;
   /** Bytes that the organization's drives take together. */
   measureOrg(orgId: OrgId): Promise<number>;
   /** Removes leftovers of writes that an earlier daemon did not finish. */
@@ -61,8 +61,8 @@ export function makeDrive(deps: DriveDeps): DriveService {
   const drive: Drive = {
     ...deps,
     usage: new Usage(deps),
-    turns: new Turns(),
-    stillness: new Stillness(),
+    turns: new NameLocks(),
+    stillness: new Quiesce(),
     piecesOf,
   };
   /** One drive at a time is swept, in the background. */

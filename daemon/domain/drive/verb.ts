@@ -6,15 +6,15 @@ import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { Beneath } from "../../host/files/beneath.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { driveError, type Meaning } from "./errors.ts";
-import type { Turns } from "./files/name-locks.ts";
-import type { Stillness } from "./files/quiesce.ts";
+import type { NameLocks } from "./files/name-locks.ts";
+import type { Quiesce } from "./files/quiesce.ts";
 import type { RoomUsage } from "./quota/room-usage.ts";
 import type { Usage } from "./quota/usage.ts";
 
 export interface Drive extends DriveDeps {
   usage: Usage;
-  turns: Turns;
-  stillness: Stillness;
+  turns: NameLocks;
+  stillness: Quiesce;
   /** For long work on a drive; the signal ends it. */
   piecesOf(room: Pick<DriveRoom, "org_id">, signal?: AbortSignal): Pieces;
 }

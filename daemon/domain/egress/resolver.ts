@@ -4,7 +4,7 @@
  */
 import type { DnsRecord } from "../../../shared/agent-protocol/messages.ts";
 import { monotonicMs } from "../../core/clock.ts";
-import { type Asker, FairPlaces } from "../../core/concurrency/fair-semaphore.ts";
+import { type Asker, FairSemaphore } from "../../core/concurrency/fair-semaphore.ts";
 import { DeadlineError, within } from "../../core/concurrency/published.ts";
 import { errnoOf } from "../../core/service-error.ts";
 import { type Address, readAddress } from "./addresses.ts";
@@ -33,7 +33,7 @@ export class HostResolver {
   readonly #own: { path: string; file: HostsFile } | null;
   readonly #hosts: HostsFile | null;
   readonly #dns = new Dns();
-  readonly #places = new FairPlaces(PLACES);
+  readonly #places = new FairSemaphore(PLACES);
   readonly #kept = new Map<string, Kept>();
 
   /** `file` has lines of an address and names, as /etc/hosts has; "" for none. Guests learn none of the host's own names. */

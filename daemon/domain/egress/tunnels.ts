@@ -4,7 +4,7 @@
  * on a socket with a path.
  */
 import { createServer, type Socket } from "node:net";
-import { joinSockets } from "../../host/pipe-sockets.ts";
+import { pipeSockets } from "../../host/pipe-sockets.ts";
 import { type Address, readAddress } from "./addresses.ts";
 import { dial } from "./dial.ts";
 import { canonicalName } from "./names.ts";
@@ -65,7 +65,7 @@ export async function openTunnels({ path, named, hostsFile, refused }: TunnelsOp
     open.add(socket.once("close", () => open.delete(socket)));
     client.write("HTTP/1.1 200 Connected\r\n\r\n");
     socket.write(rest);
-    return joinSockets(client, socket);
+    return pipeSockets(client, socket);
   };
 
   const server = createServer({ allowHalfOpen: true }, (client) => {

@@ -2,19 +2,19 @@
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { FindRoom } from "../../core/call/room-target.ts";
 import type { Traces } from "../../core/call/traces.ts";
-import type { Bells } from "../../core/concurrency/notifier.ts";
+import type { Notifier } from "../../core/concurrency/notifier.ts";
 import type { Log } from "../../core/log.ts";
 import type { Reads } from "../../db/readers/pool.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meter } from "../orgs/index.ts";
-import type { Space } from "./inbox/inbox-capacity.ts";
-import type { Lately } from "./message-rate.ts";
+import type { InboxCapacity } from "./inbox/inbox-capacity.ts";
+import type { MessageRate } from "./message-rate.ts";
 import type { Budget } from "./retention/budget.ts";
 import type { History } from "./retention/history.ts";
-import type { Order } from "./sequence.ts";
+import type { Sequence } from "./sequence.ts";
 import type { Spreads } from "./spread.ts";
-import type { Due } from "./timers.ts";
+import type { MessageTimers } from "./timers.ts";
 
 export interface FabricOptions {
   database: Database;
@@ -22,7 +22,7 @@ export interface FabricOptions {
   log: Log;
   findRoom: FindRoom;
   agents: Agents;
-  bells: Bells;
+  bells: Notifier;
   meter: Pick<Meter, "count">;
   traces: Traces;
   /** A message is in the agent's inbox, on disk. Never throws. */
@@ -35,10 +35,10 @@ export interface FabricOptions {
 
 export interface FabricDeps extends FabricOptions {
   budget: Budget;
-  due: Due;
+  due: MessageTimers;
   history: History;
-  lately: Lately;
-  order: Order;
-  space: Space;
+  lately: MessageRate;
+  order: Sequence;
+  space: InboxCapacity;
   spreads: Spreads;
 }

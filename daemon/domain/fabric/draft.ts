@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, type MessageKind } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
 import { readTraceparent, TRACEPARENT } from "../../../shared/traceparent.ts";
-import type { Work } from "../../core/call/call-effects.ts";
+import type { CallEffects } from "../../core/call/call-effects.ts";
 import type { RuleBreak } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Address } from "./address.ts";
@@ -59,7 +59,7 @@ export function contentRules(content: Content): RuleBreak[] {
 }
 
 /** A message of a call with an Idempotency-Key has the name of the call's work, so that it is kept once, however the call ends. */
-export function namedBy<T extends Content>({ ulid }: Pick<Work, "ulid">, content: T): T {
+export function namedBy<T extends Content>({ ulid }: Pick<CallEffects, "ulid">, content: T): T {
   if (content.message_id !== undefined || ulid === undefined) return content;
   return { ...content, message_id: newId("msg", ulid) };
 }

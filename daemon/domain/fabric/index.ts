@@ -7,19 +7,19 @@ import { makeBranch } from "./branch.ts";
 import type { FabricDeps, FabricOptions } from "./deps.ts";
 import { makeGet } from "./get.ts";
 import { makeInbox } from "./inbox/inbox.ts";
-import { Space } from "./inbox/inbox-capacity.ts";
-import { Lately } from "./message-rate.ts";
+import { InboxCapacity } from "./inbox/inbox-capacity.ts";
+import { MessageRate } from "./message-rate.ts";
 import { makePresence } from "./presence.ts";
 import { makeReply } from "./reply.ts";
 import { Budget } from "./retention/budget.ts";
 import { History } from "./retention/history.ts";
 import { makeSend } from "./send.ts";
 import { makeSendMany } from "./send-many.ts";
-import { Order } from "./sequence.ts";
+import { Sequence } from "./sequence.ts";
 import { Spreads } from "./spread.ts";
 import { deleteSpread, removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
-import { Due } from "./timers.ts";
+import { MessageTimers } from "./timers.ts";
 
 export { type OpenRequest, openRequests } from "./open-requests.ts";
 export { hasOpen, locateMessage } from "./store.ts";
@@ -29,13 +29,13 @@ const REMOVED_AT_ONCE = 128;
 
 export function makeFabric(options: FabricOptions) {
   const { database, log } = options;
-  const due = new Due(options);
+  const due = new MessageTimers(options);
   const budget = new Budget(database, options.keptBytes);
   const history = new History(database, budget, log);
-  const lately = new Lately();
-  const order = new Order(database);
+  const lately = new MessageRate();
+  const order = new Sequence(database);
   const spreads = new Spreads({ database, order });
-  const space = new Space(database);
+  const space = new InboxCapacity(database);
   const deps: FabricDeps = { ...options, budget, due, history, lately, order, space, spreads };
   /** Removes all messages of a room that is gone, some at a time, so that others are answered in between. */
   const forget = async (roomUid: RoomUid) => {

@@ -11,7 +11,7 @@ interface Minute {
   second: number;
 }
 
-export class Lately {
+export class MessageRate {
   readonly #rooms = new Map<RoomUid, Minute>();
 
   count(roomUid: RoomUid): void {

@@ -11,14 +11,14 @@ import { requireMessage } from "./find.ts";
 import type { MessageRow } from "./table.ts";
 import { traceOf } from "./trace.ts";
 
-export type Sending = InputOf<typeof messageSendMany>["messages"][number];
+export type Preparation = InputOf<typeof messageSendMany>["messages"][number];
 
 /** The draft of a message; `usual` is the default for its kind. Throws source_mismatch, message_not_found, payload_too_large. */
 export function draftOf(
   deps: FabricDeps,
   call: KeyCall,
   room: RoomTarget,
-  input: Sending,
+  input: Preparation,
   { usual = "event", before = [] }: { usual?: Draft["kind"]; before?: readonly Draft[] } = {},
 ): Draft {
   const source = actingAs(call.caller, input.source, "source");

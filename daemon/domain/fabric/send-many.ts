@@ -10,7 +10,7 @@ import type { FabricDeps } from "./deps.ts";
 import { contentRules, type Draft } from "./draft.ts";
 import { findRoom } from "./find.ts";
 import { callsForRecipients, type Posted, postAll } from "./post.ts";
-import { draftOf, factsOf, keptFactsOf, type Sending } from "./prepare.ts";
+import { draftOf, factsOf, keptFactsOf, type Preparation } from "./prepare.ts";
 import { receiptOf } from "./record.ts";
 import type { MessageRow } from "./table.ts";
 
@@ -49,7 +49,7 @@ const outcomeOf = (posted: readonly Posted[]) => (posted.some(({ isNew }) => isN
 const placeOf = (index: number) => `messages[${index}]`;
 
 /** `messages` are the valid parts of each. */
-function rulesOf(messages: readonly Partial<Sending>[], bad: readonly RuleBreak[]): RuleBreak[] {
+function rulesOf(messages: readonly Partial<Preparation>[], bad: readonly RuleBreak[]): RuleBreak[] {
   const broken = messages.flatMap((message, index) => {
     const place = placeOf(index);
     if (bad.some(({ field }) => field === place)) return [];
@@ -63,7 +63,7 @@ function rulesOf(messages: readonly Partial<Sending>[], bad: readonly RuleBreak[
 }
 
 /** Throws validation_failed with all messages without a source, if the caller is no agent. */
-function requireSources({ caller }: KeyCall, messages: readonly Sending[]): void {
+function requireSources({ caller }: KeyCall, messages: readonly Preparation[]): void {
   if (caller.agent_id !== null) return;
   const errors = messages.flatMap(({ source }, index): FieldError[] => {
     const field = `${placeOf(index)}.source`;
@@ -76,7 +76,7 @@ function requireSources({ caller }: KeyCall, messages: readonly Sending[]): void
 }
 
 /** Throws source_mismatch, message_not_found, payload_too_large, of the first message that is refused. */
-function draftsOf(deps: FabricDeps, call: KeyCall, room: RoomTarget, messages: readonly Sending[]): Draft[] {
+function draftsOf(deps: FabricDeps, call: KeyCall, room: RoomTarget, messages: readonly Preparation[]): Draft[] {
   const drafts: Draft[] = [];
   for (const [index, message] of messages.entries()) {
     try {

@@ -5,7 +5,7 @@ import type { Database } from "../../db/transact.ts";
 import { TransactionMap } from "../../db/transaction-map.ts";
 import { lastSeq } from "./store.ts";
 
-export class Order {
+export class Sequence {
   readonly #last: TransactionMap<RoomUid, number>;
 
   constructor(database: Pick<Database, "undo">) {

@@ -13,7 +13,7 @@ import { faultPoint } from "../../core/fault-points.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { branchedAt } from "./retention/budget.ts";
-import type { Order } from "./sequence.ts";
+import type { Sequence } from "./sequence.ts";
 import {
   deleteSpread,
   getSpread,
@@ -76,7 +76,7 @@ class Moved extends Error {}
 
 interface SpreadDeps {
   database: Database;
-  order: Order;
+  order: Sequence;
 }
 
 /** The messages of one call, from its plan on. */

@@ -5,7 +5,7 @@
 import { REDELIVERIES } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
-import type { Bells } from "../../core/concurrency/notifier.ts";
+import type { Notifier } from "../../core/concurrency/notifier.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -21,15 +21,15 @@ const LONGEST_MS = 60_000;
 
 interface DueDeps {
   database: Database;
-  bells: Bells;
+  bells: Notifier;
   log: Log;
   /** A message is back in the agent's inbox. */
   delivered(roomUid: RoomUid, agentId: string): void;
 }
 
-export class Due {
+export class MessageTimers {
   readonly #database: Database;
-  readonly #bells: Bells;
+  readonly #bells: Notifier;
   readonly #delivered: DueDeps["delivered"];
   readonly #log: Log;
   #timer: Timer | undefined;

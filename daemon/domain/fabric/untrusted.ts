@@ -21,7 +21,6 @@ import {
   acceptRows,
   type Cells,
   CLOCKS_APART_MS,
-  Foreign,
   isCount,
   isFlag,
   isJson,
@@ -32,6 +31,7 @@ import {
   type Named,
   onlyOnce,
   orNull,
+  UntrustedRows,
 } from "../../db/untrusted-rows.ts";
 import { bytesOf } from "./retention/budget.ts";
 import { deliveries, messages } from "./table.ts";
@@ -104,7 +104,7 @@ export async function acceptFabric(
 ): Promise<{ state: FabricState; bytes: number }> {
   const latestMs = takenAtMs + CLOCKS_APART_MS;
   const { last_seq, gone_seq, ...said } = accept(state, given, "messages");
-  if (gone_seq > last_seq) throw new Foreign("messages of it are gone that were never sent");
+  if (gone_seq > last_seq) throw new UntrustedRows("messages of it are gone that were never sent");
   const [onceBySeq, onceById] = [onlyOnce("messages"), onlyOnce("messages")];
   /** Per message: recipients that had no delivery row so far. */
   const recipients = new Map<unknown, Set<unknown>>();
@@ -114,13 +114,14 @@ export async function acceptFabric(
     each: (message) => {
       onceBySeq(message.seq);
       onceById(message.message_id);
-      if (Number(message.seq) > last_seq) throw new Foreign("a message of it has a number that was not given out");
+      if (Number(message.seq) > last_seq)
+        throw new UntrustedRows("a message of it has a number that was not given out");
       requireSize(message);
       const to = listIn(message.recipients) ?? [];
       left -= to.length;
-      if (left < 0) throw new Foreign("its messages have more recipients than those of a room's file may have");
+      if (left < 0) throw new UntrustedRows("its messages have more recipients than those of a room's file may have");
       const each = new Set(to);
-      if (each.size < to.length) throw new Foreign("a message of it has a recipient twice");
+      if (each.size < to.length) throw new UntrustedRows("a message of it has a recipient twice");
       recipients.set(message.seq, each);
       bytes += bytesOf(sizedOf(message, to));
       return undefined;
@@ -132,11 +133,11 @@ export async function acceptFabric(
     each: (delivery) => {
       const { agent_id, seq } = delivery;
       if (!recipients.get(seq)?.delete(agent_id))
-        throw new Foreign("a message of it was delivered to who was no recipient, or twice");
+        throw new UntrustedRows("a message of it was delivered to who was no recipient, or twice");
       requireDue(delivery);
       if (!isOpen(delivery)) return undefined;
       const held = (open.get(agent_id) ?? 0) + 1;
-      if (held > MAX_INBOX) throw new Foreign("an inbox of it has more than one may have");
+      if (held > MAX_INBOX) throw new UntrustedRows("an inbox of it has more than one may have");
       open.set(agent_id, held);
       return undefined;
     },
@@ -172,7 +173,7 @@ function requireDue(delivery: Named): void {
   if (due === null) return;
   const isAwaitingAck = became === "delivered" && ack_required === 1;
   const isOne = isOpen(delivery) && (end === null ? isAwaitingAck : Number(due) <= Number(end));
-  if (!isOne) throw new Foreign("a message of it is due when none can be");
+  if (!isOne) throw new UntrustedRows("a message of it is due when none can be");
 }
 
 /** A message's size is computed again from its row: a size that differs from its payload's would be returned to the budget. */
@@ -181,5 +182,6 @@ function requireSize({ payload, payload_b64, size_bytes }: Named): void {
   const isOne = (payload === null) !== (payload_b64 === null);
   const size = bytes ? bytes.length : Buffer.byteLength(String(payload));
   const isCanonical = bytes === null || bytes.toString("base64") === payload_b64;
-  if (!isOne || !isCanonical || size !== size_bytes) throw new Foreign("a message of it is not as long as it says");
+  if (!isOne || !isCanonical || size !== size_bytes)
+    throw new UntrustedRows("a message of it is not as long as it says");
 }

@@ -3,4 +3,4 @@
 export { countPosted, hasRoomFor, Outbox, post, postNothing } from "./outbox.ts";
 export { mailPersonal } from "./personal.ts";
 export { planMail } from "./plan.ts";
-export type { LetterKind } from "./templates.ts";
+export type { EmailKind } from "./templates.ts";

@@ -13,7 +13,7 @@ import type { OutboxDeps } from "./deps.ts";
 import type { MailPlan } from "./plan.ts";
 import { MailError, sendMail } from "./smtp.ts";
 import { type MailRow, mails } from "./table.ts";
-import { type LetterKind, writeLetter } from "./templates.ts";
+import { type EmailKind, renderEmail } from "./templates.ts";
 
 /** Poll interval for due e-mails, also those that another process has enqueued. */
 const LOOK_MS = 1000;
@@ -21,9 +21,9 @@ const AT_ONCE = 2;
 const DAY_SECONDS = 86_400;
 /** Per address, day and group: a bound for the inbox, and strangers cannot use up the e-mails of its owner. */
 const MAX_TO_ADDRESS = 5;
-const OF_STRANGERS: readonly LetterKind[] = ["signup", "request", "known", "approved"];
+const OF_STRANGERS: readonly EmailKind[] = ["signup", "request", "known", "approved"];
 /** A warning that earlier e-mails must not displace. Each concerns an address that was verified by e-mail, and those are few. */
-const ALWAYS: readonly LetterKind[] = ["moved"];
+const ALWAYS: readonly EmailKind[] = ["moved"];
 /** One is always sent after this time, so that the owner has a valid link. */
 const RECOVER_AGAIN_SECONDS = 3600;
 /** E-mails per day that one person requests. */
@@ -34,7 +34,7 @@ const AGAIN_SECONDS = [5, 30, 120, 600, 1800, 7200];
 const NOBODY = "mal_nobody" as MailId;
 
 export interface NewMail {
-  kind: LetterKind;
+  kind: EmailKind;
   to: string;
   /** The signed-in user that requests it; null if not signed in. */
   user_id: UserId | null;
@@ -71,7 +71,7 @@ function postHere(queries: Queries, { kind, to, user_id, link_id }: NewMail): bo
 }
 
 /** Whether the address may receive one more e-mail of this kind today. */
-export function hasRoomFor(queries: Queries, to: string, kind: LetterKind): boolean {
+export function hasRoomFor(queries: Queries, to: string, kind: EmailKind): boolean {
   const group = OF_STRANGERS.includes(kind) ? OF_STRANGERS : [kind];
   const which = and(eq(mails.to_address, to), inArray(mails.kind, group), ne(mails.mail_id, NOBODY));
   const ofDay = countSince(queries, which);
@@ -81,7 +81,7 @@ export function hasRoomFor(queries: Queries, to: string, kind: LetterKind): bool
 }
 
 /** Same work as `post`, without sending, so that the duration reveals nothing. */
-export function postNothing(queries: Queries, to: string, kind: LetterKind): void {
+export function postNothing(queries: Queries, to: string, kind: EmailKind): void {
   hasRoomFor(queries, to, kind);
   locally(queries, insertNothing);
 }
@@ -97,7 +97,7 @@ function insertNothing(queries: Queries): void {
 }
 
 /** Of these kinds, within the last day. */
-export function countPosted(queries: Queries, kinds: readonly LetterKind[]): number {
+export function countPosted(queries: Queries, kinds: readonly EmailKind[]): number {
   return kinds.reduce(
     (sum, kind) => sum + countSince(queries, and(eq(mails.kind, kind), ne(mails.mail_id, NOBODY))),
     0,
@@ -160,7 +160,7 @@ export class Outbox {
     try {
       const path = link_id === null ? "" : await shared.commit((queries) => this.#deps.relink(queries, link_id));
       if (path === null) return void (await change(end("void")));
-      await sendMail(plan, to_address, writeLetter(kind, { url: url(), link: path === "" ? "" : url() + path }));
+      await sendMail(plan, to_address, renderEmail(kind, { url: url(), link: path === "" ? "" : url() + path }));
       await change({ ...end("sent"), attempts: attempts + 1 });
       log.info("mail sent", { mail_id, kind });
     } catch (error) {

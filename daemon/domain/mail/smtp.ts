@@ -1,7 +1,7 @@
 /** SMTP client: hands one e-mail to the mail server, or throws the reason. */
 import { createTransport } from "nodemailer";
 import type { MailPlan } from "./plan.ts";
-import type { Letter } from "./templates.ts";
+import type { Email } from "./templates.ts";
 
 /** Of connecting, of the greeting, and of silence in between. */
 const TIMEOUT_MS = 15_000;
@@ -19,7 +19,7 @@ export class MailError extends Error {
 }
 
 /** Throws MailError. */
-export async function sendMail(plan: MailPlan, to: string, { subject, text }: Letter): Promise<void> {
+export async function sendMail(plan: MailPlan, to: string, { subject, text }: Email): Promise<void> {
   const transport = createTransport({
     host: plan.host,
     port: plan.port,

@@ -1,11 +1,11 @@
 /** Drizzle table of mail. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { LinkId, MailId, UserId } from "../../../shared/ids.ts";
-import type { LetterKind } from "./templates.ts";
+import type { EmailKind } from "./templates.ts";
 
 export const mails = sqliteTable("mails", {
   mail_id: text().$type<MailId>().primaryKey(),
-  kind: text().$type<LetterKind>().notNull(),
+  kind: text().$type<EmailKind>().notNull(),
   to_address: text().notNull(),
   /** The signed-in user that requested it; null if not signed in. */
   user_id: text().$type<UserId>(),

@@ -10,7 +10,7 @@ import { isLoopback, isNamed } from "./redirects.ts";
 import { type OAuthError, Refusal } from "./refusal.ts";
 import type { Audience } from "./table.ts";
 
-export interface Asking {
+export interface AuthorizationRequest {
   client: Client;
   redirect_uri: string;
   state: string | null;
@@ -38,7 +38,12 @@ const CHALLENGE = /^[\w-]{43}$/;
 const MAX_STATE = 2048;
 
 /** Throws Refusal, which only people see; SentBack once the application's redirect URI is known; and rate_limited. */
-export async function readAsking(query: URLSearchParams, clients: Clients, url: string, asker: Asker): Promise<Asking> {
+export async function readAuthorizationRequest(
+  query: URLSearchParams,
+  clients: Clients,
+  url: string,
+  asker: Asker,
+): Promise<AuthorizationRequest> {
   const one = (name: string) => only(query, name);
   const client = await clients.find(one("client_id") ?? "", asker);
   const { redirect_uris: named } = client;
@@ -82,7 +87,7 @@ export function only(query: URLSearchParams, name: string): string | undefined {
 
 /** Redirect URL of a response. `iss` identifies the issuer to the application (RFC 9207). */
 export function backTo(
-  { redirect_uri, state }: Pick<Asking, "redirect_uri" | "state">,
+  { redirect_uri, state }: Pick<AuthorizationRequest, "redirect_uri" | "state">,
   iss: string,
   answer: Record<string, string>,
 ): string {

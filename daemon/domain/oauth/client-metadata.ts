@@ -7,7 +7,7 @@ import { lookup } from "node:dns/promises";
 import { request } from "node:https";
 import type { LookupFunction } from "node:net";
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
-import { Places } from "../../core/concurrency/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../core/concurrency/concurrency-limit.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -36,7 +36,7 @@ interface Known<T> {
   untilMs: number;
 }
 
-export class Documents {
+export class ClientMetadata {
   /** Accepted hosts; empty: all with public addresses. */
   readonly #hosts: readonly string[];
   readonly #log: Pick<Log, "info">;
@@ -44,8 +44,8 @@ export class Documents {
   /** Apart from the others, so that bad ones push out no good one. */
   readonly #refused = new Remembered<Refusal>();
   readonly #fetching = new Map<string, Promise<Client>>();
-  readonly #askers = new Places(MAX_FETCHES.asker, tooMany);
-  readonly #hostsAsked = new Places(MAX_FETCHES.host, tooMany);
+  readonly #askers = new ConcurrencyLimit(MAX_FETCHES.asker, tooMany);
+  readonly #hostsAsked = new ConcurrencyLimit(MAX_FETCHES.host, tooMany);
 
   constructor(hosts: readonly string[], log: Pick<Log, "info">) {
     this.#hosts = hosts;

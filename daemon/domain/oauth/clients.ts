@@ -5,7 +5,7 @@
 import { newId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Asker, Documents } from "./client-metadata.ts";
+import type { Asker, ClientMetadata } from "./client-metadata.ts";
 import { type Client, readMetadata } from "./metadata.ts";
 import { Refusal } from "./refusal.ts";
 import { countClients, dropUnusedClients, getClient, insertClient } from "./store.ts";
@@ -28,10 +28,10 @@ export interface Registration {
 
 export class Clients {
   readonly #database: Database;
-  readonly #documents: Documents | null;
+  readonly #documents: ClientMetadata | null;
 
   /** `documents` null: applications are not known by a document of theirs. */
-  constructor(database: Database, documents: Documents | null) {
+  constructor(database: Database, documents: ClientMetadata | null) {
     this.#database = database;
     this.#documents = documents;
   }

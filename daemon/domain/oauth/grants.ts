@@ -9,7 +9,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { getKey, grantBy, isGood, type KeyRow, newKey } from "../orgs/index.ts";
 import { requireSession } from "../users/index.ts";
-import { backTo, readAsking } from "./authorization-request.ts";
+import { backTo, readAuthorizationRequest } from "./authorization-request.ts";
 import type { Asker } from "./client-metadata.ts";
 import type { Clients } from "./clients.ts";
 import type { OAuthDeps } from "./deps.ts";
@@ -32,7 +32,7 @@ interface Narrowing {
 
 type Deps = Pick<OAuthDeps, "database" | "changes" | "orgs" | "url"> & { clients: Clients };
 
-export function makeGranting({ database, changes, orgs, url, clients }: Deps): Bound[] {
+export function makeGrants({ database, changes, orgs, url, clients }: Deps): Bound[] {
   const { queries } = database;
   const onEnded = () => orgs.holds.look();
 
@@ -58,7 +58,12 @@ export function makeGranting({ database, changes, orgs, url, clients }: Deps): B
 
     bind(grantCreate, {
       run: async (call, { request, ...narrowing }) => {
-        const asking = await readAsking(new URLSearchParams(request), clients, url(), askerOf(call)).catch(told);
+        const asking = await readAuthorizationRequest(
+          new URLSearchParams(request),
+          clients,
+          url(),
+          askerOf(call),
+        ).catch(told);
         const { client, redirect_uri, audience, code_challenge } = asking;
         const row = keyOf(call.caller, client, narrowed(call.caller, asking.scopes, narrowing));
         const code = makeSecret("oac-");

@@ -11,12 +11,12 @@ import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
 import { getKey, isGood } from "../orgs/index.ts";
 import { makeApplications } from "./applications.ts";
-import { type Asking, readAsking } from "./authorization-request.ts";
-import { type Asker, Documents } from "./client-metadata.ts";
+import { type AuthorizationRequest, readAuthorizationRequest } from "./authorization-request.ts";
+import { type Asker, ClientMetadata } from "./client-metadata.ts";
 import { Clients, type Registration, unusedBefore } from "./clients.ts";
 import type { OAuthDeps } from "./deps.ts";
 import { Devices } from "./devices.ts";
-import { makeGranting } from "./grants.ts";
+import { makeGrants } from "./grants.ts";
 import { hashOf } from "./secrets.ts";
 import {
   allGrants,
@@ -32,7 +32,7 @@ import {
 } from "./store.ts";
 import { type Issued, Reused, tokensForCode, tokensForRefresh } from "./tokens.ts";
 
-export { type Asking, only, SentBack } from "./authorization-request.ts";
+export { type AuthorizationRequest, only, SentBack } from "./authorization-request.ts";
 export type { Asker } from "./client-metadata.ts";
 export { DEVICE_SECONDS, POLL_SECONDS } from "./devices.ts";
 export { applicationsMade } from "./made.ts";
@@ -55,7 +55,7 @@ export interface OAuth {
   /** The caller of a token. Throws invalid_api_key, api_key_expired. */
   authenticate(authorization: string, source: Source): Caller;
   /** Parses an application's request at /authorize. Throws Refusal, SentBack once the redirect URI is known, and rate_limited. */
-  read(query: URLSearchParams, asker: Asker): Promise<Asking>;
+  read(query: URLSearchParams, asker: Asker): Promise<AuthorizationRequest>;
   /** Throws invalid_client_metadata, invalid_redirect_uri. */
   register(metadata: Record<string, unknown>): Promise<Registration>;
   devices: Pick<Devices, "begin" | "look">;
@@ -75,7 +75,7 @@ const BEARER = /^Bearer +(oat-\S+) *$/i;
 
 export function makeOAuth({ database, changes, orgs, log, url, documents }: OAuthDeps): OAuth {
   const { queries } = database;
-  const clients = new Clients(database, documents && new Documents(documents, log));
+  const clients = new Clients(database, documents && new ClientMetadata(documents, log));
   const devices = new Devices(database, clients, url);
   const lookup = prepareTokenLookup(queries);
 
@@ -134,7 +134,7 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
 
   return {
     operations: [
-      ...makeGranting({ database, changes, orgs, url, clients }),
+      ...makeGrants({ database, changes, orgs, url, clients }),
       ...makeApplications({ database, changes, orgs }),
     ],
 
@@ -156,7 +156,7 @@ export function makeOAuth({ database, changes, orgs, log, url, documents }: OAut
       return caller;
     },
 
-    read: (query, asker) => readAsking(query, clients, url(), asker),
+    read: (query, asker) => readAuthorizationRequest(query, clients, url(), asker),
     register: (metadata) => clients.register(metadata),
     devices,
 

@@ -2,7 +2,7 @@
 
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import { type Bound, boundTo, type Caller } from "../../core/call/operation.ts";
-import { Holds } from "../../core/call/revocation-watch.ts";
+import { RevocationWatch } from "../../core/call/revocation-watch.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { makeOrgCreate } from "./create.ts";
 import type { OrgDeps } from "./deps.ts";
@@ -66,7 +66,7 @@ export interface Orgs {
   /** Calls `cut` when the key is no longer valid; the returned function unsubscribes. */
   holdKey(keyId: KeyId, cut: () => void): () => void;
   /** Everything that depends on keys, and on things that keys have made. */
-  holds: Holds;
+  holds: RevocationWatch;
   ssh: {
     /** Callers of a public key: one for each organization that has it, the oldest first. */
     callersOf(key: Buffer): Caller[];
@@ -92,7 +92,7 @@ export function makeOrgs({
   const { queries } = database;
   const lastUsed = new LastUsed(changes, log, { isShared });
   const stopDropping = startDropping(queries, changes, log);
-  const holds = new Holds();
+  const holds = new RevocationWatch();
   const isCurrent = makeIsCurrent(queries);
   const find: Orgs["find"] = (caller, orgId) => {
     if (orgId !== "self" && orgId !== caller.org_id) throw new ServiceError("org_not_found");

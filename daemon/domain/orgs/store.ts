@@ -4,10 +4,10 @@ import type { Scope } from "../../../shared/api/contract.ts";
 import { newId, ulidFrom } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
-import { Remembered } from "../../db/row-cache.ts";
+import { RowCache } from "../../db/row-cache.ts";
 import { apiKeys, type KeyRow, type NewOrgRow, type OrgRow, orgs } from "./table.ts";
 
-const known = new Remembered<OrgRow>();
+const known = new RowCache<OrgRow>();
 
 export function insertOrg(queries: Queries, row: NewOrgRow): void {
   known.forget(queries);
@@ -247,7 +247,7 @@ export type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null }
   | "first_key_id"
   | "last_used_at"
 >;
-const callers = new Remembered<CallerRow>();
+const callers = new RowCache<CallerRow>();
 
 /** A key with its organization. */
 function selectCaller(queries: Queries) {

@@ -23,7 +23,7 @@ import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { type Found, type Gathered, gather } from "./gather.ts";
 import { changesOf, keyOf, type RoomState } from "./now-changes.ts";
-import { maySee, sightOf } from "./visibility.ts";
+import { maySee, visibilityOf } from "./visibility.ts";
 import { cyclesOf } from "./waits.ts";
 
 /** Changes within this time are sent together, since one call changes several things. */
@@ -64,7 +64,7 @@ export function makeNow(deps: OverviewDeps, changes: RoomChanges): Bound {
     return look;
   };
   const stateIn = (look: Look, caller: Caller): RoomState => {
-    const sight = sightOf(caller);
+    const sight = visibilityOf(caller);
     const known = look.states.get(sight);
     if (known) return known;
     const began = monotonicMs();

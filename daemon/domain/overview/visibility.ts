@@ -13,7 +13,7 @@ const seesCommands = ({ scopes, session }: Caller): boolean =>
   session !== undefined || scopes.includes("exec") || scopes.includes("audit:read");
 
 /** The same for callers that see the same of a room. */
-export function sightOf(caller: Caller): string {
+export function visibilityOf(caller: Caller): string {
   if (caller.agent_id !== null) return `agent ${caller.agent_id}`;
   return seesCommands(caller) ? "all" : "all but commands";
 }

@@ -3,7 +3,7 @@
  * be shown again, and neither it nor its hash is in the database.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { keptKey } from "../../core/config/durable-file.ts";
+import { durableKey } from "../../core/config/durable-file.ts";
 
 /** 130 bits, with letters that are allowed in a host name. */
 const LABEL_CHARACTERS = 26;
@@ -15,7 +15,7 @@ export class PortTokens {
 
   /** Reads the key, creating it if absent. Throws if the file was not written by this class. */
   constructor(file: string) {
-    this.#key = keptKey(file);
+    this.#key = durableKey(file);
   }
 
   of(label: string): string {

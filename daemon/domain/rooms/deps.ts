@@ -1,9 +1,9 @@
 /** Dependencies of rooms. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
-import type { Tally } from "../../core/call/call-stats.ts";
+import type { CallStats } from "../../core/call/call-stats.ts";
 import type { RoomTarget } from "../../core/call/room-target.ts";
-import type { Soon } from "../../core/concurrency/maybe-promise.ts";
+import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
 import type { Paths } from "../../core/config/paths.ts";
 import type { Log } from "../../core/log.ts";
 import type { ServiceError } from "../../core/service-error.ts";
@@ -58,7 +58,7 @@ export interface RoomDeps {
   /** Whether this host answers for a room. */
   ownership: Ownership;
   /** How moves to other hosts go. */
-  moveTally: Tally;
+  moveTally: CallStats;
   /** Connections to other hosts; available once the transports are open. */
   peers(): Peers;
   /** The calls that are under way about a room. */
@@ -98,7 +98,7 @@ export interface RoomDeps {
   driveLimitEntries: number;
   meter: Pick<Meter, "closes">;
   drive: {
-    measure(room: RoomTarget): Soon<{ used_bytes: number; file_count: number }>;
+    measure(room: RoomTarget): MaybePromise<{ used_bytes: number; file_count: number }>;
     /** Access that the room's guests have to it. */
     modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
     /** Has no call change it until `work` is done. */

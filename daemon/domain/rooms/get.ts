@@ -1,7 +1,7 @@
 /** The calls that list rooms and show one. */
 import { roomGet, roomList } from "../../../shared/api/rooms.ts";
 import { type Bound, bind, type Caller } from "../../core/call/operation.ts";
-import { onceThere } from "../../core/concurrency/maybe-promise.ts";
+import { whenResolved } from "../../core/concurrency/maybe-promise.ts";
 import type { RoomDeps } from "./deps.ts";
 import { pageOfRooms } from "./page.ts";
 import type { RoomRecords } from "./record.ts";
@@ -25,7 +25,7 @@ export function makeGet(
       run: (call, _input, row) => {
         call.audit.room_id = row.room_id;
         call.audit.room_uid = row.room_uid;
-        return onceThere(records.of(row), (body) => ({ outcome: "ok", body }));
+        return whenResolved(records.of(row), (body) => ({ outcome: "ok", body }));
       },
     }),
   ];

@@ -1,6 +1,6 @@
 /** A room as the API shows it: its row, with its number of sandboxes and its drive's use. */
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
-import { onceThere, type Soon } from "../../core/concurrency/maybe-promise.ts";
+import { type MaybePromise, whenResolved } from "../../core/concurrency/maybe-promise.ts";
 import type { RoomDeps } from "./deps.ts";
 import type { RoomRow } from "./table.ts";
 import { toTarget } from "./target.ts";
@@ -21,7 +21,7 @@ const WARNINGS = {
 const NOTHING = { used_bytes: 0, file_count: 0 };
 
 export interface RoomRecords {
-  of(row: RoomRow): Soon<RoomRecord>;
+  of(row: RoomRow): MaybePromise<RoomRecord>;
 }
 
 export function makeRoomRecords(deps: RoomDeps): RoomRecords {
@@ -52,7 +52,7 @@ export function makeRoomRecords(deps: RoomDeps): RoomRecords {
   return {
     of: (row) => {
       const used = row.state === "destroyed" ? NOTHING : deps.drive.measure(toTarget(row, deps.paths));
-      return onceThere(used, (measured) => recordOf(row, measured));
+      return whenResolved(used, (measured) => recordOf(row, measured));
     },
   };
 }

@@ -22,7 +22,7 @@ import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { MisplacedRoom, OrgUse } from "../../cluster/directory.ts";
 import { placements } from "../../cluster/table.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
-import { Remembered } from "../../db/row-cache.ts";
+import { RowCache } from "../../db/row-cache.ts";
 import { type NewRoomRow, type RoomRow, rooms } from "./table.ts";
 
 export function insertRoom(queries: Queries, row: NewRoomRow): void {
@@ -72,7 +72,7 @@ export type RoomPlace = Pick<
 > &
   Partial<Pick<RoomRow, "branching">>;
 
-const known = new Remembered<RoomRow>();
+const known = new RowCache<RoomRow>();
 
 /** Finds an organization's room by name; outside of transactions. */
 export function prepareRoomLookup(queries: Queries): (orgId: OrgId, roomId: string) => RoomRow | undefined {

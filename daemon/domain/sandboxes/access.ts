@@ -6,7 +6,7 @@ import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { SandboxAccess } from "../terminals/deps.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { heldInstead, requireDriveFor } from "./drive-held.ts";
-import { reachOf } from "./executions/guest-access.ts";
+import { guestAccessOf } from "./executions/guest-access.ts";
 import { findTarget, findTargetEver, type SandboxTarget } from "./find.ts";
 import { inUse, linkOf } from "./guest-access.ts";
 import type { Supervisors } from "./lifecycle/supervisors.ts";
@@ -55,7 +55,7 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors, waking: 
     heldInstead: ({ room }, error) => heldInstead(deps, room, error),
     reach: async (sandboxId, over) => {
       try {
-        return await reachOf(supervisors, sandboxId)(true, over);
+        return await guestAccessOf(supervisors, sandboxId)(true, over);
       } catch (error) {
         const state = supervisors.get(sandboxId)?.row.state ?? "destroyed";
         if (!ENDED.includes(state)) throw error;

@@ -19,7 +19,7 @@ import { makeResume } from "./calls/resume.ts";
 import { makeStandby } from "./calls/standby.ts";
 import { makeUpdate } from "./calls/update.ts";
 import type { SandboxDeps } from "./deps.ts";
-import { Ends } from "./executions/completion.ts";
+import { Completions } from "./executions/completion.ts";
 import { makeExecutions } from "./executions/index.ts";
 import { makeFiles } from "./files/index.ts";
 import { freeMemoryMib, needOf } from "./lifecycle/admission.ts";
@@ -36,7 +36,7 @@ import { type Going, goingIn } from "./running-work.ts";
 import { makeSnapshots } from "./snapshots/index.ts";
 import { SnapshotPlaces } from "./snapshots/place.ts";
 import { snapshotBytes } from "./snapshots/store.ts";
-import type { Outcomes } from "./stats.ts";
+import type { SandboxStats } from "./stats.ts";
 import { countLive, countStates, failedFor, heldCids, roomSandboxes, undestroyed } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -48,7 +48,7 @@ export type { CutSandbox, ForkedItem, SandboxesBranch } from "./branch/index.ts"
 export { cursorAfterSandbox } from "./calls/list.ts";
 export { listHibernated } from "./lifecycle/host-shutdown.ts";
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./lifecycle/retention.ts";
-export { survivalOf } from "./lifecycle/shutdown-plan.ts";
+export { shutdownPlanOf } from "./lifecycle/shutdown-plan.ts";
 export type { Measured } from "./measure.ts";
 export { fitsAsked } from "./move/fits.ts";
 export type { FitsAnswer, FitsAsked, MovedSandboxes, Putting, SandboxesMove } from "./move/index.ts";
@@ -112,7 +112,7 @@ export interface Sandboxes {
   /** Current resource use of sandboxes. */
   measure: ReturnType<typeof makeMeasure>;
   /** Number of sandboxes in each state, memory promised to sandboxes that have not ended, and statistics of outcomes. */
-  figures(): { sandboxes: Record<string, number>; memory_mib: number; outcomes: Outcomes };
+  figures(): { sandboxes: Record<string, number>; memory_mib: number; outcomes: SandboxStats };
   recordOf: Supervisors["recordOf"];
   /** Rooms that have guests, and the virtiofsd processes that serve the drive to each. */
   shares: Pick<Supervisors, "guestRooms" | "sharesOf">;
@@ -130,7 +130,7 @@ export interface Sandboxes {
 }
 
 export function makeSandboxes(deps: SandboxDeps): Sandboxes {
-  const ends = new Ends(deps, () => supervisors);
+  const ends = new Completions(deps, () => supervisors);
   const places = new SnapshotPlaces(deps.paths);
   const supervisors = makeSupervisors(deps, ends, places);
   const snapshots = makeSnapshots(deps, supervisors, places, ends);

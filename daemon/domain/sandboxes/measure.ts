@@ -3,7 +3,7 @@ import type { TopItem } from "../../../shared/api/overview/top.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { diskUse } from "../../host/guest/saved-state.ts";
-import { useOfProcess } from "../../host/usage.ts";
+import { usageOfProcess } from "../../host/usage.ts";
 import type { SandboxDeps } from "./deps.ts";
 import type { Supervisors } from "./lifecycle/supervisors.ts";
 import { type ListedSandbox, listUndestroyed } from "./store.ts";
@@ -18,7 +18,7 @@ export interface Measured {
 export function makeMeasure(deps: SandboxDeps, supervisors: Supervisors) {
   const measure = (room_id: string, { agent_id, sandbox_id, state, ...row }: ListedSandbox): TopItem => {
     const pid = supervisors.get(sandbox_id)?.guest?.machine.process.pid;
-    const use = pid === undefined ? null : unlessGone(() => useOfProcess(pid));
+    const use = pid === undefined ? null : unlessGone(() => usageOfProcess(pid));
     const { sent_bytes, received_bytes, open_connections } = deps.egress.trafficOf(sandbox_id);
     return {
       room_id,

@@ -1,5 +1,5 @@
 /** Current activity in a room's sandboxes, as known to the host: running commands, and sandboxes in standby. */
-import type { Ends, RunningCommand } from "./executions/completion.ts";
+import type { Completions, RunningCommand } from "./executions/completion.ts";
 import type { SandboxRow } from "./table.ts";
 
 export interface Going {
@@ -9,7 +9,7 @@ export interface Going {
   standby: { agent_id: string; sandbox_id: string; since: string; onDisk: boolean }[];
 }
 
-export function goingIn(rows: readonly SandboxRow[], ends: Pick<Ends, "running">): Going {
+export function goingIn(rows: readonly SandboxRow[], ends: Pick<Completions, "running">): Going {
   return {
     commands: rows.flatMap(({ sandbox_id, agent_id }) =>
       ends.running(sandbox_id).map((command) => ({ ...command, agent_id })),

@@ -26,7 +26,7 @@ const FAILING_MS = 10 * 60_000;
 /** Why a sandbox is resumed: the call of that name, or a wake reason. */
 export type ResumeReason = "resume" | WakeReason;
 
-export class Outcomes {
+export class SandboxStats {
   /** From the call until its guest was on disk, in seconds. */
   readonly hibernated = new Histogram(BOUNDS_SECONDS);
   /** From the call or wake event until it was running again, in seconds, by its former state. */

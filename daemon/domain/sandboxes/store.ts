@@ -3,7 +3,7 @@ import { and, asc, count, desc, eq, gt, inArray, ne, notInArray, or, type SQL, s
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
-import { Remembered } from "../../db/row-cache.ts";
+import { RowCache } from "../../db/row-cache.ts";
 import { hasOpen } from "../fabric/index.ts";
 import { RESUMED_REASONS } from "./health.ts";
 import { adoptions, type SandboxRow, sandboxes, UNDER_WAY } from "./table.ts";
@@ -142,7 +142,7 @@ export function forgetEnded(queries: Queries, roomUid: SandboxRow["room_uid"]): 
 }
 
 /** Cached per room. */
-const live = new Remembered<number>();
+const live = new RowCache<number>();
 
 /** Outside of transactions. */
 export function countLive(queries: Queries, roomUid: SandboxRow["room_uid"]): number {

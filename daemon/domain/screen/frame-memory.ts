@@ -1,5 +1,5 @@
 /** Memory of the frames of all open screens, and of those of one organization; a full memory is shared equally. */
-import { Places } from "../../core/concurrency/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** Of screens of 1280x800 there are 128 in this; the largest that may be is an eighth of it. */
@@ -12,8 +12,8 @@ type MakeRoom = (orgId: string | null) => boolean;
 type CutNewest = (orgId: string) => boolean;
 
 export class FrameMemory {
-  readonly #all: Places;
-  readonly #ofOrg: Places;
+  readonly #all: ConcurrencyLimit;
+  readonly #ofOrg: ConcurrencyLimit;
   readonly #makeRoom: MakeRoom;
   readonly #cutNewest: CutNewest;
   /** Bytes by organization. */
@@ -22,8 +22,8 @@ export class FrameMemory {
   constructor(makeRoom: MakeRoom, cutNewest: CutNewest, mostBytes = MAX_BYTES) {
     this.#makeRoom = makeRoom;
     this.#cutNewest = cutNewest;
-    this.#all = new Places(mostBytes, () => full("on this host"));
-    this.#ofOrg = new Places(mostBytes / 2, () => full("of the organization"));
+    this.#all = new ConcurrencyLimit(mostBytes, () => full("on this host"));
+    this.#ofOrg = new ConcurrencyLimit(mostBytes / 2, () => full("of the organization"));
   }
 
   /** The returned function releases the bytes; it is idempotent. Throws insufficient_capacity. */

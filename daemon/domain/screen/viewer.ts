@@ -5,8 +5,8 @@
  *     open ──▶ bytes both ways ──▶ end(why): close with its code; the screen continues
  */
 import { MAX_SCREEN_FRAME_BYTES, SCREEN_CLOSE, type ScreenClose } from "../../../shared/api/screen.ts";
-import type { Conversation, Talker } from "../../core/concurrency/duplex-session.ts";
-import { Backlog } from "../../core/concurrency/write-buffer.ts";
+import type { DuplexSession, Peer } from "../../core/concurrency/duplex-session.ts";
+import { WriteBuffer } from "../../core/concurrency/write-buffer.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 import { ClientFilter } from "./rfb/client-filter.ts";
@@ -25,14 +25,14 @@ export interface ViewEnd {
   bytes_in: number;
 }
 
-export class Viewer implements Conversation {
+export class Viewer implements DuplexSession {
   readonly mostBytes = MAX_SCREEN_FRAME_BYTES;
   readonly #port: GuestPort;
   readonly #filter: ClientFilter;
-  readonly #backlog: Backlog;
+  readonly #backlog: WriteBuffer;
   readonly #over = Promise.withResolvers<ViewEnd>();
   readonly #allowance = new Allowance(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE);
-  #client: Talker | null = null;
+  #client: Peer | null = null;
   #isOver = false;
   /** Code and reason of its close. */
   #close: [code: number, reason: string] | null = null;
@@ -42,7 +42,7 @@ export class Viewer implements Conversation {
   constructor(port: GuestPort, drives: boolean) {
     this.#port = port;
     this.#filter = new ClientFilter(drives);
-    this.#backlog = new Backlog(port.write);
+    this.#backlog = new WriteBuffer(port.write);
   }
 
   /** Resolves once it is over. */
@@ -50,7 +50,7 @@ export class Viewer implements Conversation {
     return this.#over.promise;
   }
 
-  start(client: Talker): void {
+  start(client: Peer): void {
     this.#client = client;
     // It may have ended while it was being opened.
     if (this.#close) client.close(...this.#close);
@@ -92,7 +92,7 @@ export class Viewer implements Conversation {
     this.#client?.close(...this.#close);
   }
 
-  async #show(client: Talker): Promise<void> {
+  async #show(client: Peer): Promise<void> {
     try {
       for await (const bytes of this.#port.output) {
         if (this.#isOver) return;

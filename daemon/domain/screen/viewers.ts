@@ -2,7 +2,7 @@
 import { MAX_VIEWERS, MAX_VIEWERS_OF_ORG } from "../../../shared/api/screen.ts";
 import type { KeyCall } from "../../core/call/operation.ts";
 import { monotonicMs } from "../../core/clock.ts";
-import { Places } from "../../core/concurrency/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { ScreenDeps, ScreenTarget } from "./deps.ts";
 import { recordOf } from "./record.ts";
@@ -67,8 +67,8 @@ export class Viewers {
   }
 }
 
-function places(most: number, what: string): Places {
-  return new Places(
+function places(most: number, what: string): ConcurrencyLimit {
+  return new ConcurrencyLimit(
     most,
     () => new ServiceError("insufficient_capacity", { detail: `${most} viewers look at ${what} already.` }),
   );

@@ -3,7 +3,7 @@ import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { hostList } from "../../../shared/api/hosts.ts";
 import type { configGet } from "../../../shared/api/service.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
-import type { Tally } from "../../core/call/call-stats.ts";
+import type { CallStats } from "../../core/call/call-stats.ts";
 import type { RequestCounts } from "../../core/call/request-counts.ts";
 import type { FindRoom } from "../../core/call/room-target.ts";
 import type { Paths } from "../../core/config/paths.ts";
@@ -53,7 +53,7 @@ export interface ServiceDeps {
   /** Maximum age of this host's copy of shared data, in seconds; 0 for a standalone host. */
   directoryAgeSeconds(): number;
   /** Statistics of changes to shared data, calls to other hosts, and moves of rooms to them. */
-  betweenHosts: Record<"rounds" | "calls" | "moves", Tally>;
+  betweenHosts: Record<"rounds" | "calls" | "moves", CallStats>;
   paths: Paths;
   templates: Templates;
   findings(): HostFindings;

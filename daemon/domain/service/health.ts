@@ -5,7 +5,7 @@ import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { type Bound, bind } from "../../core/call/operation.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
-import { sparingly } from "../../core/concurrency/cost-cache.ts";
+import { cachedByCost } from "../../core/concurrency/cost-cache.ts";
 import { isVirtualMachine } from "../../host/probe.ts";
 import { runChecks } from "./checks.ts";
 import type { ServiceDeps } from "./deps.ts";
@@ -14,7 +14,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
   const startedAt = monotonicMs();
   const virtual = isVirtualMachine();
   // Open to everyone, without a key too, and each call checks every sandbox.
-  const checksNow = sparingly(() =>
+  const checksNow = cachedByCost(() =>
     runChecks(deps.findings(), deps.templates, deps.paths, deps.sandboxes(), {
       passkeys: deps.passkeys(),
       backups: deps.backups(),

@@ -8,13 +8,13 @@ import { HOST_STATES } from "../../../shared/api/hosts.ts";
 import { metrics } from "../../../shared/api/service.ts";
 import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
-import type { Tally } from "../../core/call/call-stats.ts";
+import type { CallStats } from "../../core/call/call-stats.ts";
 import { type Bound, bind, boundTo, type OpenCall } from "../../core/call/operation.ts";
 import type { RequestCount } from "../../core/call/request-counts.ts";
 import { monotonicMs, wallMs } from "../../core/clock.ts";
 import { loopTime, Pieces } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { mostOpenFiles, openFiles, useOfHost } from "../../host/usage.ts";
+import { mostOpenFiles, openFiles, usageOfHost } from "../../host/usage.ts";
 import { runChecks } from "./checks.ts";
 import type { Figures, ServiceDeps } from "./deps.ts";
 import { alone, distribution, each, family, type Sample, TYPE } from "./exposition.ts";
@@ -193,7 +193,7 @@ function ofHosts(deps: ServiceDeps): string[] {
   ];
 }
 
-function tallied(name: string, help: string, { done, failed, times }: Tally): string[] {
+function tallied(name: string, help: string, { done, failed, times }: CallStats): string[] {
   return [
     family(
       `${name}_total`,
@@ -345,7 +345,7 @@ function ofStore({ database, disk }: Figures): string[] {
 }
 
 function ofHost(): string[] {
-  const { busy_seconds, idle_seconds, memory_bytes, memory_available_bytes } = useOfHost();
+  const { busy_seconds, idle_seconds, memory_bytes, memory_available_bytes } = usageOfHost();
   return [
     family(
       "roomd_host_cpu_seconds_total",

@@ -2,7 +2,7 @@
 import { MAX_LOOP_OWNERS, MAX_TOP, type Top, topGet } from "../../../shared/api/overview/top.ts";
 import { type Bound, bind, boundTo, type Caller, type OpenCall } from "../../core/call/operation.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
-import { useOfHost } from "../../host/usage.ts";
+import { usageOfHost } from "../../host/usage.ts";
 import type { Measured } from "../sandboxes/index.ts";
 import type { ServiceDeps } from "./deps.ts";
 
@@ -23,7 +23,7 @@ export function makeTop(deps: ServiceDeps): Bound {
 
   const hostNow = (): Top["host"] => {
     const { rooms, sandboxes, memory_mib, disk } = deps.figures();
-    const { cores, busy_seconds, idle_seconds, memory_bytes, memory_available_bytes } = useOfHost();
+    const { cores, busy_seconds, idle_seconds, memory_bytes, memory_available_bytes } = usageOfHost();
     const counts = deps.requests.all().flatMap(({ classes }) => classes);
     return {
       uptime_seconds: Math.floor((monotonicMs() - startedAt) / 1000),

@@ -4,7 +4,7 @@
  */
 
 import type { AuditFacts } from "../../core/call/audit-facts.ts";
-import type { Holds } from "../../core/call/revocation-watch.ts";
+import type { RevocationWatch } from "../../core/call/revocation-watch.ts";
 import { monotonicMs, now } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
@@ -34,7 +34,7 @@ interface SessionsDeps {
   database: Database;
   log: Log;
   sandboxes: SandboxReach;
-  orgs: { holds: Holds };
+  orgs: { holds: RevocationWatch };
 }
 
 export class Sessions {

@@ -22,7 +22,7 @@ function* trialCids(): Iterable<number> {
   for (let tries = 0; tries < CID_TRIES; tries++) yield randomInt(CID_MIN, CID_MAX);
 }
 
-export interface TrialGuest extends Pick<Guest, "connection" | "exited"> {
+export interface BuildGuest extends Pick<Guest, "connection" | "exited"> {
   /** Runs `work` while the guest is paused; the link is a new one afterwards. */
   whileStopped(work: () => Promise<void>): Promise<void>;
   paths: SandboxPaths;
@@ -43,12 +43,12 @@ export function boundWhile(log: string): () => void {
 }
 
 /** Starts a guest at `placeOf`, unless `signal` aborts it, runs `work` with it, and ends it. Without `requests` it has no network. */
-export async function withTrialGuest<T>(
+export async function withBuildGuest<T>(
   host: GuestHost,
   placeOf: (sandboxId: string) => SandboxPaths,
   image: GuestImage,
   requests: GuestRequests | null,
-  work: (guest: TrialGuest) => Promise<T>,
+  work: (guest: BuildGuest) => Promise<T>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<T> {
   const sandbox_id = newId("sbx");
@@ -84,7 +84,7 @@ export async function withTrialGuest<T>(
   try {
     signal.throwIfAborted();
     const { connection, exited } = guest;
-    const whileStopped: TrialGuest["whileStopped"] = async (work) => {
+    const whileStopped: BuildGuest["whileStopped"] = async (work) => {
       await pauseGuest(guest);
       try {
         await work();

@@ -15,21 +15,21 @@ import type { MachineSpec } from "../../host/machine/spec.ts";
 import { boundWhile } from "./build-guest.ts";
 import { FILE_NAMES } from "./manifest.ts";
 
-export interface TrialDeps {
+export interface BuildMachineDeps {
   placeOf(sandboxId: string): SandboxPaths;
   host: GuestHost;
 }
 
-export interface TrialMachine
+export interface BuildMachine
   extends Pick<MachineSpec, "hardware" | "kernel" | "initramfs" | "append" | "disk" | "input" | "vcpu_count"> {
   /** Writable files besides its disk: QEMU makes no files. */
   writes: readonly string[];
 }
 
 /** Boots a machine, runs `work` while it is paused before its first instruction, and ends it. */
-export async function withTrialMachine<T>(
-  { placeOf, host }: TrialDeps,
-  { writes, ...spec }: TrialMachine,
+export async function withBuildMachine<T>(
+  { placeOf, host }: BuildMachineDeps,
+  { writes, ...spec }: BuildMachine,
   work: (machine: Machine) => Promise<T>,
 ): Promise<T> {
   const sandboxId = newId("sbx");

@@ -7,7 +7,7 @@ import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Paths, SandboxPaths } from "../../core/config/paths.ts";
-import { freeRemains, guestProcesses } from "../../host/guest/leftovers.ts";
+import { freeLeftovers, guestProcesses } from "../../host/guest/leftovers.ts";
 import { LockedError, lockWhenFree, takeLock } from "../../host/lock.ts";
 import { isDraft } from "./manifest.ts";
 import { keptVersions, publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
@@ -39,7 +39,7 @@ async function alone<T>(paths: Paths, release: () => void, work: () => Promise<T
 }
 
 /** Frees leftovers of killed builds, unless a build is running. */
-export async function sweepDeadTrials(paths: Paths): Promise<void> {
+export async function sweepDeadBuilds(paths: Paths): Promise<void> {
   try {
     await alone(paths, takeLock(paths.build_lock, "data_dir"), async () => {});
   } catch (error) {
@@ -48,7 +48,7 @@ export async function sweepDeadTrials(paths: Paths): Promise<void> {
 }
 
 /** Whether there are guests or files of a build, including a running one. */
-export function hasTrials(paths: Paths): boolean {
+export function hasBuilds(paths: Paths): boolean {
   const { runtime, directory } = paths.trial("any");
   return [runtime, directory].some((one) => namesIn(dirname(one)).length > 0);
 }
@@ -74,7 +74,7 @@ export async function sweepGuests(placeOf: (sandboxId: string) => SandboxPaths):
   // A guest that has started since has its directories.
   const since = names();
   for (const name of [...there, ...[...processes.keys()].filter((name) => !there.has(name) && !since.has(name))]) {
-    await freeRemains(placeOf(name));
+    await freeLeftovers(placeOf(name));
     await rm(placeOf(name).directory, { recursive: true, force: true });
   }
 }

@@ -11,7 +11,7 @@ import { BOOT_ID } from "../../host/boot.ts";
 
 const kept = Type.Object({ boot_id: Type.String(), looks: Type.Record(Type.String(), Type.String()) });
 
-export class Verified {
+export class DigestCache {
   readonly #file: string;
   readonly #log: Log;
   readonly #looks: Map<string, string>;

@@ -20,7 +20,7 @@ import { endInGuest, feedInGuest, startFollowed } from "../../host/guest-link/ex
 import type { GuestLink, GuestRequests } from "../../host/guest-link/handshake.ts";
 import { convertRoot, makeOverlay } from "../../host/images/overlay.ts";
 import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
-import { withTrialGuest } from "./build-guest.ts";
+import { withBuildGuest } from "./build-guest.ts";
 import { FILE_NAMES } from "./manifest.ts";
 
 const MEMORY_MIB = 1024;
@@ -161,7 +161,7 @@ export async function runRecipeSteps(
   };
   try {
     onProgress("booting the guest that runs the steps");
-    await withTrialGuest(host, paths.trial, image, network.requests, async (guest) => {
+    await withBuildGuest(host, paths.trial, image, network.requests, async (guest) => {
       const { connection, exited, paths: own } = guest;
       let link = await connection.link(LINK_MS);
       const keepAfter = async (done: number) => {

@@ -16,7 +16,7 @@ import { diskMib } from "../../host/images/overlay.ts";
 import { readableTemplate } from "../../host/isolation/directories.ts";
 import { type Acceleration, cpuModelFor } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
-import { lookOf, Verified } from "./digest-cache.ts";
+import { DigestCache, lookOf } from "./digest-cache.ts";
 import {
   COLD_FILES,
   FILE_NAMES,
@@ -96,7 +96,7 @@ export function makeTemplates(deps: {
 }): Templates {
   const { paths, log } = deps;
   const processor = deps.processor ?? processorOf();
-  const verified = new Verified(paths.verified_templates, log);
+  const verified = new DigestCache(paths.verified_templates, log);
   const cache = new Map<string, Template>();
   /** Versions with group and mode already set on their files. */
   const readable = new Set<string>();

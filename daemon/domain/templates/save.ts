@@ -8,13 +8,13 @@ import { ServiceError } from "../../core/service-error.ts";
 import { makeOverlay } from "../../host/images/overlay.ts";
 import type { Machine } from "../../host/machine/machine.ts";
 import type { Hardware } from "../../host/machine/spec.ts";
-import { type TrialDeps, withTrialMachine } from "./build-machine.ts";
+import { type BuildMachineDeps, withBuildMachine } from "./build-machine.ts";
 import { FILE_NAMES, type FileRole } from "./manifest.ts";
 
 /** On a busy host that is emulated, or a virtual machine of another, it takes minutes. */
 const BOOT_DEADLINE_MS = 600_000;
 
-export interface SaveDeps extends TrialDeps {
+export interface SaveDeps extends BuildMachineDeps {
   qemu_img: string;
 }
 
@@ -54,7 +54,7 @@ export async function saveMachine(
     disk,
     writes: [memory],
   };
-  await withTrialMachine(deps, spec, async (machine) => {
+  await withBuildMachine(deps, spec, async (machine) => {
     const giveUp = () => void machine.end().catch(() => {});
     signal?.addEventListener("abort", giveUp, { once: true });
     try {

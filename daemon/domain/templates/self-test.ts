@@ -9,7 +9,7 @@ import { within } from "../../core/concurrency/published.ts";
 import type { SandboxPaths } from "../../core/config/paths.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
 import { startFollowed } from "../../host/guest-link/exec.ts";
-import { type TrialGuest, withTrialGuest } from "./build-guest.ts";
+import { type BuildGuest, withBuildGuest } from "./build-guest.ts";
 
 const CLONES = 3;
 const COMMAND_MS = 20_000;
@@ -51,7 +51,7 @@ export async function selfTest(
 type PlaceOf = (sandboxId: string) => SandboxPaths;
 
 async function inspectClone(host: GuestHost, placeOf: PlaceOf, image: GuestImage, signal?: AbortSignal) {
-  const look = async ({ connection, hostname }: TrialGuest) => {
+  const look = async ({ connection, hostname }: BuildGuest) => {
     const link = await connection.link(10_000);
     let text = "";
     const decoder = new TextDecoder();
@@ -84,5 +84,5 @@ async function inspectClone(host: GuestHost, placeOf: PlaceOf, image: GuestImage
     if (!(clock > 0)) throw new Error("a clone does not tell the time");
     return { facts, skewMs: Math.max(0, startedAt - clock, clock - endedAt) };
   };
-  return await withTrialGuest(host, placeOf, image, null, look, signal);
+  return await withBuildGuest(host, placeOf, image, null, look, signal);
 }

@@ -11,7 +11,7 @@ import type { StreamEvent } from "../../core/call/operation.ts";
 import { isLinkLost } from "../../host/guest-link/answer.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { type Shown, type WatchedTerminal, watchTerminal } from "../../host/guest-link/terminal.ts";
-import type { Typist } from "./writers.ts";
+import type { Writer } from "./writers.ts";
 
 const PIECE_BYTES = 32 * 1024;
 /** Sizes that are kept with their places; of more the oldest are forgotten. */
@@ -29,7 +29,7 @@ export interface BroadcastDeps {
   reach(over: AbortSignal): Promise<GuestLink>;
   /** Maps the guest's refusals. */
   asError(error: unknown): unknown;
-  typist(): Typist | null;
+  typist(): Writer | null;
 }
 
 export class Broadcast {

@@ -1,12 +1,12 @@
 /** Watched terminals and their numbers of watchers: the first watcher starts a broadcast, and it stops when the last one leaves. */
 import { MAX_WATCHERS, MAX_WATCHERS_OF_ORG } from "../../../shared/api/terminals.ts";
 import type { KeyCall } from "../../core/call/operation.ts";
-import { Places } from "../../core/concurrency/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { Broadcast } from "./broadcast.ts";
 import type { SandboxAccess, TerminalTarget } from "./deps.ts";
 import { asServiceError } from "./errors.ts";
-import { placeOf, type Typists } from "./writers.ts";
+import { placeOf, type Writers } from "./writers.ts";
 
 interface Shared {
   broadcast: Promise<Broadcast>;
@@ -21,12 +21,12 @@ export interface Seat {
 
 export class Broadcasts {
   readonly #sandboxes: SandboxAccess;
-  readonly #typists: Typists;
+  readonly #typists: Writers;
   readonly #all = new Map<string, Shared>();
   readonly #ofTerminals = places(MAX_WATCHERS, "this terminal");
   readonly #ofOrgs = places(MAX_WATCHERS_OF_ORG, "terminals of this organization");
 
-  constructor(sandboxes: SandboxAccess, typists: Typists) {
+  constructor(sandboxes: SandboxAccess, typists: Writers) {
     this.#sandboxes = sandboxes;
     this.#typists = typists;
   }
@@ -95,8 +95,8 @@ export class Broadcasts {
   }
 }
 
-function places(most: number, of: string): Places {
+function places(most: number, of: string): ConcurrencyLimit {
   const refusal = () =>
     new ServiceError("too_many_executions", { detail: `${most} watch ${of}, which is the maximum.` });
-  return new Places(most, refusal);
+  return new ConcurrencyLimit(most, refusal);
 }

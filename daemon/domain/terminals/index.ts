@@ -15,7 +15,7 @@ import { makeGet } from "./get.ts";
 import { Sessions } from "./sessions.ts";
 import { makeToken } from "./token.ts";
 import { makeWatch } from "./watch.ts";
-import { placeOf, Typists } from "./writers.ts";
+import { placeOf, Writers } from "./writers.ts";
 
 export interface Terminals {
   operations: Bound[];
@@ -27,7 +27,7 @@ export interface Terminals {
 
 export function makeTerminals(deps: TerminalDeps): Terminals {
   const tickets = new Tickets<TerminalGoal>(deps.ticketMark);
-  const typists = new Typists();
+  const typists = new Writers();
   const sessions = new Sessions(deps, typists);
   const stopping = new AbortController();
   return {

@@ -12,8 +12,8 @@ import {
   TERMINAL_CLOSE,
   type TerminalClose,
 } from "../../../shared/api/terminals.ts";
-import type { Conversation, Talker } from "../../core/concurrency/duplex-session.ts";
-import { Backlog } from "../../core/concurrency/write-buffer.ts";
+import type { DuplexSession, Peer } from "../../core/concurrency/duplex-session.ts";
+import { WriteBuffer } from "../../core/concurrency/write-buffer.ts";
 import { parseJson } from "../../core/json.ts";
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
 import { type AttachedTerminal, refusalOf } from "../../host/guest-link/terminal.ts";
@@ -33,17 +33,17 @@ export interface SessionEnd {
   exit_code: number | null;
 }
 
-export class Session implements Conversation {
+export class Session implements DuplexSession {
   readonly mostBytes = MAX_FRAME_BYTES;
   readonly #terminal: AttachedTerminal;
   readonly #gap: number;
-  readonly #typed: Backlog;
+  readonly #typed: WriteBuffer;
   /** Text frames of the client that are not carried out yet. */
   readonly #heard: string[] = [];
   #isCarryingOut = false;
   readonly #pieces: Pieces;
   readonly #over = Promise.withResolvers<SessionEnd>();
-  #client: Talker | null = null;
+  #client: Peer | null = null;
   /** Code and reason of a close by the daemon. */
   #close: [code: number, reason: string] | null = null;
   #reason: string | null = null;
@@ -57,7 +57,7 @@ export class Session implements Conversation {
     this.#terminal = terminal;
     this.#pieces = new Pieces(loopTime, owner, "terminal");
     this.#gap = gap;
-    this.#typed = new Backlog(terminal.write);
+    this.#typed = new WriteBuffer(terminal.write);
     terminal.ended.catch(() => {});
   }
 
@@ -66,7 +66,7 @@ export class Session implements Conversation {
     return this.#over.promise;
   }
 
-  start(client: Talker): void {
+  start(client: Peer): void {
     this.#client = client;
     // It may have ended while it was being opened.
     if (this.#close) {
@@ -131,7 +131,7 @@ export class Session implements Conversation {
     this.#isCarryingOut = false;
   }
 
-  async #show(client: Talker): Promise<void> {
+  async #show(client: Peer): Promise<void> {
     try {
       for await (const bytes of this.#terminal.output) {
         if (this.#reason !== null) return;

@@ -5,15 +5,15 @@ import { monotonicMs, now } from "../../core/clock.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { TerminalDeps } from "./deps.ts";
 import type { Session, SessionEnd } from "./session.ts";
-import { placeOf, type Typists } from "./writers.ts";
+import { placeOf, type Writers } from "./writers.ts";
 
 export class Sessions {
   readonly #deps: TerminalDeps;
   readonly #all = new Set<Session>();
 
-  readonly #typists: Typists;
+  readonly #typists: Writers;
 
-  constructor(deps: TerminalDeps, typists: Typists) {
+  constructor(deps: TerminalDeps, typists: Writers) {
     this.#deps = deps;
     this.#typists = typists;
   }

@@ -1,7 +1,7 @@
 /** Current typist of each terminal, among clients of this daemon, for its watchers. */
 import { at, wallMs } from "../../core/clock.ts";
 
-export interface Typist {
+export interface Writer {
   name: string;
   since: string;
 }
@@ -11,9 +11,9 @@ export function placeOf(sandboxId: string, terminalId: string): string {
   return `${sandboxId} ${terminalId}`;
 }
 
-export class Typists {
+export class Writers {
   /** The last entry is the typist: its predecessor is being disconnected. */
-  readonly #all = new Map<string, Set<Typist>>();
+  readonly #all = new Map<string, Set<Writer>>();
   readonly #listeners = new Map<string, () => void>();
 
   /** Adds an attached client; the returned function removes it, and is idempotent. */
@@ -29,7 +29,7 @@ export class Typists {
     };
   }
 
-  of(place: string): Typist | null {
+  of(place: string): Writer | null {
     return [...(this.#all.get(place) ?? [])].at(-1) ?? null;
   }
 

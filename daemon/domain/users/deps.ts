@@ -1,10 +1,10 @@
 import type { OrgId } from "../../../shared/ids.ts";
-import type { Holds } from "../../core/call/revocation-watch.ts";
+import type { RevocationWatch } from "../../core/call/revocation-watch.ts";
 import type { Log } from "../../core/log.ts";
 import type { PersonalTable } from "../../db/personal.ts";
 import type { Database } from "../../db/transact.ts";
 import type { OrgChanges, Plans } from "../orgs/index.ts";
-import type { Upstream } from "./identities/oidc.ts";
+import type { OidcClient } from "./identities/oidc.ts";
 import type { OrgEndDeps } from "./members/org-end.ts";
 import type { SignUpPlan } from "./sign-up/sign-up.ts";
 
@@ -13,13 +13,13 @@ export interface UserDeps {
   changes: OrgChanges;
   log: Log;
   /** All that holds on to keys, and to sessions. */
-  holds: Holds;
+  holds: RevocationWatch;
   planOf(orgId: OrgId): string;
   /** URL of the web application, without a trailing slash. */
   url(): string;
   rooms: OrgEndDeps["rooms"];
   /** OpenID Connect issuer of external accounts; null: none. */
-  upstream: Upstream | null;
+  upstream: OidcClient | null;
   /** Limits and credits by plan. */
   plans: Plans;
   signUpPlan: SignUpPlan;

@@ -15,17 +15,17 @@ import { givenBy } from "./members/roles.ts";
 import { makePersonal } from "./personal.ts";
 import { isCurrent, makeRecognise, type Recognise } from "./sessions/sessions.ts";
 import { Challenges } from "./sign-in/challenges.ts";
-import { LetterLinks } from "./sign-in/links.ts";
-import { Redeem } from "./sign-in/one-time-links.ts";
+import { EmailLinks } from "./sign-in/links.ts";
+import { OneTimeLinks } from "./sign-in/one-time-links.ts";
 import { Passkeys } from "./sign-in/passkeys.ts";
 import { Passwords } from "./sign-in/passwords.ts";
 import { SignIn } from "./sign-in/sign-in.ts";
-import { Newcomers } from "./sign-up/new-user.ts";
+import { NewUsers } from "./sign-up/new-user.ts";
 import { SignUp } from "./sign-up/sign-up.ts";
 import { changeSession, getMembership } from "./store.ts";
 
 export { RETURN_PATH } from "./identities/identities.ts";
-export { planUpstream, Upstream } from "./identities/oidc.ts";
+export { OidcClient, planOidc } from "./identities/oidc.ts";
 export { locateOfPeople } from "./locate.ts";
 export { isMakerGood, isOver } from "./members/makers.ts";
 export { requireOwner } from "./members/roles.ts";
@@ -45,10 +45,10 @@ export interface Users {
   /** The caller of a session's cookie. Throws session_ended. */
   recognise: Recognise;
   signIn: SignIn;
-  redeem: Redeem;
+  redeem: OneTimeLinks;
   signUp: SignUp;
   addresses: Addresses;
-  links: LetterLinks;
+  links: EmailLinks;
   passkeys: Passkeys;
   identities: Identities;
   /** Completes the requested ends of organizations until the returned function is called. */
@@ -80,8 +80,8 @@ export function makeUsers({
   const rpId = () => passkeys.place?.rp_id ?? null;
   const isOpen = signUpPlan.mode === "open" || signUpPlan.mode === "approval";
   const identities = new Identities({ isOpen, database, changes, onEnded, challenges, upstream, url, rpId });
-  const newcomers = new Newcomers(passwords, passkeys);
-  const links = new LetterLinks();
+  const newcomers = new NewUsers(passwords, passkeys);
+  const links = new EmailLinks();
   const signIn = new SignIn(database, passwords, onEnded);
   const ends = { database, changes, log, rooms, onEnded };
   const writing = new Set<SessionId>();
@@ -105,7 +105,7 @@ export function makeUsers({
     keepEnding: () => keepEndingOrgs(ends),
     recognise: makeRecognise(queries, planOf, seen),
     signIn,
-    redeem: new Redeem({ database, changes, newcomers, signIn, onEnded }),
+    redeem: new OneTimeLinks({ database, changes, newcomers, signIn, onEnded }),
     signUp: new SignUp({ database, changes, plans, plan: signUpPlan, hasMail, newcomers }),
     addresses: new Addresses(database, log, hasMail),
     links,

@@ -2,7 +2,7 @@
 import { and, count, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
 import type { OrgId, SessionId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
-import { Remembered } from "../../db/row-cache.ts";
+import { RowCache } from "../../db/row-cache.ts";
 import {
   browsers,
   type LinkRow,
@@ -19,7 +19,7 @@ import {
 /** Columns that a request needs of the session that it presents. */
 export type SessionOf = SessionRow &
   Pick<UserRow, "email" | "name" | "disabled_at"> & { role: MembershipRow["role"] | null };
-const known = new Remembered<SessionOf>();
+const known = new RowCache<SessionOf>();
 
 export function insertUser(queries: Queries, row: UserRow): void {
   queries.insert(users).values(row).run();

@@ -4,7 +4,7 @@ import { monotonicMs, wallMs } from "../../core/clock.ts";
 import { post } from "./post.ts";
 import { askedSeconds } from "./schedule.ts";
 import type { WebhookSecrets } from "./secrets.ts";
-import { type Reach, Unreachable } from "./ssrf-guard.ts";
+import { type SsrfGuard, Unreachable } from "./ssrf-guard.ts";
 import type { WebhookRow } from "./table.ts";
 
 const GONE = 410;
@@ -30,7 +30,7 @@ export interface Message {
 
 /** Rejects only on an internal error. */
 export async function attempt(
-  { reach, secrets }: { reach: Reach; secrets: WebhookSecrets },
+  { reach, secrets }: { reach: SsrfGuard; secrets: WebhookSecrets },
   webhook: WebhookRow,
   { id, body }: Message,
   signal: AbortSignal,

@@ -22,7 +22,7 @@ import { findOrg, findWebhook } from "./find.ts";
 import type { Shown } from "./record.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 import type { Sender } from "./sender.ts";
-import type { Reach } from "./ssrf-guard.ts";
+import type { SsrfGuard } from "./ssrf-guard.ts";
 import {
   changeWebhook,
   countWebhooks,
@@ -39,7 +39,7 @@ const CURSOR = "webhooks";
 
 interface Parts {
   sender: Sender;
-  reach: Reach;
+  reach: SsrfGuard;
   secrets: WebhookSecrets;
   shown: Shown;
 }

@@ -4,7 +4,7 @@ import type { Caller } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Chains } from "../audit/index.ts";
-import type { ReachPlan } from "./ssrf-guard.ts";
+import type { SsrfPlan } from "./ssrf-guard.ts";
 import type { WebhookRow } from "./table.ts";
 
 export interface WebhookDeps {
@@ -14,7 +14,7 @@ export interface WebhookDeps {
   directory: Pick<Directory, "database" | "onChange">;
   log: Log;
   chains: Chains;
-  plan: ReachPlan;
+  plan: SsrfPlan;
   /** File with the key that secrets are derived from. */
   keyFile: string;
   /** Whether the webhook's maker still has access. */

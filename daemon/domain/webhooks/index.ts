@@ -8,12 +8,12 @@ import type { WebhookDeps } from "./deps.ts";
 import { makeShown } from "./record.ts";
 import { WebhookSecrets } from "./secrets.ts";
 import { Sender } from "./sender.ts";
-import { Reach } from "./ssrf-guard.ts";
+import { SsrfGuard } from "./ssrf-guard.ts";
 import { deleteOwn, deleteWebhook, getWebhook, listWebhooks } from "./store.ts";
 
 export { cursorAfterDelivery } from "./deliveries.ts";
 export { WEBHOOK_RULE, webhooksMade } from "./made.ts";
-export { planReach, type ReachPlan } from "./ssrf-guard.ts";
+export { planSsrfGuard, type SsrfPlan } from "./ssrf-guard.ts";
 
 export interface Webhooks {
   operations: Bound[];
@@ -29,7 +29,7 @@ export interface Webhooks {
 
 export function makeWebhooks(deps: WebhookDeps): Webhooks {
   const { database, directory } = deps;
-  const reach = new Reach(deps.plan);
+  const reach = new SsrfGuard(deps.plan);
   const secrets = new WebhookSecrets(deps.keyFile);
   const sender = new Sender(deps, { reach, secrets });
   const shown = makeShown(deps, sender, secrets);

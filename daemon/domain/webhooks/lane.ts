@@ -14,7 +14,7 @@ import { MAX_OVER, MAX_TRIES, MAX_WAITING } from "../../../shared/api/webhooks.t
 import type { OrgId } from "../../../shared/ids.ts";
 import { at, monotonicMs, sleep, wallMs } from "../../core/clock.ts";
 import type { Deadlines } from "../../core/concurrency/deadlines.ts";
-import type { FairPlaces } from "../../core/concurrency/fair-semaphore.ts";
+import type { FairSemaphore } from "../../core/concurrency/fair-semaphore.ts";
 import { Published } from "../../core/concurrency/published.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -60,7 +60,7 @@ export interface LaneDeps {
   log: Log;
   chains: Chains;
   pace: Pace;
-  places: FairPlaces;
+  places: FairSemaphore;
   /** When its next retry is due, by the webhook's id. */
   deadlines: Deadlines;
   attempt(webhook: WebhookRow, message: Message, signal: AbortSignal): Promise<Attempt>;

@@ -3,7 +3,7 @@
  * and a key in the data directory, the same on all hosts: neither the secret nor its hash is in a database.
  */
 import { createHmac } from "node:crypto";
-import { keptKey } from "../../core/config/durable-file.ts";
+import { durableKey } from "../../core/config/durable-file.ts";
 import { openText, sealingKey, sealText } from "../../core/config/sealed-text.ts";
 import type { WebhookRow } from "./table.ts";
 
@@ -16,7 +16,7 @@ export class WebhookSecrets {
 
   /** Reads the key; creates it if absent. Throws if the file was not written by this code. */
   constructor(file: string) {
-    this.#key = keptKey(file);
+    this.#key = durableKey(file);
     this.#sealing = sealingKey(this.#key, PURPOSE);
   }
 

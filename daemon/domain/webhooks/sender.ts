@@ -4,7 +4,7 @@ import { MAX_WEBHOOKS } from "../../../shared/api/webhooks.ts";
 import type { OrgId, WebhookId } from "../../../shared/ids.ts";
 import { now, startTimer, stopTimer, timeoutSignal } from "../../core/clock.ts";
 import { Deadlines } from "../../core/concurrency/deadlines.ts";
-import { FairPlaces } from "../../core/concurrency/fair-semaphore.ts";
+import { FairSemaphore } from "../../core/concurrency/fair-semaphore.ts";
 import { DeadlineError } from "../../core/concurrency/published.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import { type Attempt, attempt, type Message } from "./attempt.ts";
@@ -12,7 +12,7 @@ import type { WebhookDeps } from "./deps.ts";
 import { Lane, type LaneDeps } from "./lane.ts";
 import { Pace } from "./pace.ts";
 import type { WebhookSecrets } from "./secrets.ts";
-import type { Reach } from "./ssrf-guard.ts";
+import type { SsrfGuard } from "./ssrf-guard.ts";
 import {
   changeProgress,
   deleteOwn,
@@ -37,14 +37,14 @@ const TEST_WAIT_MS = 10_000;
 const TOGETHER_MS = 500;
 
 interface Tools {
-  reach: Reach;
+  reach: SsrfGuard;
   secrets: WebhookSecrets;
 }
 
 export class Sender {
   readonly #deps: WebhookDeps;
   readonly #tools: Tools;
-  readonly #places = new FairPlaces(PLACES);
+  readonly #places = new FairSemaphore(PLACES);
   readonly #pace = new Pace(PACE);
   readonly #deadlines = new Deadlines((webhookId) => this.look(webhookId as WebhookId));
   readonly #lanes = new Map<WebhookId, Lane>();

@@ -21,14 +21,14 @@ export class Unreachable extends Error {
   override name = "Unreachable";
 }
 
-export interface ReachPlan {
+export interface SsrfPlan {
   private_ranges: readonly Range[];
   /** "" for none. */
   hosts_file: string;
 }
 
 /** Throws ConfigError. */
-export function planReach(config: Config): ReachPlan {
+export function planSsrfGuard(config: Config): SsrfPlan {
   const private_ranges = readRanges(config["webhooks.private_ranges"], (part) => {
     throw new ConfigError(`webhooks.private_ranges: ${part} is neither an address nor a CIDR`);
   });
@@ -44,13 +44,13 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, "");
 }
 
-export class Reach {
+export class SsrfGuard {
   readonly #ranges: readonly Range[];
   readonly #isHosts = makeIsHosts();
   readonly #resolver: Pick<HostResolver, "resolve">;
 
   constructor(
-    { private_ranges, hosts_file }: ReachPlan,
+    { private_ranges, hosts_file }: SsrfPlan,
     resolver: Pick<HostResolver, "resolve"> = new HostResolver(hosts_file, "host"),
   ) {
     this.#ranges = private_ranges;

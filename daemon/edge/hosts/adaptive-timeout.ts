@@ -1,9 +1,9 @@
 /** Adaptive timeout for optional responses of hosts: very short for a host that did not answer the last time. */
-import { afterOwnTime } from "../../core/concurrency/stall-tolerant-timeout.ts";
+import { stallTolerantTimeout } from "../../core/concurrency/stall-tolerant-timeout.ts";
 
 const SILENT_MS = 100;
 
-export class Patience {
+export class AdaptiveTimeout {
   /** Hosts that did not answer the last time. */
   readonly #silent = new Set<string>();
 
@@ -17,7 +17,7 @@ export class Patience {
       () => null,
     );
     const late = Promise.withResolvers<null>();
-    const end = afterOwnTime(this.#silent.has(hostId) ? SILENT_MS : withinMs, () => late.resolve(null));
+    const end = stallTolerantTimeout(this.#silent.has(hostId) ? SILENT_MS : withinMs, () => late.resolve(null));
     const answer = await Promise.race([answered, late.promise]);
     end();
     if (answer === null) this.#silent.add(hostId);

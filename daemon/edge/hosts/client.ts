@@ -4,14 +4,14 @@
  */
 import { X509Certificate } from "node:crypto";
 import type { Host } from "../../cluster/directory.ts";
-import type { Tally } from "../../core/call/call-stats.ts";
+import type { CallStats } from "../../core/call/call-stats.ts";
 import { monotonicMs, startInterval, stopTimer } from "../../core/clock.ts";
 import type { Certificate } from "../../core/config/certificate.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type Answered, type Asked, exchange, headOf } from "../../domain/ports/http/exchange.ts";
 import { type Connection, type Goal, type Line, NotConnected } from "./connection.ts";
 import { Dialing } from "./dialing.ts";
-import { Waiting } from "./liveness.ts";
+import { Liveness } from "./liveness.ts";
 
 /** The fields by which another host is reached. */
 export type Reached = Pick<Host, "host_id" | "address" | "certificate">;
@@ -36,7 +36,7 @@ export interface HostClientOptions {
   /** Our certificate, shown to the other host. */
   certificate: Certificate;
   /** Call statistics; a call that the client cancelled is not counted. */
-  tally?: Tally;
+  tally?: CallStats;
   connectMs?: number;
   /** How long an idle connection is kept. */
   idleMs?: number;
@@ -57,12 +57,12 @@ interface Group {
   idle: { connection: Connection; since: number }[];
   all: Set<Connection>;
   /** Requests that have received nothing yet. */
-  waiting: Waiting;
+  waiting: Liveness;
 }
 
 export class HostClient {
   readonly #own: Certificate;
-  readonly #tally: Tally | undefined;
+  readonly #tally: CallStats | undefined;
   readonly #connectMs: number;
   readonly #idleMs: number;
   readonly #mostIdle: number;
@@ -209,7 +209,7 @@ export class HostClient {
     const known = this.#groups.get(key);
     if (known) return known;
     const all = new Set<Connection>();
-    const waiting = new Waiting({
+    const waiting = new Liveness({
       heardAt: () => Math.max(...[...all].map((each) => each.heardAt)),
       isThere: () => this.#isThere(made),
     });

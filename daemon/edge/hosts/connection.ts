@@ -10,7 +10,7 @@ import type { Socket } from "bun";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { monotonicMs } from "../../core/clock.ts";
-import { afterOwnTime } from "../../core/concurrency/stall-tolerant-timeout.ts";
+import { stallTolerantTimeout } from "../../core/concurrency/stall-tolerant-timeout.ts";
 import type { Certificate } from "../../core/config/certificate.ts";
 import type { OpenPort } from "../../domain/ports/connections.ts";
 
@@ -58,7 +58,7 @@ export function connectToHost(goal: Goal, own: Certificate, withinMs: number): P
     reject(new NotConnected(why, message, cause));
     if (connection === null) socket?.terminate();
   };
-  const endTime = afterOwnTime(withinMs, () => fail("silent", `no connection within ${withinMs} ms`));
+  const endTime = stallTolerantTimeout(withinMs, () => fail("silent", `no connection within ${withinMs} ms`));
   let isLate = false;
   promise.catch(() => {
     isLate = true;

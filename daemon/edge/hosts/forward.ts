@@ -7,7 +7,7 @@
 
 import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import type { EventsReply } from "../../core/call/operation.ts";
-import type { Conversation } from "../../core/concurrency/duplex-session.ts";
+import type { DuplexSession } from "../../core/concurrency/duplex-session.ts";
 import { within } from "../../core/concurrency/published.ts";
 import { parseJson } from "../../core/json.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -108,7 +108,7 @@ export async function forwardJson(
 
 export type Upgraded =
   /** The owner talks: the door makes the caller's connection a WebSocket, with these headers in its answer. */
-  { kind: "talks"; conversation: Conversation; headers: Headers } | { kind: "answers"; response: Response };
+  { kind: "talks"; conversation: DuplexSession; headers: Headers } | { kind: "answers"; response: Response };
 
 /** The same for a WebSocket's handshake, which the owner takes or answers. */
 export async function forwardUpgrade(

@@ -18,7 +18,7 @@ export interface HostSigns {
   isThere(): Promise<boolean>;
 }
 
-export class Waiting {
+export class Liveness {
   readonly #signs: HostSigns;
   /** By when they began. */
   readonly #silent = new Map<() => void, number>();
@@ -29,7 +29,7 @@ export class Waiting {
     this.#signs = signs;
   }
 
-  /** `giveUp` is called if the host is gone. Call the returned function when it has answered. */
+  /** `releaseEmail` is called if the host is gone. Call the returned function when it has answered. */
   add(giveUp: () => void): () => void {
     this.#silent.set(giveUp, monotonicMs());
     this.#timer ??= startTimer(() => this.#due(), SILENCE_MS).unref();

@@ -11,7 +11,7 @@ import { newId } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
 import { monotonicMs, sleep, timeoutSignal } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { Patience } from "./adaptive-timeout.ts";
+import { AdaptiveTimeout } from "./adaptive-timeout.ts";
 import { type HostClient, unreachable } from "./client.ts";
 import { forwardJson } from "./forward.ts";
 
@@ -37,7 +37,7 @@ const MAX_KNOWN = 10_000;
 const FOUND_MS = 10_000;
 const NONE_MS = 2000;
 
-export interface WhereaboutsDeps {
+export interface LocatorDeps {
   question: Question;
   client: HostClient;
   /** The name of this host. */
@@ -45,14 +45,14 @@ export interface WhereaboutsDeps {
   others(): Host[];
 }
 
-export class Whereabouts {
-  readonly #deps: WhereaboutsDeps;
-  readonly #patience = new Patience();
+export class Locator {
+  readonly #deps: LocatorDeps;
+  readonly #patience = new AdaptiveTimeout();
   readonly #known = new Map<string, { host: string | null; until: number }>();
   readonly #waiting = new Map<string, PromiseWithResolvers<string | null>>();
   #isAsking = false;
 
-  constructor(deps: WhereaboutsDeps) {
+  constructor(deps: LocatorDeps) {
     this.#deps = deps;
   }
 
@@ -149,7 +149,7 @@ export interface Answers {
 }
 
 /** Answers another host's query; null: the request is not one. */
-export function answerWhereabouts(url: URL, { ports, sshAccesses }: Answers): Response | null {
+export function answerLocator(url: URL, { ports, sshAccesses }: Answers): Response | null {
   const has = url.pathname === PORTS.path ? ports : url.pathname === SSH_ACCESSES.path ? sshAccesses : null;
   if (has === null) return null;
   const asked = (url.searchParams.get("labels") ?? "").split(",").slice(0, MAX_AT_ONCE);

@@ -4,7 +4,7 @@
  */
 
 import { startInterval, stopTimer } from "../../core/clock.ts";
-import type { Conversation } from "../../core/concurrency/duplex-session.ts";
+import type { DuplexSession } from "../../core/concurrency/duplex-session.ts";
 import { textOf } from "../../core/text.ts";
 import { encodeFrame, Opcode, readMessages } from "../../domain/ports/websocket/frames.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
@@ -20,7 +20,7 @@ export const ALIVE = JSON.stringify({ type: "alive" });
 const NORMAL = Buffer.from([0x03, 0xe8]);
 
 /** Accepts a session that another host forwards, for a client of this address. */
-export type TakeSession = (ip: string | null) => Conversation;
+export type TakeSession = (ip: string | null) => DuplexSession;
 
 /** Whether another host wants to carry a session here. */
 export function isSshPath({ pathname }: URL): boolean {

@@ -6,7 +6,7 @@ import { loopTime, type OwnerName } from "../../core/loop/index.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Aside } from "../../host/aside/pool.ts";
 import { parseBody } from "../pipeline/json-body.ts";
-import { Outline } from "../pipeline/json-complexity.ts";
+import { JsonComplexity } from "../pipeline/json-complexity.ts";
 import { type ReadBody, readBodyAside, SMALL_BODY_BYTES } from "../pipeline/tasks.ts";
 
 /** The request of a client that sends nothing for this long is aborted. */
@@ -23,7 +23,7 @@ interface ReadOptions {
   /** It is waited for no longer, with why. */
   over?: AbortSignal | undefined;
   /** Of JSON: the beginning is checked as it arrives. */
-  outline?: Outline | undefined;
+  outline?: JsonComplexity | undefined;
 }
 
 /** The pool in which a large JSON body is parsed. */
@@ -36,7 +36,10 @@ export async function readJsonBody(
   options: JsonOptions,
 ): Promise<ReadBody & { bytes: Uint8Array }> {
   const { owner } = loopTime;
-  const bytes = await readBody(request, maxBytes, { ...options, outline: isJson(request) ? new Outline() : undefined });
+  const bytes = await readBody(request, maxBytes, {
+    ...options,
+    outline: isJson(request) ? new JsonComplexity() : undefined,
+  });
   if (bytes.byteLength === 0) return { fields: {}, sha256: "", bytes };
   requireJson(request);
   if (bytes.byteLength <= SMALL_BODY_BYTES) return { fields: parseBody(bytes), sha256: hash("sha256", bytes), bytes };
@@ -48,7 +51,7 @@ export async function readJsonBody(
 export async function readJsonMessage(request: Request, maxBytes: number, aside: Aside) {
   requireJson(request);
   const { owner } = loopTime;
-  const body = await readBody(request, maxBytes, { measured: true, outline: new Outline() });
+  const body = await readBody(request, maxBytes, { measured: true, outline: new JsonComplexity() });
   const bytes = body.byteLength;
   if (bytes <= SMALL_BODY_BYTES) return { message: parseBody(body), bytes };
   return { message: (await readLarge(body, owner, { aside })).fields, bytes };

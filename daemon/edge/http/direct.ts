@@ -7,7 +7,7 @@ import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { readTraceparent } from "../../../shared/traceparent.ts";
 import type { Bound, Caller } from "../../core/call/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { RoadRequest } from "../pipeline/pipeline.ts";
+import type { PipelineRequest } from "../pipeline/pipeline.ts";
 import { toProblem } from "../pipeline/problem.ts";
 import { matchPath, parsePath, rewritePath } from "../pipeline/route.ts";
 import { readJsonBody } from "./body.ts";
@@ -63,7 +63,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp" | "web" | "label
       return problemResponse(toProblem(new ServiceError("route_not_found"), request_id, deps.log), headers, null);
     }
     const { headers } = request;
-    const onRoad: RoadRequest = {
+    const onRoad: PipelineRequest = {
       source,
       recognise,
       request_id,

@@ -8,11 +8,11 @@ import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { readTraceparent, type TraceContext } from "../../../shared/traceparent.ts";
 import type { Host } from "../../cluster/directory.ts";
 import type { Caller, Transfer } from "../../core/call/operation.ts";
-import type { Conversation } from "../../core/concurrency/duplex-session.ts";
+import type { DuplexSession } from "../../core/concurrency/duplex-session.ts";
 import type { Aside } from "../../host/aside/pool.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardJson, forwardRequest, forwardUpgrade, type Upgraded } from "../hosts/forward.ts";
-import type { RoadRequest } from "../pipeline/pipeline.ts";
+import type { PipelineRequest } from "../pipeline/pipeline.ts";
 import type { Outcome } from "../pipeline/request-context.ts";
 import { readJsonBody } from "./body.ts";
 import { takesLines } from "./events.ts";
@@ -64,7 +64,7 @@ export class Arrival {
   }
 
   /** Upgrades the connection for a conversation, with these headers in the response; false if its handshake is invalid. */
-  upgrade(conversation: Conversation, headers: Headers): boolean {
+  upgrade(conversation: DuplexSession, headers: Headers): boolean {
     return upgrade(this.#server, this.request, conversation, headers);
   }
 }
@@ -91,7 +91,7 @@ interface Door {
   host: string;
 }
 
-export class HttpRequest implements RoadRequest {
+export class HttpRequest implements PipelineRequest {
   readonly source: Source;
   readonly recognise: (() => Caller) | undefined;
   readonly request_id: string;
@@ -106,7 +106,7 @@ export class HttpRequest implements RoadRequest {
   readonly transfer: Transfer;
   readonly hop: 1 | undefined;
   readonly forward: ((host: Host) => Promise<Outcome>) | undefined;
-  readonly ask: RoadRequest["ask"];
+  readonly ask: PipelineRequest["ask"];
   readonly #arrival: Arrival;
   readonly #door: Door;
   /** Of a body that was read. */

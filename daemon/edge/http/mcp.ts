@@ -14,7 +14,7 @@ import { type Caller, firstKeyOf } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Aside } from "../../host/aside/pool.ts";
-import type { Road } from "../pipeline/pipeline.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
 import { retryAfterOf, toProblem } from "../pipeline/problem.ts";
 import type { Rate } from "../pipeline/rate-limit.ts";
 import { readJsonMessage } from "./body.ts";
@@ -62,7 +62,7 @@ interface McpDeps {
   mcp: McpDoor;
   /** Points applications to the sign-in page; null if they cannot sign in. */
   challenge: ((lacks: readonly string[] | null, asked: URL) => string | null) | null;
-  road: Road;
+  road: Pipeline;
   aside: Aside;
   host: string;
   log: Log;

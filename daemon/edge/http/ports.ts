@@ -23,7 +23,7 @@ import { offer } from "../../domain/ports/websocket/handshake.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardRequest, forwardUpgrade } from "../hosts/forward.ts";
 import { withoutEntry } from "../hosts/headers.ts";
-import type { Whereabouts } from "../hosts/locator.ts";
+import type { Locator } from "../hosts/locator.ts";
 import { retryAfterOf, toProblem } from "../pipeline/problem.ts";
 import { type HeaderFields, problemResponse, usualHeaders } from "./reply.ts";
 import { isHandshake, UPGRADED, type Upgrade } from "./websocket.ts";
@@ -46,7 +46,7 @@ export interface PortDoorDeps {
   host: string;
   /** Client for other hosts, and the locator of their ports; null: standalone. */
   others: HostClient | null;
-  labels: Whereabouts | null;
+  labels: Locator | null;
   log: Log;
 }
 

@@ -4,7 +4,7 @@ import { FILE_POLICY, HOST_HEADER } from "../../../shared/api/headers.ts";
 import { spelled, type Terms } from "../../../shared/api/spelling.ts";
 import type { BytesReply } from "../../core/call/operation.ts";
 import { textStream } from "../../core/call/text-stream.ts";
-import type { RoadReply } from "../pipeline/pipeline.ts";
+import type { PipelineReply } from "../pipeline/pipeline.ts";
 import type { Rate } from "../pipeline/rate-limit.ts";
 import { eventsResponse } from "./events.ts";
 
@@ -18,7 +18,7 @@ export function usualHeaders(requestId: string, host: string): HeaderFields {
 
 /** `accept` is the request's header of that name. */
 export function toResponse(
-  reply: RoadReply,
+  reply: PipelineReply,
   requestId: string,
   host: string,
   accept: string | null,

@@ -18,12 +18,12 @@ import type { Aside } from "../../host/aside/pool.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { isCarried, saidByEntry } from "../hosts/headers.ts";
 import { type MembersListener, openMembersListener } from "../hosts/listener.ts";
-import { answerWhereabouts, type Whereabouts } from "../hosts/locator.ts";
+import { answerLocator, type Locator } from "../hosts/locator.ts";
 import { answerPeer } from "../hosts/room-transfer.ts";
 import { isSshPath, type TakeSession } from "../hosts/ssh.ts";
 import { type Listener, LOOPBACK_6, openListener, type RunningServer, type ServeOptions } from "../listener.ts";
 import { LiveConnection } from "../live/index.ts";
-import type { Road } from "../pipeline/pipeline.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
 import { retryAfterOf, toProblem } from "../pipeline/problem.ts";
 import { matchPath, type PathPattern, parsePath, rewritePath, toRoute } from "../pipeline/route.ts";
 import { makeClientAddress } from "./client-address.ts";
@@ -52,7 +52,7 @@ import {
 
 export interface HttpDeps {
   operations: readonly Bound[];
-  road: Road;
+  road: Pipeline;
   aside: Aside;
   /** The way to servers in guests. */
   ports: Gate;
@@ -64,7 +64,7 @@ export interface HttpDeps {
   /** Client for other hosts; null: standalone. */
   others: HostClient | null;
   /** Locator of other hosts' ports; null with `others`. */
-  labels: Whereabouts | null;
+  labels: Locator | null;
   /** SSH for other hosts; null: as above. */
   ssh: SshForHosts | null;
   /** Handlers of other hosts' further calls; null: as above. */
@@ -230,7 +230,7 @@ function serve(
         const peer = peers && !isCarried(request.headers) ? answerPeer(peers, deps.log, request, url) : null;
         if (peer) return await peer;
         const answers = { ports: deps.ports.has, sshAccesses: (hash: string) => deps.ssh?.has(hash) ?? false };
-        const told = answerWhereabouts(url, answers);
+        const told = answerLocator(url, answers);
         if (told) return told;
         const take = (isSshPath(url) && isHandshake(request.headers) && deps.ssh?.take()) || null;
         if (take && arrival.upgrade(take(sender.address), new Headers())) return undefined;

@@ -9,7 +9,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { wallMs } from "../../core/clock.ts";
 import { type Certificate, readPair } from "../../core/config/certificate.ts";
-import { replaceKept } from "../../core/config/durable-file.ts";
+import { replaceDurable } from "../../core/config/durable-file.ts";
 import { newPrivateKey, selfSigned } from "../../core/config/self-signed.ts";
 
 const DAY_MS = 86_400_000;
@@ -33,8 +33,8 @@ export async function loadSelfSigned(
   if (kept && fits(kept, names, now)) return kept;
   const made = await make(names, now);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  replaceKept(join(directory, "key.pem"), made.key, 0o600);
-  replaceKept(selfSignedFile(directory), made.cert, 0o644);
+  replaceDurable(join(directory, "key.pem"), made.key, 0o600);
+  replaceDurable(selfSignedFile(directory), made.cert, 0o644);
   return made;
 }
 

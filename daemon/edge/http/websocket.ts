@@ -8,7 +8,7 @@ import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../shared/api/ports.ts";
 import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../../shared/api/terminals.ts";
-import type { Conversation, Talker } from "../../core/concurrency/duplex-session.ts";
+import type { DuplexSession, Peer } from "../../core/concurrency/duplex-session.ts";
 import { countInTurn } from "../../core/concurrency/yield.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
@@ -25,10 +25,10 @@ const TOO_MANY = 1008;
 export const UPGRADED = new Response(null);
 
 /** Upgrades a connection for a conversation, with these headers in the response; false if its handshake is invalid. */
-export type Upgrade = (conversation: Conversation, answered: Headers) => boolean;
+export type Upgrade = (conversation: DuplexSession, answered: Headers) => boolean;
 
 export interface SocketData {
-  conversation: Conversation;
+  conversation: DuplexSession;
   /** The sender that waits for buffer space. */
   drained: PromiseWithResolvers<void> | null;
   /** Counts its messages in a turn of the event loop. */
@@ -73,7 +73,7 @@ export function takenProtocol(headers: Headers): Headers {
 export function upgrade(
   server: Server<SocketData>,
   request: Request,
-  conversation: Conversation,
+  conversation: DuplexSession,
   headers: Headers,
 ): boolean {
   return server.upgrade(request, { data: { conversation, drained: null, countMessage: countInTurn() }, headers });
@@ -99,7 +99,7 @@ export const websocket: WebSocketHandler<SocketData> = {
   },
 };
 
-function talkerOf(socket: ServerWebSocket<SocketData>): Talker {
+function talkerOf(socket: ServerWebSocket<SocketData>): Peer {
   const { data } = socket;
   return {
     say: (text) => void socket.sendText(text),

@@ -15,7 +15,7 @@ import {
   MAX_UNREAD_BYTES,
 } from "../../../shared/api/overview/live.ts";
 import { startTimer, stopTimer, wallMs } from "../../core/clock.ts";
-import type { Conversation, Talker } from "../../core/concurrency/duplex-session.ts";
+import type { DuplexSession, Peer } from "../../core/concurrency/duplex-session.ts";
 import { countInTurn } from "../../core/concurrency/yield.ts";
 import { loopTime, type OwnerName } from "../../core/loop/index.ts";
 import { dataFrame, streamPathOf, wantedOf } from "./frames.ts";
@@ -39,13 +39,13 @@ interface Stream {
   confirmed: PromiseWithResolvers<void> | null;
 }
 
-export class LiveConnection implements Conversation {
+export class LiveConnection implements DuplexSession {
   readonly mostBytes = MAX_LIVE_FRAME_BYTES;
   readonly #streams = new Map<number, Stream>();
   readonly #over: () => void;
   readonly #owner: OwnerName;
   readonly #countOpened = countInTurn();
-  #client: Talker | null = null;
+  #client: Peer | null = null;
   #ask: Ask | null = null;
   #isOver = false;
   /** Settles when the frame before has left. */
@@ -61,7 +61,7 @@ export class LiveConnection implements Conversation {
     this.#ask = ask;
   }
 
-  start(client: Talker): void {
+  start(client: Peer): void {
     this.#client = client;
   }
 

@@ -20,7 +20,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { HostClient } from "../hosts/client.ts";
 import { forwardJson, forwardRequest } from "../hosts/forward.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "../pipeline/input.ts";
-import type { Road, RoadRequest } from "../pipeline/pipeline.ts";
+import type { Pipeline, PipelineRequest } from "../pipeline/pipeline.ts";
 import { retryAfterOf, toProblem } from "../pipeline/problem.ts";
 import type { Rate } from "../pipeline/rate-limit.ts";
 import type { Outcome } from "../pipeline/request-context.ts";
@@ -63,7 +63,7 @@ const ENVELOPE_BYTES = 16 * 1024;
 
 export interface CallDeps {
   bound: ReadonlyMap<string, Bound>;
-  road: Road;
+  road: Pipeline;
   traces: Traces;
   /** Client for other hosts; null: standalone. */
   others: { client: HostClient; own: string } | null;
@@ -210,7 +210,7 @@ export class ToolCall {
     }
   }
 
-  #requestOf(operation: Operation, args: Arguments, sent: Sent | null): RoadRequest {
+  #requestOf(operation: Operation, args: Arguments, sent: Sent | null): PipelineRequest {
     const inPath = Object.keys(operation.params.properties);
     const params = Object.fromEntries(
       inPath.flatMap((name) => (isText(args[name]) ? [[name, String(args[name])]] : [])),

@@ -16,7 +16,7 @@ const REQUEST = "request";
 /** Connections with a remembered caller; the least recent are forgotten. */
 const MAX_CONNECTIONS = 16_384;
 
-export class Begin {
+export class Admission {
   readonly #time: LoopTime;
   readonly #refusedMs: number;
   /** Callers of the last request of each connection, until its next. */

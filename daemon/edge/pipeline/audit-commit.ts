@@ -15,23 +15,23 @@ import type { Queries } from "../../db/client.ts";
 import { locally } from "../../db/dry-run.ts";
 import type { Database } from "../../db/transact.ts";
 import { type AuditEntry, appendAudit, appendAudits } from "../../domain/audit/index.ts";
-import type { Answers } from "./idempotency-store.ts";
+import type { IdempotencyStore } from "./idempotency-store.ts";
 import type { Claimed } from "./phase.ts";
 import type { RateRefusals } from "./rate-refusals.ts";
-import { durationOf, type Keeper, type Outcome, statusOf, type Walk } from "./request-context.ts";
+import { durationOf, type Keeper, type Outcome, type RequestContext, statusOf } from "./request-context.ts";
 
 /** How long the records of calls that only read may wait, and how many of them are one write: a millisecond. */
 const READINGS_MS = 20;
 const MAX_READINGS = 128;
 
-export interface RecordDeps {
+export interface AuditCommitDeps {
   database: Database;
   log: Log;
   /** Whether calls that only read are recorded. */
   auditReads: boolean;
   /** Whether a session's person has proven to be that person lately. Throws proof_required. */
   requireProof(queries: Queries, sessionId: SessionId): void;
-  answers: Answers;
+  answers: IdempotencyStore;
   rateRefusals: RateRefusals;
   doneBy: Directory["doneBy"];
 }
@@ -39,12 +39,12 @@ export interface RecordDeps {
 /** A call's end in its record. */
 type Ended = { kind: "done"; status: number } | Extract<Outcome, { kind: "problem" }>;
 
-export class Records implements Keeper {
-  readonly #deps: RecordDeps;
+export class AuditCommit implements Keeper {
+  readonly #deps: AuditCommitDeps;
   /** Of calls that only read, until they are written. */
   #readings: AuditEntry[] = [];
 
-  constructor(deps: RecordDeps) {
+  constructor(deps: AuditCommitDeps) {
     this.#deps = deps;
   }
 
@@ -56,7 +56,7 @@ export class Records implements Keeper {
     await this.#deps.database.commit(() => this.note(claim, begun), false);
   }
 
-  requireKept(walk: Walk): void {
+  requireKept(walk: RequestContext): void {
     this.#requireFirst(walk);
     const session = walk.operation.wantsProof && walk.call.caller?.session;
     // Its body may have come slowly.
@@ -64,7 +64,7 @@ export class Records implements Keeper {
   }
 
   /** A change of shared rows is carried out once across all hosts; a change in a room concerns its host only. */
-  #requireFirst({ claim, request }: Walk): void {
+  #requireFirst({ claim, request }: RequestContext): void {
     if (!claim || request.params.room_id !== undefined) return;
     const by = this.#deps.doneBy(this.#deps.database.queries, claim.call);
     if (by === null) return;
@@ -78,7 +78,7 @@ export class Records implements Keeper {
     locally(this.#deps.database.queries, step);
   }
 
-  keep(walk: Walk, outcome: string, body: object, each: readonly AuditFacts[] = [walk.call.audit]): void {
+  keep(walk: RequestContext, outcome: string, body: object, each: readonly AuditFacts[] = [walk.call.audit]): void {
     const { database, answers } = this.#deps;
     const ended = { kind: "done", status: statusOf(walk, outcome) } as const;
     if (this.#isRecorded(walk.operation, walk.call.caller)) {
@@ -93,7 +93,7 @@ export class Records implements Keeper {
   }
 
   /** Resolves when everything that must precede the response is on disk; null if there is nothing to wait for, as for a read. */
-  settle(walk: Walk, reply: Outcome): Promise<void> | null {
+  settle(walk: RequestContext, reply: Outcome): Promise<void> | null {
     const isKept = walk.phase.is === "kept";
     if (isKept && reply.kind === "done") return null;
     const { operation, request, call } = walk;
@@ -114,7 +114,11 @@ export class Records implements Keeper {
     return null;
   }
 
-  async #write(walk: Walk, reply: Outcome, kept: { claim: Claimed | null; isRecorded: boolean; onlyReads: boolean }) {
+  async #write(
+    walk: RequestContext,
+    reply: Outcome,
+    kept: { claim: Claimed | null; isRecorded: boolean; onlyReads: boolean },
+  ) {
     const { database, log, answers } = this.#deps;
     const { claim, isRecorded, onlyReads } = kept;
     const packed = claim ? await answers.pack(walk, reply) : null;
@@ -157,7 +161,7 @@ export class Records implements Keeper {
 const outcomeOf = ({ kind, status }: Pick<Ended, "kind" | "status">): AuditEntry["outcome"] =>
   kind === "done" ? "success" : status === 401 || status === 403 ? "denied" : "error";
 
-function entryOf(walk: Walk, ended: Ended, facts = walk.call.audit): AuditEntry {
+function entryOf(walk: RequestContext, ended: Ended, facts = walk.call.audit): AuditEntry {
   const { operation, call, at } = walk;
   const { caller } = call;
   if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);

@@ -10,11 +10,11 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { LoginLimit } from "./login-limit.ts";
-import type { RoadRequest } from "./request-context.ts";
+import type { PipelineRequest } from "./request-context.ts";
 
-export type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
+export type Credentials = Pick<PipelineRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
 
-export interface CallerDeps {
+export interface AuthenticationDeps {
   /**
    * By API key, or by an application's token, which is valid for the resource it was issued for. Throws missing_credentials,
    * invalid_api_key, api_key_expired.
@@ -28,13 +28,13 @@ export interface CallerDeps {
   failedLoginsPerMinute: number;
 }
 
-export class Callers {
-  readonly #authenticate: CallerDeps["authenticate"];
-  readonly #requireFresh: CallerDeps["requireFresh"];
+export class Authentication {
+  readonly #authenticate: AuthenticationDeps["authenticate"];
+  readonly #requireFresh: AuthenticationDeps["requireFresh"];
   readonly #failedLogins: FailedLogins;
   readonly #loginLimit: LoginLimit;
 
-  constructor({ authenticate, requireFresh, database, log, failedLoginsPerMinute }: CallerDeps) {
+  constructor({ authenticate, requireFresh, database, log, failedLoginsPerMinute }: AuthenticationDeps) {
     this.#authenticate = authenticate;
     this.#requireFresh = requireFresh;
     this.#failedLogins = new FailedLogins(database, log);
@@ -42,7 +42,7 @@ export class Callers {
   }
 
   /** Null: anonymous, and the operation needs no caller. Throws as authenticate does, and rate_limited. */
-  of({ admit, operation }: Bound, request: RoadRequest): Caller | null {
+  of({ admit, operation }: Bound, request: PipelineRequest): Caller | null {
     const { access, openToHost, openToOperator } = operation;
     const { token, authorization, params, recognise } = request;
     if (access === "open") return this.#anyone(request);
@@ -86,7 +86,7 @@ export class Callers {
   }
 
   /** Open operations are answered to anonymous callers; with a valid key the response contains more. */
-  #anyone(request: RoadRequest): Caller | null {
+  #anyone(request: PipelineRequest): Caller | null {
     try {
       return request.authorization === null
         ? null

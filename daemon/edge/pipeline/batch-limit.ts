@@ -12,7 +12,7 @@ interface Waiting {
   begin(): void;
 }
 
-export class Many {
+export class BatchLimit {
   readonly #waiting = new FairQueue<Waiting>();
   /** The next call in turn, until there are enough places. */
   #next: Waiting | undefined;

@@ -8,7 +8,7 @@ import { ServiceError } from "../../core/service-error.ts";
 /** Calls `cut` when the key or session becomes invalid; the returned function unsubscribes. */
 export type Hold = (held: KeyId | HeldSession, cut: () => void) => () => void;
 
-export class Tenure {
+export class CallLifetime {
   readonly #client: () => AbortSignal;
   /** Rejected when the key is no longer good; made when something is waited for. */
   #lost: PromiseWithResolvers<never> | null = null;

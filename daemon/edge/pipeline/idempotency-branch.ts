@@ -16,7 +16,7 @@ import { and, eq, gte, isNotNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { OrgId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
-import type { AnswerSpace } from "./idempotency-storage-limit.ts";
+import type { IdempotencyStorageLimit } from "./idempotency-storage-limit.ts";
 import { idempotency, KEY, workUlid } from "./idempotency-table.ts";
 
 const OF_SANDBOX = /^\/v1\/rooms\/[^/]+\/sandboxes\//;
@@ -62,7 +62,7 @@ export interface MovedRoom {
 /** A row, as JSON has it. */
 export type MovedCall = Omit<Row, "reply_zstd"> & { reply_zstd: string | null };
 
-export function makeBranch(space: AnswerSpace): CallsBranch {
+export function makeBranch(space: IdempotencyStorageLimit): CallsBranch {
   const put: CallsBranch["put"] = (queries, state, { org_id, sandboxIds, pathOf, pausedMs }) =>
     space.rewrite([...sandboxIds.values()], () => {
       for (const [was, key_id] of sandboxIds) {

@@ -39,7 +39,7 @@ interface Space {
 const COLUMNS = "key_id, method, path, idempotency_key";
 const SAME_CALL = "key_id = ? AND method = ? AND path = ? AND idempotency_key = ?";
 
-export class AnswerSpace {
+export class IdempotencyStorageLimit {
   readonly #database: Database;
   readonly #spaces: Space[];
   readonly #statements: ReturnType<typeof prepare>;

@@ -12,14 +12,14 @@ import {
 } from "../../../shared/api/headers.ts";
 import type { Begun } from "../../core/call/call-effects.ts";
 import type { Caller } from "../../core/call/operation.ts";
-import type { Soon } from "../../core/concurrency/maybe-promise.ts";
+import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type StoredReply } from "./idempotency.ts";
 import type { CallsBranch } from "./idempotency-branch.ts";
 import type { Claimed } from "./phase.ts";
-import { locationOf, type Outcome, statusOf, type Walk } from "./request-context.ts";
+import { locationOf, type Outcome, type RequestContext, statusOf } from "./request-context.ts";
 import { openSealed, seal } from "./seal.ts";
 
 /** Longest query that is stored as text; longer ones are hashed. */
@@ -27,18 +27,18 @@ const SHORT_QUERY = 256;
 
 type Answered = { before: Outcome; claim: null } | { before: null; claim: Claimed | null };
 
-export interface Answers {
+export interface IdempotencyStore {
   /**
    * The answer that the same call was given before; else its claim, null without an Idempotency-Key, and its work is to be done.
    * Throws validation_failed, idempotency_key_reused, idempotency_in_progress, history_gone.
    */
-  claim(walk: Walk, bodySha256: string): Soon<Answered>;
+  claim(walk: RequestContext, bodySha256: string): MaybePromise<Answered>;
   /** Within a transaction of the verb: records the work that it has started. */
   note(claim: Claimed, begun: Begun): void;
   /** Within a transaction of the verb: keeps its answer, which is small. */
-  keepNow(walk: Walk, claim: Claimed, outcome: string, body: object): void;
+  keepNow(walk: RequestContext, claim: Claimed, outcome: string, body: object): void;
   /** Prepares a response for storage; null if the call may be retried. */
-  pack(walk: Walk, reply: Outcome): Promise<PackedReply | null>;
+  pack(walk: RequestContext, reply: Outcome): Promise<PackedReply | null>;
   /** Within a transaction. */
   keep(queries: Queries, claim: Claimed, packed: PackedReply): void;
   /** How the calls of guests branch with their room. */
@@ -47,9 +47,9 @@ export interface Answers {
 
 const NOTHING: Answered = { before: null, claim: null };
 
-export function makeAnswers(database: Database): Answers {
+export function makeIdempotencyStore(database: Database): IdempotencyStore {
   const idempotency = makeIdempotency(database);
-  const claimed = async (walk: Walk, asked: IdempotentCall): Promise<Answered> => {
+  const claimed = async (walk: RequestContext, asked: IdempotentCall): Promise<Answered> => {
     const claim = await idempotency.begin(asked);
     if (claim.reply) {
       walk.call.audit.details = { replayed: true };
@@ -90,7 +90,7 @@ export function makeAnswers(database: Database): Answers {
   };
 }
 
-function sealedFor({ operation, request }: Walk, reply: StoredReply): StoredReply {
+function sealedFor({ operation, request }: RequestContext, reply: StoredReply): StoredReply {
   return operation.secretOutput ? seal(reply, request.authorization) : reply;
 }
 
@@ -102,7 +102,12 @@ function queryOf(query: Record<string, string>): string {
   return text.length <= SHORT_QUERY ? text : hash("sha256", text);
 }
 
-function callOf(caller: Caller, { operation, request }: Walk, key: string, bodySha256: string): IdempotentCall {
+function callOf(
+  caller: Caller,
+  { operation, request }: RequestContext,
+  key: string,
+  bodySha256: string,
+): IdempotentCall {
   if (!IDEMPOTENCY_KEY.test(key)) {
     const message = `1 to ${MAX_IDEMPOTENCY_KEY} visible ASCII characters.`;
     throw new ServiceError("validation_failed", {

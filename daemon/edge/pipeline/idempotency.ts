@@ -25,7 +25,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { TransactionMap } from "../../db/transaction-map.ts";
 import { type CallsBranch, makeBranch } from "./idempotency-branch.ts";
-import { AnswerSpace } from "./idempotency-storage-limit.ts";
+import { IdempotencyStorageLimit } from "./idempotency-storage-limit.ts";
 import { type IdempotentCall, idempotency, KEY, sameCall, workUlid } from "./idempotency-table.ts";
 import type { Claimed } from "./phase.ts";
 
@@ -74,7 +74,7 @@ export function makeIdempotency(
   maxReplyBytes = MAX_REPLY_BYTES,
   maxOrgBytes = ORG_SHARES * maxReplyBytes,
 ): Idempotency {
-  const space = new AnswerSpace(database, { largeOfKey: maxReplyBytes, ofOrg: maxOrgBytes });
+  const space = new IdempotencyStorageLimit(database, { largeOfKey: maxReplyBytes, ofOrg: maxOrgBytes });
   /** Calls that are under way. */
   const held = new TransactionMap<string, true>(database);
   const claimOf = (queries: Queries, call: IdempotentCall): Exclude<Claim, { reply: StoredReply }> | { kept: Kept } => {

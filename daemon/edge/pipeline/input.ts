@@ -10,7 +10,7 @@ import { ERRORS, type ErrorCode } from "../../../shared/api/errors.ts";
 import type { RuleBreak } from "../../core/call/operation.ts";
 import { parseJson } from "../../core/json.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { Outline } from "./json-complexity.ts";
+import { JsonComplexity } from "./json-complexity.ts";
 
 export interface CheckedInput {
   input: Record<string, unknown>;
@@ -273,7 +273,7 @@ function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: Rul
     }
     if (typeof value !== "string") continue;
     fields.delete(asJson);
-    new Outline().add(Buffer.from(value));
+    new JsonComplexity().add(Buffer.from(value));
     try {
       fields.set(name, parseJson(value));
       spelled.set(name, asJson);

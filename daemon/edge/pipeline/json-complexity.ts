@@ -6,7 +6,7 @@ import { ServiceError } from "../../core/service-error.ts";
 /** Bodies may be longer for the sake of long texts in them, not of more fields. */
 const MAX_BYTES = DEFAULT_MAX_BODY_BYTES;
 
-export class Outline {
+export class JsonComplexity {
   readonly #count = new JsonCount();
 
   /** The next bytes of it. Throws body_too_large. */

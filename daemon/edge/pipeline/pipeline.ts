@@ -11,44 +11,51 @@ import { errorKind, type Problem } from "../../../shared/api/errors.ts";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Host } from "../../cluster/directory.ts";
 import { Elsewhere } from "../../cluster/elsewhere.ts";
-import type { RoomCall, RoomCalls } from "../../core/call/in-flight-calls.ts";
+import type { InFlightCall, InFlightCalls } from "../../core/call/in-flight-calls.ts";
 import type { Bound, Caller } from "../../core/call/operation.ts";
 import type { RequestCounts } from "../../core/call/request-counts.ts";
 import type { Traces } from "../../core/call/traces.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gather } from "../scatter-gather/gather.ts";
-import { Begin } from "./admission.ts";
-import { type RecordDeps, Records } from "./audit-commit.ts";
-import { type CallerDeps, Callers, type Credentials } from "./authentication.ts";
+import { Admission } from "./admission.ts";
+import { AuditCommit, type AuditCommitDeps } from "./audit-commit.ts";
+import { Authentication, type AuthenticationDeps, type Credentials } from "./authentication.ts";
 import { requireScope } from "./authorization.ts";
-import { Many } from "./batch-limit.ts";
-import { discard, type Hold, Tenure } from "./call-lifetime.ts";
+import { BatchLimit } from "./batch-limit.ts";
+import { CallLifetime, discard, type Hold } from "./call-lifetime.ts";
 import type { CallsBranch } from "./idempotency-branch.ts";
-import { makeAnswers } from "./idempotency-store.ts";
+import { makeIdempotencyStore } from "./idempotency-store.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
 import type { Rate } from "./rate-limit.ts";
 import { RateRefusals } from "./rate-refusals.ts";
 import { Rates, type RatesOf } from "./rates.ts";
 import { makeInputReader } from "./read-input.ts";
-import { doneAs, durationOf, type Outcome, type RoadReply, type RoadRequest, Walk } from "./request-context.ts";
+import {
+  doneAs,
+  durationOf,
+  type Outcome,
+  type PipelineReply,
+  type PipelineRequest,
+  RequestContext,
+} from "./request-context.ts";
 import { callEnd } from "./span.ts";
 
-export type { RoadReply, RoadRequest };
+export type { PipelineReply, PipelineRequest };
 
-export interface RoadDeps extends CallerDeps {
+export interface PipelineDeps extends AuthenticationDeps {
   hold: Hold;
   /** Whether the disk has space for the operation's data. Throws disk_full. */
   requireSpace(operation: Operation): void;
   /** Whether calls that only read are recorded. */
   auditReads: boolean;
-  requireProof: RecordDeps["requireProof"];
-  doneBy: RecordDeps["doneBy"];
+  requireProof: AuditCommitDeps["requireProof"];
+  doneBy: AuditCommitDeps["doneBy"];
   rates: RatesOf;
   requests: RequestCounts;
   traces: Traces;
   /** Registry of calls in progress about a room; null: not needed. */
-  roomCalls: Pick<RoomCalls, "enter"> | null;
+  roomCalls: Pick<InFlightCalls, "enter"> | null;
   /** Throws not_a_member for a call that changes something, on a host that is a member no more. */
   requireMember(operation: Operation): void;
   /** Throws cluster_unavailable for a call that changes a room of this host, before the host has read the directory since its start. */
@@ -63,9 +70,9 @@ export interface RoadDeps extends CallerDeps {
   gather: Gather | null;
 }
 
-export interface Road {
+export interface Pipeline {
   /** Walks the road. Never throws. */
-  run(bound: Bound, request: RoadRequest): Promise<RoadReply>;
+  run(bound: Bound, request: PipelineRequest): Promise<PipelineReply>;
   /** For doors that answer before there is an operation: why they must not, as authenticate throws it or rate_limited. Never throws. */
   identify(request: Credentials): { refusal: unknown; rate: Rate | null };
   /** The caller, if the rate is counted elsewhere. Throws as authenticate does. */
@@ -73,7 +80,7 @@ export interface Road {
   /** Before a password is compared. Throws rate_limited if the address has failed too often. */
   requireAttempt(ip: string | null): void;
   /** The start of requests, for doors that answer by themselves. */
-  begin: Begin;
+  begin: Admission;
   /** Resolves when the failed logins so far are on disk, which precedes their responses. Never rejects. */
   failuresWritten(): Promise<unknown>;
   /** Records the failures that were only counted so far. */
@@ -81,24 +88,27 @@ export interface Road {
 }
 
 /** Adds the parts that transports do not use. */
-export interface WholeRoad extends Road {
+export interface WholePipeline extends Pipeline {
   /** How the calls of guests with an Idempotency-Key branch with their room. */
   branch: CallsBranch;
 }
 
-export function makeRoad(deps: RoadDeps): WholeRoad {
+export function makePipeline(deps: PipelineDeps): WholePipeline {
   const { database, log } = deps;
-  const callers = new Callers(deps);
+  const callers = new Authentication(deps);
   const readInput = makeInputReader();
   const rates = new Rates(deps.rates);
-  const begin = new Begin();
-  const many = new Many();
+  const begin = new Admission();
+  const many = new BatchLimit();
   const rateRefusals = new RateRefusals(database, log);
-  const answers = makeAnswers(database);
-  const records = new Records({ ...deps, answers, rateRefusals });
+  const answers = makeIdempotencyStore(database);
+  const records = new AuditCommit({ ...deps, answers, rateRefusals });
 
   /** The host that has the resource that is missing here, and the error to return. */
-  const turnedTo = async (error: unknown, { call, request }: Walk): Promise<{ host: Host | null; told: unknown }> => {
+  const turnedTo = async (
+    error: unknown,
+    { call, request }: RequestContext,
+  ): Promise<{ host: Host | null; told: unknown }> => {
     if (error instanceof Elsewhere) return { host: error.host, told: misdirected(error.host) };
     const room_id = request.params.room_id ?? request.params.source_room_id;
     const isMissing = error instanceof ServiceError && error.code === "room_not_found";
@@ -117,17 +127,17 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
   const unflushedOf = ({ access }: Operation) =>
     access === "audit:read" ? database.unflushed() : database.unflushedChanges();
 
-  async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
+  async function run(bound: Bound, request: PipelineRequest): Promise<PipelineReply> {
     const { operation } = bound;
-    let tenure: Tenure | null = null;
-    let inRoom: RoomCall | null = null;
+    let tenure: CallLifetime | null = null;
+    let inRoom: InFlightCall | null = null;
     /** Of a body that its verb reads: the room moves, and it has not come. */
     let unsent: AbortSignal | null = null;
     const signal = () => {
       const left = tenure?.signal ?? request.signal;
       return unsent ? AbortSignal.any([left, unsent]) : left;
     };
-    const walk = new Walk(operation, request, records, { traces: deps.traces, signal });
+    const walk = new RequestContext(operation, request, records, { traces: deps.traces, signal });
     const { call } = walk;
     /** Awaits a promise, then charges loop time to the organization again. */
     const continued = async <T>(waited: Promise<T>): Promise<T> => {
@@ -155,7 +165,7 @@ export function makeRoad(deps: RoadDeps): WholeRoad {
         // Callers without key or session are watched for revocation by the transport.
         const held = call.caller.session ?? (call.caller.kind || request.recognise ? null : call.caller.key_id);
         if (held !== null)
-          tenure = new Tenure(
+          tenure = new CallLifetime(
             deps.hold,
             held,
             () => request.signal,
@@ -286,10 +296,10 @@ const MISDIRECTED = errorKind("misdirected").status;
 
 /** A call about a room is known as one until it is settled. */
 function enterRoom(
-  roomCalls: RoadDeps["roomCalls"],
+  roomCalls: PipelineDeps["roomCalls"],
   { org_id }: Caller,
   { room_id, source_room_id }: Record<string, string>,
-): RoomCall | null {
+): InFlightCall | null {
   const named = room_id ?? source_room_id;
   return roomCalls && named !== undefined ? roomCalls.enter({ org_id, room_id: named }) : null;
 }
@@ -310,7 +320,7 @@ function ofWhoLeft({ aborted, reason }: AbortSignal, error: unknown): unknown {
   return isEnded ? new ServiceError("caller_left", { cause: error }) : error;
 }
 
-function refusalOf(error: unknown, problem: Problem, { effect }: Walk): Outcome {
+function refusalOf(error: unknown, problem: Problem, { effect }: RequestContext): Outcome {
   // On a full disk a caller must know whether its request took effect anyway.
   const details = problem.status === 507 && effect ? { ...problem.details, ...effect } : problem.details;
   const retry_after_seconds = retryAfterOf(error, problem);

@@ -1,11 +1,11 @@
 /** Reads a call's fields: the body up to the operation's limit, then their shapes, then the noun's own rules. */
 import { DEFAULT_MAX_BODY_BYTES, type Operation } from "../../../shared/api/contract.ts";
 import type { Bound, RuleBreak } from "../../core/call/operation.ts";
-import { onceThere, type Soon } from "../../core/concurrency/maybe-promise.ts";
+import { type MaybePromise, whenResolved } from "../../core/concurrency/maybe-promise.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "./input.ts";
-import type { RoadRequest } from "./request-context.ts";
+import type { PipelineRequest } from "./request-context.ts";
 
-type ReadBody = Awaited<ReturnType<RoadRequest["body"]>>;
+type ReadBody = Awaited<ReturnType<PipelineRequest["body"]>>;
 
 export interface ReadInput {
   input: Record<string, unknown>;
@@ -25,14 +25,14 @@ export function makeInputReader() {
     checks.set(operation, check);
     return check;
   };
-  const read = (bound: Bound, request: RoadRequest, target: unknown, body: ReadBody): Soon<ReadInput> => {
+  const read = (bound: Bound, request: PipelineRequest, target: unknown, body: ReadBody): MaybePromise<ReadInput> => {
     const { input, bad: misshapen } = checkOf(bound.operation).check(request.params, request.query(), body.fields);
-    return onceThere(bound.rules(input, target, misshapen), (broken) => {
+    return whenResolved(bound.rules(input, target, misshapen), (broken) => {
       requireUnbroken(misshapen, broken);
       return { input, body_sha256: body.sha256 };
     });
   };
-  return (bound: Bound, request: RoadRequest, target: unknown, over?: AbortSignal): Soon<ReadInput> => {
+  return (bound: Bound, request: PipelineRequest, target: unknown, over?: AbortSignal): MaybePromise<ReadInput> => {
     const { body, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = bound.operation;
     if (body === null || body === "bytes") return read(bound, request, target, NO_BODY);
     return request.body(maxBodyBytes, over).then((given) => read(bound, request, target, given));

@@ -5,7 +5,7 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import type { TraceContext } from "../../../shared/traceparent.ts";
 import type { Host } from "../../cluster/directory.ts";
 import type { AuditFacts } from "../../core/call/audit-facts.ts";
-import type { Begun, Work } from "../../core/call/call-effects.ts";
+import type { Begun, CallEffects } from "../../core/call/call-effects.ts";
 import type { Caller, Done, EventsReply, OpenCall, Transfer } from "../../core/call/operation.ts";
 import { CallTrace, NO_TRACES, type SpanBegin, type Traces } from "../../core/call/traces.ts";
 import { fineWallMs, monotonicMs, now } from "../../core/clock.ts";
@@ -13,7 +13,7 @@ import type { Claimed, Phase } from "./phase.ts";
 import type { Rate } from "./rate-limit.ts";
 
 /** A request as a door hands it over. */
-export interface RoadRequest {
+export interface PipelineRequest {
   source: Source;
   request_id: string;
   ip: string | null;
@@ -68,20 +68,20 @@ interface Part {
 /** Storage of a verb's results: within its transaction, except for `noteFirst`. */
 export interface Keeper {
   /** Throws if it must not be stored, as proof_required. */
-  requireKept(walk: Walk): void;
+  requireKept(walk: RequestContext): void;
   /** Runs the step when the change is real, not in a dry run. */
   locally(step: () => void): void;
   note(claim: Claimed, begun: Begun): void;
   noteFirst(claim: Claimed, begun: Begun): Promise<void>;
   /** Stores its record, or several, and its response if it has a claim. `undo` gets the reversal of the phase change. */
-  keep(walk: Walk, outcome: string, body: object, each?: readonly AuditFacts[]): void;
+  keep(walk: RequestContext, outcome: string, body: object, each?: readonly AuditFacts[]): void;
   undo(step: () => void): void;
 }
 
 /** A request from when it has come until it is settled; to its verb it is the work. */
-export class Walk implements Work {
+export class RequestContext implements CallEffects {
   readonly operation: Operation;
-  readonly request: RoadRequest;
+  readonly request: PipelineRequest;
   readonly call: OpenCall;
   /** When it began. */
   readonly at = now();
@@ -91,7 +91,7 @@ export class Walk implements Work {
   phase: Phase = ARRIVED;
   ulid: string | undefined = undefined;
   begun: Begun | undefined = undefined;
-  effect: Work["effect"] = null;
+  effect: CallEffects["effect"] = null;
   readonly #keeper: Keeper;
   #along: (() => void) | null = null;
   #hears: ((recorded: boolean) => void) | null = null;
@@ -101,7 +101,7 @@ export class Walk implements Work {
 
   constructor(
     operation: Operation,
-    request: RoadRequest,
+    request: PipelineRequest,
     keeper: Keeper,
     around: { traces: Traces; signal(): AbortSignal },
   ) {
@@ -174,7 +174,7 @@ export class Walk implements Work {
 }
 
 /** For MCP, the tool call is the server span; its operations are internal spans. */
-function beginOf(traces: Traces, { name }: Operation, { source }: RoadRequest): SpanBegin {
+function beginOf(traces: Traces, { name }: Operation, { source }: PipelineRequest): SpanBegin {
   if (traces === NO_TRACES) return { name };
   return { name, kind: source === "mcp" ? "internal" : "server", at: fineWallMs() };
 }
@@ -188,12 +188,17 @@ class RoadCall implements OpenCall {
   readonly source: Source;
   readonly ip: string | null;
   readonly audit: AuditFacts = { details: {} };
-  readonly work: Work;
+  readonly work: CallEffects;
   readonly trace: CallTrace;
   caller: Caller | null = null;
   readonly #signal: () => AbortSignal;
 
-  constructor({ request_id, source, ip }: RoadRequest, signal: () => AbortSignal, work: Work, trace: CallTrace) {
+  constructor(
+    { request_id, source, ip }: PipelineRequest,
+    signal: () => AbortSignal,
+    work: CallEffects,
+    trace: CallTrace,
+  ) {
     this.request_id = request_id;
     this.source = source;
     this.ip = ip;
@@ -207,25 +212,28 @@ class RoadCall implements OpenCall {
   }
 }
 
-export const durationOf = ({ startedAt }: Walk): number => monotonicMs() - startedAt;
+export const durationOf = ({ startedAt }: RequestContext): number => monotonicMs() - startedAt;
 
 export type Outcome =
   | { kind: "done"; status: number; done: Done<Operation>; location: string | null; replayed: boolean }
   | { kind: "problem"; status: number; problem: Problem; retry_after_seconds: number | null; replayed: boolean };
 
-export type RoadReply = Outcome & { rate: Rate | null };
+export type PipelineReply = Outcome & { rate: Rate | null };
 
 /** The verb's work is done. */
-export function doneAs(walk: Walk, done: Done<Operation>): Outcome {
+export function doneAs(walk: RequestContext, done: Done<Operation>): Outcome {
   const { outcome, body } = done;
   return { kind: "done", status: statusOf(walk, outcome), done, location: locationOf(walk, body), replayed: false };
 }
 
-export const statusOf = ({ operation }: Pick<Walk, "operation">, outcome: string): number =>
+export const statusOf = ({ operation }: Pick<RequestContext, "operation">, outcome: string): number =>
   operation.outcomes[outcome] ?? 200;
 
 /** Fills `{name}` in the operation's location from the answer and the path. */
-export function locationOf({ operation, request }: Pick<Walk, "operation" | "request">, body: unknown): string | null {
+export function locationOf(
+  { operation, request }: Pick<RequestContext, "operation" | "request">,
+  body: unknown,
+): string | null {
   if (!operation.location) return null;
   const fields = { ...request.params, ...(body as Record<string, unknown> | undefined) };
   return operation.location.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(fields[name])));

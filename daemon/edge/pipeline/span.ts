@@ -1,7 +1,7 @@
 /** Attributes of a call's span: place, caller, result; no content of request or response. */
 import type { Source } from "../../../shared/api/audit.ts";
 import type { SpanEnd } from "../../core/call/traces.ts";
-import type { Outcome, Walk } from "./request-context.ts";
+import type { Outcome, RequestContext } from "./request-context.ts";
 
 /** Facts of audit records that identify the call's target, by their names there. */
 const FACTS = ["exec_id", "message_id", "seq", "barrier_id", "generation", "exit_code", "timed_out", "path"] as const;
@@ -10,7 +10,7 @@ const BY_HTTP: readonly Source[] = ["rest", "web", "vsock"];
 const FAULT = 500;
 
 export function callEnd(
-  { call, operation, request }: Pick<Walk, "call" | "operation" | "request">,
+  { call, operation, request }: Pick<RequestContext, "call" | "operation" | "request">,
   reply: Outcome,
 ): SpanEnd {
   const { caller, audit, source } = call;

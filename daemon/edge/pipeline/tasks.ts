@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import type { Task } from "../../host/aside/task.ts";
 import { parseBody } from "./json-body.ts";
-import { Outline } from "./json-complexity.ts";
+import { JsonComplexity } from "./json-complexity.ts";
 
 /** Parsed in 2 ms at most. */
 export const SMALL_BODY_BYTES = 256 * 1024;
@@ -22,7 +22,7 @@ export const readBodyAside: Task<{ buffer: ArrayBuffer }, ReadBody & { buffer: A
   smallBytes: SMALL_BODY_BYTES,
   run: ({ buffer }) => {
     const bytes = new Uint8Array(buffer);
-    new Outline().add(bytes);
+    new JsonComplexity().add(bytes);
     return { fields: parseBody(bytes), sha256: hash("sha256", bytes), buffer };
   },
   buffersOf: ({ buffer }) => [buffer],

@@ -11,7 +11,7 @@ import { type Done, NO_TRANSFER } from "../../core/call/operation.ts";
 import { wallMs } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { type Chains, cursorAfterEvent, notAnEvent, seqOfEvent } from "../../domain/audit/index.ts";
-import { Patience } from "../hosts/adaptive-timeout.ts";
+import { AdaptiveTimeout } from "../hosts/adaptive-timeout.ts";
 import { type Asking, type Input, ledBy, type Own, queryOf } from "./asking.ts";
 import { chainNameOf, cursorOf, type Position, positionIn } from "./places.ts";
 import { Timeline } from "./timeline.ts";
@@ -46,7 +46,7 @@ const BEGINNING = "0";
 export class GatheredEvents {
   readonly #deps: EventsDeps;
   /** Separate from other calls: a host that is slow with streams may still answer short requests. */
-  readonly #patience = new Patience();
+  readonly #patience = new AdaptiveTimeout();
   /** Timelines that are being followed. */
   readonly #open = new Set<Timeline>();
 

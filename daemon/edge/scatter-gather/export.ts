@@ -4,7 +4,7 @@ import type { Host } from "../../cluster/directory.ts";
 import type { Caller, Done, EventsReply } from "../../core/call/operation.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
-import type { Patience } from "../hosts/adaptive-timeout.ts";
+import type { AdaptiveTimeout } from "../hosts/adaptive-timeout.ts";
 import { type Asking, firstOutcome, type Input, linesIn, type Own, queryOf } from "./asking.ts";
 import { linesOfAll, type Part } from "./lines.ts";
 import { chainNameOf } from "./places.ts";
@@ -26,7 +26,7 @@ export interface Wanted {
 }
 
 export interface ExportDeps {
-  patience: Patience;
+  patience: AdaptiveTimeout;
   /** A reader that leaves sent data unread for this long is disconnected. */
   slowReaderMs: number;
   log: Log;

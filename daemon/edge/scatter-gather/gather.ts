@@ -9,11 +9,11 @@ import type { ErrorCode } from "../../../shared/api/errors.ts";
 import type { Directory, Host } from "../../cluster/directory.ts";
 import { bodyOf, type Caller, type Done } from "../../core/call/operation.ts";
 import { timeoutSignal } from "../../core/clock.ts";
-import type { Soon } from "../../core/concurrency/maybe-promise.ts";
+import type { MaybePromise } from "../../core/concurrency/maybe-promise.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { Patience } from "../hosts/adaptive-timeout.ts";
+import { AdaptiveTimeout } from "../hosts/adaptive-timeout.ts";
 import { unreachable } from "../hosts/client.ts";
-import type { RoadRequest } from "../pipeline/request-context.ts";
+import type { PipelineRequest } from "../pipeline/request-context.ts";
 import { type Asking, firstOutcome, type Input, ledBy, type Own, queryOf } from "./asking.ts";
 import { type EventsDeps, GatheredEvents, type Reading } from "./events.ts";
 import { exported } from "./export.ts";
@@ -32,7 +32,7 @@ type Member = Pick<Host, "host_id" | "joined_at">;
 
 export class Gather {
   readonly #deps: GatherDeps;
-  readonly #patience = new Patience();
+  readonly #patience = new AdaptiveTimeout();
   readonly #events: GatheredEvents;
 
   constructor(deps: GatherDeps) {
@@ -44,8 +44,8 @@ export class Gather {
   of(
     operation: Operation,
     caller: Caller | null,
-    request: RoadRequest,
-  ): ((input: Input, own: Own) => Soon<Done<Operation>>) | null {
+    request: PipelineRequest,
+  ): ((input: Input, own: Own) => MaybePromise<Done<Operation>>) | null {
     const { ask } = request;
     const rule = caller ? this.#deps.rules.get(operation.name) : undefined;
     if (!caller || !rule) return null;
@@ -67,7 +67,7 @@ export class Gather {
   }
 
   /** This host's part for a host that gathers, if it differs from the verb's response. */
-  #forHost(rule: Rule, caller: Caller, request: RoadRequest) {
+  #forHost(rule: Rule, caller: Caller, request: PipelineRequest) {
     if ("following" in rule) {
       return (input: Input, own: Own) => this.#events.forHost(readingOf(caller, request), input, own);
     }
@@ -149,7 +149,7 @@ function withBody({ json: _, ...done }: Done<Operation>, body: Done<Operation>["
   return { ...done, body };
 }
 
-function readingOf({ org_id }: Caller, { transfer, signal }: RoadRequest): Reading {
+function readingOf({ org_id }: Caller, { transfer, signal }: PipelineRequest): Reading {
   return { org_id, last_event_id: transfer.last_event_id, signal };
 }
 

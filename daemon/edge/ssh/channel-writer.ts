@@ -6,20 +6,20 @@
 import type { Writable } from "node:stream";
 import type { ServerChannel } from "ssh2";
 import { loopTime, type OwnerName, Pieces } from "../../core/loop/index.ts";
-import type { Line } from "./ssh2-bounds.ts";
+import type { ConnectionBounds } from "./ssh2-bounds.ts";
 import { forgetWaiting } from "./ssh2-internals.ts";
 
 const PIECE_BYTES = 32 * 1024;
 
 export class ChannelWriter {
   readonly #channel: ServerChannel;
-  readonly #line: Line;
+  readonly #line: ConnectionBounds;
   readonly #pieces: Pieces;
   #isClosed = false;
   #closed: () => void = () => {};
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(channel: ServerChannel, line: Line, owner: OwnerName) {
+  constructor(channel: ServerChannel, line: ConnectionBounds, owner: OwnerName) {
     this.#pieces = new Pieces(loopTime, owner, "stream");
     this.#channel = channel;
     this.#line = line;

@@ -15,7 +15,7 @@ import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Credential } from "../../domain/ssh/index.ts";
 import type { Outcome } from "../pipeline/request-context.ts";
 import { serveForward, type Where } from "./forward.ts";
-import { Carried } from "./forwarded/ingress.ts";
+import { Ingress } from "./forwarded/ingress.ts";
 import type { Login } from "./forwarded/messages.ts";
 import { endSocket } from "./graceful-close.ts";
 import type { OpenConnection } from "./open-connection.ts";
@@ -30,8 +30,16 @@ import {
   serveElsewhere,
 } from "./remote-owner.ts";
 import { serveSession } from "./session.ts";
-import { isSigned, isUnique, type Names, namesOf, type SignedLogin, Visit, type VisitDeps } from "./session-context.ts";
-import { Line, takesPackets } from "./ssh2-bounds.ts";
+import {
+  isSigned,
+  isUnique,
+  type Names,
+  namesOf,
+  SessionContext,
+  type SessionDeps,
+  type SignedLogin,
+} from "./session-context.ts";
+import { ConnectionBounds, takesPackets } from "./ssh2-bounds.ts";
 import {
   type Channel,
   forgetSession,
@@ -50,7 +58,7 @@ export interface SshLimits {
   idle_timeout_ms: number;
 }
 
-export interface ConnectionDeps extends VisitDeps {
+export interface ConnectionDeps extends SessionDeps {
   log: Log;
   limits: SshLimits;
   /** Null: standalone. */
@@ -81,7 +89,7 @@ const LAST_SENTENCE_MS = 1000;
 export class Connection implements OpenConnection {
   readonly deps: ConnectionDeps;
   readonly socket: Socket;
-  readonly line: Line;
+  readonly line: ConnectionBounds;
   readonly notes = new Set<string>();
   readonly #client: Client;
   readonly #address: string;
@@ -90,14 +98,14 @@ export class Connection implements OpenConnection {
   /** Called at the end of each channel. */
   readonly #channels = new Map<Channel, () => void>();
   /** The current or successful login; null for an invalid user name. */
-  #visit: Visit | null = null;
+  #visit: SessionContext | null = null;
   /** All login attempts; a session of any of them ends with the connection. */
-  readonly #visits = new Set<Visit>();
+  readonly #visits = new Set<SessionContext>();
   /** Opens channels after a login. */
   #opening: { on: Opening; org_id: OrgId } | null = null;
   /** Text for a logged-in client that gets no channels. */
   #told: { sentence: string; org_id: OrgId } | null = null;
-  #carried: Carried | null = null;
+  #carried: Ingress | null = null;
   #questions = 0;
   #attempts = 0;
   #recorded = false;
@@ -108,7 +116,7 @@ export class Connection implements OpenConnection {
     this.deps = deps;
     this.#client = client;
     this.socket = socket;
-    this.line = new Line(client, socket);
+    this.line = new ConnectionBounds(client, socket);
     this.#address = socket.remoteAddress ?? "";
     this.#clientVersion = clientVersion.slice(0, 128);
     client.on("authentication", (context) => void this.#authenticate(context));
@@ -193,10 +201,10 @@ export class Connection implements OpenConnection {
     this.#refuse(context);
   }
 
-  #visitOf(user: string): Visit | null {
+  #visitOf(user: string): SessionContext | null {
     const names = namesOf(user);
     if (!names) return null;
-    this.#visit = new Visit(this.deps, {
+    this.#visit = new SessionContext(this.deps, {
       names,
       ip: this.#address,
       client: this.#clientVersion,
@@ -207,7 +215,7 @@ export class Connection implements OpenConnection {
     return this.#visit;
   }
 
-  async #byPassword(visit: Visit, context: AuthContext, password: string): Promise<void> {
+  async #byPassword(visit: SessionContext, context: AuthContext, password: string): Promise<void> {
     const { username: user } = context;
     let credential: Credential;
     try {
@@ -233,7 +241,7 @@ export class Connection implements OpenConnection {
     return this.#opening !== null && !this.isOver;
   }
 
-  async #byPublicKey(visit: Visit, context: Extract<AuthContext, { method: "publickey" }>): Promise<void> {
+  async #byPublicKey(visit: SessionContext, context: Extract<AuthContext, { method: "publickey" }>): Promise<void> {
     const { algo, data: key } = context.key;
     const { signature, blob } = context;
     const algorithm = algo === "ssh-rsa" && context.hashAlgo ? `rsa-sha2-${context.hashAlgo.slice(3)}` : algo;
@@ -259,7 +267,7 @@ export class Connection implements OpenConnection {
   }
 
   /** Credentials of organizations that have the room, on this host or another. */
-  async #openedBy(visit: Visit, names: Names, signed: SignedLogin): Promise<Credential[]> {
+  async #openedBy(visit: SessionContext, names: Names, signed: SignedLogin): Promise<Credential[]> {
     const here = visit.opening(signed);
     const isHere = here.length > 0;
     const { others } = this.deps;
@@ -271,7 +279,7 @@ export class Connection implements OpenConnection {
   }
 
   /** `proof` is forwarded to another host. */
-  async #login(visit: Visit, credential: Credential, proof: Omit<Login, "type" | "client">): Promise<boolean> {
+  async #login(visit: SessionContext, credential: Credential, proof: Omit<Login, "type" | "client">): Promise<boolean> {
     const { org_id } = credential.caller;
     const { others } = this.deps;
     this.#recorded = true;
@@ -297,7 +305,7 @@ export class Connection implements OpenConnection {
       if (names && orgId) this.#told = { sentence: sentenceFor(others, host, names), org_id: orgId };
       return forwarded(null);
     }
-    const begun = await Carried.begin(socket, host, { ...proof, client: this.#clientVersion }, gone);
+    const begun = await Ingress.begin(socket, host, { ...proof, client: this.#clientVersion }, gone);
     if ("problem" in begun) return forwarded(begun.problem);
     const { session: on, org_id } = begun;
     this.#opening = { on, org_id };
@@ -408,7 +416,7 @@ export class Connection implements OpenConnection {
   }
 
   /** Records the user and the error, once per connection. */
-  #record(visit: Visit, error: unknown): void {
+  #record(visit: SessionContext, error: unknown): void {
     this.#recorded = true;
     visit.record(error);
   }

@@ -1,7 +1,7 @@
 /** The gateway's host key: created once, stored in the data directory, recognized by its fingerprint. */
 import { createHash } from "node:crypto";
 import { type ParsedKey, utils } from "ssh2";
-import { readKept } from "../../core/config/durable-file.ts";
+import { readDurable } from "../../core/config/durable-file.ts";
 
 export interface HostKey {
   /** In OpenSSH's format. */
@@ -14,7 +14,7 @@ export interface HostKey {
 
 /** Reads the key, after creating it if absent. Two processes that start concurrently agree on one. */
 export function loadHostKey(file: string): HostKey {
-  const privateKey = readKept(file, newPrivateKey).toString();
+  const privateKey = readDurable(file, newPrivateKey).toString();
   const parsed = parse(privateKey);
   if (!parsed) {
     throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);

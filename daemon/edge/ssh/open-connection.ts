@@ -2,10 +2,10 @@
 import type { ServerChannel } from "ssh2";
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Opening } from "./opening.ts";
-import type { Line } from "./ssh2-bounds.ts";
+import type { ConnectionBounds } from "./ssh2-bounds.ts";
 
 export interface OpenConnection {
-  readonly line: Line;
+  readonly line: ConnectionBounds;
   /** Organization of the user. */
   readonly orgId: OrgId;
   /** Reasons of refusals for which the protocol has no field: the next session sends them to the client, once. */

@@ -3,12 +3,12 @@ import { createServer, type Socket } from "node:net";
 import { Server } from "ssh2";
 import type { OrgId } from "../../../shared/ids.ts";
 import { startTimer, stopTimer } from "../../core/clock.ts";
-import { Places } from "../../core/concurrency/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { TakeSession } from "../hosts/ssh.ts";
 import { ALGORITHMS } from "./algorithms.ts";
 import { Connection, type ConnectionDeps } from "./connection.ts";
-import { CarriedSession } from "./forwarded/owner.ts";
+import { ForwardedSession } from "./forwarded/owner.ts";
 import { endSocket } from "./graceful-close.ts";
 import { offerHybrid } from "./hybrid-exchange.ts";
 import { socketOf } from "./ssh2-internals.ts";
@@ -40,8 +40,8 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
   const entering = new WeakMap<Socket, { greet(): void; leave(): void }>();
   const { max_connections, max_connections_per_org } = deps.limits;
   const full = () => new ServiceError("rate_limited");
-  const inAll = new Places(max_connections, full);
-  const ofOrgs = new Places(max_connections_per_org, full);
+  const inAll = new ConcurrencyLimit(max_connections, full);
+  const ofOrgs = new ConcurrencyLimit(max_connections_per_org, full);
   const enter = (orgId: OrgId) => {
     const leaveOrg = ofOrgs.take(orgId);
     try {
@@ -111,7 +111,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
   const address = server.address();
   return {
     port: typeof address === "object" && address ? address.port : listen.port,
-    take: (ip) => new CarriedSession({ ...deps, enter }, ip),
+    take: (ip) => new ForwardedSession({ ...deps, enter }, ip),
     stop: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       for (const socket of sockets) endSocket(socket);

@@ -10,7 +10,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Credential, Held, LoggedIn, Ssh } from "../../domain/ssh/index.ts";
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
-import type { Road, RoadRequest } from "../pipeline/pipeline.ts";
+import type { Pipeline, PipelineRequest } from "../pipeline/pipeline.ts";
 import { SIGNATURES } from "./algorithms.ts";
 import type { Begun, Opening } from "./opening.ts";
 
@@ -19,7 +19,7 @@ export interface Names {
   sandbox: string;
 }
 
-export interface Visitor {
+export interface SshUser {
   names: Names;
   ip: string | null;
   /** The client's version text. */
@@ -31,9 +31,9 @@ export interface Visitor {
   cut(why: string): void;
 }
 
-export interface VisitDeps {
+export interface SessionDeps {
   ssh: Ssh;
-  road: Road;
+  road: Pipeline;
 }
 
 /** A login by a public key, as the client has made it. */
@@ -47,16 +47,16 @@ export interface SignedLogin {
 
 const LONGEST_USER = 300;
 
-export class Visit implements Opening {
-  readonly #deps: VisitDeps;
-  readonly #visitor: Visitor;
+export class SessionContext implements Opening {
+  readonly #deps: SessionDeps;
+  readonly #visitor: SshUser;
   readonly #over = Promise.withResolvers<Record<string, unknown>>();
   readonly #opened: Record<string, number> = {};
   #held: Held | null = null;
   #in = 0;
   #out = 0;
 
-  constructor(deps: VisitDeps, visitor: Visitor) {
+  constructor(deps: SessionDeps, visitor: SshUser) {
     this.#deps = deps;
     this.#visitor = visitor;
   }
@@ -90,7 +90,7 @@ export class Visit implements Opening {
   }
 
   /** `forward` logs in at the host that has the room. Resolves to why not, or null. */
-  async login(credential: Credential, forward?: RoadRequest["forward"]): Promise<Problem | null> {
+  async login(credential: Credential, forward?: PipelineRequest["forward"]): Promise<Problem | null> {
     const { ssh } = this.#deps;
     const { client, ip, cut, gone } = this.#visitor;
     const taken: LoggedIn[] = [];
@@ -151,14 +151,14 @@ export class Visit implements Opening {
     bound: Bound,
     fields: Record<string, unknown>,
     recognise: () => Caller,
-    forward?: RoadRequest["forward"],
+    forward?: PipelineRequest["forward"],
   ): Promise<Problem | null> {
     const request = { ...this.#request(bound.operation.name, fields), recognise, forward };
     const reply = await this.#deps.road.run(bound, request);
     return reply.kind === "problem" ? reply.problem : null;
   }
 
-  #request(path: string, fields: Record<string, unknown>): RoadRequest {
+  #request(path: string, fields: Record<string, unknown>): PipelineRequest {
     const { names, ip, gone, hop } = this.#visitor;
     return {
       source: "ssh",

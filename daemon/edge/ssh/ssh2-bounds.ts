@@ -13,7 +13,7 @@ const MAX_UNREAD_ANSWER_BYTES = 1024 * 1024;
 /** ssh2 splits its writes into packets of the client's size: with size 0 it would loop forever. */
 const LEAST_PACKET_BYTES = 1024;
 
-export class Line {
+export class ConnectionBounds {
   readonly #client: Client;
   readonly #socket: Socket;
   #moved = Promise.withResolvers<void>();

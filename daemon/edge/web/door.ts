@@ -46,9 +46,9 @@ import { askedOf, type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts"
 import { Lookups } from "./oauth/lookups.ts";
 import { challengeOf, stepUpOf } from "./oauth/metadata.ts";
 import { deadEnd, plainPage } from "./pages/outside.ts";
-import { makeCall, type Visit } from "./request-context.ts";
-import { PLACES } from "./routes.ts";
-import { makeOffers } from "./sign-in-options.ts";
+import { makeCall, type WebContext } from "./request-context.ts";
+import { ROUTES } from "./routes.ts";
+import { makeSignInOptions } from "./sign-in-options.ts";
 
 const MAX_FORM_BYTES = 16 * 1024;
 const FORM = "application/x-www-form-urlencoded";
@@ -118,7 +118,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
 
   const handlerOf = (path: string): Handler | undefined => pages.find((page) => page.is(path))?.handler;
 
-  const answerWith = (outcome: Outcome, asked: Headers, visit?: Visit): Response => {
+  const answerWith = (outcome: Outcome, asked: Headers, visit?: WebContext): Response => {
     const { hub, leadsOut } = "page" in outcome ? outcome.page : {};
     const shown = new Headers(hub ? hubHeaders(hub.nonce) : leadsOut ? headers.out : headers.here);
     for (const [cookie, value] of Object.entries(outcome.cookies ?? ({} satisfies Cookies))) {
@@ -142,14 +142,14 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
   };
 
   /** After a sign-in for an application, or for a page by its ID, redirects there. */
-  const goingOn = (outcome: Outcome, { caller, request }: Visit): Outcome => {
+  const goingOn = (outcome: Outcome, { caller, request }: WebContext): Outcome => {
     if (caller || !("to" in outcome) || outcome.to !== INSIDE) return outcome;
     const to = placeIn(cookieIn(request.headers, "asked", place().isSecure));
     return to === null ? outcome : { ...outcome, to, cookies: { ...outcome.cookies, asked: null } };
   };
 
   /** Throws foreign_request, unsupported_media_type, body_too_large, invalid_body, method_not_allowed. */
-  const visitOf = async (request: PageRequest): Promise<Visit> => {
+  const visitOf = async (request: PageRequest): Promise<WebContext> => {
     const { method, ip, request_id } = request;
     const isOurs = isFromOurPage(request.headers, place().origin);
     const isPost = method === "POST";
@@ -162,7 +162,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     // Before authentication: a form may arrive slowly, and the session end in the meantime.
     const form = isPost ? await readForm(request) : new Map<string, string>();
     const isKnown = isOurs || isVisit(method, request.headers);
-    const visitWith = (secret: string | null): Visit => {
+    const visitWith = (secret: string | null): WebContext => {
       const recognise = () => {
         if (secret === null) throw new ServiceError("session_ended");
         return users.recognise(secret);
@@ -185,7 +185,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
         form,
         field: (name) => form.get(name) ?? "",
         call: makeCall(road, operations, request, recognise),
-        offers: makeOffers(users.passkeys, request.url, caller, visitor),
+        offers: makeSignInOptions(users.passkeys, request.url, caller, visitor),
         proved: visitWith,
       };
     };
@@ -256,7 +256,7 @@ interface ServedPage {
 
 /** Throws if the list of places and the handlers do not match: tests cover only the places on the list. */
 function pagesOf(handlers: Handlers): ServedPage[] {
-  const [listed, handled] = [Object.keys(PLACES).sort().join(" "), Object.keys(handlers).sort().join(" ")];
+  const [listed, handled] = [Object.keys(ROUTES).sort().join(" "), Object.keys(handlers).sort().join(" ")];
   if (listed !== handled) throw new Error(`edge/web/routes.ts lists ${listed}; there are handlers for ${handled}`);
   return Object.entries(handlers).map(([path, handler]) => {
     const pattern = parsePath(path);

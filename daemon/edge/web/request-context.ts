@@ -4,8 +4,8 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { type Bound, bodyOf, type Caller, NO_TRANSFER } from "../../core/call/operation.ts";
 import type { Asked } from "../../domain/users/index.ts";
 import type { PageRequest } from "../page-request.ts";
-import type { Road } from "../pipeline/pipeline.ts";
-import type { Offers } from "./sign-in-options.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import type { SignInOptions } from "./sign-in-options.ts";
 
 export type Answer<Op extends Operation> =
   | { ok: true; body: OutputOf<Op>; replayed: boolean }
@@ -13,7 +13,7 @@ export type Answer<Op extends Operation> =
 
 type Input<Op extends Operation> = Partial<InputOf<Op>> & Record<string, unknown>;
 
-export interface Visit {
+export interface WebContext {
   request: PageRequest;
   /** The stored facts about its origin. */
   asked: Asked;
@@ -24,20 +24,20 @@ export interface Visit {
   field(name: string): string;
   form: ReadonlyMap<string, string>;
   /** Passkey options for this browser. */
-  offers: Offers;
+  offers: SignInOptions;
   /** The same visit by the secret that the session goes by from now on. */
-  proved(secret: string): Visit;
+  proved(secret: string): WebContext;
   /** Calls an operation of the list as the signed-in user. `once` is its Idempotency-Key. Never throws. */
   call<Op extends Operation>(operation: Op, input?: Input<Op>, once?: string | null): Promise<Answer<Op>>;
 }
 
 /** `recognise` throws if no user is signed in. */
 export function makeCall(
-  road: Road,
+  road: Pipeline,
   operations: readonly Bound[],
   { request_id, ip, signal, ask }: PageRequest,
   recognise: () => Caller,
-): Visit["call"] {
+): WebContext["call"] {
   return async (operation, input = {}, once = null) => {
     const bound = operations.find((each) => each.operation.name === operation.name);
     if (!bound) throw new Error(`there is no operation ${operation.name}`);

@@ -31,7 +31,7 @@ const HUB: Place = { who: "person", isSeen: true, isHub: true, forms: {} };
 
 const PERSON = { name: "Ada", email: "ada@example.org", password: "a long enough secret" };
 
-export const PLACES: Record<string, Place> = {
+export const ROUTES: Record<string, Place> = {
   "/signin": {
     who: "anyone",
     isSeen: true,

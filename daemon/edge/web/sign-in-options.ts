@@ -7,7 +7,7 @@ import type { Users } from "../../domain/users/index.ts";
 const ADDRESS = /^(?:127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** Options for the browser, or the same service's URL at a name. */
-export type Offer = { options: object } | { at: string };
+export type SignInOption = { options: object } | { at: string };
 
 interface Person {
   user_id: UserId;
@@ -16,32 +16,32 @@ interface Person {
 }
 
 /** Each is null if passkeys are not available. */
-export interface Offers {
-  toSignIn(): Offer | null;
+export interface SignInOptions {
+  toSignIn(): SignInOption | null;
   /** For the signed-in user; null also for a user without passkeys. */
-  toProve(): Offer | null;
-  toArrive(person: Person): Offer | null;
+  toProve(): SignInOption | null;
+  toArrive(person: Person): SignInOption | null;
   /** Of options that were made already. */
-  of(options: object): Offer | null;
+  of(options: object): SignInOption | null;
   /** The browser's ID, which is new if it had none. */
   visitor(): string;
   /** The browser's new ID in this visit; null if it had one, or needs none. */
   readonly fresh: string | null;
 }
 
-export function makeOffers(
+export function makeSignInOptions(
   passkeys: Users["passkeys"],
   url: URL,
   caller: Caller | null,
   visitor: string | null,
-): Offers {
+): SignInOptions {
   let fresh: string | null = null;
   const known = (): string => {
     if (visitor !== null) return visitor;
     fresh ??= randomBytes(32).toString("base64url");
     return fresh;
   };
-  const offer = (options: () => object | null): Offer | null => {
+  const offer = (options: () => object | null): SignInOption | null => {
     const { place } = passkeys;
     if (place?.rp_id === "localhost" && ADDRESS.test(url.hostname))
       return { at: place.origin + url.pathname + url.search };

@@ -124,7 +124,7 @@ export function spareBytes(directory: string, floorBytes: number): number {
   return Math.max(0, bavail * bsize - Math.min(floorBytes, blocks * bsize * LARGEST_SHARE));
 }
 
-/** Does it; on a full disk again, for as long as `giveUp` makes space. */
+/** Does it; on a full disk again, for as long as `releaseEmail` makes space. */
 export async function onFullDisk<T>(giveUp: () => boolean, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

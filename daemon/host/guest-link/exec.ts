@@ -17,7 +17,7 @@ import { startTimer, stopTimer } from "../../core/clock.ts";
 import { readList, readReport, readState } from "./exec-state.ts";
 import type { GuestLink } from "./handshake.ts";
 import { priceOfPieces } from "./pace.ts";
-import { afterGuestMs, type Standstill } from "./pausable-deadlines.ts";
+import { afterGuestMs, type PausableDeadlines } from "./pausable-deadlines.ts";
 
 /** For immediate answers of an agent, on a busy guest. */
 const ANSWER_MS = 15_000;
@@ -39,7 +39,7 @@ export interface Following {
   /** Wants no more of it. */
   close(): void;
   /** The guest's own time on this connection. */
-  standstill: Standstill;
+  standstill: PausableDeadlines;
 }
 
 /** Starts an execution, or returns the one started by an earlier attempt of the same request. Rejects with StreamError. */

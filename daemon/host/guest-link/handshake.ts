@@ -17,7 +17,7 @@ import {
 } from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/concurrency/published.ts";
 import type { OwnerName } from "../../core/loop/index.ts";
-import { Standstill } from "./pausable-deadlines.ts";
+import { PausableDeadlines } from "./pausable-deadlines.ts";
 
 /** Concurrent requests of the guest to the host: its connections to the outside, and a few more. */
 const MAX_GUEST_STREAMS = 1024;
@@ -57,7 +57,7 @@ export class GuestLink {
   readonly #closed = Promise.withResolvers<string>();
   readonly #valve: Valve;
   /** Pauses of the guest, for deadlines in its own time. */
-  readonly standstill = new Standstill();
+  readonly standstill = new PausableDeadlines();
   #requests = NOTHING_TO_ASK;
   #heard = 0;
   #isLost = false;

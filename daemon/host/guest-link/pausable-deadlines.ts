@@ -1,7 +1,7 @@
 /** Total time that a guest was paused, and deadlines in its own time, which excludes pauses. */
 import { monotonicMs, startTimer, stopTimer } from "../../core/clock.ts";
 
-export class Standstill {
+export class PausableDeadlines {
   #since: number | null = null;
   #pastMs = 0;
   #times = 0;
@@ -46,7 +46,7 @@ export class Standstill {
 }
 
 /** Calls `onDue` once `ms` of the guest's time have passed; the returned function cancels it. */
-export function afterGuestMs(standstill: Standstill, ms: number, onDue: () => void): () => void {
+export function afterGuestMs(standstill: PausableDeadlines, ms: number, onDue: () => void): () => void {
   const startedAt = standstill.guestNowMs;
   let timer: Timer | undefined;
   let over = false;

@@ -11,7 +11,7 @@ import { isAlive, type ProcessRecord } from "../process.ts";
 import { wake } from "../virtiofs/throttle.ts";
 import type { GuestHost, GuestPlan } from "./plan.ts";
 import { type GuestRecord, RecordFile, readRecord } from "./record.ts";
-import { hasLostVsock, renewVsock } from "./replace-vsock.ts";
+import { hasLostVsock, replaceVsock } from "./replace-vsock.ts";
 import { connectionOf, type Guest, guestOf } from "./start.ts";
 import { type GuestParts, vsockAddress } from "./steps.ts";
 
@@ -93,7 +93,7 @@ async function meetAgent(parts: GuestParts, mayDial: boolean, signal: AbortSigna
     if (patienceMs > 0 && (await isLinked(connection, patienceMs, signal))) return;
     // One after another: if many guests are adopted together, the later ones get the time that they need to dial.
     await parts.host.renewals.put(async () => {
-      if (!signal.aborted && !connection.isGreeted && hasLostVsock(parts)) await renewVsock(parts, signal);
+      if (!signal.aborted && !connection.isGreeted && hasLostVsock(parts)) await replaceVsock(parts, signal);
     });
   }
   await connection.link(AGENT_DEADLINE_MS, signal);

@@ -109,7 +109,7 @@ export async function endUnrecorded(paths: SandboxPaths, serving: readonly Proce
 }
 
 /** Ends every process of a guest, then removes its sockets, its disk and its saved state; its logs stay. Throws if something remains. */
-export async function freeRemains(paths: SandboxPaths): Promise<void> {
+export async function freeLeftovers(paths: SandboxPaths): Promise<void> {
   await endLeft(paths);
   await removeDisk(paths);
 }
@@ -131,7 +131,7 @@ export async function removeDisk(paths: SavedPaths): Promise<void> {
 }
 
 /** Whether a guest left sockets or a disk. */
-export function hasRemains(paths: SandboxPaths): boolean {
+export function hasLeftovers(paths: SandboxPaths): boolean {
   return existsSync(paths.runtime) || (existsSync(paths.directory) && layersIn(paths.directory).length > 0);
 }
 

@@ -10,7 +10,7 @@ import type { GuestRequests } from "../guest-link/handshake.ts";
 import type { VsockTransport } from "../guest-link/transports/transport.ts";
 import type { Isolation } from "../isolation/index.ts";
 import type { Hardware } from "../machine/spec.ts";
-import type { Restraints } from "../virtiofs/throttle.ts";
+import type { Throttle } from "../virtiofs/throttle.ts";
 
 /** The files that a guest starts from. */
 export interface GuestImage {
@@ -87,7 +87,7 @@ export interface GuestHost {
   transportOf(kind: VsockTransport["kind"], firstPort: number): VsockTransport;
   isolation: Isolation;
   confinement: Confinement;
-  restraints: Restraints;
+  restraints: Throttle;
   /** Queue in which adopted guests get another vsock device. */
   renewals: Mailbox;
   log: Log;

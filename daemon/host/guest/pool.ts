@@ -13,7 +13,7 @@ import { isAlive } from "../process.ts";
 import { endProcesses } from "./leftovers.ts";
 import type { GuestHost, GuestImage } from "./plan.ts";
 import { type Launched, launchGuest } from "./start.ts";
-import { rehearse } from "./warm-up.ts";
+import { warmUp } from "./warm-up.ts";
 
 /** Without KVM a rehearsal takes a core for a second; more in parallel would delay callers that create sandboxes. */
 const FILL_AT_ONCE = 2;
@@ -197,7 +197,7 @@ export class WarmPool {
       const begun = monotonicMs();
       launched = await launchGuest(this.#deps.host(), plan, "snapshot", { awaited: awaited.signal });
       const launch_ms = Math.round(monotonicMs() - begun);
-      await rehearse(launched.parts, rehearsal.signal);
+      await warmUp(launched.parts, rehearsal.signal);
       this.#deps.log.info("warm machine ready", {
         sandbox_id,
         memory_mib,

@@ -23,7 +23,7 @@ export class NoPortError extends Error {
 }
 
 /** Throws NoPortError, or the failure: a retry then continues. */
-export async function renewDrive(parts: GuestParts, signal: AbortSignal): Promise<void> {
+export async function replaceVirtiofsd(parts: GuestParts, signal: AbortSignal): Promise<void> {
   const { machine, connection } = parts;
   if (!machine) throw new Error("there is no machine to plug into");
   await machine.running(signal);

@@ -22,7 +22,7 @@ export function hasLostVsock({ endpoint, undialled, connection }: GuestParts): b
 }
 
 /** Throws if QEMU or the guest refuses, or on cancellation. */
-export async function renewVsock(parts: GuestParts, signal: AbortSignal): Promise<void> {
+export async function replaceVsock(parts: GuestParts, signal: AbortSignal): Promise<void> {
   const { machine, host, plan, connection } = parts;
   if (!machine || !parts.endpoint) throw new Error("there is no vsock device to renew");
   await parts.endpoint.close();

@@ -28,9 +28,9 @@ import type { Machine } from "../machine/machine.ts";
 import { MemoryHoles } from "../machine/memory-holes.ts";
 import { processorOf } from "../processor.ts";
 import type { SavedMachine } from "./plan.ts";
-import { renewVsock } from "./replace-vsock.ts";
+import { replaceVsock } from "./replace-vsock.ts";
 import { bytesOf, forgetSaved, keepSaved, readSaved, type SavedFacts } from "./saved-state.ts";
-import { OLDER, whyUnsavable } from "./snapshot-eligibility.ts";
+import { OLDER, whyIneligible } from "./snapshot-eligibility.ts";
 import type { GuestParts } from "./steps.ts";
 
 /** A guest that is too busy to answer by then is not saved. */
@@ -315,7 +315,7 @@ async function goOn(parts: GuestParts, machine: Machine, signal: AbortSignal): P
     await answering(parts, () => machine.resume());
     const goesOnAt = monotonicMs();
     if (isSavedWith(parts)) connection.release();
-    else await renewVsock(parts, signal);
+    else await replaceVsock(parts, signal);
     await correctClock(await connection.link(AGENT_DEADLINE_MS, signal));
     return goesOnAt;
   } catch (error) {
@@ -367,7 +367,7 @@ function copiable(parts: GuestParts): SavedMachine {
 
 /** The same for a guest with memory that can be saved. Throws UnsavableError. */
 function savable(parts: GuestParts): SavedMachine {
-  const why = whyUnsavable(parts.record.now, parts.share !== undefined);
+  const why = whyIneligible(parts.record.now, parts.share !== undefined);
   if (why !== null) throw new UnsavableError(why);
   return machineFactsOf(parts);
 }

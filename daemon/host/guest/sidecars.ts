@@ -14,8 +14,8 @@ import { describeError } from "../../core/service-error.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
 import { isAlive, type KnownProcess } from "../process.ts";
 import { endOf } from "../process-end.ts";
-import { NoPortError, renewDrive } from "./replace-virtiofsd.ts";
-import { hasLostVsock, renewVsock } from "./replace-vsock.ts";
+import { NoPortError, replaceVirtiofsd } from "./replace-virtiofsd.ts";
+import { hasLostVsock, replaceVsock } from "./replace-vsock.ts";
 import type { GuestParts } from "./steps.ts";
 
 /** Backoff between retries, doubled each time: a transient failure may be over soon, and a permanent one must not cost much. */
@@ -37,7 +37,7 @@ export interface Health {
   vsock: Fault | null;
 }
 
-export class PartsKeeper {
+export class Sidecars {
   readonly health = new Published<Health>({ drive: null, vsock: null });
   readonly #parts: GuestParts;
   #over = new AbortController();
@@ -89,7 +89,7 @@ export class PartsKeeper {
           message: `The process that serves the drive has ended (${how}). Commands that use /mnt/drive wait or fail until it is back; others run.`,
         },
       });
-      const renewed = await this.#untilDone("drive", () => renewDrive(parts, this.#over.signal));
+      const renewed = await this.#untilDone("drive", () => replaceVirtiofsd(parts, this.#over.signal));
       if (!renewed) return;
       this.#note({ drive: null });
     }
@@ -136,7 +136,7 @@ export class PartsKeeper {
 
   /** Single-flight: concurrent callers wait for the renewal in progress. */
   #renewVsock(signal: AbortSignal): Promise<void> {
-    this.#renewing ??= renewVsock(this.#parts, AbortSignal.any([signal, this.#over.signal])).finally(() => {
+    this.#renewing ??= replaceVsock(this.#parts, AbortSignal.any([signal, this.#over.signal])).finally(() => {
       this.#renewing = null;
     });
     return this.#renewing;

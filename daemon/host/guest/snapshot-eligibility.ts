@@ -10,7 +10,7 @@ const BESIDE_MEMORY_MIB = 16;
 export const OLDER = "it was started by an older roomd";
 
 /** Why it cannot be saved, whenever it is tried; null when it can. */
-export function whyUnsavable({ machine, drive }: GuestRecord, hasDrive: boolean): string | null {
+export function whyIneligible({ machine, drive }: GuestRecord, hasDrive: boolean): string | null {
   if (!machine) return OLDER;
   if (hasDrive && (drive.turn > 0 || !drive.mounted)) {
     return "the process that served its drive has ended once, and QEMU does not save what is left of it";

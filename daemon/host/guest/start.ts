@@ -20,7 +20,7 @@ import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
 import { type GuestRecord, type LaunchMode, newRecord, RecordFile } from "./record.ts";
 import { type SnapshotRequest, type SnapshotTaken, StrandedError, saveGuest, snapshotGuest } from "./save.ts";
 import { Shortener } from "./shorten.ts";
-import { type Health, PartsKeeper } from "./sidecars.ts";
+import { type Health, Sidecars } from "./sidecars.ts";
 import {
   allSteps,
   bringForward,
@@ -204,7 +204,7 @@ async function join(
 export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timings: Record<string, number>): Guest {
   const { machine, connection, plan, host, record } = parts;
   if (!machine) throw new Error("a guest without a machine");
-  const keeper = new PartsKeeper(parts);
+  const keeper = new Sidecars(parts);
   keeper.begin();
   const shortener = new Shortener(parts, machine);
   shortener.begin();

@@ -32,7 +32,7 @@ const READ_ONLY = 0o555;
 type Parts = Launched["parts"];
 
 /** Resolves once the machine is paused, soon after `signal` is aborted. Throws if it is unusable. */
-export async function rehearse(parts: Parts, signal: AbortSignal): Promise<void> {
+export async function warmUp(parts: Parts, signal: AbortSignal): Promise<void> {
   const { machine, plan, host } = parts;
   const wanted = Promise.withResolvers<"devices">();
   const rehearsed = Promise.withResolvers<"over">();

@@ -24,7 +24,7 @@ export type ShareMode = "open" | "stopped" | "held";
 const SIGXFSZ_BIT = 1n << 24n;
 
 /** Which shares are held, and which of them have to answer QEMU for the moment. */
-export class Restraints {
+export class Throttle {
   readonly #held = new Map<string, ProcessRecord>();
   readonly #answering = new Map<string, number>();
   /** Quiesced shares, and the mode that each is put into afterwards. */

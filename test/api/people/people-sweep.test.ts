@@ -3,7 +3,7 @@
  * and forms are swept by being on the list of places, operations by being on that of operations.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { PLACES } from "../../../daemon/edge/web/routes.ts";
+import { ROUTES } from "../../../daemon/edge/web/routes.ts";
 import { ROLES } from "../../../shared/api/people/members.ts";
 import { type PageSeen, Visitor } from "../../harness/browser/visitor.ts";
 import { type Json, TestDaemon } from "../../harness/daemon.ts";
@@ -82,7 +82,7 @@ async function unmoved<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 const pathOf = (place: string) => place.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? "none");
-const places = Object.entries(PLACES).map(([place, facts]) => ({ place, ...facts }));
+const places = Object.entries(ROUTES).map(([place, facts]) => ({ place, ...facts }));
 const forms = places.flatMap(({ place, who, forms: each }) =>
   Object.entries(each).map(([name, form]) => ({ place, who, name, ...form })),
 );

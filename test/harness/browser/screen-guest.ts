@@ -4,7 +4,7 @@
  */
 
 import { type Bound, type Caller, type KeyCall, NO_TRANSFER, trialCall } from "../../../daemon/core/call/operation.ts";
-import type { Conversation } from "../../../daemon/core/concurrency/duplex-session.ts";
+import type { DuplexSession } from "../../../daemon/core/concurrency/duplex-session.ts";
 import type { Asker } from "../../../daemon/core/concurrency/fair-semaphore.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { openConnection } from "../../../daemon/db/client.ts";
@@ -161,9 +161,9 @@ export class Seat {
   readonly wire: Wire;
   /** Why it was closed: a code and words. */
   readonly closed: Promise<[code: number, reason: string]>;
-  readonly #conversation: Conversation;
+  readonly #conversation: DuplexSession;
 
-  constructor(conversation: Conversation) {
+  constructor(conversation: DuplexSession) {
     this.#conversation = conversation;
     const closed = Promise.withResolvers<[number, string]>();
     this.closed = closed.promise;

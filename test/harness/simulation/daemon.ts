@@ -5,12 +5,12 @@
 import { mkdirSync } from "node:fs";
 import type { Host } from "../../../daemon/cluster/directory.ts";
 import { Elsewhere } from "../../../daemon/cluster/elsewhere.ts";
-import type { Holder, Member } from "../../../daemon/cluster/membership-lock.ts";
+import type { Member, MembershipLock } from "../../../daemon/cluster/membership-lock.ts";
 import { type Cluster, makePostgres } from "../../../daemon/cluster/postgres.ts";
 import type { OpenSession } from "../../../daemon/cluster/session.ts";
 import { type Held, makeHeld } from "../../../daemon/compose/held.ts";
-import { Tally } from "../../../daemon/core/call/call-stats.ts";
-import { RoomCalls } from "../../../daemon/core/call/in-flight-calls.ts";
+import { CallStats } from "../../../daemon/core/call/call-stats.ts";
+import { InFlightCalls } from "../../../daemon/core/call/in-flight-calls.ts";
 import type { Bound, Caller, KeyCall } from "../../../daemon/core/call/operation.ts";
 import { now } from "../../../daemon/core/clock.ts";
 import { makePaths, type Paths } from "../../../daemon/core/config/paths.ts";
@@ -81,7 +81,7 @@ export interface Done {
 export interface DaemonDeps {
   file: string;
   member: Member;
-  holder: Holder;
+  holder: MembershipLock;
   /** Flushes of the database's log. */
   flushes: LogSync;
   open: OpenSession;
@@ -105,7 +105,7 @@ export class Daemon {
   readonly #finder: ReturnType<typeof makeRoomFinder>;
   readonly #quota: ReturnType<typeof makeQuota>;
   readonly #held: Held;
-  readonly #calls = new RoomCalls();
+  readonly #calls = new InFlightCalls();
   readonly #rooms: MoveDeps;
   readonly #paused = new Map<RoomUid, ServiceError>();
   readonly #moves: Moves;
@@ -124,7 +124,7 @@ export class Daemon {
     this.cluster = makePostgres({
       ...{ url: URL, database, member, holder, version: "1", log, open },
       self: { address: `${member.host_id}:1`, url: `http://${member.host_id}`, labels: {} },
-      ...{ recovered: nothing, putAgain: nothing, nameLost: nothing, tally: new Tally() },
+      ...{ recovered: nothing, putAgain: nothing, nameLost: nothing, tally: new CallStats() },
     });
     const paths = makePaths({ data_dir: deps.data, runtime_dir: "/run/simulation" });
     this.#paths = paths;

@@ -1,7 +1,7 @@
 /** Dependencies of the rooms of a simulated daemon: the real directory and database, messages as their only noun, no guests, empty drives. */
 import type { Cluster } from "../../../daemon/cluster/postgres.ts";
-import { Tally } from "../../../daemon/core/call/call-stats.ts";
-import type { RoomCalls } from "../../../daemon/core/call/in-flight-calls.ts";
+import { CallStats } from "../../../daemon/core/call/call-stats.ts";
+import type { InFlightCalls } from "../../../daemon/core/call/in-flight-calls.ts";
 import type { Paths } from "../../../daemon/core/config/paths.ts";
 import type { Log } from "../../../daemon/core/log.ts";
 import type { Steps } from "../../../daemon/core/loop/index.ts";
@@ -21,7 +21,7 @@ interface Parts {
   database: LocalDatabase;
   cluster: Cluster;
   ownership: Ownership;
-  calls: RoomCalls;
+  calls: InFlightCalls;
   peers: Peers;
   paths: Paths;
   hostId: string;
@@ -81,7 +81,12 @@ export function roomDepsOf({
   };
   const deps: Partial<MoveDeps> = {
     ...{ database, directory: cluster, ownership, calls, paths, hostId, log, sandboxes, peers: () => peers },
-    ...{ moveTally: new Tally(), driveLimitBytes: 1_000, driveLimitEntries: 10, retentionSeconds: RETENTION_SECONDS },
+    ...{
+      moveTally: new CallStats(),
+      driveLimitBytes: 1_000,
+      driveLimitEntries: 10,
+      retentionSeconds: RETENTION_SECONDS,
+    },
     pauses: {
       begin: (roomUid, error) => void paused.set(roomUid, error),
       end: (roomUid) => void paused.delete(roomUid),

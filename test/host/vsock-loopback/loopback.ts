@@ -10,7 +10,7 @@ import { makeKernelTransport } from "../../../daemon/host/guest-link/transports/
 import { foreignListeners } from "../../../daemon/host/guest-link/transports/listeners.ts";
 import type { GuestAddress } from "../../../daemon/host/guest-link/transports/transport.ts";
 import { probeRuntime } from "../../../daemon/host/runtime-probes.ts";
-import { HostTrust } from "../../../guest-agent/host-auth.ts";
+import { HostAuth } from "../../../guest-agent/host-auth.ts";
 import { beginVsockConnect, connecting } from "../../../guest-agent/libc.ts";
 import { keepLinked, type Served } from "../../../guest-agent/link.ts";
 import { OwnPorts } from "../../../guest-agent/own-ports.ts";
@@ -34,7 +34,7 @@ const setup = {
   },
 };
 const served: Served = {
-  trust: new HostTrust(),
+  trust: new HostAuth(),
   setup,
   router: (stream, request) => {
     asked.push(request);

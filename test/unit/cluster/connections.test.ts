@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections, type Run } from "../../../daemon/cluster/connections.ts";
 import type { OpenSession } from "../../../daemon/cluster/session.ts";
-import { type AwayReason, DirectoryAway } from "../../../daemon/cluster/unavailable.ts";
+import { DirectoryUnavailable, type UnavailableReason } from "../../../daemon/cluster/unavailable.ts";
 import { until } from "../../harness/guests.ts";
 import { Postgres, whyNoPostgres } from "../../harness/hosts/postgres.ts";
 
@@ -35,11 +35,11 @@ describe.skipIf(reason !== null)("transactions by PostgreSQL", () => {
       () => null,
       (error: unknown) => error,
     );
-  const expectAway = async (work: Promise<unknown>, reasons: AwayReason[], ambiguous = false) => {
+  const expectAway = async (work: Promise<unknown>, reasons: UnavailableReason[], ambiguous = false) => {
     const error = await failure(work);
-    expect(error).toBeInstanceOf(DirectoryAway);
-    expect(reasons).toContain((error as DirectoryAway).reason);
-    expect((error as DirectoryAway).ambiguous).toBe(ambiguous);
+    expect(error).toBeInstanceOf(DirectoryUnavailable);
+    expect(reasons).toContain((error as DirectoryUnavailable).reason);
+    expect((error as DirectoryUnavailable).ambiguous).toBe(ambiguous);
   };
 
   describe("connection routes", () => {

@@ -3,20 +3,26 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { readAddresses } from "../../../daemon/cluster/address.ts";
 import { Connections, type Run } from "../../../daemon/cluster/connections.ts";
 import { Leases, type Load } from "../../../daemon/cluster/leases.ts";
-import { type Holder, holds } from "../../../daemon/cluster/membership-lock.ts";
+import { holds, type MembershipLock } from "../../../daemon/cluster/membership-lock.ts";
 import { makeSchema } from "../../../daemon/cluster/schema.ts";
-import { DirectoryAway } from "../../../daemon/cluster/unavailable.ts";
+import { DirectoryUnavailable } from "../../../daemon/cluster/unavailable.ts";
 import { ConfigError } from "../../../daemon/core/config/config.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { Postgres } from "../../harness/hosts/postgres.ts";
 
-const newDaemon = (run: string): Holder => ({ run, place: "p", acknowledged: null, attempted: null, isOut: false });
+const newDaemon = (run: string): MembershipLock => ({
+  run,
+  place: "p",
+  acknowledged: null,
+  attempted: null,
+  isOut: false,
+});
 
 /** Leases with a database that returns these answers, one per beat, and is unavailable after the last. */
 function answering(...answers: { is_member: boolean; others_until: string | null }[]) {
   const transaction = async (work: (run: Run) => Promise<unknown>) => {
     const answer = answers.shift();
-    if (!answer) throw new DirectoryAway("unreachable", "as a test wants it");
+    if (!answer) throw new DirectoryUnavailable("unreachable", "as a test wants it");
     return await work(async () => ({
       command: "SELECT",
       rows: [{ ...answer, beat: answer.is_member ? 1 : null, load: {}, database_ms: Date.now() }],
@@ -66,7 +72,7 @@ describe("daemons with one identity", () => {
   });
 
   /** One beat of a daemon as it is then; whether it is the member after it. */
-  async function beats(holder: Holder, by: Pick<Connections, "transaction"> = connections): Promise<boolean> {
+  async function beats(holder: MembershipLock, by: Pick<Connections, "transaction"> = connections): Promise<boolean> {
     const leases = new Leases({
       ...{ connections: by as Connections, member, holder, version: "1", log: makeLog("error", () => {}) },
     });
@@ -75,7 +81,7 @@ describe("daemons with one identity", () => {
     leases.leave();
     return leases.isMember;
   }
-  const isHost = (holder: Holder) => connections.transaction((run) => holds(run, member, holder), 5000);
+  const isHost = (holder: MembershipLock) => connections.transaction((run) => holds(run, member, holder), 5000);
 
   test("of a daemon and its live copy the first to beat is the member; the other is out until a restart", async () => {
     const one = newDaemon("r");
@@ -102,9 +108,9 @@ describe("daemons with one identity", () => {
     const ambiguous = { ambiguous: true };
     const done = async (...asked: Parameters<Connections["transaction"]>) => {
       await connections.transaction(...asked);
-      throw new DirectoryAway("timeout", "as a test wants it", ambiguous);
+      throw new DirectoryUnavailable("timeout", "as a test wants it", ambiguous);
     };
-    const undone = () => Promise.reject(new DirectoryAway("timeout", "as a test wants it", ambiguous));
+    const undone = () => Promise.reject(new DirectoryUnavailable("timeout", "as a test wants it", ambiguous));
     for (const transaction of [done, undone, done, done, undone, undone]) {
       await beats(one, { transaction } as never);
       expect(one.isOut).toBe(false);

@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { type Address, readAddresses } from "../../../daemon/cluster/address.ts";
 import { type Open, Servers } from "../../../daemon/cluster/servers.ts";
 import type { Session } from "../../../daemon/cluster/session.ts";
-import { DirectoryAway } from "../../../daemon/cluster/unavailable.ts";
+import { DirectoryUnavailable } from "../../../daemon/cluster/unavailable.ts";
 
-const STANDBY = new DirectoryAway("read_only", "the server is a standby");
-const GONE = new DirectoryAway("unreachable", "nobody is there");
+const STANDBY = new DirectoryUnavailable("read_only", "the server is a standby");
+const GONE = new DirectoryUnavailable("unreachable", "nobody is there");
 
 /** Servers by name: the behaviour of each when it is tried, and the order in which they were tried and discarded. */
 class Trial {

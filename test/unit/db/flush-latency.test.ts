@@ -1,6 +1,6 @@
 /** When the event loop may wait for the disk, by a clock that the test moves. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { DiskTrust } from "../../../daemon/db/flush-latency.ts";
+import { FlushLatency } from "../../../daemon/db/flush-latency.ts";
 import { MovedClock } from "../../harness/hosts/moved-clock.ts";
 
 let clock: MovedClock;
@@ -10,21 +10,21 @@ beforeEach(() => {
 afterEach(() => clock[Symbol.dispose]());
 
 /** This number of quick flushes, a millisecond apart. */
-function quickFlushes(trust: DiskTrust, count: number): void {
+function quickFlushes(trust: FlushLatency, count: number): void {
   for (let n = 0; n < count; n++) {
     trust.took(0.2);
     clock.pass(1);
   }
 }
 
-function isQuickAt(trust: DiskTrust, ms: number): boolean {
+function isQuickAt(trust: FlushLatency, ms: number): boolean {
   clock.to(ms);
   return trust.isQuick();
 }
 
 test("a new disk is trusted after a second and eight quick flushes", () => {
-  const trust = new DiskTrust();
-  const early = new DiskTrust();
+  const trust = new FlushLatency();
+  const early = new FlushLatency();
   quickFlushes(early, 100);
   expect([isQuickAt(early, 999), isQuickAt(early, 1_000)]).toEqual([false, true]);
   expect(isQuickAt(trust, 5_000)).toBe(false);
@@ -35,7 +35,7 @@ test("a new disk is trusted after a second and eight quick flushes", () => {
 });
 
 test("one slow flush ends the trust, and the waiting time doubles up to a minute after premature trust", () => {
-  const trust = new DiskTrust();
+  const trust = new FlushLatency();
   const whiles: number[] = [];
   for (let round = 0; round < 9; round++) {
     const slowAtMs = performance.now();
@@ -49,7 +49,7 @@ test("one slow flush ends the trust, and the waiting time doubles up to a minute
 });
 
 test("a slow flush in the thread restarts the waiting time at the same length", () => {
-  const trust = new DiskTrust();
+  const trust = new FlushLatency();
   clock.to(900);
   trust.took(500);
   quickFlushes(trust, 8);

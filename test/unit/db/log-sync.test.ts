@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
-import type { DiskTrust } from "../../../daemon/db/flush-latency.ts";
+import type { FlushLatency } from "../../../daemon/db/flush-latency.ts";
 import { makeLogSync, rewriteLog, writeWholeLog } from "../../../daemon/db/log-sync.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 import { until } from "../../harness/guests.ts";
@@ -63,7 +63,7 @@ test("commits are flushed by the thread, at any rate, and closing leaves nothing
 });
 
 /** Of a disk that is always quick. */
-const TRUST = { isQuick: () => true, took: () => {} } as unknown as DiskTrust;
+const TRUST = { isQuick: () => true, took: () => {} } as unknown as FlushLatency;
 
 test("on a quick disk nothing is awaited, and a failure still makes its flush the last", async () => {
   const quick = makeLogSync(file, () => {}, TRUST);

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openConnection } from "../../../daemon/db/client.ts";
-import { Remembered } from "../../../daemon/db/row-cache.ts";
+import { RowCache } from "../../../daemon/db/row-cache.ts";
 
 test("a row is read once, until it may have been changed by this or another process", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "roomd-remembered-")), "roomd.db");
   const [own, other] = [openConnection(file), openConnection(file)];
-  const remembered = new Remembered<string>();
+  const remembered = new RowCache<string>();
   let row: string | undefined = "first";
   let asked = 0;
   const get = () =>

@@ -7,8 +7,8 @@ import { type Connection, openConnection, type Queries } from "../../../daemon/d
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
 import { TransactionMap } from "../../../daemon/db/transaction-map.ts";
-import { Space } from "../../../daemon/domain/fabric/inbox/inbox-capacity.ts";
-import { Order } from "../../../daemon/domain/fabric/sequence.ts";
+import { InboxCapacity } from "../../../daemon/domain/fabric/inbox/inbox-capacity.ts";
+import { Sequence } from "../../../daemon/domain/fabric/sequence.ts";
 import { Meter } from "../../../daemon/domain/orgs/usage/meter.ts";
 import { makeIdempotency, packSmall } from "../../../daemon/edge/pipeline/idempotency.ts";
 import { MAX_INBOX } from "../../../shared/api/fabric.ts";
@@ -87,7 +87,7 @@ describe("a transactional map", () => {
 });
 
 test("the sequence of a room's messages has no gap", async () => {
-  const order = new Order(database);
+  const order = new Sequence(database);
   const seqs: number[] = [];
   await inEveryWay((queries) => void seqs.push(order.next(queries, ROOM)));
   expect(seqs).toEqual([1, 1, 1, 1, 1]);
@@ -96,7 +96,7 @@ test("the sequence of a room's messages has no gap", async () => {
 
 test("an inbox counts its sent messages: once in the database, until it may be full", async () => {
   using counts = watchStatements(/count\(\*\).*\bdeliveries\b/i);
-  const space = new Space(database);
+  const space = new InboxCapacity(database);
   for (let round = 0; round < 3; round++) {
     const refused = database.commit((queries) => {
       for (let sent = 0; sent < MAX_INBOX / 2; sent++) space.take(queries, ROOM, ["a"]);

@@ -9,7 +9,7 @@ import { makeLog } from "../../../daemon/core/log.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { makeMcpDoor } from "../../../daemon/edge/mcp/door.ts";
 import { brokenRules, makeInputCheck } from "../../../daemon/edge/pipeline/input.ts";
-import type { Road, RoadReply, RoadRequest } from "../../../daemon/edge/pipeline/pipeline.ts";
+import type { Pipeline, PipelineReply, PipelineRequest } from "../../../daemon/edge/pipeline/pipeline.ts";
 import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
 import { NONE } from "../../../shared/api/contract.ts";
 import type { ToolSet } from "../../../shared/api/mcp/more-tools.ts";
@@ -26,11 +26,11 @@ class World {
   readonly files = new Map<string, string>();
   readonly asked: { name: string; fields: Json }[] = [];
 
-  road(): Road {
-    return { run: (bound: Bound, request: RoadRequest) => this.#run(bound, request) } as unknown as Road;
+  road(): Pipeline {
+    return { run: (bound: Bound, request: PipelineRequest) => this.#run(bound, request) } as unknown as Pipeline;
   }
 
-  async #run({ operation }: Bound, request: RoadRequest): Promise<RoadReply> {
+  async #run({ operation }: Bound, request: PipelineRequest): Promise<PipelineReply> {
     try {
       const { fields } = await request.body(Number.MAX_SAFE_INTEGER);
       const { input, bad } = makeInputCheck({ params: operation.params, query: NONE, body: operation.body }).check(

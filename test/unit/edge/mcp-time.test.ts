@@ -11,7 +11,7 @@ import { NO_TRACES } from "../../../daemon/core/call/traces.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { makeMcpDoor } from "../../../daemon/edge/mcp/door.ts";
-import type { Road, RoadReply, RoadRequest } from "../../../daemon/edge/pipeline/pipeline.ts";
+import type { Pipeline, PipelineReply, PipelineRequest } from "../../../daemon/edge/pipeline/pipeline.ts";
 import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { outputSchemaOf, type Tool } from "../../../shared/api/mcp/tool.ts";
@@ -78,8 +78,8 @@ function outputOf(says: Step["says"], follow: unknown): EventsReply {
 const after = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 
 /** A pipeline with operations that follow these steps, the last of them repeatedly; `asked` counts them. */
-function roadOf(steps: readonly Step[], asked: { n: number }): Road {
-  const run = async ({ operation }: Bound, request: RoadRequest): Promise<RoadReply> => {
+function roadOf(steps: readonly Step[], asked: { n: number }): Pipeline {
+  const run = async ({ operation }: Bound, request: PipelineRequest): Promise<PipelineReply> => {
     const { fields } = await request.body(Number.MAX_SAFE_INTEGER);
     const { afterMs, says } = steps[Math.min(asked.n, steps.length - 1)] ?? { afterMs: "never", says: "done" };
     asked.n += 1;
@@ -97,7 +97,7 @@ function roadOf(steps: readonly Step[], asked: { n: number }): Road {
     const done = { outcome: "ok", body: bodyOf(says, operation), ...events };
     return { kind: "done", status: 200, done: done as never, location: null, replayed: false, rate: null };
   };
-  return { run } as unknown as Road;
+  return { run } as unknown as Pipeline;
 }
 
 const bound = new Map(

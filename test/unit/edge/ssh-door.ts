@@ -1,14 +1,14 @@
 /** The real SSH transport in front of a pipeline and guests of the test. */
 import type { Socket } from "node:net";
 import { Client, type ClientChannel } from "ssh2";
-import { UnkeptWork } from "../../../daemon/core/call/call-effects.ts";
+import { UnkeptEffects } from "../../../daemon/core/call/call-effects.ts";
 import { bind, type Caller, type OpenCall } from "../../../daemon/core/call/operation.ts";
 import { untraced } from "../../../daemon/core/call/traces.ts";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import type { Ssh } from "../../../daemon/domain/ssh/index.ts";
-import { Begin } from "../../../daemon/edge/pipeline/admission.ts";
-import type { Road } from "../../../daemon/edge/pipeline/pipeline.ts";
+import { Admission } from "../../../daemon/edge/pipeline/admission.ts";
+import type { Pipeline } from "../../../daemon/edge/pipeline/pipeline.ts";
 import { toProblem } from "../../../daemon/edge/pipeline/problem.ts";
 import type { SshLimits } from "../../../daemon/edge/ssh/connection.ts";
 import { newPrivateKey } from "../../../daemon/edge/ssh/host-key.ts";
@@ -154,15 +154,15 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
     } satisfies Ssh["verbs"],
   } as unknown as Ssh;
 
-  const road: Road = {
-    begin: new Begin(),
+  const road: Pipeline = {
+    begin: new Admission(),
     run: async (bound, request) => {
       asked.push(bound.operation.name);
       try {
         const call: OpenCall = {
           ...request,
           audit: { details: {} },
-          work: new UnkeptWork(),
+          work: new UnkeptEffects(),
           trace: untraced(),
           caller: request.recognise?.() ?? null,
         };
@@ -184,7 +184,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
       }
     },
     identify: () => ({ refusal: null, rate: null }),
-    recognise: (request) => request.recognise?.() as ReturnType<Road["recognise"]>,
+    recognise: (request) => request.recognise?.() as ReturnType<Pipeline["recognise"]>,
     requireAttempt: () => {},
     failuresWritten: () => Promise.resolve(),
     stop: () => {},

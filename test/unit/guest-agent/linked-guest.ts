@@ -1,6 +1,6 @@
 /** A guest agent's methods on this host, and the host's half of its link, within this process. */
 import type { GuestLink } from "../../../daemon/host/guest-link/handshake.ts";
-import { Standstill } from "../../../daemon/host/guest-link/pausable-deadlines.ts";
+import { PausableDeadlines } from "../../../daemon/host/guest-link/pausable-deadlines.ts";
 import { Link, type Stream, type Transport } from "../../../shared/agent-protocol/link.ts";
 
 type Methods = Record<string, (stream: Stream, request: object) => unknown>;
@@ -39,7 +39,7 @@ export function linkedGuest(methods: Methods): { link: GuestLink; spent: { point
     charge: (points: number) => {
       spent.points += points;
     },
-    standstill: new Standstill(),
+    standstill: new PausableDeadlines(),
   };
   return { link: link as unknown as GuestLink, spent, drop: () => ends.host.close("dropped") };
 }

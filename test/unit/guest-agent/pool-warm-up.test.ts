@@ -2,11 +2,11 @@
 import { closeSync, readlinkSync, writeSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openPseudoTerminal, type PseudoTerminal } from "../../../guest-agent/libc.ts";
-import { Rehearsal } from "../../../guest-agent/pool-warm-up.ts";
+import { PoolWarmUp } from "../../../guest-agent/pool-warm-up.ts";
 import { until } from "../../harness/guests.ts";
 
 let terminal: PseudoTerminal;
-let rehearsal: Rehearsal;
+let rehearsal: PoolWarmUp;
 let rehearsed: number;
 /** Signals that this process has got; the rehearsal's own handler comes before. */
 let signals: number;
@@ -18,7 +18,7 @@ beforeEach(() => {
   rehearsed = 0;
   signals = 0;
   terminal = openPseudoTerminal();
-  rehearsal = new Rehearsal(
+  rehearsal = new PoolWarmUp(
     async () => {
       rehearsed++;
     },

@@ -3,7 +3,7 @@ import { Resolver as Client } from "node:dns/promises";
 import { writeFileSync } from "node:fs";
 import { Names } from "../../../guest-agent/egress/names.ts";
 import { Resolver } from "../../../guest-agent/egress/resolver.ts";
-import type { HostLine } from "../../../guest-agent/host-connection.ts";
+import type { HostConnection } from "../../../guest-agent/host-connection.ts";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import type { EgressRecords, GuestRequest } from "../../../shared/agent-protocol/messages.ts";
 
@@ -31,7 +31,7 @@ function answerTo(request: GuestRequest): Promise<unknown> {
   return request.name === "older.example" ? Promise.reject(older) : Promise.resolve(ANSWERS[question]);
 }
 const line = { ask: (request: GuestRequest) => ({ finished: answerTo(request), fail: () => {} }) };
-await new Resolver(line as unknown as HostLine, new Names()).listen();
+await new Resolver(line as unknown as HostConnection, new Names()).listen();
 
 const client = new Client({ timeout: 2000, tries: 1 });
 client.setServers(["127.0.0.53"]);

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { unpackArchive, writeArchive } from "../../../daemon/host/archive.ts";
-import { TarComplaints } from "../../../daemon/host/tar-errors.ts";
+import { TarErrors } from "../../../daemon/host/tar-errors.ts";
 
 const THEIRS = ["rooms"];
 let root: string;
@@ -124,7 +124,7 @@ test("data appended to an archive is unpacked with it; a truncated one fails, or
 
 const WENT_ON = "tar: Exiting with failure status due to previous errors";
 const judged = (lines: readonly string[], ended: { code: number; signal: string | null }) => {
-  const complaints = new TarComplaints(["rooms", "retired"]);
+  const complaints = new TarErrors(["rooms", "retired"]);
   for (const line of lines) complaints.hear(line);
   return { ...complaints.judge(ended), ...complaints.missed };
 };

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { isCrash, leaveEnd, takeCrash } from "../../../daemon/host/last-exit.ts";
+import { isCrash, leaveExit, takeCrash } from "../../../daemon/host/last-exit.ts";
 
 test.each([
   ["core-dump SEGV", true],
@@ -25,7 +25,7 @@ test.each([
 test("it is reported once", () => {
   const file = join(mkdtempSync("/tmp/roomd-u-"), "last-end");
   expect(takeCrash(file)).toBe(null);
-  leaveEnd(file, "exception");
+  leaveExit(file, "exception");
   expect([takeCrash(file), takeCrash(file), existsSync(file)]).toEqual(["exception", null, false]);
   writeFileSync(file, "signal KILL\n");
   expect([takeCrash(file), existsSync(file)]).toEqual([null, false]);

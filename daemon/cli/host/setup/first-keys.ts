@@ -1,7 +1,7 @@
 /** The keys that setup works with: made once, and stored in a file that only root can read. */
 import { existsSync, readFileSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { replaceKept } from "../../../core/config/durable-file.ts";
+import { replaceDurable } from "../../../core/config/durable-file.ts";
 import type { Paths } from "../../../core/config/paths.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { CliError } from "../../kit/cli-error.ts";
@@ -45,5 +45,5 @@ async function initialize(operator: Operator) {
 
 function keep(file: string, keys: Record<string, string>): void {
   const lines = Object.entries(keys).map(([name, value]) => `${name}=${value}\n`);
-  replaceKept(file, lines.join(""), 0o600);
+  replaceDurable(file, lines.join(""), 0o600);
 }

@@ -1,6 +1,6 @@
 /** Reads organizations' chains for subscribers that forward the records: from a position on, and waits there for new records. */
 import type { AuditRecord } from "../../../../shared/api/audit.ts";
-import type { Bells } from "../../../core/concurrency/notifier.ts";
+import type { Notifier } from "../../../core/concurrency/notifier.ts";
 import { ownerOf } from "../../../core/loop/index.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Reads } from "../../../db/readers/pool.ts";
@@ -8,7 +8,7 @@ import { locateRecord } from "../reading/locate.ts";
 import { chainRecords, chainStart, toRecord } from "../rows.ts";
 import { chainHead } from "./chain-head.ts";
 import { chainKey } from "./chain-key.ts";
-import { bellGroup, CHAIN_BELL } from "./chain-notifier.ts";
+import { CHAIN_TOPIC, topicGroup } from "./chain-notifier.ts";
 import { walkOf } from "./walks.ts";
 
 /** A millisecond's work; then others have their turn. */
@@ -17,9 +17,9 @@ const AT_ONCE = 100;
 export class Chains {
   readonly #queries: Queries;
   readonly #reads: Reads;
-  readonly #bells: Bells;
+  readonly #bells: Notifier;
 
-  constructor(queries: Queries, reads: Reads, bells: Bells) {
+  constructor(queries: Queries, reads: Reads, bells: Notifier) {
     this.#queries = queries;
     this.#reads = reads;
     this.#bells = bells;
@@ -60,8 +60,8 @@ export class Chains {
   async after(orgId: string, seq: number, signal: AbortSignal): Promise<AuditRecord[]> {
     const key = chainKey(orgId);
     await walkOf(key).turn();
-    const wait = { key: CHAIN_BELL, owner: ownerOf(orgId), deadlineMs: Number.POSITIVE_INFINITY, signal };
-    const rows = await this.#bells.wait(bellGroup(key), wait, () => {
+    const wait = { key: CHAIN_TOPIC, owner: ownerOf(orgId), deadlineMs: Number.POSITIVE_INFINITY, signal };
+    const rows = await this.#bells.wait(topicGroup(key), wait, () => {
       const found = chainRecords(this.#queries, key, seq, AT_ONCE);
       return found.length > 0 ? found : null;
     });

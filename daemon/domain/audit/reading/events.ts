@@ -18,7 +18,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { chainHead } from "../chain/chain-head.ts";
 import { type ChainKey, chainKey } from "../chain/chain-key.ts";
-import { bellGroup, CHAIN_BELL } from "../chain/chain-notifier.ts";
+import { CHAIN_TOPIC, topicGroup } from "../chain/chain-notifier.ts";
 import { closedUpTo } from "../days/parts.ts";
 import type { AuditDeps } from "../deps.ts";
 import { findRoom } from "../find.ts";
@@ -27,7 +27,7 @@ import { chainStart, listAudit } from "../rows.ts";
 import type { AuditRow } from "../table.ts";
 import type { Readers } from "./readers.ts";
 import { readStretch } from "./reads.ts";
-import { AT_ONCE, type Source, sliceOf, type Tail, Tails } from "./shared-tail.ts";
+import { AT_ONCE, type SharedTail, SharedTails, type Source, sliceOf } from "./shared-tail.ts";
 import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
 
 /** Batching: events within this time of the last sent ones are sent together. */
@@ -38,7 +38,7 @@ interface Timeline {
   after: number;
   /** Whether to wait for future events. */
   follow: boolean;
-  tail: Tail;
+  tail: SharedTail;
   past: Past;
   /** Ends the stream: with the error, if it carries one; else because the reader has gone. */
   signal: AbortSignal;
@@ -64,7 +64,7 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Events {
   const { queries } = deps.database;
   /** Functions that end the streams of a room, by its uid. */
   const followed = new Map<string, Set<() => void>>();
-  const tails = new Tails();
+  const tails = new SharedTails();
   const reply = (
     call: KeyCall,
     input: { after?: string | number | undefined; follow?: boolean | undefined },
@@ -163,7 +163,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
   let { after } = timeline;
   const deadlineMs = waits ? Number.POSITIVE_INFINITY : 0;
   const owner = ownerOf(org_id);
-  const wait = { key: room_uid ?? CHAIN_BELL, owner, deadlineMs, signal };
+  const wait = { key: room_uid ?? CHAIN_TOPIC, owner, deadlineMs, signal };
   const pieces = new Pieces(loopTime, owner, "events.read");
   try {
     while (!signal.aborted) {
@@ -181,7 +181,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
         if (room_uid !== undefined && hasEnd) return;
         continue;
       }
-      const told = await bells.wait(bellGroup(chainKey(org_id)), wait, () => tail.after(after));
+      const told = await bells.wait(topicGroup(chainKey(org_id)), wait, () => tail.after(after));
       if (signal.aborted || (!told && !waits)) break;
       if (!told) continue;
       const toldAt = monotonicMs();

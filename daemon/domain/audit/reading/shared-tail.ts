@@ -39,12 +39,12 @@ export interface Source {
   eventOf(row: AuditRow): StreamEvent;
 }
 
-export class Tails {
-  readonly #all = new Map<string, { tail: Tail; users: number }>();
+export class SharedTails {
+  readonly #all = new Map<string, { tail: SharedTail; users: number }>();
 
   /** The timeline's, until the signal is given. */
-  join(key: string, source: Source, signal: AbortSignal): Tail {
-    const shared = this.#all.get(key) ?? { tail: new Tail(source), users: 0 };
+  join(key: string, source: Source, signal: AbortSignal): SharedTail {
+    const shared = this.#all.get(key) ?? { tail: new SharedTail(source), users: 0 };
     this.#all.set(key, shared);
     shared.users++;
     const leave = () => {
@@ -57,7 +57,7 @@ export class Tails {
   }
 }
 
-export class Tail {
+export class SharedTail {
   readonly #source: Source;
   /** All records after `#from` and up to `#last`, in their order. */
   #events: Told[] = [];

@@ -3,10 +3,10 @@
  * bytes of it that are already there are not written again. If other data is there, it is taken for another writer's, and the whole append
  * is repeated.
  */
-import type { Work } from "../../../core/call/call-effects.ts";
+import type { CallEffects } from "../../../core/call/call-effects.ts";
 import type { OpenFile } from "../../../host/files/open-file.ts";
 
-type Once = Pick<Work, "begun" | "noteFirst">;
+type Once = Pick<CallEffects, "begun" | "noteFirst">;
 
 /** The bytes that remain to be appended to the file. */
 export async function restOf(file: OpenFile, bytes: Uint8Array, work: Once): Promise<Uint8Array> {

@@ -1,7 +1,7 @@
 /** Serialization of changes to one name: comparing a file and then replacing it is atomic to all other writers. */
 import { Mailbox } from "../../../core/concurrency/mailbox.ts";
 
-export class Turns {
+export class NameLocks {
   readonly #lanes = new Map<string, { mailbox: Mailbox; waiting: number }>();
 
   /** Runs `work` when nothing else with this key is running. */

@@ -24,7 +24,7 @@ interface Kept {
   held: Promise<unknown> | null;
 }
 
-export class Stillness {
+export class Quiesce {
   readonly #rooms = new Map<string, Kept>();
 
   /**

@@ -11,7 +11,7 @@ import { monotonicMs } from "../../../core/clock.ts";
 import type { Log } from "../../../core/log.ts";
 import { describeError } from "../../../core/service-error.ts";
 import type { ProcessRecord } from "../../../host/process.ts";
-import { modeFound, type Restraints, type ShareMode } from "../../../host/virtiofs/throttle.ts";
+import { modeFound, type ShareMode, type Throttle } from "../../../host/virtiofs/throttle.ts";
 import type { DriveRoom } from "../deps.ts";
 import type { Measured } from "./measure.ts";
 import { type Free, freeOn } from "./measuring.ts";
@@ -36,7 +36,7 @@ export interface QuotaDeps {
   rooms(): QuotaRoom[];
   sharesOf(roomUid: string): ProcessRecord[];
   kernelUse(directory: string): object | null;
-  restraints: Pick<Restraints, "set">;
+  restraints: Pick<Throttle, "set">;
   onChange(room: QuotaRoom, mode: ShareMode, measured: Measured): void;
   log: Log;
 }

@@ -11,7 +11,7 @@ interface Keeper {
   end(): void;
 }
 
-export class Claim implements Claimed, Disposable {
+export class Reservation implements Claimed, Disposable {
   readonly entries: number;
   readonly #keeper: Keeper;
   readonly #cut = new AbortController();

@@ -4,7 +4,7 @@
  */
 
 import { monotonicMs, sleep } from "../../../core/clock.ts";
-import type { Soon } from "../../../core/concurrency/maybe-promise.ts";
+import type { MaybePromise } from "../../../core/concurrency/maybe-promise.ts";
 import { ownerOf, type PieceTurns } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { DriveDeps, DriveRoom } from "../deps.ts";
@@ -13,7 +13,7 @@ import { type Measured, measureTree } from "./measure.ts";
 import { freeOn, type Measurement, Measuring } from "./measuring.ts";
 import type { OrgUsage } from "./org-usage.ts";
 import { MAX_BEYOND } from "./over-quota.ts";
-import { Claim } from "./reservation.ts";
+import { Reservation } from "./reservation.ts";
 
 export type UsageRoom = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
 export type RoomUsageDeps = Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse" | "onUsed">;
@@ -32,9 +32,9 @@ export class RoomUsage {
   readonly org: OrgUsage;
   readonly #estimate = new Estimate();
   readonly #measuring: Measuring;
-  readonly #claims = new Set<Claim>();
+  readonly #claims = new Set<Reservation>();
   /** By the temporary file that each makes. */
-  readonly #making = new Map<bigint, Claim>();
+  readonly #making = new Map<bigint, Reservation>();
   /** Last reported usage. */
   #toldBytes: number | null = null;
   #staleAt = 0;
@@ -64,7 +64,7 @@ export class RoomUsage {
   }
 
   /** Not older than some seconds, except on drives that take long to measure. A cached value is returned synchronously. */
-  current(): Soon<Measured> {
+  current(): MaybePromise<Measured> {
     const kept = this.#askKernel();
     if (kept) return kept;
     const known = this.#estimate.measured;
@@ -99,13 +99,13 @@ export class RoomUsage {
   }
 
   /** Starts a write that makes `entries` new names. Throws drive_full, quota_exceeded, room_destroying. */
-  async claim(limitBytes: number, entries: number): Promise<Claim> {
+  async claim(limitBytes: number, entries: number): Promise<Reservation> {
     await this.current();
     await this.org.known();
     if (this.#measuring.isEnded) throw new ServiceError("room_destroying");
     const since = this.moment;
     let made: bigint | null = null;
-    const claim = new Claim(entries, {
+    const claim = new Reservation(entries, {
       makes: (inode) => {
         made = inode;
         this.#making.set(inode, claim);

@@ -12,7 +12,7 @@ import { inboxDepth } from "../store.ts";
 /** Full inboxes named in a refusal. Each refusal counts them again; a thousand take 90 ms. */
 const MAX_FULL = 16;
 
-export class Space {
+export class InboxCapacity {
   readonly #database: Pick<Database, "undo">;
   readonly #rooms = new Map<RoomUid, Map<string, number>>();
 

@@ -9,7 +9,7 @@ import { readCursor } from "../../../core/call/cursor.ts";
 import { type Bound, bind, type KeyCall } from "../../../core/call/operation.ts";
 import type { RoomTarget } from "../../../core/call/room-target.ts";
 import { now, wallMs } from "../../../core/clock.ts";
-import type { Soon } from "../../../core/concurrency/maybe-promise.ts";
+import type { MaybePromise } from "../../../core/concurrency/maybe-promise.ts";
 import type { AgentWait } from "../../../core/concurrency/wait-graph.ts";
 import { loopTime, type OwnerName, ownerOf, Pieces } from "../../../core/loop/index.ts";
 import type { Steps } from "../../../core/loop/steps.ts";
@@ -72,7 +72,7 @@ class Looks {
   }
 
   /** Returns a function that reads the requested page, null if there is none; each call continues where the last search ended. */
-  for(wanted: MessagesInput): () => Soon<Page | null> {
+  for(wanted: MessagesInput): () => MaybePromise<Page | null> {
     let { after } = wanted;
     const read = (looked: Looked | null) => {
       if (looked === null) return null;
@@ -85,7 +85,7 @@ class Looks {
     };
   }
 
-  #look(wanted: MessagesInput): Soon<Looked | null> {
+  #look(wanted: MessagesInput): MaybePromise<Looked | null> {
     const steps = lookFor(this.#deps.database.queries, wanted);
     const { done, value } = steps.next();
     return done ? value : this.#lookFurther(steps);
@@ -102,7 +102,7 @@ class Looks {
     }
   }
 
-  #read(wanted: MessagesInput, page: "short" | "long"): Soon<Page | null> {
+  #read(wanted: MessagesInput, page: "short" | "long"): MaybePromise<Page | null> {
     const { database, reads } = this.#deps;
     // It may have gone since.
     const shown = ({ bytes, rest }: Answer<Output, Facts>) => (rest?.count ? { bytes, fresh: rest.fresh } : null);

@@ -7,7 +7,7 @@
  */
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
-import type { Conversation, Talker } from "../../../core/concurrency/duplex-session.ts";
+import type { DuplexSession, Peer } from "../../../core/concurrency/duplex-session.ts";
 import { textOf } from "../../../core/text.ts";
 import type { OpenPort } from "../connections.ts";
 import type { ByteReader } from "../http/byte-reader.ts";
@@ -26,11 +26,11 @@ const MESSAGE_BYTES = 512;
 /** For the server to answer a close. */
 const CLOSE_MS = 5000;
 
-export class Bridge implements Conversation {
+export class Bridge implements DuplexSession {
   readonly mostBytes = MAX_SOCKET_MESSAGE_BYTES;
   readonly #port: OpenPort;
   readonly #reader: ByteReader;
-  #client: Talker | null = null;
+  #client: Peer | null = null;
   #isOver = false;
   #untaken = 0;
   #sending: Promise<void> = Promise.resolve();
@@ -42,7 +42,7 @@ export class Bridge implements Conversation {
     this.#reader = reader;
   }
 
-  start(client: Talker): void {
+  start(client: Peer): void {
     this.#client = client;
     void this.#listen(client);
   }
@@ -64,7 +64,7 @@ export class Bridge implements Conversation {
     this.#port.ended.then(over, over);
   }
 
-  async #listen(client: Talker): Promise<void> {
+  async #listen(client: Peer): Promise<void> {
     try {
       const { hold } = this.#port;
       for await (const message of readMessages(this.#reader, MAX_SOCKET_MESSAGE_BYTES, hold)) {
@@ -79,7 +79,7 @@ export class Bridge implements Conversation {
     }
   }
 
-  async #show(client: Talker, { opcode, payload }: Message): Promise<void> {
+  async #show(client: Peer, { opcode, payload }: Message): Promise<void> {
     if (opcode === Opcode.ping) return this.#answer(payload);
     if (opcode === Opcode.pong) return;
     if (opcode === Opcode.binary) return await client.send(payload);

@@ -20,13 +20,13 @@ import { readState, rowsIn, writeState } from "../checkpoints/nouns.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { CheckpointRow } from "../checkpoints/table.ts";
 import type { RoomDeps } from "../deps.ts";
-import type { Belonging } from "../move/artifacts.ts";
+import type { Artifact } from "../move/artifacts.ts";
 import type { RoomRow } from "../table.ts";
 import type { Allowance } from "./allowance.ts";
 import type { RoomFile } from "./files.ts";
 import { requireStateFits, type SavedCheckpoint } from "./format.ts";
 import { readForeignState } from "./state.ts";
-import { restoreForeignDrive } from "./untrusted-drive.ts";
+import { restoreUntrustedDrive } from "./untrusted-drive.ts";
 
 const placeIn = ({ place }: RoomFile, checkpointId: string) => {
   const directory = join(place.checkpoints, checkpointId);
@@ -72,7 +72,7 @@ function lifeOf(expires_at: string | null, made_at: string): number {
 }
 
 /** Their stored files, as entries of the room's backup file. */
-export async function* filesOfCheckpoints(file: RoomFile): AsyncGenerator<Belonging> {
+export async function* filesOfCheckpoints(file: RoomFile): AsyncGenerator<Artifact> {
   for (const id of await namesIn(file.place.checkpoints)) {
     const { store, state } = placeIn(file, id);
     yield belonging(`checkpoints/${id}/state.ndjson`, state);
@@ -84,7 +84,7 @@ export async function* filesOfCheckpoints(file: RoomFile): AsyncGenerator<Belong
   }
 }
 
-const belonging = (place: string, path: string): Belonging => ({ place, path, bytes: 0, to: null, digest: null });
+const belonging = (place: string, path: string): Artifact => ({ place, path, bytes: 0, to: null, digest: null });
 
 /**
  * Makes a checkpoint from its files; the caller inserts its row with the room's. Throws NotWhole, drive_full, disk_full, quota_exceeded.
@@ -129,7 +129,7 @@ async function keepAgain(
   await mkdir(drive, { recursive: true, mode: 0o700 });
   const root = deps.driveRoot(roomUid);
   await markDrive(drive, root);
-  await allowance.within((bounds) => restoreForeignDrive(call.signal, { store, drive, links, root, bounds }));
+  await allowance.within((bounds) => restoreUntrustedDrive(call.signal, { store, drive, links, root, bounds }));
   // Both are there for a moment.
   const bytes = await allowance.within((bounds) =>
     copying(call.signal, async (copier) => {

@@ -13,7 +13,7 @@ import type { RoomRecords } from "../record.ts";
 import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { RoomFiles } from "./files.ts";
-import { bringBack } from "./restore.ts";
+import { restoreRoom } from "./restore.ts";
 import { packRoom, streamOf } from "./take.ts";
 
 interface Parts {
@@ -68,7 +68,7 @@ export function makeRoomBackups({ deps, records, locks, findRow, lookup, schedul
         const file = await files.begin(call.caller.org_id);
         try {
           const parts = { [Symbol.asyncIterator]: () => source };
-          const brought = await bringBack({ deps, records }, call, room_id, parts, file);
+          const brought = await restoreRoom({ deps, records }, call, room_id, parts, file);
           schedule(brought.row);
           return brought.body;
         } finally {

@@ -36,7 +36,7 @@ import { bringCheckpoint } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";
 import { type BackedUp, BEYOND, MAX_STATE_BYTES, OF_CHECKPOINT, readOpening } from "./format.ts";
 import { readForeignState } from "./state.ts";
-import { restoreForeignDrive } from "./untrusted-drive.ts";
+import { restoreUntrustedDrive } from "./untrusted-drive.ts";
 
 /** A file's length with its holes, as file systems have it. */
 const MAX_FILE_BYTES = 2 ** 43;
@@ -48,19 +48,19 @@ interface Parts {
   records: Pick<RoomRecords, "of">;
 }
 
-export interface BroughtBack {
+export interface RestoredRoom {
   row: RoomRow;
   body: Body;
 }
 
 /** Throws invalid_body, room_id_in_use, quota_exceeded, drive_full, disk_full. */
-export async function bringBack(
+export async function restoreRoom(
   { deps, records }: Parts,
   call: KeyCall,
   room_id: string,
   source: AsyncIterable<Uint8Array>,
   file: RoomFile,
-): Promise<BroughtBack> {
+): Promise<RestoredRoom> {
   try {
     const read = await readFile(deps, call, room_id, source, file);
     const { row, about } = read;
@@ -129,7 +129,7 @@ async function makeRoom({ deps, records }: Parts, call: KeyCall, { about, row }:
     const [drive, links, root] = [paths.drive(room_uid), paths.drive_links(room_uid), deps.driveRoot(room_uid)];
     const allowance = new Allowance(branch.sandboxes, row, boundsOf(deps, row));
     const { bytes } = await allowance.within((bounds) =>
-      restoreForeignDrive(call.signal, { store: place.store, drive, links, root, bounds }),
+      restoreUntrustedDrive(call.signal, { store: place.store, drive, links, root, bounds }),
     );
     await allowance.take(bytes);
     const checkpoints: CheckpointRow[] = [];

@@ -9,7 +9,7 @@ import { JsonCount, MAX_VALUES } from "../../../core/json.ts";
 import { errnoOf } from "../../../core/service-error.ts";
 import type { Origin } from "../../../db/branch.ts";
 import type { Values } from "../../../db/client.ts";
-import { Foreign } from "../../../db/untrusted-rows.ts";
+import { UntrustedRows } from "../../../db/untrusted-rows.ts";
 import { NAMES, type Nouns, type RoomState, STATE_FORMAT, withRows } from "../checkpoints/nouns.ts";
 import { NotWhole } from "../move/format.ts";
 import { MAX_ROW_BYTES, MAX_STATE_BYTES, MAX_STATE_ROWS } from "./format.ts";
@@ -37,7 +37,7 @@ export async function readForeignState(path: string, nouns: Nouns, origin: Origi
     for (const name of NAMES) accepted.push([name, await nouns[name].accept(said[name], origin)]);
     return Object.fromEntries(accepted) as RoomState["nouns"];
   } catch (error) {
-    if (error instanceof Foreign) throw new NotWhole(error.message, { cause: error });
+    if (error instanceof UntrustedRows) throw new NotWhole(error.message, { cause: error });
     // JSON that is nested too deep throws these.
     if (error instanceof SyntaxError || error instanceof RangeError) throw notOurs(error);
     if (errnoOf(error) === "ENOENT") throw new NotWhole("it has nothing of messages, barriers and agents");

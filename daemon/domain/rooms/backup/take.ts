@@ -19,7 +19,7 @@ import { rowsIn, takeNouns, taking, writeState } from "../checkpoints/nouns.ts";
 import { listCheckpoints } from "../checkpoints/store.ts";
 import type { RoomDeps } from "../deps.ts";
 import { packed } from "../move/pack.ts";
-import { CLIENTS, leftMs, type Patience } from "../move/timeouts.ts";
+import { CLIENTS, leftMs, type MoveTimeouts } from "../move/timeouts.ts";
 import type { RoomRow } from "../table.ts";
 import { filesOfCheckpoints, keepCheckpoints } from "./checkpoints.ts";
 import type { RoomFile } from "./files.ts";
@@ -83,7 +83,11 @@ function lifeOf({ created_at, expires_at }: RoomRow): number | null {
  * Streams the packed file as it is read. Its directory is removed after the last byte, when the reader cancels, or if it reads too slowly
  * or not at all.
  */
-export function streamOf(file: RoomFile, about: BackedUp, patience: Patience = CLIENTS): ReadableStream<Uint8Array> {
+export function streamOf(
+  file: RoomFile,
+  about: BackedUp,
+  patience: MoveTimeouts = CLIENTS,
+): ReadableStream<Uint8Array> {
   const pieces = packed(file.place, opening(about), filesOfCheckpoints(file));
   const since = monotonicMs();
   let sent = 0;

@@ -9,7 +9,7 @@ import { NotWhole } from "../move/format.ts";
 const OF_THE_LIST = ["ENOENT", "EEXIST", "ENAMETOOLONG", "EINVAL", "ENOTDIR", "EISDIR", "EFBIG"];
 
 /** Throws NotWhole, drive_full, disk_full. */
-export async function restoreForeignDrive(
+export async function restoreUntrustedDrive(
   over: AbortSignal,
   restoring: Restoring & Required<Pick<Restoring, "bounds">>,
 ): Promise<Copied> {

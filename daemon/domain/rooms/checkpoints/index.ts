@@ -18,9 +18,9 @@ import { forkRoom, requireSandboxes } from "./fork.ts";
 import { makeCheckpointGet, requireCheckpoint } from "./get.ts";
 import type { Locks } from "./locks.ts";
 import { toCheckpointRecord } from "./record.ts";
-import { Unfinished } from "./recovery.ts";
+import { CheckpointRecovery } from "./recovery.ts";
 import { restoreRoom } from "./restore.ts";
-import { putAside } from "./retired.ts";
+import { retire } from "./retired.ts";
 import { deleteCheckpoint, deleteCheckpointsOf, expiringCheckpoints } from "./store.ts";
 import { sweepCheckpoints } from "./sweep.ts";
 import type { CheckpointRow } from "./table.ts";
@@ -77,7 +77,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
       sandboxes.map(({ snapshot_id }) => snapshot_id),
       work,
     );
-  const unfinished = new Unfinished({ ...parts, using });
+  const unfinished = new CheckpointRecovery({ ...parts, using });
   const remove = async ({ checkpoint_id, room_uid, sandboxes }: CheckpointRow) => {
     await database.commit((queries) => {
       requireDone(branchingRooms(queries), checkpoint_id);
@@ -218,7 +218,7 @@ export function makeCheckpoints(parts: Parts): Checkpoints {
           void answering.then(() => unfinished.finish(room_uid));
           continue;
         }
-        putAside(deps, room_uid).catch((error: unknown) =>
+        retire(deps, room_uid).catch((error: unknown) =>
           deps.log.error("a room's former drive was not put aside", { room_uid, error: describeError(error) }),
         );
       }

@@ -28,7 +28,7 @@ interface Parts {
   using<T>(checkpoint: CheckpointRow, work: () => Promise<T>): Promise<T>;
 }
 
-export class Unfinished {
+export class CheckpointRecovery {
   readonly #parts: Parts;
   readonly #due = new Deadlines((roomUid) => void this.finish(roomUid as RoomUid));
 

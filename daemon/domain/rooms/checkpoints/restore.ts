@@ -25,7 +25,7 @@ import type { RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import { copying } from "./copying.ts";
 import { giveState, readState, requireSpaceFor } from "./nouns.ts";
-import { putAside } from "./retired.ts";
+import { retire } from "./retired.ts";
 import { type Started, starting, startRoom } from "./start.ts";
 import type { CheckpointRow } from "./table.ts";
 
@@ -49,7 +49,7 @@ export async function restoreRoom(
     const as = await turnBack(deps, call, row, checkpoint, over);
     return await startRoom(parts, call, row, checkpoint, as);
   } finally {
-    await putAside(deps, room_uid);
+    await retire(deps, room_uid);
   }
 }
 
@@ -109,7 +109,7 @@ async function makeDrive(
   const { paths, driveQuota, branch } = deps;
   const { room_uid, org_id, drive_limit_bytes } = row;
   const turned = paths.turned_drive(room_uid);
-  await putAside(deps, room_uid);
+  await retire(deps, room_uid);
   const { used_bytes } = await deps.drive.measure(toTarget(row, paths));
   await branch.sandboxes.requireBytes({ org_id }, { added: drive_bytes, freed: used_bytes });
   try {
@@ -125,7 +125,7 @@ async function makeDrive(
       }),
     );
   } catch (error) {
-    await putAside(deps, room_uid);
+    await retire(deps, room_uid);
     throw error;
   }
 }

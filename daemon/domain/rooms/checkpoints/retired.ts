@@ -12,7 +12,7 @@ import { namesIn } from "../../../host/files/gone.ts";
 import type { RoomDeps } from "../deps.ts";
 
 /** Moves aside the second drive next to the room's; resolves once its path is free, and erases it after that. */
-export async function putAside(deps: RoomDeps, roomUid: RoomUid): Promise<void> {
+export async function retire(deps: RoomDeps, roomUid: RoomUid): Promise<void> {
   const { paths, driveQuota } = deps;
   const turned = paths.turned_drive(roomUid);
   if (existsSync(turned)) {
@@ -20,11 +20,11 @@ export async function putAside(deps: RoomDeps, roomUid: RoomUid): Promise<void> 
     await mkdir(paths.former(roomUid), { recursive: true, mode: 0o700 });
     await rename(turned, join(paths.former(roomUid), crypto.randomUUID()));
   }
-  eraseFormer(deps, roomUid);
+  eraseRetired(deps, roomUid);
 }
 
 /** Erases everything that was moved aside, in the background. */
-export function eraseFormer({ paths, giveUpSpace, log }: RoomDeps, roomUid: RoomUid): void {
+export function eraseRetired({ paths, giveUpSpace, log }: RoomDeps, roomUid: RoomUid): void {
   const erase = async () => {
     for (const name of await namesIn(paths.former(roomUid))) {
       await eraseDirectory(join(paths.former(roomUid), name), giveUpSpace);

@@ -5,7 +5,7 @@ import { namesIn } from "../../../host/files/gone.ts";
 import type { RoomDeps } from "../deps.ts";
 import { liveRooms } from "../store.ts";
 import type { Locks } from "./locks.ts";
-import { eraseFormer } from "./retired.ts";
+import { eraseRetired } from "./retired.ts";
 import { findCheckpoint } from "./store.ts";
 
 export async function sweepCheckpoints(deps: RoomDeps, locks: Pick<Locks, "isHeld">): Promise<void> {
@@ -18,6 +18,6 @@ export async function sweepCheckpoints(deps: RoomDeps, locks: Pick<Locks, "isHel
       mkdirSync(paths.former(room_uid), { recursive: true, mode: 0o700 });
       renameSync(join(directory, name), join(paths.former(room_uid), crypto.randomUUID()));
     }
-    eraseFormer(deps, room_uid);
+    eraseRetired(deps, room_uid);
   }
 }

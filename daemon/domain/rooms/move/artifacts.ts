@@ -11,7 +11,7 @@ import { filesOfSaved } from "../../../host/guest/transfer.ts";
 import { digestFile } from "../../../host/images/digest.ts";
 import { templateFiles } from "../../templates/files.ts";
 
-export interface Belonging {
+export interface Artifact {
   place: string;
   path: string;
   /** Bytes on this disk; 0 for a file that is there under another name. */
@@ -27,7 +27,7 @@ type Place = Pick<Paths, "snapshots" | "checkpoints" | "recordings" | "sandbox">
 /** By device and inode. */
 type Digests = ReadonlyMap<string, string>;
 
-export class Belongings {
+export class Artifacts {
   readonly #paths: Place;
   readonly #roomUid: RoomUid;
   /** Digests of its guests' template files. */
@@ -72,7 +72,7 @@ export class Belongings {
   }
 
   /** The files must not change during this. */
-  async *all(sandboxes: readonly SandboxId[]): AsyncGenerator<Belonging> {
+  async *all(sandboxes: readonly SandboxId[]): AsyncGenerator<Artifact> {
     const placed = new Map<string, string>();
     for await (const [place, path] of this.#files(sandboxes)) {
       const { key, bytes, isShared } = await fileAt(path);

@@ -20,9 +20,9 @@ import type { Moving, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
 import type { MoveDeps } from "./deps.ts";
 import { makeEvacuate } from "./evacuate.ts";
-import { Arrivals } from "./receive.ts";
-import { departRoom, putDepartingAside, settleMove } from "./send.ts";
-import { ForeignRooms } from "./untrusted.ts";
+import { ReceivedRooms } from "./receive.ts";
+import { putDepartingAside, sendRoom, settleMove } from "./send.ts";
+import { UntrustedRooms } from "./untrusted.ts";
 
 const AGAIN_MS = 2_000;
 
@@ -53,7 +53,7 @@ interface Parts {
 
 export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
   const { database, paths, directory, hostId } = deps;
-  const arrivals = new Arrivals(deps, schedule);
+  const arrivals = new ReceivedRooms(deps, schedule);
   const due = new Deadlines((roomUid) => void goOn(roomUid as RoomUid));
   const later = (roomUid: RoomUid) => due.setIn(roomUid, AGAIN_MS);
   /** Settles a move that a call or a previous daemon left unfinished. Never rejects. */
@@ -67,7 +67,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
     }
   };
 
-  const foreign = new ForeignRooms(deps, goOn);
+  const foreign = new UntrustedRooms(deps, goOn);
 
   const move = async (row: RoomRow, to: Host, force: boolean, by: { key_id: Moving["key_id"]; isCall: boolean }) => {
     const { room_id, room_uid } = row;
@@ -75,7 +75,7 @@ export function makeMoves({ deps, locks, findRow, schedule }: Parts): Moves {
     const since = monotonicMs();
     try {
       const moved = await locks.take(room_uid, "moved", (over) =>
-        departRoom(deps, row, to, over, { ...by, isForced: force }),
+        sendRoom(deps, row, to, over, { ...by, isForced: force }),
       );
       deps.moveTally.note(true, since);
       return { room_id, room_uid, from: hostId, to: to.host_id, ...moved } satisfies OutputOf<typeof roomMove>;

@@ -2,7 +2,7 @@
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { findData, findHole } from "../../../host/files/holes.ts";
 import { entriesIn, shardsIn } from "../../../host/files/store-places.ts";
-import type { Belonging } from "./artifacts.ts";
+import type { Artifact } from "./artifacts.ts";
 import { type FileName, PIECE_BYTES } from "./format.ts";
 
 export interface Packed {
@@ -16,7 +16,7 @@ export interface Packed {
 export async function* packed(
   { store, state }: Packed,
   first: object,
-  belongings: AsyncIterable<Belonging>,
+  belongings: AsyncIterable<Artifact>,
 ): AsyncGenerator<Uint8Array> {
   const writing = new Writing();
   yield writing.line(first);

@@ -56,7 +56,7 @@ export function arrivingRooms({ arrivals }: Pick<Paths, "arrivals">): ReadonlySe
   }
 }
 
-export class Arrivals {
+export class ReceivedRooms {
   readonly #deps: RoomDeps;
   readonly #onArrived: (row: RoomRow) => void;
   /** Rooms that are being read or settled, whichever started first. */

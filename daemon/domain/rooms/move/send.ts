@@ -30,7 +30,7 @@ import { retireDirectory } from "../destroy.ts";
 import { getRoom, updateRoom } from "../store.ts";
 import type { Moving, RoomRow } from "../table.ts";
 import { toTarget } from "../target.ts";
-import { Belongings } from "./artifacts.ts";
+import { Artifacts } from "./artifacts.ts";
 import type { MoveDeps } from "./deps.ts";
 import { FORMAT } from "./format.ts";
 import { packed } from "./pack.ts";
@@ -54,7 +54,7 @@ type Head = { seq: number; hash: string } | null;
  * `isCall`: the move was requested by a call about the room itself. Throws invalid_state, host_unreachable, quota_exceeded, disk_full,
  * cluster_unavailable.
  */
-export async function departRoom(
+export async function sendRoom(
   deps: MoveDeps,
   row: RoomRow,
   to: Host,
@@ -136,7 +136,7 @@ export async function departRoom(
 }
 
 interface Ahead {
-  belongings: Belongings;
+  belongings: Artifacts;
   /** Sandboxes that the other host cannot load, and why. */
   refused: ReadonlyMap<string, string>;
   snapshots: SnapshotId[];
@@ -158,7 +158,7 @@ async function lookAhead(
   const loaded = await deps.sandboxes.moves.loaded(room_uid);
   const ids = loaded.map(({ id }) => id);
   const isSandbox = (id: string): id is SandboxId => id.startsWith("sbx_");
-  const belongings = new Belongings(deps.paths, room_uid);
+  const belongings = new Artifacts(deps.paths, room_uid);
   const files = await belongings.look(ids.filter(isSandbox));
   if (files.length === 0 && loaded.length === 0) return { belongings, refused: new Map(), snapshots: [], useless: 0 };
   const machines = loaded.map(({ on }) => on);

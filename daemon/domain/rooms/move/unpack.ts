@@ -10,7 +10,7 @@ import { contentIn, entriesIn, makeStoreDirectories } from "../../../host/files/
 import { crossedDirectory } from "../../../host/isolation/directories.ts";
 import { type About, type FileName, type Line, MAX_LINE_BYTES, NotWhole, readFirst, readLine } from "./format.ts";
 import type { Packed } from "./pack.ts";
-import { leftMs, type Patience } from "./timeouts.ts";
+import { leftMs, type MoveTimeouts } from "./timeouts.ts";
 
 export interface Unpacked extends Packed {
   /** Directories for the room's files besides its drive, and for its sandboxes. */
@@ -40,13 +40,13 @@ export interface UnpackBounds {
 export class RoomReader {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #digest = new Bun.CryptoHasher("sha256");
-  readonly #patience: Patience;
+  readonly #patience: MoveTimeouts;
   readonly #since = monotonicMs();
   #bytes = 0;
   #rest: Buffer = Buffer.alloc(0);
   #unsynced = 0;
 
-  constructor(source: AsyncIterable<Uint8Array>, patience: Patience) {
+  constructor(source: AsyncIterable<Uint8Array>, patience: MoveTimeouts) {
     this.#source = source[Symbol.asyncIterator]();
     this.#patience = patience;
   }

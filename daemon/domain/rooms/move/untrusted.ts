@@ -19,7 +19,7 @@ const CALLS_MS = 5_000;
 
 type Deps = Pick<MoveDeps, "database" | "directory" | "ownership" | "hostId" | "pauses" | "audit" | "calls" | "log">;
 
-export class ForeignRooms {
+export class UntrustedRooms {
   readonly #deps: Deps;
   readonly #settle: (roomUid: RoomUid) => Promise<void>;
   readonly #givenUp = new Set<RoomUid>();

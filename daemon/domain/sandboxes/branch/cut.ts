@@ -14,7 +14,7 @@ import { type CheckpointId, newId, type SnapshotId } from "../../../../shared/id
 import type { KeyCall } from "../../../core/call/operation.ts";
 import { type RoomTarget, requireActive } from "../../../core/call/room-target.ts";
 import { within } from "../../../core/concurrency/published.ts";
-import { Meeting } from "../../../core/concurrency/rendezvous.ts";
+import { Rendezvous } from "../../../core/concurrency/rendezvous.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Supervisor } from "../lifecycle/supervisor.ts";
 import type { SnapshotRow } from "../snapshots/table.ts";
@@ -108,14 +108,14 @@ async function cutNow<T, R>(
   { all, woken }: { all: readonly Supervisor[]; woken: readonly Supervisor[] },
 ): Promise<R> {
   const { places, deps } = parts;
-  const [ready, saved] = [new Meeting(all.length), new Meeting(all.length)];
+  const [ready, saved] = [new Rendezvous(all.length), new Rendezvous(all.length)];
   const callOff = (reason: unknown) => {
     ready.callOff(reason);
     saved.callOff(reason);
   };
   const take = async ({ supervisor, snapshot_id }: Taking): Promise<SnapshotRow> => {
     const about = { snapshot_id, mode: "full", name, created_at, expires_at: null, checkpoint_id } as const;
-    const arriveAt = (meeting: Meeting) => (signal: AbortSignal) =>
+    const arriveAt = (meeting: Rendezvous) => (signal: AbortSignal) =>
       meeting.arrive(signal, () => endedMeanwhile(supervisor));
     try {
       const meetings = { whenReady: arriveAt(ready), whileStill: arriveAt(saved) };
@@ -153,7 +153,7 @@ async function cutNow<T, R>(
   });
 }
 
-async function together<T>(ready: Meeting, saved: Meeting, whileStill: () => Promise<T>): Promise<T> {
+async function together<T>(ready: Rendezvous, saved: Rendezvous, whileStill: () => Promise<T>): Promise<T> {
   await within(ready.all, MAX_MS.ready, "what its sandboxes were doing before");
   ready.release();
   await within(saved.all, MAX_MS.saved, "the saving of its sandboxes");

@@ -7,7 +7,7 @@ import type { SandboxId, SnapshotId } from "../../../../shared/ids.ts";
 import type { RoomTarget } from "../../../core/call/room-target.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
-import type { Ends } from "../executions/completion.ts";
+import type { Completions } from "../executions/completion.ts";
 import type { Supervisor } from "../lifecycle/supervisor.ts";
 import type { Supervisors } from "../lifecycle/supervisors.ts";
 import type { Waking } from "../lifecycle/waking.ts";
@@ -21,7 +21,7 @@ export interface Parts {
   deps: SandboxDeps;
   supervisors: Supervisors;
   places: SnapshotPlaces;
-  ends: Pick<Ends, "rolledBack">;
+  ends: Pick<Completions, "rolledBack">;
   waking: Pick<Waking, "message">;
 }
 

@@ -5,7 +5,7 @@ import { now } from "../../../core/clock.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { diskUse } from "../../../host/guest/saved-state.ts";
 import { clockSkewMs } from "../../../host/guest-link/clock.ts";
-import { useOfProcess } from "../../../host/usage.ts";
+import { usageOfProcess } from "../../../host/usage.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { findTarget } from "../find.ts";
 import { requireState } from "../lifecycle/state.ts";
@@ -26,7 +26,7 @@ export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound 
       const { pid } = supervisor?.guest?.machine.process ?? {};
       const sleeps = row.state === "hibernated";
       if (!supervisor || (pid === undefined && !sleeps)) throw new ServiceError("guest_unreachable");
-      const { cpu_seconds, resident_bytes } = pid === undefined ? NOTHING : useOfProcess(pid);
+      const { cpu_seconds, resident_bytes } = pid === undefined ? NOTHING : usageOfProcess(pid);
       return {
         outcome: "ok",
         body: {

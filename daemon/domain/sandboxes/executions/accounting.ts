@@ -12,7 +12,7 @@
  * background, that of the call that waited, else that of its end.
  */
 
-export type Stage =
+export type Accounting =
   | "unknown"
   | "awaited"
   | "awaited_metered"
@@ -34,7 +34,7 @@ interface Duties {
   meters: "call" | "end" | null;
 }
 
-export const DUTIES: Readonly<Record<Stage, Duties>> = {
+export const DUTIES: Readonly<Record<Accounting, Duties>> = {
   unknown: { waits: false, runs: false, records: null, meters: null },
   awaited: { waits: true, runs: false, records: "call", meters: "call" },
   awaited_metered: { waits: true, runs: false, records: "call", meters: null },
@@ -71,7 +71,7 @@ export type Happening =
   | "told";
 
 /** Absent events change nothing. */
-const NEXT: Readonly<Record<Stage, Partial<Record<Happening, Stage>>>> = {
+const NEXT: Readonly<Record<Accounting, Partial<Record<Happening, Accounting>>>> = {
   unknown: { asked: "awaited", begun: "running", found_over: "left" },
   awaited: { begun: "joined", metered: "awaited_metered", answered: "unknown", left: "left", never_begun: "unknown" },
   awaited_metered: {
@@ -95,6 +95,6 @@ const NEXT: Readonly<Record<Stage, Partial<Record<Happening, Stage>>>> = {
 };
 
 /** The stage after something has happened. */
-export function after(stage: Stage, happening: Happening): Stage {
+export function after(stage: Accounting, happening: Happening): Accounting {
   return NEXT[stage][happening] ?? stage;
 }

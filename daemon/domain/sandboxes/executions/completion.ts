@@ -4,7 +4,7 @@
  *
  *     started, or found after a restart ──▶ the guest reports the end ──▶ recorded ──▶ settled: not reported again
  *
- * Only executions in `KnownExecutions` are recorded, so a guest cannot fill the audit with invented ends, and only the result is trusted
+ * Only executions in `ExecutionRegistry` are recorded, so a guest cannot fill the audit with invented ends, and only the result is trusted
  * from its report: the host itself knows the starter and the command. After a restart a guest may have no more running executions than its
  * limit, and concurrent saves are bounded.
  */
@@ -21,9 +21,9 @@ import { Gate } from "../lifecycle/admission.ts";
 import type { Supervisors } from "../lifecycle/supervisors.ts";
 import type { SandboxRow } from "../table.ts";
 import type { Happening } from "./accounting.ts";
-import { reachOf } from "./guest-access.ts";
+import { guestAccessOf } from "./guest-access.ts";
 import { recordEnd, recordRolledBack, recordsOf } from "./record-end.ts";
-import { type Beginner, Known, KnownExecutions } from "./registry.ts";
+import { type Beginner, ExecutionRegistry, Known } from "./registry.ts";
 import { saveOutput } from "./run/background.ts";
 import { outputToOf } from "./run/request.ts";
 
@@ -41,7 +41,7 @@ const NAME = new RegExp(EXEC_ID_PATTERN);
 type Told = Pick<ExecState, "exec_id" | "state" | "tag" | "note">;
 
 interface Watched {
-  known: KnownExecutions;
+  known: ExecutionRegistry;
   /** Concurrent saves of output, as many as there may be executions. */
   saving: Gate;
   /** Whether the guest's running executions have been listed. */
@@ -73,7 +73,7 @@ export interface RunningCommand {
   trace_id: string | null;
 }
 
-export class Ends {
+export class Completions {
   readonly #deps: SandboxDeps;
   readonly #supervisors: () => Supervisors;
   readonly #log: Log;
@@ -92,7 +92,7 @@ export class Ends {
       const row = this.#supervisors().get(sandboxId)?.row;
       if (row) this.#deps.onCommands(row.room_uid);
     };
-    const watched = { known: new KnownExecutions(changed), saving: new Gate(MAX_LIVE_EXECUTIONS), found: false };
+    const watched = { known: new ExecutionRegistry(changed), saving: new Gate(MAX_LIVE_EXECUTIONS), found: false };
     this.#watched.set(sandboxId, watched);
     void this.#watch(sandboxId, watched).finally(() => {
       this.#watched.delete(sandboxId);
@@ -234,7 +234,7 @@ export class Ends {
   }
 
   /** Records ended executions; returns their ids, which the guest need not report again. */
-  async #record(row: SandboxRow, own: KnownExecutions, ended: readonly ExecState[]): Promise<string[]> {
+  async #record(row: SandboxRow, own: ExecutionRegistry, ended: readonly ExecState[]): Promise<string[]> {
     const settled: string[] = [];
     for (const execution of ended) {
       const { exec_id } = execution;
@@ -256,7 +256,7 @@ export class Ends {
     const { exec_id } = execution;
     const room = this.#deps.currentRoom(row.room_uid);
     const save = () =>
-      saveOutput(reachOf(this.#supervisors(), row.sandbox_id), exec_id, path, (streams) =>
+      saveOutput(guestAccessOf(this.#supervisors(), row.sandbox_id), exec_id, path, (streams) =>
         this.#deps.saveOutput(room, path, streams),
       );
     saving

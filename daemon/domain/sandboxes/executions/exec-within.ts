@@ -7,7 +7,7 @@ import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import type { SandboxTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import { reachOf } from "./guest-access.ts";
+import { guestAccessOf } from "./guest-access.ts";
 import { beginnerOf } from "./record-end.ts";
 import { begin, feedAll } from "./run/output.ts";
 import { commandFacts } from "./run/redact.ts";
@@ -34,7 +34,7 @@ export async function execWithin(
   Object.assign(call.audit, { event: executionStart.audit, details: facts });
   using _place = { [Symbol.dispose]: bounds.waiting.take(row.sandbox_id) };
   const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);
-  const reach = reachOf(supervisors, row.sandbox_id);
+  const reach = guestAccessOf(supervisors, row.sandbox_id);
   return await supervisors.use(row.sandbox_id, async () => {
     const { execution, existing } = await begin(reach, request).catch((error: unknown) => {
       fed();

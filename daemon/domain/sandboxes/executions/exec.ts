@@ -2,7 +2,7 @@
 import { sandboxExec } from "../../../../shared/api/executions.ts";
 import { type Bound, bind, keyBehind } from "../../../core/call/operation.ts";
 import { now } from "../../../core/clock.ts";
-import { onceThere } from "../../../core/concurrency/maybe-promise.ts";
+import { whenResolved } from "../../../core/concurrency/maybe-promise.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Following } from "../../../host/guest-link/exec.ts";
 import { pathRule } from "../../drive/path.ts";
@@ -12,7 +12,7 @@ import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { placeOf } from "../metering.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { execWithin } from "./exec-within.ts";
-import { reachOf } from "./guest-access.ts";
+import { guestAccessOf } from "./guest-access.ts";
 import { beginnerOf, wasMetered } from "./record-end.ts";
 import { commandFacts } from "./run/redact.ts";
 import { requestOf } from "./run/request.ts";
@@ -34,7 +34,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
     },
     rules: (input, { row }) => {
       const broken = [...execRules(input), ...pathRule("output_to", input.output_to)];
-      return onceThere(stdins.rules(input, stdinIn(input), row.org_id), (ofStdin) => [...broken, ...ofStdin]);
+      return whenResolved(stdins.rules(input, stdinIn(input), row.org_id), (ofStdin) => [...broken, ...ofStdin]);
     },
     run: async (call, input, target) => {
       await deps.waking.requireAwake(target);
@@ -61,7 +61,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
       call.work.effect = { started: "unknown" };
       return await whileWaited(supervisors, row.sandbox_id, call.signal, async () => {
         const leaves = () => deps.sandboxes.currentRoom(row.room_uid).is_moving;
-        const reach = reachOf(supervisors, row.sandbox_id, leaves);
+        const reach = guestAccessOf(supervisors, row.sandbox_id, leaves);
         const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
         let asked: Pick<Following, "existing"> | undefined;
         const begun = (following: Pick<Following, "existing">) => {

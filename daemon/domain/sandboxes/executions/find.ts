@@ -3,7 +3,7 @@ import type { GuestLink } from "../../../host/guest-link/handshake.ts";
 import { findTarget, type SandboxTarget } from "../find.ts";
 import { inUse } from "../guest-access.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import { reachOf } from "./guest-access.ts";
+import { guestAccessOf } from "./guest-access.ts";
 import { asServiceError } from "./run/errors.ts";
 
 export interface ExecutionTarget extends SandboxTarget {
@@ -25,7 +25,7 @@ export async function ask<T>(
   const { row, exec_id } = target;
   try {
     return await inUse(supervisors, target, async () =>
-      question(await reachOf(supervisors, row.sandbox_id)("unknown"), exec_id),
+      question(await guestAccessOf(supervisors, row.sandbox_id)("unknown"), exec_id),
     );
   } catch (error) {
     throw asServiceError(error, { exec_id, started: "unknown" });

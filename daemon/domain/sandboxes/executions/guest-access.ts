@@ -11,7 +11,11 @@ const GOES_ON: readonly SandboxState[] = ["running", ...STANDS_STILL];
 /**
  * `leaves`: whether the room is moving to another host, so that the call is answered now and repeated there; if absent, it waits anyway.
  */
-export function reachOf(supervisors: Supervisors, sandbox_id: string, leaves: () => boolean = () => false): Reach {
+export function guestAccessOf(
+  supervisors: Supervisors,
+  sandbox_id: string,
+  leaves: () => boolean = () => false,
+): Reach {
   const isLeaving = (state: SandboxState) => STANDS_STILL.includes(state) && leaves();
   return async (started, over) => {
     for (;;) {

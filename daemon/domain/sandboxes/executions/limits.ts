@@ -1,21 +1,21 @@
 /** Limits on concurrent resources of the host for callers of one sandbox, independent of the limits in its guest. */
 import { MAX_LIVE_EXECUTIONS, MAX_READERS, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
-import { Places } from "../../../core/concurrency/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
-export interface Bounds {
+export interface ExecutionLimits {
   /** Commands with waiting callers, each with its buffered output. */
-  waiting: Places;
+  waiting: ConcurrencyLimit;
   /** Calls that wait for a command to take its standard input, and the bytes of that. */
-  feeding: Places;
-  stdin_bytes: Places;
+  feeding: ConcurrencyLimit;
+  stdin_bytes: ConcurrencyLimit;
   /** Streams of output. */
-  readers: Places;
+  readers: ConcurrencyLimit;
 }
 
-export function makeBounds(): Bounds {
+export function makeExecutionLimits(): ExecutionLimits {
   const places = (most: number, detail: string) =>
-    new Places(most, () => new ServiceError("too_many_executions", { detail }));
+    new ConcurrencyLimit(most, () => new ServiceError("too_many_executions", { detail }));
   const mib = MAX_WAITING_STDIN_BYTES / 1024 / 1024;
   return {
     waiting: places(MAX_LIVE_EXECUTIONS, `${MAX_LIVE_EXECUTIONS} calls wait for commands, which is the maximum.`),

@@ -3,7 +3,7 @@
 import type { Span } from "../../../core/call/traces.ts";
 import { now } from "../../../core/clock.ts";
 import type { AuditEntry } from "../../audit/index.ts";
-import { after, DUTIES, type Happening, type Stage } from "./accounting.ts";
+import { type Accounting, after, DUTIES, type Happening } from "./accounting.ts";
 
 /** A guest runs 64, and reports ends that are some seconds old; if it never reports, the oldest entries are evicted. */
 const MAX_KNOWN = 1024;
@@ -23,14 +23,14 @@ export class Known {
   by: Beginner | null;
   /** Start time, as far as the host knows. */
   since = now();
-  #stage: Stage = "unknown";
+  #stage: Accounting = "unknown";
 
   constructor(by: Beginner | null, ...what: Happening[]) {
     this.by = by;
     this.happened(...what);
   }
 
-  get stage(): Stage {
+  get stage(): Accounting {
     return this.#stage;
   }
 
@@ -43,7 +43,7 @@ export class Known {
   }
 }
 
-export class KnownExecutions {
+export class ExecutionRegistry {
   readonly #all = new Map<string, Known>();
   readonly #changed: () => void;
 

@@ -3,11 +3,11 @@
  * it has received them, so a note is stored before sending, and a retry of the call gets an error instead of a second delivery.
  */
 
-import type { Work } from "../../../core/call/call-effects.ts";
+import type { CallEffects } from "../../../core/call/call-effects.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
 /** Right before it leaves. Throws history_gone. */
-export async function sendOnce(work: Work, hint: string): Promise<void> {
+export async function sendOnce(work: CallEffects, hint: string): Promise<void> {
   if (work.begun) {
     throw new ServiceError("history_gone", {
       detail: "The call with this Idempotency-Key may have reached the command; how it ended is not known.",

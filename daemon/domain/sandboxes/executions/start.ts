@@ -1,13 +1,13 @@
 /** execution_start: starts a command and leaves it running. */
 import { executionStart } from "../../../../shared/api/executions.ts";
 import { type Bound, bind, keyBehind } from "../../../core/call/operation.ts";
-import { onceThere } from "../../../core/concurrency/maybe-promise.ts";
+import { whenResolved } from "../../../core/concurrency/maybe-promise.ts";
 import { pathRule } from "../../drive/path.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
 import type { ExecutionDeps } from "./deps.ts";
-import { reachOf } from "./guest-access.ts";
+import { guestAccessOf } from "./guest-access.ts";
 import { beginnerOf } from "./record-end.ts";
 import { begin, feedAll } from "./run/output.ts";
 import { toExecutionRecord } from "./run/record.ts";
@@ -27,7 +27,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
     },
     rules: (input, { row }) => {
       const broken = [...execRules(input), ...pathRule("output_to", input.output_to)];
-      return onceThere(stdins.rules(input, stdinIn(input), row.org_id), (ofStdin) => [...broken, ...ofStdin]);
+      return whenResolved(stdins.rules(input, stdinIn(input), row.org_id), (ofStdin) => [...broken, ...ofStdin]);
     },
     run: async (call, input, target) => {
       await deps.waking.requireAwake(target);
@@ -40,7 +40,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
       call.audit.details = known;
       const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);
       const { execution, existing } = await supervisors.use(row.sandbox_id, () =>
-        begin(reachOf(supervisors, row.sandbox_id), request).catch((error: unknown) => {
+        begin(guestAccessOf(supervisors, row.sandbox_id), request).catch((error: unknown) => {
           fed();
           throw heldInstead(deps.sandboxes, room, error);
         }),
@@ -53,7 +53,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
         call.work.whenSettled((recorded) => recorded || ends.unmetered(row, execution.exec_id));
       }
       // On retries too: the daemon that received it first may have exited. Input that has arrived is skipped.
-      void feedAll(reachOf(supervisors, row.sandbox_id), request, deps.stopping).finally(fed);
+      void feedAll(guestAccessOf(supervisors, row.sandbox_id), request, deps.stopping).finally(fed);
       return { outcome: existing ? "existing" : "started", body: toExecutionRecord(execution) };
     },
   });

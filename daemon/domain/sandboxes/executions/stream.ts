@@ -4,7 +4,7 @@ import { type Bound, bind } from "../../../core/call/operation.ts";
 import { inUse } from "../guest-access.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { findExecution } from "./find.ts";
-import { reachOf } from "./guest-access.ts";
+import { guestAccessOf } from "./guest-access.ts";
 import { eventsOf } from "./run/events.ts";
 import { followFrom } from "./run/output.ts";
 
@@ -23,7 +23,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
       const follow = input.follow ?? true;
       // A web session only observes: it must not slow the command down.
       const aside = call.caller.session !== undefined;
-      const reach = reachOf(supervisors, row.sandbox_id);
+      const reach = guestAccessOf(supervisors, row.sandbox_id);
       // Sessions do not use up the slots of active clients either.
       const leave = bounds.readers.take(aside ? `${row.sandbox_id} aside` : row.sandbox_id);
       const gone = new AbortController();

@@ -2,7 +2,7 @@
 import type { Operation } from "../../../../shared/api/contract.ts";
 import { FILE_CALL_WAIT_MS, MAX_FILE_CALLS } from "../../../../shared/api/sandbox-files.ts";
 import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../../core/call/operation.ts";
-import { FairPlaces } from "../../../core/concurrency/fair-semaphore.ts";
+import { FairSemaphore } from "../../../core/concurrency/fair-semaphore.ts";
 import { DeadlineError } from "../../../core/concurrency/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { GuestLink } from "../../../host/guest-link/handshake.ts";
@@ -18,7 +18,7 @@ export interface FileDeps {
   sandboxes: SandboxDeps;
   supervisors: Supervisors;
   waking: Waking;
-  places: FairPlaces;
+  places: FairSemaphore;
   /** Aborted, with a ServiceError, when the daemon stops. */
   stopping: AbortSignal;
 }
@@ -26,8 +26,13 @@ export interface FileDeps {
 /** An organization may use half of the service's slots. */
 const ALL_CALLS = 1024;
 
-export function makePlaces(): FairPlaces {
-  return new FairPlaces({ all: ALL_CALLS, org: ALL_CALLS / 2, sandbox: MAX_FILE_CALLS, waiting: 8 * MAX_FILE_CALLS });
+export function makePlaces(): FairSemaphore {
+  return new FairSemaphore({
+    all: ALL_CALLS,
+    org: ALL_CALLS / 2,
+    sandbox: MAX_FILE_CALLS,
+    waiting: 8 * MAX_FILE_CALLS,
+  });
 }
 
 /** A sandbox during one call. */

@@ -16,7 +16,7 @@ import { HOST_SHUTDOWN, NOT_SAVED } from "../health.ts";
 import { undestroyed } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
 import { Gate } from "./admission.ts";
-import { survivalOf, TO_SAVE } from "./shutdown-plan.ts";
+import { shutdownPlanOf, TO_SAVE } from "./shutdown-plan.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
@@ -49,7 +49,7 @@ export async function hibernateAll(
   spaceBytes: number,
   mostMs = MAX_MS,
 ): Promise<Shutdown> {
-  const { saved: toSave, lost } = survivalOf(deps.database.queries, deps.paths, spaceBytes);
+  const { saved: toSave, lost } = shutdownPlanOf(deps.database.queries, deps.paths, spaceBytes);
   deps.log.info("hibernating all sandboxes", { sandboxes: toSave.length, left_out: lost.length });
   const late = timeoutSignal(mostMs);
   const gate = new Gate(deps.limits.concurrent_creates);

@@ -36,7 +36,7 @@ export class QuarantineError extends Error {
   override name = "QuarantineError";
 }
 
-export class Adoptions {
+export class Quarantine {
   readonly #deps: { database: Database; log: Log };
   readonly #crashes: Promise<Map<string, number>>;
   readonly #timesMs: typeof TIMES_MS;

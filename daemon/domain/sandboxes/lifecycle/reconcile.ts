@@ -8,7 +8,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { loopTime, Pieces } from "../../../core/loop/index.ts";
 import { describeError } from "../../../core/service-error.ts";
-import { guestProcesses, hasRemains } from "../../../host/guest/leftovers.ts";
+import { guestProcesses, hasLeftovers } from "../../../host/guest/leftovers.ts";
 import { isAlive, type ProcessRecord } from "../../../host/process.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { undestroyed } from "../store.ts";
@@ -70,7 +70,7 @@ function isLeftBehind(
   { sandbox_id, cid_held }: SandboxRow,
   serving: readonly ProcessRecord[] | undefined,
 ): boolean {
-  return cid_held || serving !== undefined || hasRemains(deps.paths.sandbox(sandbox_id));
+  return cid_held || serving !== undefined || hasLeftovers(deps.paths.sandbox(sandbox_id));
 }
 
 async function setRight(

@@ -6,7 +6,7 @@ import type { SandboxState } from "../../../../shared/api/sandboxes.ts";
 import type { Paths } from "../../../core/config/paths.ts";
 import type { Queries } from "../../../db/client.ts";
 import { type GuestRecord, readRecord } from "../../../host/guest/record.ts";
-import { savedBytes, whyUnsavable } from "../../../host/guest/snapshot-eligibility.ts";
+import { savedBytes, whyIneligible } from "../../../host/guest/snapshot-eligibility.ts";
 import { LEFT_REASON } from "../health.ts";
 import { undestroyed } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
@@ -27,7 +27,7 @@ export interface Candidate {
   unsavable: string | null;
 }
 
-export interface Survival {
+export interface ShutdownPlan {
   saved: Candidate[];
   /** With the reason why each would end. */
   lost: { row: SandboxRow; why: string; is_space: boolean }[];
@@ -36,12 +36,12 @@ export interface Survival {
 }
 
 /** `spaceBytes`: bytes that may be added to the disk; `recordOf`: for callers that have the records in memory. */
-export function survivalOf(
+export function shutdownPlanOf(
   queries: Queries,
   paths: Pick<Paths, "sandbox">,
   spaceBytes: number,
   recordOf = (sandboxId: string) => readRecord(paths.sandbox(sandboxId).processes),
-): Survival {
+): ShutdownPlan {
   const rows = undestroyed(queries).filter(({ state }) => TO_SAVE.includes(state));
   return share(
     rows.map((row) => candidateOf(row, recordOf(row.sandbox_id))),
@@ -58,13 +58,13 @@ function candidateOf(row: SandboxRow, recorded: GuestRecord | null): Candidate {
   return {
     row,
     needs_bytes: savedBytes(recorded, row.memory_mib),
-    unsavable: isLeft ? "it is not taken over yet" : whyUnsavable(recorded, recorded.virtiofsd !== null),
+    unsavable: isLeft ? "it is not taken over yet" : whyIneligible(recorded, recorded.virtiofsd !== null),
   };
 }
 
 /** The small ones first, so that the most are saved. Pure. */
-export function share(candidates: readonly Candidate[], spaceBytes: number): Survival {
-  const survival: Survival = { saved: [], lost: [], needs_bytes: 0 };
+export function share(candidates: readonly Candidate[], spaceBytes: number): ShutdownPlan {
+  const survival: ShutdownPlan = { saved: [], lost: [], needs_bytes: 0 };
   const order = [...candidates].sort(
     (a, b) => a.needs_bytes - b.needs_bytes || (a.row.sandbox_id < b.row.sandbox_id ? -1 : 1),
   );

@@ -38,10 +38,10 @@ import type { SandboxRow } from "../table.ts";
 import { PublishedRow, type RowDeps } from "./published-row.ts";
 import { QUARANTINED, QuarantineError } from "./quarantine.ts";
 import { actsIn, mayTake, requireState, VERBS } from "./state.ts";
-import { Ending, type EndingDeps } from "./teardown.ts";
+import { Teardown, type TeardownDeps } from "./teardown.ts";
 import { AGENT_LOST_MS, watchGuest } from "./watch.ts";
 
-export interface SupervisorDeps extends RowDeps, EndingDeps {
+export interface SupervisorDeps extends RowDeps, TeardownDeps {
   /** Starts the guest; `onStarted` is called once its process runs. */
   start(row: SandboxRow, onStarted: () => void, signal: AbortSignal): Promise<Guest>;
   /** Takes over a guest that a daemon before this one started. Throws with why it cannot be; not_ready: not now. */
@@ -63,7 +63,7 @@ export interface SupervisorDeps extends RowDeps, EndingDeps {
 export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #row: PublishedRow;
-  readonly #ending: Ending;
+  readonly #ending: Teardown;
   readonly #work = new Mailbox();
   readonly #giveUp = new AbortController();
   readonly #createdAt = monotonicMs();
@@ -76,7 +76,7 @@ export class Supervisor {
 
   constructor(row: SandboxRow, deps: SupervisorDeps) {
     this.#row = new PublishedRow(row, deps);
-    this.#ending = new Ending(this.#row, deps);
+    this.#ending = new Teardown(this.#row, deps);
     this.#deps = deps;
   }
 

@@ -12,7 +12,7 @@ import { ownerOf } from "../../../core/loop/index.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Confinement } from "../../../host/confine/confinement.ts";
 import { type AdoptedAs, adoptGuest } from "../../../host/guest/adopt.ts";
-import { endLeft, endProcesses, freeRemains } from "../../../host/guest/leftovers.ts";
+import { endLeft, endProcesses, freeLeftovers } from "../../../host/guest/leftovers.ts";
 import { type GuestImage, type GuestPlan, hostOfOrg, type StartPlan } from "../../../host/guest/plan.ts";
 import type { WarmMachine } from "../../../host/guest/pool.ts";
 import { type GuestRecord, readRecord } from "../../../host/guest/record.ts";
@@ -21,7 +21,7 @@ import { snapshotSaved } from "../../../host/guest/save.ts";
 import { type OnStarted, startGuest } from "../../../host/guest/start.ts";
 import type { GuestRequests } from "../../../host/guest-link/handshake.ts";
 import { boundLog, type ProcessRecord } from "../../../host/process.ts";
-import { residentMemoryMib, useOfProcess } from "../../../host/usage.ts";
+import { residentMemoryMib, usageOfProcess } from "../../../host/usage.ts";
 import { cidAgain, FreeCids } from "../cids.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { listOf } from "../egress-list.ts";
@@ -30,12 +30,12 @@ import { placeOf } from "../metering.ts";
 import { requireUnmoved } from "../move/unmoved.ts";
 import type { SnapshotPlace, SnapshotPlaces } from "../snapshots/place.ts";
 import { getSnapshot } from "../snapshots/store.ts";
-import { Outcomes } from "../stats.ts";
+import { SandboxStats } from "../stats.ts";
 import { isCalled } from "../store.ts";
 import type { SandboxRow } from "../table.ts";
 import { Gate, type Growth } from "./admission.ts";
 import { Idleness } from "./idleness.ts";
-import { Adoptions } from "./quarantine.ts";
+import { Quarantine } from "./quarantine.ts";
 import { Supervisor } from "./supervisor.ts";
 
 /** If sandboxes are always being started, the pool launches machines nevertheless after this time. */
@@ -74,7 +74,7 @@ export interface Supervisors {
   /** The existing virtiofsd processes that serve the drive to the guests of a room. */
   sharesOf(roomUid: RoomUid): ProcessRecord[];
   /** Statistics of sandboxes since the daemon started. */
-  outcomes: Outcomes;
+  outcomes: SandboxStats;
   cids: FreeCids;
   /** Host memory that the guests were promised and do not use yet. */
   growth(): Growth;
@@ -99,8 +99,8 @@ export function makeSupervisors(
   const all = new Map<string, Supervisor>();
   /** The same by room: looked up every second for each room. */
   const ofRooms = new Map<RoomUid, Set<Supervisor>>();
-  const outcomes = new Outcomes();
-  const adoptions = new Adoptions(deps, deps.crashed);
+  const outcomes = new SandboxStats();
+  const adoptions = new Quarantine(deps, deps.crashed);
   const gate = new Gate(deps.limits.concurrent_creates);
   const expiries = new Deadlines((sandboxId) => void endUnasked(sandboxId, "expired"));
   const idleness = new Idleness({
@@ -131,7 +131,7 @@ export function makeSupervisors(
   /** Rooms of which something is taken as a whole. */
   const held = new Set<RoomUid>();
 
-  const free = async (sandboxId: string, by = freeRemains) => {
+  const free = async (sandboxId: string, by = freeLeftovers) => {
     await by(deps.paths.sandbox(sandboxId));
     await confinementOf(deps)?.release(sandboxId);
   };
@@ -477,7 +477,7 @@ class StartTime {
 function cpuOf(supervisor: Supervisor | undefined): number | null {
   const pid = supervisor?.guest?.machine.process.pid;
   try {
-    return pid === undefined ? null : useOfProcess(pid).cpu_seconds;
+    return pid === undefined ? null : usageOfProcess(pid).cpu_seconds;
   } catch {
     // It has just ended.
     return null;

@@ -15,7 +15,7 @@ import { actsIn } from "./state.ts";
 
 const NOT_ENDED = " One of its processes does not end. Its guest_cid stays in use until then.";
 
-export interface EndingDeps {
+export interface TeardownDeps {
   log: Log;
   paths: SandboxPaths;
   /** Ends and removes everything on the host under the sandbox's name, except its logs. Throws if anything remains. */
@@ -26,13 +26,13 @@ export interface EndingDeps {
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
 }
 
-export class Ending {
+export class Teardown {
   #guest: Guest | null = null;
   #begun = new AbortController();
   readonly #row: PublishedRow;
-  readonly #deps: EndingDeps;
+  readonly #deps: TeardownDeps;
 
-  constructor(row: PublishedRow, deps: EndingDeps) {
+  constructor(row: PublishedRow, deps: TeardownDeps) {
     this.#row = row;
     this.#deps = deps;
   }

@@ -12,7 +12,7 @@ import { requireFreeDisk } from "../disk-room.ts";
 import { ROOM_MOVED } from "../health.ts";
 import { Gate } from "../lifecycle/admission.ts";
 import { type Resting, STANDBY, save } from "../lifecycle/host-shutdown.ts";
-import { survivalOf } from "../lifecycle/shutdown-plan.ts";
+import { shutdownPlanOf } from "../lifecycle/shutdown-plan.ts";
 import type { Supervisor } from "../lifecycle/supervisor.ts";
 import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { roomSandboxes } from "../store.ts";
@@ -39,7 +39,7 @@ type Parts = { deps: SandboxDeps; supervisors: Pick<Supervisors, "get" | "use" |
 export function requireSpaceToSave({ deps, supervisors }: Parts, roomUid: RoomUid): void {
   const ofRoom = roomSandboxes(deps.database.queries, roomUid);
   const own = new Set<string>(ofRoom.map(({ sandbox_id }) => sandbox_id));
-  const all = survivalOf(deps.database.queries, deps.paths, Number.POSITIVE_INFINITY, supervisors.recordOf);
+  const all = shutdownPlanOf(deps.database.queries, deps.paths, Number.POSITIVE_INFINITY, supervisors.recordOf);
   const bytes = all.saved.reduce((sum, { row, needs_bytes }) => sum + (own.has(row.sandbox_id) ? needs_bytes : 0), 0);
   requireFreeDisk(deps, bytes / MIB);
 }

@@ -5,7 +5,7 @@ import type { Bound } from "../../../core/call/operation.ts";
 import { Deadlines } from "../../../core/concurrency/deadlines.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { SandboxDeps } from "../deps.ts";
-import type { Ends } from "../executions/completion.ts";
+import type { Completions } from "../executions/completion.ts";
 import type { Supervisors } from "../lifecycle/supervisors.ts";
 import { makeSnapshotCreate } from "./create.ts";
 import { makeFork } from "./fork.ts";
@@ -34,7 +34,7 @@ export function makeSnapshots(
   deps: SandboxDeps,
   supervisors: Supervisors,
   places: SnapshotPlaces,
-  ends: Pick<Ends, "rolledBack">,
+  ends: Pick<Completions, "rolledBack">,
 ): Snapshots {
   const expiring = new Map<string, SnapshotRow>();
   const expiries = new Deadlines((snapshotId) => {

@@ -7,7 +7,7 @@ import { requireRestorable } from "../../../host/guest/restore.ts";
 import { admitAgain } from "../calls/resume.ts";
 import type { SandboxDeps } from "../deps.ts";
 import { requireDrive } from "../drive-held.ts";
-import type { Ends } from "../executions/completion.ts";
+import type { Completions } from "../executions/completion.ts";
 import { findTarget } from "../find.ts";
 import { makingRoom } from "../lifecycle/admission.ts";
 import { requireState } from "../lifecycle/state.ts";
@@ -22,7 +22,7 @@ export function makeRollback(
   deps: SandboxDeps,
   supervisors: Supervisors,
   places: SnapshotPlaces,
-  ends: Pick<Ends, "rolledBack">,
+  ends: Pick<Completions, "rolledBack">,
 ): Bound {
   return bind(sandboxRollback, {
     find: (call, params) => findTarget(deps, call, params),

@@ -1,6 +1,6 @@
 /** Pictures of a screen's current content. Concurrency is limited, and organizations take turns. */
 
-import { FairPlaces } from "../../../core/concurrency/fair-semaphore.ts";
+import { FairSemaphore } from "../../../core/concurrency/fair-semaphore.ts";
 import { DeadlineError } from "../../../core/concurrency/published.ts";
 import { loopTime, ownerOf, Pieces } from "../../../core/loop/index.ts";
 import { ServiceError } from "../../../core/service-error.ts";
@@ -10,7 +10,7 @@ import { encodePng } from "./png.ts";
 import { scaled, scaledSize } from "./scale.ts";
 
 /** Each takes a thread while it is compressed, and up to some hundred MiB of the largest screen. */
-const PLACES = new FairPlaces({ all: 4, org: 2, sandbox: 1, waiting: 16 });
+const PLACES = new FairSemaphore({ all: 4, org: 2, sandbox: 1, waiting: 16 });
 const PLACE_MS = 15_000;
 /** A picture goes into an answer as a whole. One of noise is as large as its pixels: 3 MiB of a screen of 1280x800. */
 export const MAX_PICTURE_BYTES = 4 * 1024 * 1024;

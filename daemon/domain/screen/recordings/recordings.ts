@@ -13,7 +13,7 @@ import {
 import { newId, type OrgId } from "../../../../shared/ids.ts";
 import type { KeyCall } from "../../../core/call/operation.ts";
 import { now } from "../../../core/clock.ts";
-import { Places } from "../../../core/concurrency/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../../core/concurrency/concurrency-limit.ts";
 import { ownerOf } from "../../../core/loop/index.ts";
 import { describeError, errnoOf, ServiceError } from "../../../core/service-error.ts";
 import type { OpenFile } from "../../../host/files/open-file.ts";
@@ -41,7 +41,7 @@ export class Recordings {
   readonly #live = new Map<string, { org_id: OrgId; live: Live | null }>();
   /** By organization, while a screen of it is recorded: each new recording is no new allowance. */
   readonly #reads = new Map<OrgId, Allowance>();
-  readonly #ofOrgs = new Places(
+  readonly #ofOrgs = new ConcurrencyLimit(
     MAX_RECORDERS_OF_ORG,
     () =>
       new ServiceError("insufficient_capacity", { detail: `${MAX_RECORDERS_OF_ORG} screens are recorded already.` }),

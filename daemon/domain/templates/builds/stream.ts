@@ -2,7 +2,7 @@
 import { type BuildRecord, templateBuildStream } from "../../../../shared/api/template-builds.ts";
 import { errorEvent } from "../../../core/call/error-event.ts";
 import { type Bound, bind, type StreamEvent } from "../../../core/call/operation.ts";
-import { Places } from "../../../core/concurrency/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { buildEventsAfter, getBuild } from "../store.ts";
 import type { BuildEventRow, BuildRow } from "../table.ts";
@@ -17,7 +17,7 @@ const LAST_EVENT_ID = /^\d{1,15}$/;
 
 export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound {
   const { queries } = database;
-  const places = new Places(
+  const places = new ConcurrencyLimit(
     MAX_READERS,
     () => new ServiceError("rate_limited", { detail: `At most ${MAX_READERS} streams of builds are read at once.` }),
   );

@@ -12,7 +12,7 @@ import { readableTemplate } from "../../../host/isolation/directories.ts";
 import type { Machine } from "../../../host/machine/machine.ts";
 import { type Hardware, kernelAppend } from "../../../host/machine/spec.ts";
 import { runProgram } from "../../../host/process.ts";
-import { type TrialDeps, withTrialMachine } from "../build-machine.ts";
+import { type BuildMachineDeps, withBuildMachine } from "../build-machine.ts";
 import { readFiles } from "./layout.ts";
 import { writePlainManifest } from "./zstd.ts";
 
@@ -47,7 +47,7 @@ export interface Unpacking {
 
 /** Throws image_invalid or image_too_large with the guest's last lines. */
 export async function unpackImage(
-  deps: TrialDeps & { qemu_img: string },
+  deps: BuildMachineDeps & { qemu_img: string },
   hardware: Hardware,
   { layout, runtime, beside, scratch, directory, disk, disk_mib }: Unpacking,
   onProgress: (line: string) => void,
@@ -80,7 +80,7 @@ export async function unpackImage(
     writes: [],
   };
   readableTemplate(directory, deps.host.isolation.templateGroup);
-  await withTrialMachine(deps, spec, (machine) => follow(machine, onProgress));
+  await withBuildMachine(deps, spec, (machine) => follow(machine, onProgress));
   for (const file of [input, initramfs]) await rm(file);
 }
 

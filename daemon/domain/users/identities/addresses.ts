@@ -13,7 +13,7 @@ import { type Asked, record } from "../record.ts";
 import { requireProved, requireSession } from "../sessions/sessions.ts";
 import { addLink, requireLink } from "../sign-in/links.ts";
 import { changeUser, dropLinks, getUser, useLink } from "../store.ts";
-import { found, giveUp } from "./email-ownership.ts";
+import { found, releaseEmail } from "./email-ownership.ts";
 
 /** Maximum delay of the audit record of a recovery request. */
 const RECORD_MS = 100;
@@ -84,7 +84,7 @@ export class Addresses {
         throw new ServiceError("link_not_found");
       }
       const before = getUser(queries, user_id);
-      giveUp(queries, email, user_id);
+      releaseEmail(queries, email, user_id);
       try {
         changeUser(queries, user_id, { email, verified_at: now() });
       } catch (error) {

@@ -16,7 +16,7 @@ const NOBODY = "usr_nobody" as UserId;
 const ACTOR = { type: "system", id: "users", name: "users" };
 
 /** The user that has this address, and has verified it. */
-export function holderOf(queries: Queries, email: string): UserRow | undefined {
+export function ownerOfEmail(queries: Queries, email: string): UserRow | undefined {
   const { user, orgs } = found(queries, email);
   return user && user.verified_at !== null && orgs.length > 0 ? user : undefined;
 }
@@ -33,10 +33,10 @@ export function isClaimed(queries: Queries, email: string): boolean {
   return user !== undefined && user.verified_at === null && membershipsOf(queries, user.user_id).length > 0;
 }
 
-/** Within a transaction, for a user that has just verified the address: removes it from another user that does not own it (`holderOf`). */
-export function giveUp(queries: Queries, email: string, to: UserId | null): void {
+/** Within a transaction, for a user that has just verified the address: removes it from another user that does not own it (`ownerOfEmail`). */
+export function releaseEmail(queries: Queries, email: string, to: UserId | null): void {
   const user = userByEmail(queries, email);
-  if (!user || user.user_id === to || holderOf(queries, email)) return;
+  if (!user || user.user_id === to || ownerOfEmail(queries, email)) return;
   const { user_id } = user;
   changeUser(queries, user_id, { email: `${user_id}@no-address.invalid`, verified_at: null });
   dropLinks(queries, "email", user_id);

@@ -26,7 +26,7 @@ import { requireWayLeft, sameIssuer } from "../sign-in/sign-in-methods.ts";
 import { addUser } from "../sign-up/add-user.ts";
 import { countMembers, getMembership, getUser, insertMembership, membershipsOf, userByEmail } from "../store.ts";
 import type { IdentityRow, UserRow } from "../table.ts";
-import { giveUp, holderOf } from "./email-ownership.ts";
+import { ownerOfEmail, releaseEmail } from "./email-ownership.ts";
 import { follow, type GivenRole, roleOf } from "./groups.ts";
 import {
   changeIdentity,
@@ -35,7 +35,7 @@ import {
   insertIdentity,
   listIdentities,
 } from "./identities-store.ts";
-import type { Departure, Upstream, Vouched } from "./oidc.ts";
+import type { Departure, OidcClient, Vouched } from "./oidc.ts";
 import { byAddress, hasDeparted, noteDeparted } from "./tombstone.ts";
 
 /** Path that the browser returns to. */
@@ -52,7 +52,7 @@ interface IdentityDeps {
   onEnded(): void;
   challenges: Challenges;
   /** Null if it is not configured. */
-  upstream: Upstream | null;
+  upstream: OidcClient | null;
   url(): string;
   /** The name at which passkeys are good. */
   rpId(): string | null;
@@ -236,7 +236,7 @@ export class Identities {
         hint: "Sign in by another way, then link it on the page of ways to sign in.",
       });
     }
-    giveUp(queries, email, null);
+    releaseEmail(queries, email, null);
     if (countMembers(queries, org.org_id) >= MAX_MEMBERS) {
       throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_MEMBERS} members.` });
     }
@@ -269,7 +269,7 @@ function isHeld(queries: Queries, email: string, orgId: OrgId, isOpen: boolean):
   const user = userByEmail(queries, email);
   if (user === undefined) return false;
   const orgs = membershipsOf(queries, user.user_id).map(({ org_id }) => org_id);
-  return orgs.length > 0 && (!isOpen || orgs.includes(orgId) || holderOf(queries, email) !== undefined);
+  return orgs.length > 0 && (!isOpen || orgs.includes(orgId) || ownerOfEmail(queries, email) !== undefined);
 }
 
 /** Otherwise a former member could unlink the account, be removed, and return with it. */

@@ -25,7 +25,7 @@ interface Welcome {
   groups: GroupRoles;
 }
 
-export interface UpstreamPlan {
+export interface OidcPlan {
   issuer: URL;
   client_id: string;
   client_secret: string;
@@ -39,7 +39,7 @@ export interface UpstreamPlan {
 }
 
 /** Null if it is not configured. Throws ConfigError. */
-export function planUpstream(config: Config): UpstreamPlan | null {
+export function planOidc(config: Config): OidcPlan | null {
   const text = config["oidc.issuer"];
   if (text === "") return null;
   const issuer = URL.parse(text);
@@ -88,13 +88,13 @@ export interface Departure {
   redirect_uri: string;
 }
 
-export class Upstream {
-  readonly plan: UpstreamPlan;
+export class OidcClient {
+  readonly plan: OidcPlan;
   #known: { server: oauth.AuthorizationServer; until: number } | null = null;
   /** The request in progress, shared by all callers that wait for it. */
   #asking: Promise<oauth.AuthorizationServer> | null = null;
 
-  constructor(plan: UpstreamPlan) {
+  constructor(plan: OidcPlan) {
     this.plan = plan;
   }
 

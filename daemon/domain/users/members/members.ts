@@ -21,7 +21,7 @@ import { countsOf, getOrg } from "../../orgs/index.ts";
 import { whoIs } from "../account.ts";
 import type { UserDeps } from "../deps.ts";
 import { byAddress, noteDeparted } from "../identities/tombstone.ts";
-import { addLink, type LetterLinks, pathOf } from "../sign-in/links.ts";
+import { addLink, type EmailLinks, pathOf } from "../sign-in/links.ts";
 import {
   countMembers,
   countOwners,
@@ -38,7 +38,7 @@ import type { LinkRow } from "../table.ts";
 import { changeRole, endedBy, keysRevoked } from "./role-change.ts";
 import { requireKeeper, requireOver } from "./roles.ts";
 
-type MemberDeps = Pick<UserDeps, "database" | "changes" | "url" | "hasMail" | "onEnded"> & { links: LetterLinks };
+type MemberDeps = Pick<UserDeps, "database" | "changes" | "url" | "hasMail" | "onEnded"> & { links: EmailLinks };
 
 export function makeMembers({ database, changes, url, links, hasMail, onEnded }: MemberDeps): Bound[] {
   const { queries } = database;

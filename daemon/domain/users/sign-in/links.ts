@@ -76,7 +76,7 @@ export function pathOf(kind: LinkRow["kind"], token: string): string {
 }
 
 /** Links in e-mails. Each token is created when its e-mail is sent, except for links that were shown as well, recently. */
-export class LetterLinks {
+export class EmailLinks {
   readonly #shown = new Map<LinkId, string>();
 
   /** The path has been handed out already. Within a transaction. */

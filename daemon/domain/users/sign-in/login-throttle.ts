@@ -23,7 +23,7 @@ interface Tried {
   until: number;
 }
 
-export class Attempts {
+export class LoginThrottle {
   /** The most recent attempt is last. */
   readonly #tried = new Map<string, Tried>();
 

@@ -12,7 +12,7 @@ import { addressOf, requirePerson } from "../person.ts";
 import { type Asked, record } from "../record.ts";
 import { begin, type SignedIn } from "../sessions/session-start.ts";
 import { requireSession } from "../sessions/sessions.ts";
-import { addNew, type Newcomers, type NewPerson, type NewWay } from "../sign-up/new-user.ts";
+import { addNew, type NewPerson, type NewUsers, type NewWay } from "../sign-up/new-user.ts";
 import {
   changeSession,
   changeUser,
@@ -37,13 +37,13 @@ import { requireSame, type SignIn } from "./sign-in.ts";
 interface RedeemDeps {
   database: Database;
   changes: OrgChanges;
-  newcomers: Newcomers;
+  newcomers: NewUsers;
   signIn: SignIn;
   /** Called when sessions have ended or changed organization, and the audit record is written. */
   onEnded(): void;
 }
 
-export class Redeem {
+export class OneTimeLinks {
   readonly #deps: RedeemDeps;
 
   constructor(deps: RedeemDeps) {

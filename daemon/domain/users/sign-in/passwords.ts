@@ -4,7 +4,7 @@
  * wait in a separate queue, which strangers cannot fill; the two queues alternate.
  */
 import { availableParallelism } from "node:os";
-import { Places } from "../../../core/concurrency/concurrency-limit.ts";
+import { ConcurrencyLimit } from "../../../core/concurrency/concurrency-limit.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 
 /** Few, and half of the host's processors remain for everything else. */
@@ -27,7 +27,7 @@ export class Passwords {
   #isTurnOfKnown = true;
   readonly #waiting = { known: [] as (() => void)[], strangers: [] as (() => void)[] };
   /** Running and waiting requests per asker. */
-  readonly #places = new Places(MAX_OF_ONE, tooMany);
+  readonly #places = new ConcurrencyLimit(MAX_OF_ONE, tooMany);
   /** Hash to compare with if there is no user, so that an unknown name costs the same. */
   #ofNobody: string | null = null;
 

@@ -11,7 +11,7 @@ import { begin, browserOf, type SignedIn } from "../sessions/session-start.ts";
 import { renewSession, requireProved, requireSession } from "../sessions/sessions.ts";
 import { changeUser, dropLinks, endSessions, getUser, isBrowserOf, membershipsOf, userByEmail } from "../store.ts";
 import type { UserRow } from "../table.ts";
-import { Attempts, type Count } from "./login-throttle.ts";
+import { type Count, LoginThrottle } from "./login-throttle.ts";
 import { type Asker, type Passwords, stranger } from "./passwords.ts";
 
 /** Tries without a delay: of a browser or a session that is known, of a network at one name, and of all strangers at one name. */
@@ -22,7 +22,7 @@ export class SignIn {
   readonly #database: Database;
   readonly #passwords: Passwords;
   readonly #onEnded: () => void;
-  readonly #attempts = new Attempts();
+  readonly #attempts = new LoginThrottle();
 
   /** `onEnded` is called when sessions have ended, and the audit record is written. */
   constructor(database: Database, passwords: Passwords, onEnded: () => void) {

@@ -29,7 +29,7 @@ export interface NewUser {
   passkey: NewPasskey | null;
 }
 
-export class Newcomers {
+export class NewUsers {
   readonly #passwords: Passwords;
   readonly #passkeys: Passkeys;
 

@@ -4,8 +4,8 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import { appendAudit } from "../../audit/index.ts";
-import { type LetterKind, post } from "../../mail/index.ts";
-import { holderOf } from "../identities/email-ownership.ts";
+import { type EmailKind, post } from "../../mail/index.ts";
+import { ownerOfEmail } from "../identities/email-ownership.ts";
 import { addressOf, requirePerson } from "../person.ts";
 import { addLink, pathOf } from "../sign-in/links.ts";
 import type { SignUpPlan } from "./sign-up.ts";
@@ -47,12 +47,12 @@ export function makeSignUpOperator({ database, mode, hasMail }: SignUpOperatorDe
     });
   };
   const letIn = (queries: Queries, email: string, isMailed: boolean): SignUpLink => {
-    if (holderOf(queries, email)) {
+    if (ownerOfEmail(queries, email)) {
       throw new ServiceError("already_exists", { detail: `Somebody with the address ${email} is here already.` });
     }
     const { token, row } = addLink(queries, { kind: "signup", email, maker: MAKER });
     const { link_id, expires_at } = row;
-    const mail = { kind: "approved" as LetterKind, to: email, user_id: null, link_id };
+    const mail = { kind: "approved" as EmailKind, to: email, user_id: null, link_id };
     const isPosted = isMailed && post(queries, mail);
     return { email, path: isPosted ? null : pathOf("signup", token), expires_at };
   };

@@ -19,13 +19,13 @@ import type { Database } from "../../../db/transact.ts";
 import { appendAudit } from "../../audit/index.ts";
 import { countPosted, post, postNothing } from "../../mail/index.ts";
 import { grantCredits, type OrgChanges, type Plans } from "../../orgs/index.ts";
-import { giveUp, holderOf, isClaimed } from "../identities/email-ownership.ts";
+import { isClaimed, ownerOfEmail, releaseEmail } from "../identities/email-ownership.ts";
 import { addressOf, requirePerson, requireText } from "../person.ts";
 import { type Asked, record } from "../record.ts";
 import { begin, type SignedIn } from "../sessions/session-start.ts";
 import { addLink, requireLink } from "../sign-in/links.ts";
 import { insertMembership, useLink } from "../store.ts";
-import { addNew, type Newcomers, type NewPerson } from "./new-user.ts";
+import { addNew, type NewPerson, type NewUsers } from "./new-user.ts";
 import { addGrant, addRequest, countRequests, dropRequest, getRequest } from "./sign-up-store.ts";
 
 const PLAN = "free";
@@ -73,7 +73,7 @@ interface SignUpDeps {
   plans: Plans;
   plan: SignUpPlan;
   hasMail: boolean;
-  newcomers: Newcomers;
+  newcomers: NewUsers;
 }
 
 export class SignUp {
@@ -111,7 +111,7 @@ export class SignUp {
     this.#requireRoom(database.queries);
     await database.commit((queries) => {
       this.#requireRoom(queries);
-      const isHere = holderOf(queries, email) !== undefined;
+      const isHere = ownerOfEmail(queries, email) !== undefined;
       const event = { event: "auth.signup_asked", outcome: "success" as const, at: now(), org_id: null };
       appendAudit(queries, {
         ...event,
@@ -171,7 +171,7 @@ export class SignUp {
     return await changes.addOrg({ org, keys: [] }, (queries) => {
       const { link_id } = requireLink(queries, token, ["signup"]);
       if (!useLink(queries, link_id, created_at)) throw new ServiceError("link_not_found");
-      giveUp(queries, email, null);
+      releaseEmail(queries, email, null);
       addNew(queries, { ...made, user });
       dropRequest(queries, email);
       const { org_id } = org;

@@ -5,16 +5,16 @@ import { SessionOver } from "../opening.ts";
 import { type FromEntry, type FromOwner, frameOf, Stream } from "./messages.ts";
 import { Inlet, Outlet } from "./window.ts";
 
-export interface FarChannelDeps {
+export interface IngressChannelDeps {
   say(message: FromEntry): void;
   send(frame: Uint8Array): Promise<void>;
 }
 
 type OfChannel = Extract<FromOwner, { channel: number }>;
 
-export class FarChannel {
+export class IngressChannel {
   readonly #id: number;
-  readonly #deps: FarChannelDeps;
+  readonly #deps: IngressChannelDeps;
   readonly #input: Outlet;
   readonly #output: Inlet;
   readonly #errors: Inlet;
@@ -23,7 +23,7 @@ export class FarChannel {
   readonly #over = Promise.withResolvers<void>();
   #hasErrors = false;
 
-  constructor(id: number, deps: FarChannelDeps) {
+  constructor(id: number, deps: IngressChannelDeps) {
     this.#id = id;
     this.#deps = deps;
     const { say, send } = deps;

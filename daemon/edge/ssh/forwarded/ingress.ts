@@ -7,13 +7,13 @@ import type { GuestPort } from "../../../host/guest-link/connect.ts";
 import type { Reached } from "../../hosts/client.ts";
 import { type HostSocket, MAX_MESSAGE_BYTES } from "../../hosts/ssh.ts";
 import { type Begun, type Opening, SessionOver } from "../opening.ts";
-import { FarChannel } from "./ingress-channel.ts";
+import { IngressChannel } from "./ingress-channel.ts";
 import { type FromEntry, type FromOwner, type Login, readFrame, readMessage } from "./messages.ts";
 
-export class Carried implements Opening {
+export class Ingress implements Opening {
   readonly #socket: HostSocket;
   readonly #host: Reached;
-  readonly #channels = new Map<number, FarChannel>();
+  readonly #channels = new Map<number, IngressChannel>();
   readonly #welcome = Promise.withResolvers<{ org_id: OrgId } | { problem: Problem }>();
   readonly #over = Promise.withResolvers<string>();
   #isOver = false;
@@ -25,8 +25,8 @@ export class Carried implements Opening {
     host: Reached,
     login: Omit<Login, "type">,
     gone: AbortSignal,
-  ): Promise<{ session: Carried; org_id: OrgId } | { problem: Problem }> {
-    const session = new Carried(socket, host);
+  ): Promise<{ session: Ingress; org_id: OrgId } | { problem: Problem }> {
+    const session = new Ingress(socket, host);
     gone.addEventListener("abort", () => session.close(), { once: true });
     if (gone.aborted) session.close();
     void session.#listen();
@@ -69,13 +69,13 @@ export class Carried implements Opening {
   async #open(
     what: Begun | "forward",
     fields: Record<string, unknown>,
-    take: (channel: FarChannel) => void,
+    take: (channel: IngressChannel) => void,
   ): Promise<string | null> {
     if (this.#isOver) return "The session has ended.";
     const id = this.#next++;
     const message = JSON.stringify({ type: "open", channel: id, what, fields } satisfies FromEntry);
     if (Buffer.byteLength(message) > MAX_MESSAGE_BYTES) return "The command and its environment are too large.";
-    const channel = new FarChannel(id, {
+    const channel = new IngressChannel(id, {
       say: (said) => this.#say(said),
       send: (frame) => this.#socket.send(frame),
     });

@@ -4,29 +4,29 @@ import { MAX_SCREEN_ROWS_OR_COLS } from "../../../../shared/api/ssh.ts";
 import type { CommandEnd, LiveCommand } from "../../../host/guest-link/command.ts";
 import type { GuestPort } from "../../../host/guest-link/connect.ts";
 import type { Begun } from "../opening.ts";
-import type { Visit } from "../session-context.ts";
+import type { SessionContext } from "../session-context.ts";
 import { type FromOwner, frameOf, Stream } from "./messages.ts";
 import { Inlet, Outlet } from "./window.ts";
 
 const BEGUN: readonly unknown[] = ["exec", "shell", "sftp"] satisfies Begun[];
 const DONE: CommandEnd = { exit_code: 0, signal: null };
 
-export interface NearChannelDeps {
-  visit: Visit;
+export interface OwnerChannelDeps {
+  visit: SessionContext;
   say(message: FromOwner): void;
   send(frame: Uint8Array): Promise<void>;
 }
 
-export class NearChannel {
+export class OwnerChannel {
   readonly #id: number;
-  readonly #deps: NearChannelDeps;
+  readonly #deps: OwnerChannelDeps;
   readonly #input: Inlet;
   readonly #output: Outlet;
   readonly #errors: Outlet;
   #command: LiveCommand | null = null;
   #isGone = false;
 
-  constructor(id: number, deps: NearChannelDeps) {
+  constructor(id: number, deps: OwnerChannelDeps) {
     this.#id = id;
     this.#deps = deps;
     const { say, send } = deps;

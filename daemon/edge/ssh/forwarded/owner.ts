@@ -8,15 +8,15 @@
 import { constants } from "node:os";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
 import { startTimer, stopTimer } from "../../../core/clock.ts";
-import type { Conversation, Talker } from "../../../core/concurrency/duplex-session.ts";
+import type { DuplexSession, Peer } from "../../../core/concurrency/duplex-session.ts";
 import type { Log } from "../../../core/log.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
 import type { Credential } from "../../../domain/ssh/index.ts";
 import { ALIVE, MAX_MESSAGE_BYTES } from "../../hosts/ssh.ts";
 import { toProblem } from "../../pipeline/problem.ts";
-import { namesOf, type SignedLogin, Visit, type VisitDeps } from "../session-context.ts";
+import { namesOf, SessionContext, type SessionDeps, type SignedLogin } from "../session-context.ts";
 import { type FromEntry, type FromOwner, type Login, readFrame, readMessage, type SignedText } from "./messages.ts";
-import { NearChannel } from "./owner-channel.ts";
+import { OwnerChannel } from "./owner-channel.ts";
 import { isLoginOf } from "./proof.ts";
 
 const LOGIN_MS = 10_000;
@@ -28,31 +28,31 @@ const MAX_CLIENT_LENGTH = 128;
 /** Includes refused channels: each is one of a client's channels. */
 const MAX_CHANNEL = 2 ** 32 - 1;
 
-export interface CarriedDeps extends VisitDeps {
+export interface ForwardedDeps extends SessionDeps {
   log: Log;
   limits: { max_channels: number };
   /** A place among the sessions of this host. Throws rate_limited. */
   enter(orgId: OrgId): () => void;
 }
 
-export class CarriedSession implements Conversation {
+export class ForwardedSession implements DuplexSession {
   readonly mostBytes = MAX_MESSAGE_BYTES;
-  readonly #deps: CarriedDeps;
+  readonly #deps: ForwardedDeps;
   readonly #ip: string | null;
-  readonly #channels = new Map<number, NearChannel>();
+  readonly #channels = new Map<number, OwnerChannel>();
   readonly #gone = new AbortController();
-  #talker: Talker | null = null;
-  #visit: Visit | null = null;
+  #talker: Peer | null = null;
+  #visit: SessionContext | null = null;
   #isIn = false;
   #leavePlace = () => {};
   #deadline: Timer | null = null;
 
-  constructor(deps: CarriedDeps, ip: string | null) {
+  constructor(deps: ForwardedDeps, ip: string | null) {
     this.#deps = deps;
     this.#ip = ip;
   }
 
-  start(talker: Talker): void {
+  start(talker: Peer): void {
     this.#talker = talker;
     this.#deadline = startTimer(() => this.#end(NORMAL, "nobody has logged in"), LOGIN_MS);
   }
@@ -119,7 +119,7 @@ export class CarriedSession implements Conversation {
 
   async #logIn({ user, client, password, signed }: Login): Promise<void> {
     const names = namesOf(String(user));
-    const visit = new Visit(this.#deps, {
+    const visit = new SessionContext(this.#deps, {
       names: names ?? { room_id: "", sandbox: "" },
       ip: this.#ip,
       client: String(client).slice(0, MAX_CLIENT_LENGTH),
@@ -163,7 +163,7 @@ export class CarriedSession implements Conversation {
       return;
     }
     const send = (frame: Uint8Array) => this.#talker?.send(frame) ?? Promise.resolve();
-    const channel = new NearChannel(id, { visit, say: this.#say, send });
+    const channel = new OwnerChannel(id, { visit, say: this.#say, send });
     this.#channels.set(id, channel);
     channel
       .serve(what, (fields ?? {}) as Record<string, unknown>)
@@ -185,8 +185,8 @@ class Refused extends Error {
 
 /** Throws invalid_api_key, api_key_expired; the failure is in the audit log then. */
 function credentialOf(
-  { ssh }: VisitDeps,
-  visit: Visit,
+  { ssh }: SessionDeps,
+  visit: SessionContext,
   user: string,
   password: unknown,
   signed: SignedText | undefined,

@@ -8,32 +8,32 @@ import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Page } from "../layout.ts";
 import { ENDS, keysPage, MAY, type NewKey, profilePage, sessionsPage, type Told } from "../pages/account.ts";
-import type { Answer, Visit } from "../request-context.ts";
+import type { Answer, WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, refusalOf } from "./handler.ts";
 
 const PAGE = 1000;
 
 export function accountHandlers(deps: HandlerDeps): Handlers {
-  const profile = async (visit: Visit, told: Told = {}) => {
+  const profile = async (visit: WebContext, told: Told = {}) => {
     const used = await visit.call(usage, { org_id: "self" });
     const shown = { hasMail: deps.users.addresses.isOn, usage: used.ok ? used.body : null };
     return profilePage(await accountOf(visit), shown, told);
   };
 
-  const keys = async (visit: Visit, made: NewKey | null, told: Told = {}) => {
+  const keys = async (visit: WebContext, made: NewKey | null, told: Told = {}) => {
     const list = await visit.call(memberList, { org_id: "self" });
     const names = new Map((list.ok ? list.body.items : []).map(({ user_id, name }) => [user_id, name]));
     const shown = { keys: await activeKeys(visit), names, made, once: crypto.randomUUID() };
     return keysPage(await accountOf(visit), shown, told);
   };
 
-  const sessions = async (visit: Visit, told: Told = {}) => {
+  const sessions = async (visit: WebContext, told: Told = {}) => {
     const list = await visit.call(sessionList);
     return sessionsPage(await accountOf(visit), list.ok ? list.body.items : [], told);
   };
 
   /** Sends an e-mail to the address that the user would like to use. */
-  const askAddress = async (visit: Visit, page: (told: Told) => Promise<Page>) => {
+  const askAddress = async (visit: WebContext, page: (told: Told) => Promise<Page>) => {
     const session_id = visit.caller?.session?.session_id;
     if (session_id === undefined) throw new ServiceError("session_ended");
     try {
@@ -97,7 +97,7 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
 }
 
 /** Only the choices that the form offers: an unknown value must not come to mean full access, or no expiry. Throws validation_failed. */
-function askedKey({ field }: Visit) {
+function askedKey({ field }: WebContext) {
   const [may, ends] = [field("may"), field("ends")];
   const errors = [
     ...(MAY.some(([value]) => value === may) ? [] : ["may"]),
@@ -111,7 +111,7 @@ function askedKey({ field }: Visit) {
   };
 }
 
-async function activeKeys(visit: Visit): Promise<KeyRecord[]> {
+async function activeKeys(visit: WebContext): Promise<KeyRecord[]> {
   const found: KeyRecord[] = [];
   let cursor: string | null = null;
   do {

@@ -18,7 +18,7 @@ import {
   LASTS,
 } from "../pages/applications.ts";
 import { deadEnd } from "../pages/outside.ts";
-import type { Visit } from "../request-context.ts";
+import type { WebContext } from "../request-context.ts";
 import { AUTHORIZE, comingBack, DEVICE } from "./asked-place.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 
@@ -40,16 +40,16 @@ const shownCode = (typed: string): string => {
 
 export function applicationHandlers(deps: ApplicationDeps): Handlers {
   const { oauth, log, lookups } = deps;
-  const read = (visit: Visit, request: string) =>
+  const read = (visit: WebContext, request: string) =>
     oauth.read(new URLSearchParams(request), lookups.of(visit.request.ip));
 
-  const applications = async (visit: Visit, told: Told = {}) => {
+  const applications = async (visit: WebContext, told: Told = {}) => {
     const list = await visit.call(grantList);
     return applicationsPage(await accountOf(visit), list.ok ? list.body.items : [], `${deps.url()}/mcp`, told);
   };
 
   /** An error of an application's request is sent to the application if its redirect URI is known to be its own, else shown to the user. */
-  const refuse = (visit: Visit, error: unknown): Outcome => {
+  const refuse = (visit: WebContext, error: unknown): Outcome => {
     if (error instanceof SentBack) return { to: error.to };
     if (!(error instanceof Refusal)) throw error;
     const wrong = new ServiceError("invalid_body", {
@@ -60,7 +60,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
     return { page: deadEnd("The application asks wrongly", problem) };
   };
 
-  const consent = async (visit: Visit, request: string, problem: Problem | null): Promise<Outcome> => {
+  const consent = async (visit: WebContext, request: string, problem: Problem | null): Promise<Outcome> => {
     const { client, redirect_uri, scopes } = await read(visit, request);
     const place = backAt(placeOf(redirect_uri), isLoopback(redirect_uri));
     // The place shown is the place granted, even if the application's document names another by then.
@@ -71,7 +71,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
     return { page: consentPage(await accountOf(visit), shown) };
   };
 
-  const device = async (visit: Visit, problem: Problem | null): Promise<Outcome> => {
+  const device = async (visit: WebContext, problem: Problem | null): Promise<Outcome> => {
     const code = visit.field("user_code") || (visit.request.url.searchParams.get("user_code") ?? "").slice(0, 16);
     const account = await accountOf(visit);
     if (!visit.isPost) return { page: codePage(account, code) };
@@ -149,7 +149,7 @@ const never = async (): Promise<never> => {
 };
 
 /** Only the choices that the form offers. Throws validation_failed. */
-function narrowing({ field }: Visit) {
+function narrowing({ field }: WebContext) {
   const [gives, lasts] = [field("gives"), field("lasts")];
   const errors = [
     ...(GIVES.some(([value]) => value === gives) ? [] : ["gives"]),

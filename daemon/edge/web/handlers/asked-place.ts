@@ -1,5 +1,5 @@
 /** Destination after a sign-in, stored in the browser: only paths of this list, so that a link cannot name another address. */
-import { PLACES } from "../routes.ts";
+import { ROUTES } from "../routes.ts";
 import type { Outcome } from "./handler.ts";
 
 export const AUTHORIZE = "/authorize";
@@ -10,7 +10,7 @@ const MAX_CHARACTERS = 3000;
 /** Any origin: a place is read as a browser will read it. */
 const ORIGIN = "http://here.invalid";
 
-const HUB = Object.entries(PLACES)
+const HUB = Object.entries(ROUTES)
   .filter(([path, { isHub }]) => isHub && path !== "/")
   .map(([path]) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/?#]+")}(?:\\?[^#]*)?$`));
 const KEPT = [/^\/(authorize|device)\?/, /^\/go\/[^/?#\\]{1,800}$/, ...HUB];

@@ -14,7 +14,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { NewKey, Told } from "../pages/account.ts";
 import { billingPage, successPage } from "../pages/billing.ts";
 import { deadEnd } from "../pages/outside.ts";
-import type { Visit } from "../request-context.ts";
+import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 
 const SHOWN = 50;
@@ -23,7 +23,7 @@ const org_id = "self";
 const LOOK_AGAIN_SECONDS = 3;
 
 export function billingHandlers(deps: HandlerDeps): Handlers {
-  const billing = async (visit: Visit, told: Told = {}) =>
+  const billing = async (visit: WebContext, told: Told = {}) =>
     billingPage(
       await accountOf(visit),
       {
@@ -34,7 +34,12 @@ export function billingHandlers(deps: HandlerDeps): Handlers {
       told,
     );
 
-  const success = async (visit: Visit, checkout_id: string, made: NewKey | null, told: Told = {}): Promise<Outcome> => {
+  const success = async (
+    visit: WebContext,
+    checkout_id: string,
+    made: NewKey | null,
+    told: Told = {},
+  ): Promise<Outcome> => {
     const seen = await visit.call(billingSuccess, { org_id, checkout_id });
     if (!seen.ok && seen.problem.code === "billing_off") return { to: "/billing" };
     if (!seen.ok) return { page: deadEnd("No such payment", seen.problem, "/billing") };

@@ -2,11 +2,11 @@
 import { accountDelete, accountExport } from "../../../../shared/api/people/account.ts";
 import type { Told } from "../pages/account.ts";
 import { dataPage } from "../pages/data.ts";
-import type { Visit } from "../request-context.ts";
+import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 export function dataHandlers(deps: HandlerDeps): Handlers {
-  const data = async (visit: Visit, kept: string | null, told: Told = {}) =>
+  const data = async (visit: WebContext, kept: string | null, told: Told = {}) =>
     dataPage(await accountOf(visit), kept, told);
 
   return {

@@ -6,19 +6,19 @@ import type { OrgId } from "../../../../shared/ids.ts";
 import type { Log } from "../../../core/log.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Users } from "../../../domain/users/index.ts";
-import type { Road } from "../../pipeline/pipeline.ts";
+import type { Pipeline } from "../../pipeline/pipeline.ts";
 import { retryAfterOf, toProblem } from "../../pipeline/problem.ts";
 import type { Cookie } from "../headers.ts";
 import type { Page } from "../layout.ts";
 import { proofPage, type Told } from "../pages/account.ts";
 import { deadEnd } from "../pages/outside.ts";
-import type { Visit } from "../request-context.ts";
+import type { WebContext } from "../request-context.ts";
 
 /** Destination after a sign-in. */
 export const INSIDE = "/";
 
 export interface HandlerDeps {
-  road: Road;
+  road: Pipeline;
   users: Pick<Users, "signIn" | "signUp" | "addresses" | "redeem" | "passkeys" | "identities">;
   orgName(orgId: OrgId): string;
   /** The service's URL for browsers, without a slash at its end. */
@@ -44,7 +44,7 @@ interface Redirected {
   /** The result of the form, for the next page. */
   said?: string | null;
 }
-export type Handler = (visit: Visit) => Promise<Outcome>;
+export type Handler = (visit: WebContext) => Promise<Outcome>;
 export type Handlers = Record<string, Handler>;
 
 /** Redirects anonymous visitors to the sign-in. A password or passkey sent with the form is verified before the form is processed. */
@@ -75,13 +75,13 @@ export function inside(deps: HandlerDeps, handler: Handler): Handler {
 }
 
 /** The account as a page needs it. Throws as the operation is refused. */
-export async function accountOf(visit: Visit): Promise<AccountRecord> {
+export async function accountOf(visit: WebContext): Promise<AccountRecord> {
   const answer = await visit.call(accountGet);
   if (answer.ok) return answer.body;
   throw new ServiceError(answer.problem.code, { detail: answer.problem.detail });
 }
 
-const askProof = async (visit: Visit, problem: Problem | null): Promise<Page> =>
+const askProof = async (visit: WebContext, problem: Problem | null): Promise<Page> =>
   proofPage(await accountOf(visit), visit.request.url.pathname, visit.form, problem, visit.offers.toProve());
 
 /**
@@ -89,7 +89,7 @@ const askProof = async (visit: Visit, problem: Problem | null): Promise<Page> =>
  * proof is requested first.
  */
 export async function after(
-  visit: Visit,
+  visit: WebContext,
   answer: { ok: true } | { ok: false; problem: Problem },
   done: string | null,
   page: (told: Told) => Promise<Page>,
@@ -104,7 +104,7 @@ export async function after(
 const GUESSED: readonly string[] = ["sign_in_failed", "link_not_found", "device_not_found", "upstream_failed"];
 
 /** The reason why a sign-in is refused. Invalid credentials are counted per address and audited, like an invalid key. */
-export async function refusalOf({ road, log }: HandlerDeps, { request }: Visit, error: unknown) {
+export async function refusalOf({ road, log }: HandlerDeps, { request }: WebContext, error: unknown) {
   const { request_id, ip } = request;
   const isBad = error instanceof ServiceError && GUESSED.includes(error.code);
   let refusal = error;

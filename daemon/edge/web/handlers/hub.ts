@@ -1,7 +1,7 @@
 /** The hub's pages as the daemon serves them: the same for each path; the hub itself fetches the content. */
 import { randomBytes } from "node:crypto";
 import { hubPage } from "../pages/hub.ts";
-import { PLACES } from "../routes.ts";
+import { ROUTES } from "../routes.ts";
 import { comingBack } from "./asked-place.ts";
 import { accountOf, type Handler, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
@@ -21,5 +21,5 @@ export function hubHandlers(deps: HandlerDeps): Handlers {
     const outcome = await shown(visit);
     return visit.isPost ? outcome : comingBack(outcome, pathname + search);
   };
-  return Object.fromEntries(Object.entries(PLACES).flatMap(([path, { isHub }]) => (isHub ? [[path, page]] : [])));
+  return Object.fromEntries(Object.entries(ROUTES).flatMap(([path, { isHub }]) => (isHub ? [[path, page]] : [])));
 }

@@ -11,13 +11,13 @@ import {
 } from "../../../../shared/api/people/members.ts";
 import type { Told } from "../pages/account.ts";
 import { membersPage, type NewLink } from "../pages/members.ts";
-import type { Visit } from "../request-context.ts";
+import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 const org_id = "self";
 
 export function memberHandlers(deps: HandlerDeps): Handlers {
-  const members = async (visit: Visit, link: NewLink | null, told: Told = {}) => {
+  const members = async (visit: WebContext, link: NewLink | null, told: Told = {}) => {
     const list = await visit.call(memberList, { org_id });
     const open = await visit.call(invitationList, { org_id });
     const applications = open.ok ? await visit.call(applicationList, { org_id }) : null;

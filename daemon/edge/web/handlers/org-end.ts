@@ -3,18 +3,18 @@ import { orgDelete } from "../../../../shared/api/people/org-end.ts";
 import { roomList } from "../../../../shared/api/rooms.ts";
 import type { Told } from "../pages/account.ts";
 import { endPage } from "../pages/org-end.ts";
-import type { Visit } from "../request-context.ts";
+import type { WebContext } from "../request-context.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 
 const LOOK_AGAIN_SECONDS = 2;
 const MAX_ROOMS = 1000;
 
 export function endHandlers(deps: HandlerDeps): Handlers {
-  const end = async (visit: Visit, told: Told = {}) => {
+  const end = async (visit: WebContext, told: Told = {}) => {
     const rooms = await visit.call(roomList, { limit: MAX_ROOMS });
     return endPage(await accountOf(visit), rooms.ok ? rooms.body.items.length : 0, told);
   };
-  const shown = async (visit: Visit): Promise<Outcome> => {
+  const shown = async (visit: WebContext): Promise<Outcome> => {
     const { page, isEnding } = await end(visit);
     return isEnding ? { page, look_again_seconds: LOOK_AGAIN_SECONDS } : { page };
   };

@@ -7,24 +7,24 @@ import { ServiceError } from "../../../core/service-error.ts";
 import { type NewPerson, type NewWay, RETURN_PATH, type SignedIn } from "../../../domain/users/index.ts";
 import type { Page } from "../layout.ts";
 import { type Arrival, deadEnd, invitePage, linkPage, returnPage, setupPage, signInPage } from "../pages/outside.ts";
-import type { Visit } from "../request-context.ts";
+import type { WebContext } from "../request-context.ts";
 import { type HandlerDeps, type Handlers, INSIDE, type Outcome, refusalOf } from "./handler.ts";
 
 const INVITE = /^\/invite\/([\w-]{1,64})$/;
 
-const personOf = (visit: Visit): NewPerson => ({
+const personOf = (visit: WebContext): NewPerson => ({
   name: visit.field("name"),
   email: visit.field("email"),
   way: wayOf(visit),
 });
 
-export const wayOf = ({ field }: Visit): NewWay =>
+export const wayOf = ({ field }: WebContext): NewWay =>
   field("passkey") === ""
     ? { password: field("password") }
     : { passkey: field("passkey"), user_id: field("user_id") as UserId };
 
 /** Passkey options for an arrival by a link. Throws link_not_found. */
-export function arrivalOf({ users }: HandlerDeps, { offers }: Visit, token: string): Arrival {
+export function arrivalOf({ users }: HandlerDeps, { offers }: WebContext, token: string): Arrival {
   const person = users.redeem.comer(token);
   return { user_id: person.user_id, offer: offers.toArrive(person) };
 }
@@ -32,7 +32,7 @@ export function arrivalOf({ users }: HandlerDeps, { offers }: Visit, token: stri
 /** Signs a user in, or shows the page again with the error. `isKnown`: failures of others at the same address do not count. */
 export async function letIn(
   deps: HandlerDeps,
-  visit: Visit,
+  visit: WebContext,
   attempt: () => Promise<SignedIn | null>,
   again: (problem: Problem) => Page,
   isKnown = false,
@@ -51,7 +51,7 @@ export async function letIn(
 
 export function outsideHandlers(deps: HandlerDeps): Handlers {
   const { signIn, redeem, passkeys, identities, signUp, addresses } = deps.users;
-  const otherWays = (visit: Visit) => ({
+  const otherWays = (visit: WebContext) => ({
     offer: visit.offers.toSignIn(),
     elsewhere: identities.name,
     mayRecover: addresses.isOn,

@@ -5,7 +5,7 @@ import { AddressLimit } from "../../pipeline/address-limit.ts";
 import type { Page } from "../layout.ts";
 import { deadEnd, verifyPage } from "../pages/outside.ts";
 import { askedPage, notePage, recoverPage, signUpClosedPage, signUpPage, welcomePage } from "../pages/sign-up.ts";
-import type { Visit } from "../request-context.ts";
+import type { WebContext } from "../request-context.ts";
 import { type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 import { arrivalOf, letIn, wayOf } from "./outside.ts";
 
@@ -30,7 +30,7 @@ export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
   const ofDay = perHour === 0 || perDay === 0 ? null : new AddressLimit(share / HOURS, share);
 
   /** Throws rate_limited. */
-  const requireLetter = ({ request }: Visit) => {
+  const requireLetter = ({ request }: WebContext) => {
     const ip = request.ip ?? "";
     if (ofHour?.has(ip) !== false && ofDay?.take(ip) !== false && ofHour?.take(ip) !== false) return;
     throw new ServiceError("rate_limited", {
@@ -42,7 +42,7 @@ export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
 
   /** Shows the result as a page; on refusal, the previous page with the reason. */
   const shown = async (
-    visit: Visit,
+    visit: WebContext,
     done: () => Promise<Page>,
     again: Parameters<typeof letIn>[3],
   ): Promise<Outcome> => {

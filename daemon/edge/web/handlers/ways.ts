@@ -5,12 +5,12 @@ import { ServiceError } from "../../../core/service-error.ts";
 import { readAnswer } from "../../../domain/users/index.ts";
 import type { Told } from "../pages/account.ts";
 import { waysPage } from "../pages/ways.ts";
-import type { Visit } from "../request-context.ts";
-import type { Offer } from "../sign-in-options.ts";
+import type { WebContext } from "../request-context.ts";
+import type { SignInOption } from "../sign-in-options.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 
 export function wayHandlers(deps: HandlerDeps): Handlers {
-  const ways = async (visit: Visit, told: Told = {}, offer: Offer | null = null) => {
+  const ways = async (visit: WebContext, told: Told = {}, offer: SignInOption | null = null) => {
     const list = await visit.call(passkeyList);
     const linked = await visit.call(identityList);
     const shown = {
@@ -22,7 +22,7 @@ export function wayHandlers(deps: HandlerDeps): Handlers {
     return waysPage(await accountOf(visit), shown, told);
   };
 
-  const setPassword = async (visit: Visit): Promise<Outcome> => {
+  const setPassword = async (visit: WebContext): Promise<Outcome> => {
     const session_id = visit.caller?.session?.session_id;
     if (session_id === undefined) throw new ServiceError("session_ended");
     try {

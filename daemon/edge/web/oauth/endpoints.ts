@@ -7,7 +7,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import { DEVICE_SECONDS, type Issued, type OAuth, only, POLL_SECONDS, Refusal } from "../../../domain/oauth/index.ts";
 import type { PageRequest } from "../../page-request.ts";
 import { AddressLimit } from "../../pipeline/address-limit.ts";
-import type { Road } from "../../pipeline/pipeline.ts";
+import type { Pipeline } from "../../pipeline/pipeline.ts";
 import { retryAfterOf, toProblem } from "../../pipeline/problem.ts";
 import type { Lookups } from "./lookups.ts";
 import {
@@ -30,7 +30,7 @@ export function askedOf(url: string, { origin }: URL): string {
 
 export interface EndpointDeps {
   oauth: Pick<OAuth, "register" | "devices" | "tokens" | "revoke">;
-  road: Pick<Road, "identify" | "failuresWritten">;
+  road: Pick<Pipeline, "identify" | "failuresWritten">;
   lookups: Lookups;
   url(): string;
   /** How applications make themselves known; `perHour`: how many register from one address, 0 any number. */

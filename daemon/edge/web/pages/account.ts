@@ -6,8 +6,8 @@ import type { AccountRecord, SessionRecord } from "../../../../shared/api/people
 import type { UsageReport } from "../../../../shared/api/usage.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { choice, field, hidden, moment, type Page, type Shown, sure, tabs, trouble } from "../layout.ts";
-import { PLACES } from "../routes.ts";
-import type { Offer } from "../sign-in-options.ts";
+import { ROUTES } from "../routes.ts";
+import type { SignInOption } from "../sign-in-options.ts";
 import { passkeyButton } from "./passkey-button.ts";
 
 /** Form fields that prove the user's identity. */
@@ -179,7 +179,7 @@ export function proofPage(
   path: string,
   form: ReadonlyMap<string, string>,
   problem: Problem | null,
-  offer: Offer | null,
+  offer: SignInOption | null,
 ): Page {
   const along = [...form].filter(([name]) => !PROOFS.includes(name));
   const password = account.has_password
@@ -194,7 +194,7 @@ export function proofPage(
   return {
     title: "Is it you?",
     status: 403,
-    leadsOut: PLACES[path]?.leadsOut ?? form.get("do") === "link",
+    leadsOut: ROUTES[path]?.leadsOut ?? form.get("do") === "link",
     who: whoOf(account),
     body: html`<h1>Is it you?</h1><p class="muted">Prove it once more. That is good for 10 minutes.</p>${trouble(problem)}${password}${offer ? html`<form method="post" action="${path}" class="narrow">${hidden(along)}${button}</form>` : ""}`,
   };

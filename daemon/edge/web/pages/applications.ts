@@ -6,7 +6,7 @@ import type { GrantRecord } from "../../../../shared/api/grants.ts";
 import type { AccountRecord } from "../../../../shared/api/people/account.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { choice, field, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
-import { PLACES } from "../routes.ts";
+import { ROUTES } from "../routes.ts";
 import { type Told, whoOf } from "./account.ts";
 
 /** The user's choices to narrow a request. */
@@ -67,7 +67,7 @@ export function consentPage(account: AccountRecord, consent: Consent): Page {
     title: "Let an application in",
     who: whoOf(account),
     status: problem?.status ?? 200,
-    leadsOut: PLACES[action]?.leadsOut ?? false,
+    leadsOut: ROUTES[action]?.leadsOut ?? false,
     body: html`<h1>Let an application in?</h1>${trouble(problem)}<p>An application that calls itself <b><bdi>${name}</bdi></b> asks to act in <b><bdi>${org}</bdi></b> in your name.${account.organizations.length > 1 ? html` <span class="muted">To let it into another organization, change to that in your profile first.</span>` : ""}</p>${place}
 <h2>It asks to</h2><ul class="asks">${asked}</ul>
 <form method="post" action="${action}" class="narrow">${hidden(along)}

@@ -5,7 +5,7 @@ import { PASSWORD_LENGTH } from "../../../../shared/api/people/account.ts";
 import type { UserId } from "../../../../shared/ids.ts";
 import { html, Markup } from "../../../core/markup.ts";
 import { field, hidden, type Page, trouble } from "../layout.ts";
-import type { Offer } from "../sign-in-options.ts";
+import type { SignInOption } from "../sign-in-options.ts";
 import { passkeyButton } from "./passkey-button.ts";
 
 export const BRAND = html`<p class="brand">roomd</p>`;
@@ -27,7 +27,7 @@ const ANSWERED = ["code", "state", "iss", "error", "error_description"];
 /** Passkey options for a user who arrives by a link. */
 export interface Arrival {
   user_id: UserId;
-  offer: Offer | null;
+  offer: SignInOption | null;
 }
 
 export const orPasskey = ({ user_id, offer }: Arrival, path: string): Markup | string =>
@@ -37,7 +37,7 @@ export const orPasskey = ({ user_id, offer }: Arrival, path: string): Markup | s
 
 /** Ways in besides the password. */
 interface OtherWays {
-  offer: Offer | null;
+  offer: SignInOption | null;
   /** Name of the identity provider; null: none is configured. */
   elsewhere: string | null;
   /** Whether an e-mail can restore access. */

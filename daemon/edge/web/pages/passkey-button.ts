@@ -1,6 +1,6 @@
 /** Button by which a page requests a passkey from the browser. */
 import { html, type Markup } from "../../../core/markup.ts";
-import type { Offer } from "../sign-in-options.ts";
+import type { SignInOption } from "../sign-in-options.ts";
 
 interface PasskeyButton {
   /** Whether one is made, or used. */
@@ -14,7 +14,7 @@ interface PasskeyButton {
 }
 
 /** Within a form. A browser with passkeys shows the button; empty if passkeys are not available. */
-export function passkeyButton(offer: Offer | null, button: PasskeyButton): Markup | string {
+export function passkeyButton(offer: SignInOption | null, button: PasskeyButton): Markup | string {
   const { does, label, as = "passkey", path, isMain = false } = button;
   if (!offer) return "";
   if ("at" in offer) {

@@ -4,7 +4,7 @@ import type { IdentityRecord } from "../../../../shared/api/people/identities.ts
 import type { PasskeyRecord } from "../../../../shared/api/people/passkeys.ts";
 import { html } from "../../../core/markup.ts";
 import { field, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
-import type { Offer } from "../sign-in-options.ts";
+import type { SignInOption } from "../sign-in-options.ts";
 import { type Told, whoOf } from "./account.ts";
 import { passkeyButton } from "./passkey-button.ts";
 
@@ -13,7 +13,7 @@ const PATH = "/account/ways";
 export interface ShownWays {
   passkeys: readonly PasskeyRecord[];
   /** To create another; null: not requested. */
-  offer: Offer | null;
+  offer: SignInOption | null;
   identities: readonly IdentityRecord[];
   /** Name of the identity provider; null: none is configured. */
   elsewhere: string | null;

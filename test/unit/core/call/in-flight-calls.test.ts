@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { RoomCalls } from "../../../../daemon/core/call/in-flight-calls.ts";
+import { InFlightCalls } from "../../../../daemon/core/call/in-flight-calls.ts";
 
 const ROOM = { org_id: "org_1", room_id: "a" };
 
 test("a wait for calls of a room covers exactly those calls", async () => {
-  const calls = new RoomCalls();
+  const calls = new InFlightCalls();
   const [own, other] = [calls.enter(ROOM), calls.enter(ROOM)];
   calls.enter({ ...ROOM, room_id: "b" });
   let isDone = false;
@@ -20,13 +20,13 @@ test("a wait for calls of a room covers exactly those calls", async () => {
 });
 
 test("calls that do not end cause an error", async () => {
-  const calls = new RoomCalls();
+  const calls = new InFlightCalls();
   calls.enter(ROOM);
   await expect(calls.untilDone(ROOM, 0, 10)).rejects.toMatchObject({ code: "invalid_state" });
 });
 
 test("an incomplete request fails because the room moves, and a complete one does not", async () => {
-  const calls = new RoomCalls(20);
+  const calls = new InFlightCalls(20);
   const [slow, quick] = [calls.enter(ROOM), calls.enter(ROOM)];
   const sent = Promise.withResolvers<string>();
   const cut = slow.coming(

@@ -1,6 +1,6 @@
 /** Holders of keys: closed once when the key is revoked, released before, and checked together. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Holds } from "../../../../daemon/core/call/revocation-watch.ts";
+import { RevocationWatch } from "../../../../daemon/core/call/revocation-watch.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -9,7 +9,7 @@ const setUp = () => {
   const good = new Set(["a", "b"]);
   const asked: string[] = [];
   const cut: string[] = [];
-  const holds = new Holds();
+  const holds = new RevocationWatch();
   const hold = (id: string, name: string) =>
     holds.hold(
       id,

@@ -1,7 +1,7 @@
 /** Changes of followed rooms: each wakes the clients that have not seen it, and none is lost between two looks. */
 import { expect, test } from "vitest";
 import { RoomChanges } from "../../../../daemon/core/call/room-changes.ts";
-import { Bells } from "../../../../daemon/core/concurrency/notifier.ts";
+import { Notifier } from "../../../../daemon/core/concurrency/notifier.ts";
 import { WaitGraph } from "../../../../daemon/core/concurrency/wait-graph.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import type { RoomUid } from "../../../../shared/ids.ts";
@@ -20,7 +20,7 @@ async function waits(wait: Promise<unknown>): Promise<boolean> {
 }
 
 test("a change of the room wakes its clients, one of another room does not", async () => {
-  const changes = new RoomChanges(new Bells());
+  const changes = new RoomChanges(new Notifier());
   changes.enter(ROOM);
   changes.enter(OTHER);
   const wait = changes.after(ROOM, changes.count(ROOM), BY);
@@ -31,7 +31,7 @@ test("a change of the room wakes its clients, one of another room does not", asy
 });
 
 test("a change between a check and the wait is not lost", async () => {
-  const changes = new RoomChanges(new Bells());
+  const changes = new RoomChanges(new Notifier());
   changes.enter(ROOM);
   const seen = changes.count(ROOM);
   changes.changed(ROOM);
@@ -40,7 +40,7 @@ test("a change between a check and the wait is not lost", async () => {
 });
 
 test("a message, a barrier or a record of the room is a change of that room only", () => {
-  const bells = new Bells();
+  const bells = new Notifier();
   const changes = new RoomChanges(bells);
   for (const room of [ROOM, OTHER]) changes.enter(room);
   bells.ring(ROOM, "inbox a");
@@ -50,7 +50,7 @@ test("a message, a barrier or a record of the room is a change of that room only
 });
 
 test("any number of commits without a room are one delayed change of each room", async () => {
-  const changes = new RoomChanges(new Bells(), 10);
+  const changes = new RoomChanges(new Notifier(), 10);
   changes.enter(ROOM);
   const wait = changes.after(ROOM, 0, BY);
   for (let commit = 0; commit < 100; commit++) changes.anyChanged();
@@ -60,7 +60,7 @@ test("any number of commits without a room are one delayed change of each room",
 });
 
 test("the start or end of a wait in the graph is a change, a repeated end is not", () => {
-  const changes = new RoomChanges(new Bells());
+  const changes = new RoomChanges(new Notifier());
   const graph = new WaitGraph((roomUid) => changes.changed(roomUid as RoomUid));
   changes.enter(ROOM);
   const shown = { type: "inbox", id: null } as const;
@@ -73,7 +73,7 @@ test("the start or end of a wait in the graph is a change, a repeated end is not
 });
 
 test("the end of the room or of its client ends the wait", async () => {
-  const bells = new Bells();
+  const bells = new Notifier();
   const changes = new RoomChanges(bells);
   changes.enter(ROOM);
   const gone = new AbortController();
@@ -86,7 +86,7 @@ test("the end of the room or of its client ends the wait", async () => {
 });
 
 test("a room without clients is forgotten", () => {
-  const changes = new RoomChanges(new Bells());
+  const changes = new RoomChanges(new Notifier());
   changes.enter(ROOM);
   changes.enter(ROOM);
   changes.changed(ROOM);

@@ -5,7 +5,7 @@ import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { makeAttach } from "../../../../daemon/domain/terminals/attach.ts";
 import type { SandboxAccess, TerminalDeps, TerminalGoal } from "../../../../daemon/domain/terminals/deps.ts";
 import { Sessions } from "../../../../daemon/domain/terminals/sessions.ts";
-import { Typists } from "../../../../daemon/domain/terminals/writers.ts";
+import { Writers } from "../../../../daemon/domain/terminals/writers.ts";
 
 const GOAL = { sandbox_id: "sbx_1", terminal_id: "ter_1" };
 const callerOf = (key_id: string) => ({ key_id }) as Caller;
@@ -45,7 +45,7 @@ test("a ticket opens its terminal in its own sandbox, and in no later one of the
     return { room: {}, row: { sandbox_id: held } } as ReturnType<SandboxAccess["find"]>;
   };
   const deps = { sandboxes: { find }, isCurrentKey: (keyId: string) => keyId === "kid_1" } as unknown as TerminalDeps;
-  const { admit } = makeAttach(deps, tickets, new Sessions(deps, new Typists()));
+  const { admit } = makeAttach(deps, tickets, new Sessions(deps, new Writers()));
   const params = { room_id: "r", sandbox: "worker-1", terminal_id: "ter_1" };
   const refusal = expect.objectContaining({ code: "invalid_api_key" });
   expect(admit?.(token, params).key_id).toBe("kid_1");

@@ -1,12 +1,12 @@
 /** A cached result of a slow call: recomputed rarely, but never stale beyond its limit. */
 import { expect, test } from "vitest";
-import { sparingly } from "../../../../daemon/core/concurrency/cost-cache.ts";
+import { cachedByCost } from "../../../../daemon/core/concurrency/cost-cache.ts";
 import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 /** Calls that take these times, one after another and the last of them from then on, by the test's clock; each returns its number. */
 function looking(clock: MovedClock, ...tookMs: number[]) {
   let looks = 0;
-  return sparingly(() => {
+  return cachedByCost(() => {
     clock.pass(tookMs[Math.min(looks, tookMs.length - 1)] ?? 0);
     return ++looks;
   });
@@ -36,7 +36,7 @@ test.each([
 
 test("a failed call is retried", () => {
   let fails = true;
-  const ask = sparingly(() => {
+  const ask = cachedByCost(() => {
     if (fails) throw new Error("not now");
     return "found";
   });

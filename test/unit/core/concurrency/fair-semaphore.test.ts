@@ -1,13 +1,13 @@
 /** The order in which callers get a slot, and the limit of each share. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Asker, FairPlaces } from "../../../../daemon/core/concurrency/fair-semaphore.ts";
+import { type Asker, FairSemaphore } from "../../../../daemon/core/concurrency/fair-semaphore.ts";
 
 const LONG_MS = 60_000;
 const asker = (name: string): Asker => ({ org_id: name.charAt(0), sandbox_id: name });
 
 /** Requests slots in this order; returns the callers admitted so far, and releases the first of them. */
-function asked(places: FairPlaces, names: string[]) {
+function asked(places: FairSemaphore, names: string[]) {
   const entered: { name: string; leave: () => void }[] = [];
   for (const name of names) {
     // Some still wait when a test ends.
@@ -26,7 +26,7 @@ function asked(places: FairPlaces, names: string[]) {
 }
 
 test("organizations take turns, and so do the sandboxes of each", async () => {
-  const places = new FairPlaces({ all: 1, org: 1, sandbox: 1, waiting: 100 });
+  const places = new FairSemaphore({ all: 1, org: 1, sandbox: 1, waiting: 100 });
   const leave = await places.take(asker("z1"), LONG_MS);
   const { entered, leaveOne } = asked(places, ["a1", "a1", "a1", "a2", "b1", "b1", "c1"]);
   leave();
@@ -39,13 +39,13 @@ test("organizations take turns, and so do the sandboxes of each", async () => {
 });
 
 test("a caller with a full share waits, although places are free for others", async () => {
-  const places = new FairPlaces({ all: 8, org: 3, sandbox: 2, waiting: 100 });
+  const places = new FairSemaphore({ all: 8, org: 3, sandbox: 2, waiting: 100 });
   const { entered } = asked(places, ["a1", "a1", "a1", "a2", "a2", "b1"]);
   expect(await entered()).toEqual(["a1", "a1", "a2", "b1"]);
 });
 
 test("a wait that takes too long or exceeds the queue is refused", async () => {
-  const places = new FairPlaces({ all: 1, org: 1, sandbox: 1, waiting: 1 });
+  const places = new FairSemaphore({ all: 1, org: 1, sandbox: 1, waiting: 1 });
   const leave = await places.take(asker("a1"), LONG_MS);
   const late = places.take(asker("a1"), 20);
   await expect(places.take(asker("a1"), LONG_MS)).rejects.toThrow("waits already");
@@ -56,7 +56,7 @@ test("a wait that takes too long or exceeds the queue is refused", async () => {
 });
 
 test("an aborted caller leaves the queue and its turn to others", async () => {
-  const places = new FairPlaces({ all: 1, org: 1, sandbox: 1, waiting: 2 });
+  const places = new FairSemaphore({ all: 1, org: 1, sandbox: 1, waiting: 2 });
   const leave = await places.take(asker("a1"), LONG_MS);
   const gone = new AbortController();
   const left = places.take(asker("a1"), LONG_MS, gone.signal);
@@ -72,7 +72,7 @@ test("no share is ever exceeded, and all callers get a place in the end", async 
   const name = fc.constantFrom("a1", "a2", "a3", "b1", "b2", "c1");
   await fc.assert(
     fc.asyncProperty(fc.array(name, { maxLength: 60 }), async (names) => {
-      const { entered, leaveOne } = asked(new FairPlaces({ all: 6, org: 4, sandbox: 2, waiting: 100 }), names);
+      const { entered, leaveOne } = asked(new FairSemaphore({ all: 6, org: 4, sandbox: 2, waiting: 100 }), names);
       let left = names.length;
       for (let now = await entered(); now.length > 0; now = await entered()) {
         const count = (begin: string) => now.filter((each) => each.startsWith(begin)).length;

@@ -1,17 +1,21 @@
 import { describe, expect, test } from "vitest";
-import { Bells } from "../../../../daemon/core/concurrency/notifier.ts";
+import { Notifier } from "../../../../daemon/core/concurrency/notifier.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 
 const never = new AbortController().signal;
 const destroyed = () => new ServiceError("room_destroying");
 
-function waiter(bells: Bells, look: () => number | null, options: { signal?: AbortSignal; deadlineMs?: number } = {}) {
+function waiter(
+  bells: Notifier,
+  look: () => number | null,
+  options: { signal?: AbortSignal; deadlineMs?: number } = {},
+) {
   return bells.wait("room", { key: "k", owner: "host", deadlineMs: 60_000, signal: never, ...options }, look);
 }
 
 describe("a bell", () => {
   test("wakes all waiters, which check again until they find something", async () => {
-    const bells = new Bells();
+    const bells = new Notifier();
     let seq = 0;
     const looks: number[] = [];
     const waiting = waiter(bells, () => {
@@ -29,7 +33,7 @@ describe("a bell", () => {
   });
 
   test("that rings during a waiter's check is not missed", async () => {
-    const bells = new Bells();
+    const bells = new Notifier();
     let looks = 0;
     const found = await waiter(bells, () => {
       if (looks++ === 0) bells.ring("room", "k");
@@ -39,7 +43,7 @@ describe("a bell", () => {
   });
 
   test("stays in use for a waiter that finds nothing, even if another one has found something and left", async () => {
-    const bells = new Bells();
+    const bells = new Notifier();
     let [one, two] = [0, 0];
     const first = waiter(bells, () => one || null);
     const second = waiter(bells, () => two || null);
@@ -52,7 +56,7 @@ describe("a bell", () => {
   });
 
   test("ends a wait at its deadline and on abort of its signal", async () => {
-    const bells = new Bells();
+    const bells = new Notifier();
     expect(await waiter(bells, () => null, { deadlineMs: 10 })).toBeNull();
     const gone = new AbortController();
     const waiting = waiter(bells, () => null, { signal: gone.signal });
@@ -61,7 +65,7 @@ describe("a bell", () => {
   });
 
   test("ends all waits of a group with its error, including later ones and failing checks", async () => {
-    const bells = new Bells();
+    const bells = new Notifier();
     const waits = Array.from({ length: 100 }, () => waiter(bells, () => null));
     const other = bells.wait("other", { key: "k", owner: "host", deadlineMs: 50, signal: never }, () => null);
     bells.end("room", destroyed());
@@ -78,7 +82,7 @@ describe("a bell", () => {
   });
 
   test("finds existing values even after the end", async () => {
-    const bells = new Bells();
+    const bells = new Notifier();
     bells.end("room", destroyed());
     expect(await waiter(bells, () => 7)).toBe(7);
   });

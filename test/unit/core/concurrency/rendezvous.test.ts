@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { Meeting } from "../../../../daemon/core/concurrency/rendezvous.ts";
+import { Rendezvous } from "../../../../daemon/core/concurrency/rendezvous.ts";
 
 const never = new AbortController().signal;
 
 test("all parties wait for each other and proceed together", async () => {
-  const meeting = new Meeting(2);
+  const meeting = new Rendezvous(2);
   const order: string[] = [];
   const party = async (name: string) => {
     await meeting.arrive(never);
@@ -27,11 +27,11 @@ test("all parties wait for each other and proceed together", async () => {
 });
 
 test("a meeting without parties is complete immediately", async () => {
-  await new Meeting(0).all;
+  await new Rendezvous(0).all;
 });
 
 test("an aborted or failed party ends it for all, which receive the first reason", async () => {
-  const meeting = new Meeting(3);
+  const meeting = new Rendezvous(3);
   const ending = new AbortController();
   const waits = [meeting.arrive(never), meeting.arrive(ending.signal, () => new Error("it was ended"))];
   const outcomes = Promise.allSettled([...waits, meeting.all]);

@@ -1,11 +1,11 @@
 /** A slot that owners take in turn: no owner gets it again while another one requests it. */
 import { expect, test } from "vitest";
-import { TurnedPlace } from "../../../../daemon/core/concurrency/reserved-slot.ts";
+import { ReservedSlot } from "../../../../daemon/core/concurrency/reserved-slot.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 const placeOf = (clock?: MovedClock) => {
-  const place = new TurnedPlace(() => new ServiceError("insufficient_capacity"));
+  const place = new ReservedSlot(() => new ServiceError("insufficient_capacity"));
   /** The function that releases the slot; null if refused. */
   const take = (owner: string, nowMs = 0) => {
     clock?.to(nowMs);

@@ -29,7 +29,7 @@ vi.mock("node:fs", async (original) => {
     },
   };
 });
-const { readKept, replaceKept } = await import("../../../../daemon/core/config/durable-file.ts");
+const { readDurable, replaceDurable } = await import("../../../../daemon/core/config/durable-file.ts");
 
 let file: string;
 beforeEach(() => {
@@ -38,15 +38,15 @@ beforeEach(() => {
 });
 
 test("a file is replaced by a flushed file, and the rename is flushed too", () => {
-  replaceKept(file, "first", 0o600);
-  replaceKept(file, "second", 0o644);
+  replaceDurable(file, "first", 0o600);
+  replaceDurable(file, "second", 0o644);
   expect(calls).toEqual(["sync first", "rename", "sync directory", "sync second", "rename", "sync directory"]);
   expect([fs.readFileSync(file, "utf8"), fs.statSync(file).mode & 0o777]).toEqual(["second", 0o644]);
   expect(fs.readdirSync(join(file, ".."))).toEqual(["file"]);
 });
 
 test("a file is created once", () => {
-  expect(String(readKept(file, () => "made"))).toBe("made");
-  expect(String(readKept(file, () => "made again"))).toBe("made");
+  expect(String(readDurable(file, () => "made"))).toBe("made");
+  expect(String(readDurable(file, () => "made again"))).toBe("made");
   expect(calls).toEqual(["sync made", "link", "sync directory"]);
 });

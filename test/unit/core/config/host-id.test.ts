@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readKept } from "../../../../daemon/core/config/durable-file.ts";
+import { readDurable } from "../../../../daemon/core/config/durable-file.ts";
 import { hostIdOf } from "../../../../daemon/core/config/host-id.ts";
 
 let directory: string;
@@ -36,8 +36,8 @@ test.each(["a b", "-a", "", "ä", "a\nX-Evil: 1", "a".repeat(65)])("%j is not a 
 
 test("a durable file is created whole: a crash's partial file is not used", () => {
   writeFileSync(`${file}.unfinished`, "ho");
-  const kept = readKept(file, () => "whole");
+  const kept = readDurable(file, () => "whole");
   expect(kept.toString()).toBe("whole");
-  expect(readKept(file, () => "another").toString()).toBe("whole");
+  expect(readDurable(file, () => "another").toString()).toBe("whole");
   expect(readdirSync(directory).sort()).toEqual(["host_id", "host_id.unfinished"]);
 });

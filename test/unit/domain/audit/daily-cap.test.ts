@@ -6,7 +6,7 @@ import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain/chain-key.ts";
 import { verifyAudit } from "../../../../daemon/domain/audit/chain/verify.ts";
 import type { AuditEntry } from "../../../../daemon/domain/audit/entry.ts";
-import { settleCounts } from "../../../../daemon/domain/audit/flush-aggregates.ts";
+import { flushAggregates } from "../../../../daemon/domain/audit/flush-aggregates.ts";
 import { listAudit, toRecord } from "../../../../daemon/domain/audit/rows.ts";
 import { appendAudits, limitRecords } from "../../../../daemon/domain/audit/store.ts";
 import { append, auditDatabase, entry, ORG } from "./audit-fixture.ts";
@@ -74,7 +74,7 @@ describe("above the daily limit of records", () => {
       await record({ event: "message.sent", agent_id: n % 5 === 0 ? "b" : "a", details: { seq: n } });
     }
     await record({ event: "egress.denied", outcome: "denied", details: { host: "h", count: 7 } });
-    await settleCounts(database);
+    await flushAggregates(database);
     const told = records().slice(2 * PER_DAY);
     const moment = (n: number) => new Date(NOON + n * 1000).toISOString();
     expect(told.map(({ event, agent_id, at, details }) => ({ event, agent_id, at, details }))).toEqual([
@@ -92,7 +92,7 @@ describe("above the daily limit of records", () => {
       })),
     ]);
     expect(counted()).toBe(0);
-    await settleCounts(database);
+    await flushAggregates(database);
     expect(records().length).toBe(2 * PER_DAY + 3);
     expect(await verifyAudit(connection.queries, chainKey(ORG))).toMatchObject({ ok: true, to_seq: 2 * PER_DAY + 3 });
   });
@@ -104,7 +104,7 @@ describe("above the daily limit of records", () => {
       sql`SELECT count(*) AS rows FROM audit_counts`,
     );
     expect(rows).toBe(257);
-    await settleCounts(database);
+    await flushAggregates(database);
     const told = records().slice(PER_DAY);
     expect(told.reduce((sum, { details }) => sum + Number(details.count), 0)).toBe(1000);
     expect(told.find(({ agent_id }) => agent_id === null)).toMatchObject({

@@ -1,7 +1,7 @@
 /** Barriers in a file from outside: limited to states that a room could have, and to rows that are fast to insert. */
 import { expect, test } from "vitest";
 import type { Values } from "../../../../daemon/db/client.ts";
-import { Foreign } from "../../../../daemon/db/untrusted-rows.ts";
+import { UntrustedRows } from "../../../../daemon/db/untrusted-rows.ts";
 import { acceptBarriers } from "../../../../daemon/domain/barriers/foreign.ts";
 import { findBarrier } from "../../../../daemon/domain/barriers/index.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
@@ -76,5 +76,5 @@ test.each<[string, Record<string, unknown>[], string[]?]>([
   ["an end that is still to come", [{ ...OVER, ended_at: "2026-01-02T00:00:00.000Z" }]],
   ["an ended generation without an end", [{ ...OVER, ended_at: null }]],
 ])("%s is refused", async (_what, rows, gone) => {
-  await expect(acceptBarriers(said(rows, gone), ORIGIN)).rejects.toThrow(Foreign);
+  await expect(acceptBarriers(said(rows, gone), ORIGIN)).rejects.toThrow(UntrustedRows);
 });

@@ -2,13 +2,13 @@
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
+import { UnkeptEffects } from "../../../../daemon/core/call/call-effects.ts";
 import { type Done, type KeyCall, NO_TRANSFER, type Transfer } from "../../../../daemon/core/call/operation.ts";
 import { untraced } from "../../../../daemon/core/call/traces.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { type DriveRoom, makeDrive } from "../../../../daemon/domain/drive/index.ts";
-import { Restraints } from "../../../../daemon/host/virtiofs/throttle.ts";
+import { Throttle } from "../../../../daemon/host/virtiofs/throttle.ts";
 import type { Operation } from "../../../../shared/api/contract.ts";
 import type { DriveEntry } from "../../../../shared/api/drive.ts";
 import type { KeyId, OrgId } from "../../../../shared/ids.ts";
@@ -88,7 +88,7 @@ export class RoomFixture implements Disposable {
         this.measures++;
         return [];
       },
-      restraints: new Restraints(),
+      restraints: new Throttle(),
       kernelUse: () => this.kernelUse(),
       onUsed: () => {},
       giveUpSpace: () => false,
@@ -125,7 +125,7 @@ export class RoomFixture implements Disposable {
       ip: null,
       signal,
       audit: { details: {} },
-      work: new UnkeptWork(),
+      work: new UnkeptEffects(),
       trace: untraced(),
       caller: {
         org_id: "org_1" as OrgId,

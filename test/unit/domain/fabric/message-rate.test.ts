@@ -1,12 +1,12 @@
 /** The messages of the last minute, as they are counted. */
 import { expect, test } from "vitest";
-import { Lately } from "../../../../daemon/domain/fabric/message-rate.ts";
+import { MessageRate } from "../../../../daemon/domain/fabric/message-rate.ts";
 import { newId } from "../../../../shared/ids.ts";
 import { MovedClock } from "../../../harness/hosts/moved-clock.ts";
 
 test("counts the messages of the last sixty seconds, per room", () => {
   using clock = new MovedClock();
-  const lately = new Lately();
+  const lately = new MessageRate();
   const [room, other] = [newId("rom"), newId("rom")];
   expect(lately.of(room)).toBe(0);
   lately.count(room);

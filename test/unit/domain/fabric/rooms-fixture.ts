@@ -1,10 +1,10 @@
 /** Rooms in a temporary database, with agents without sandboxes, and calls on them as the pipeline makes them. */
 import { sql } from "drizzle-orm";
-import { type Begun, UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
+import { type Begun, UnkeptEffects } from "../../../../daemon/core/call/call-effects.ts";
 import { type Bound, bodyOf, type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/call/operation.ts";
 import type { RoomTarget } from "../../../../daemon/core/call/room-target.ts";
 import { NO_TRACES } from "../../../../daemon/core/call/traces.ts";
-import { Bells } from "../../../../daemon/core/concurrency/notifier.ts";
+import { Notifier } from "../../../../daemon/core/concurrency/notifier.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { wholly } from "../../../../daemon/core/loop/index.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
@@ -45,7 +45,7 @@ export class Rooms {
   /** Inserts a row for a room. */
   readonly isMade: (room: string) => void;
   readonly #operations: Map<string, Bound>;
-  readonly #bells = new Bells();
+  readonly #bells = new Notifier();
 
   constructor({ keptBytes = 0, ackMs = 60_000, file = ":memory:" } = {}) {
     const connection = openConnection(file);
@@ -87,7 +87,7 @@ export class Rooms {
   ): Promise<Body> {
     const bound = this.#operations.get(name);
     if (!bound) throw new Error(`there is no operation ${name}`);
-    const call = { ...trialCall(callerOf(agent)), work: Object.assign(new UnkeptWork(), { begun }) };
+    const call = { ...trialCall(callerOf(agent)), work: Object.assign(new UnkeptEffects(), { begun }) };
     const target = await bound.find(call, { room_id: room, ...more });
     const bad = await bound.rules(input, target, []);
     if (bad.length > 0) throw new Error(JSON.stringify(bad));

@@ -1,7 +1,7 @@
 /** Messages and agents in a file from outside: everything that a room can have is accepted, and nothing else. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Rows } from "../../../../daemon/db/branch.ts";
-import { Foreign } from "../../../../daemon/db/untrusted-rows.ts";
+import { UntrustedRows } from "../../../../daemon/db/untrusted-rows.ts";
 import { acceptAgents } from "../../../../daemon/domain/agents/foreign.ts";
 import { acceptBarriers } from "../../../../daemon/domain/barriers/foreign.ts";
 import { bytesOfRoom } from "../../../../daemon/domain/fabric/retention/budget.ts";
@@ -110,7 +110,7 @@ test.each<[string, () => unknown]>([
   ["a message that is still to be sent", () => withRow("messages", () => ({ created_at: later(DAY) }))],
   ["a message that ends in a year", () => withRow("messages", () => ({ expires_at: later(365 * DAY) }))],
 ])("%s is rejected", async (_what, forge) => {
-  await expect(accept(forge())).rejects.toThrow(Foreign);
+  await expect(accept(forge())).rejects.toThrow(UntrustedRows);
 });
 
 const due = (state: string, due_at_ms: number | null, expires_at_ms: number | null) => ({
@@ -122,7 +122,7 @@ test("an agent last seen in the future is rejected", async () => {
   const at = columns.indexOf("last_seen_at");
   const [first = []] = rows;
   const forged = { ...agents, agents: { columns, rows: rows.with(0, first.with(at, later(DAY))) } };
-  await expect(acceptAgents(forged, origin())).rejects.toThrow(Foreign);
+  await expect(acceptAgents(forged, origin())).rejects.toThrow(UntrustedRows);
 });
 
 test("messages above an organization's space are rejected during reading, before any is written", async () => {

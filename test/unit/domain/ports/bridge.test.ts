@@ -1,6 +1,6 @@
 /** A WebSocket between a client and a server of which one is slow, gone, or wrong. */
 import { expect, test } from "vitest";
-import type { Talker } from "../../../../daemon/core/concurrency/duplex-session.ts";
+import type { Peer } from "../../../../daemon/core/concurrency/duplex-session.ts";
 import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
 import { ByteReader } from "../../../../daemon/domain/ports/http/byte-reader.ts";
 import { Bridge } from "../../../../daemon/domain/ports/websocket/bridge.ts";
@@ -8,7 +8,7 @@ import { Opcode } from "../../../../daemon/domain/ports/websocket/frames.ts";
 
 const MIB = 1024 * 1024;
 
-class Pretended implements OpenPort, Talker {
+class Pretended implements OpenPort, Peer {
   readonly closes: [number, string][] = [];
   readonly written: Uint8Array[] = [];
   readonly got: (string | Uint8Array)[] = [];

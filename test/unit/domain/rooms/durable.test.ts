@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { makeAlone } from "../../../../daemon/cluster/standalone.ts";
+import { makeStandalone } from "../../../../daemon/cluster/standalone.ts";
 import { makePaths } from "../../../../daemon/core/config/paths.ts";
 import type { Database } from "../../../../daemon/db/transact.ts";
 import { makeCreate } from "../../../../daemon/domain/rooms/create.ts";
@@ -32,7 +32,7 @@ test("the drive, the room's directory and its parent are synced before the row",
     },
   } as unknown as Database;
   const deps = {
-    directory: makeAlone(database, "host"),
+    directory: makeStandalone(database, "host"),
     paths,
     hostId: "host",
     driveLimitBytes: 1,

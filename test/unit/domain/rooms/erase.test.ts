@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { makeAlone } from "../../../../daemon/cluster/standalone.ts";
-import { Tally } from "../../../../daemon/core/call/call-stats.ts";
-import { RoomCalls } from "../../../../daemon/core/call/in-flight-calls.ts";
+import { makeStandalone } from "../../../../daemon/cluster/standalone.ts";
+import { CallStats } from "../../../../daemon/core/call/call-stats.ts";
+import { InFlightCalls } from "../../../../daemon/core/call/in-flight-calls.ts";
 import { makePaths, type Paths } from "../../../../daemon/core/config/paths.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
@@ -110,7 +110,7 @@ const holding: RoomDeps["drive"]["holding"] = (_room, work) => work();
 function makeAll() {
   const noDrive = { measure: async () => ({ used_bytes: 0, file_count: 0 }), modeOf: () => "open" as const };
   const forgotten: string[] = [];
-  const directory = makeAlone(database, "host");
+  const directory = makeStandalone(database, "host");
   const ownership = makeOwnership({ directory, hostId: "host" });
   const deps = {
     database,
@@ -144,10 +144,10 @@ function makeAll() {
       forgetSnapshots: async () => {},
       moves: null as never,
     },
-    calls: new RoomCalls(),
+    calls: new InFlightCalls(),
     audit: { anchor: () => {}, endRoom: () => {} },
     pauses: { begin: () => {}, end: () => {} },
-    moveTally: new Tally(),
+    moveTally: new CallStats(),
     peers: () => {
       throw new Error("there are no others");
     },

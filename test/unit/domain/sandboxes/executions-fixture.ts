@@ -1,6 +1,6 @@
 /** Calls about executions of one running sandbox, with an audit in memory, and a guest agent that the test plays. */
 
-import { UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
+import { UnkeptEffects } from "../../../../daemon/core/call/call-effects.ts";
 import { type Caller, type KeyCall, NO_TRANSFER } from "../../../../daemon/core/call/operation.ts";
 import { RequestCounts } from "../../../../daemon/core/call/request-counts.ts";
 import { NO_TRACES, untraced } from "../../../../daemon/core/call/traces.ts";
@@ -12,13 +12,13 @@ import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { appendAudit, listAudit } from "../../../../daemon/domain/audit/index.ts";
 import { Meter } from "../../../../daemon/domain/orgs/index.ts";
 import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
-import { Ends } from "../../../../daemon/domain/sandboxes/executions/completion.ts";
+import { Completions } from "../../../../daemon/domain/sandboxes/executions/completion.ts";
 import { makeExecutions } from "../../../../daemon/domain/sandboxes/executions/index.ts";
 import type { Supervisors } from "../../../../daemon/domain/sandboxes/lifecycle/supervisors.ts";
 import { Waking } from "../../../../daemon/domain/sandboxes/lifecycle/waking.ts";
 import { insertSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
-import { makeRoad, type Road, type RoadReply } from "../../../../daemon/edge/pipeline/pipeline.ts";
+import { makePipeline, type Pipeline, type PipelineReply } from "../../../../daemon/edge/pipeline/pipeline.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { type Asked, PlayedAgent, stateOf } from "../executions/agent-fixture.ts";
@@ -50,7 +50,7 @@ export interface Guest {
 }
 
 /** Work of which a record is kept. */
-class TestWork extends UnkeptWork {
+class TestWork extends UnkeptEffects {
   #along = () => {};
   #hear: (recorded: boolean) => void = () => {};
 
@@ -85,7 +85,7 @@ export class ExecutionsFixture {
   cutKey = () => {};
   /** Settles when the guest's link is there. */
   linked: Promise<void> = Promise.resolve();
-  ends: Ends;
+  ends: Completions;
   /** How much is done for which the sandbox is in use. */
   uses = 0;
   #executions: ReturnType<typeof makeExecutions>;
@@ -94,7 +94,7 @@ export class ExecutionsFixture {
   #daemon = 1;
   /** Why outputs cannot be saved. */
   unsaved: Error | null = null;
-  readonly #road: Road;
+  readonly #road: Pipeline;
   /** Number of executions that run, as far as the host knows. */
   get running(): number {
     return this.ends.running(this.row.sandbox_id).length;
@@ -107,7 +107,7 @@ export class ExecutionsFixture {
     insertRoom(this.#connection);
     this.database = makeDatabase(this.#connection);
     insertSandbox(this.database.queries, { ...FIELDS, ...ROW });
-    this.#road = makeRoad({
+    this.#road = makePipeline({
       traces: NO_TRACES,
       authenticate: () => CALLER,
       database: {
@@ -206,7 +206,7 @@ export class ExecutionsFixture {
   }
 
   /** The call from its key to its record. */
-  walk(name: string, input: object): Promise<RoadReply> {
+  walk(name: string, input: object): Promise<PipelineReply> {
     return this.#road.run(this.#verb(name), {
       ...{ source: "rest", request_id: "req_1", ip: null, authorization: "Bearer key", token: null, path: "/" },
       params: { room_id: "r", sandbox: "a" },
@@ -298,7 +298,7 @@ export class ExecutionsFixture {
     this.#executions.stop();
   }
 
-  #make(): [Ends, ReturnType<typeof makeExecutions>] {
+  #make(): [Completions, ReturnType<typeof makeExecutions>] {
     const deps = {
       database: this.database,
       meter: this.meter,
@@ -340,7 +340,7 @@ export class ExecutionsFixture {
         }
       },
     } as unknown as Supervisors;
-    const ends = new Ends(deps, () => supervisors);
+    const ends = new Completions(deps, () => supervisors);
     return [ends, makeExecutions(deps, supervisors, new Waking(deps, supervisors), ends)];
   }
 }

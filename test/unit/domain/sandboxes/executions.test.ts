@@ -1,6 +1,6 @@
 /** Calls about executions, with an agent that observes no limit and sends arbitrary reports. */
 import { describe, expect, test } from "vitest";
-import { type Begun, UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
+import { type Begun, UnkeptEffects } from "../../../../daemon/core/call/call-effects.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { MAX_LIVE_EXECUTIONS, MAX_STDIN_BYTES, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
 import { until } from "../../../harness/guests.ts";
@@ -75,7 +75,7 @@ test.each<[string, Record<string, unknown>]>([
   };
   const noted: Begun[] = [];
   const work = (begun?: Begun) =>
-    Object.assign(new UnkeptWork(), {
+    Object.assign(new UnkeptEffects(), {
       begun,
       noteFirst: async (note: Begun) => {
         events.push("noted");

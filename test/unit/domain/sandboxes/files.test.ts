@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
-import { UnkeptWork } from "../../../../daemon/core/call/call-effects.ts";
+import { UnkeptEffects } from "../../../../daemon/core/call/call-effects.ts";
 import { type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/call/operation.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
@@ -171,13 +171,13 @@ test("a move made before the end of its daemon is not repeated", async () => {
   writeFileSync(join(dir, "from"), "x");
   const input = { from: join(dir, "from"), to: join(dir, "to") };
   let noted: Record<string, string | number> | undefined;
-  class Kept extends UnkeptWork {
+  class Kept extends UnkeptEffects {
     override async noteFirst(begun: Record<string, string | number>): Promise<void> {
       noted = begun;
     }
   }
   await run("move", input, {}, { ...trialCall({} as Caller), work: new Kept() });
-  class Again extends UnkeptWork {
+  class Again extends UnkeptEffects {
     override readonly begun = noted;
   }
   const again = await run("move", input, {}, { ...trialCall({} as Caller), work: new Again() });

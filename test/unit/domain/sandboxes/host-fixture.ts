@@ -10,7 +10,7 @@ import { Meter } from "../../../../daemon/domain/orgs/index.ts";
 import { Supervisor, type SupervisorDeps } from "../../../../daemon/domain/sandboxes/lifecycle/supervisor.ts";
 import { insertSandbox, undestroyed } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
-import { freeRemains } from "../../../../daemon/host/guest/leftovers.ts";
+import { freeLeftovers } from "../../../../daemon/host/guest/leftovers.ts";
 import { newRecord } from "../../../../daemon/host/guest/record.ts";
 import { processOf } from "../../../../daemon/host/process.ts";
 import { newId } from "../../../../shared/ids.ts";
@@ -74,7 +74,7 @@ export async function makeHost(wanted: readonly Made[]) {
       endLeft: async () => void rmSync(place.runtime, { recursive: true, force: true }),
       takeCid: (_queries, { guest_cid }) => guest_cid,
       requireUnmoved: () => {},
-      freeRemains: () => freeRemains({ ...place, processes: "" }),
+      freeRemains: () => freeLeftovers({ ...place, processes: "" }),
       onState: () => {},
       onGone: () => {},
     });

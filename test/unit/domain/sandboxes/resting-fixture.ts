@@ -6,7 +6,7 @@ import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
 import { type Activity, Idleness } from "../../../../daemon/domain/sandboxes/lifecycle/idleness.ts";
 import type { Supervisors } from "../../../../daemon/domain/sandboxes/lifecycle/supervisors.ts";
 import { Waking } from "../../../../daemon/domain/sandboxes/lifecycle/waking.ts";
-import { Outcomes } from "../../../../daemon/domain/sandboxes/stats.ts";
+import { SandboxStats } from "../../../../daemon/domain/sandboxes/stats.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
 import { until } from "../../../harness/guests.ts";
 import type { MovedClock } from "../../../harness/hosts/moved-clock.ts";
@@ -61,7 +61,7 @@ export async function restingSandbox(change: Partial<SandboxRow>, startLimitMs =
     use: (id: string, work: () => Promise<unknown>) => idleness.use(id, work),
     schedule: () => {},
     growth: () => ({ overcommit_percent: 0, others_mib: 0, resident_mib: new Map() }),
-    outcomes: new Outcomes(),
+    outcomes: new SandboxStats(),
   } as unknown as Supervisors;
   const deps = {
     log,

@@ -13,7 +13,7 @@ import { cidAgain } from "../../../../daemon/domain/sandboxes/cids.ts";
 import { Supervisor, type SupervisorDeps } from "../../../../daemon/domain/sandboxes/lifecycle/supervisor.ts";
 import { heldCids, insertSandbox, undestroyed } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
-import { endLeft, freeRemains } from "../../../../daemon/host/guest/leftovers.ts";
+import { endLeft, freeLeftovers } from "../../../../daemon/host/guest/leftovers.ts";
 import type { Guest } from "../../../../daemon/host/guest/start.ts";
 import { newId } from "../../../../shared/ids.ts";
 
@@ -106,7 +106,7 @@ export async function makeSandbox(
     endLeft: () => endLeft(paths),
     takeCid: (queries, current) => cidAgain(() => ({ firstFree: ([first = null]) => first }), queries, current),
     requireUnmoved: () => {},
-    freeRemains: () => freeRemains(paths),
+    freeRemains: () => freeLeftovers(paths),
     onEvent: (event, _row, { reason }) => events.push(`${event} ${reason}`),
     onState: deps.onState ?? (() => {}),
     onGone: ({ sandbox_id }) => gone.push(sandbox_id),

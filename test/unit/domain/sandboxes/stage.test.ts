@@ -1,13 +1,13 @@
 /** Responsibility for recording and metering the end of an execution: every cell of the table, and every path through it. */
 import { describe, expect, test } from "vitest";
 import {
+  type Accounting,
   after,
   DUTIES,
   type Happening,
-  type Stage,
 } from "../../../../daemon/domain/sandboxes/executions/accounting.ts";
 
-const STAGES = Object.keys(DUTIES) as Stage[];
+const STAGES = Object.keys(DUTIES) as Accounting[];
 const HAPPENINGS: Record<Happening, true> = {
   asked: true,
   begun: true,
@@ -27,7 +27,7 @@ interface Facts {
   runs: boolean;
   metered: boolean;
 }
-const FACTS: Record<Stage, Facts | null> = {
+const FACTS: Record<Accounting, Facts | null> = {
   unknown: null,
   awaited: { waits: true, runs: false, metered: false },
   awaited_metered: { waits: true, runs: false, metered: true },
@@ -39,7 +39,7 @@ const FACTS: Record<Stage, Facts | null> = {
   running_metered: { waits: false, runs: true, metered: true },
 };
 const stageOf = (facts: Facts | null) =>
-  STAGES.find((stage) => JSON.stringify(FACTS[stage]) === JSON.stringify(facts)) as Stage;
+  STAGES.find((stage) => JSON.stringify(FACTS[stage]) === JSON.stringify(facts)) as Accounting;
 
 /** The required result, defined without the table. */
 function expected(facts: Facts | null, what: Happening): Facts | null {
@@ -75,7 +75,7 @@ describe.each(STAGES)("%s", (stage) => {
 
 /** Actions of a daemon at each step, as in ends.ts and exec.ts. */
 interface World {
-  stage: Stage;
+  stage: Accounting;
   metered: number;
   records: number;
 }

@@ -1,6 +1,6 @@
 /** Statistics of a sandbox's life, state after state. */
 import { expect, test } from "vitest";
-import { Outcomes } from "../../../../daemon/domain/sandboxes/stats.ts";
+import { SandboxStats } from "../../../../daemon/domain/sandboxes/stats.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
 import { EXIT_CAUSES } from "../../../../shared/api/sandboxes.ts";
 
@@ -24,7 +24,7 @@ const DESTROYED = { state: "destroyed" } as const;
 
 /** Statistics of sandboxes that take these states. */
 function countsOf(...lives: Partial<SandboxRow>[][]) {
-  const outcomes = new Outcomes();
+  const outcomes = new SandboxStats();
   for (const life of lives) {
     let row = NEW as SandboxRow;
     for (const change of life) {
@@ -65,7 +65,7 @@ test("a sandbox that never ran counts as not started", () => {
 });
 
 test("hibernations and resumes are counted by duration, except for failed saves", () => {
-  const outcomes = new Outcomes();
+  const outcomes = new SandboxStats();
   const [saving, running] = [
     { state: "hibernating" },
     { state: "running", status_reason: "hibernate_failed" },
@@ -81,7 +81,7 @@ test("hibernations and resumes are counted by duration, except for failed saves"
 });
 
 test("three consecutive failed starts for host reasons mark the host as failing, until one succeeds", () => {
-  const outcomes = new Outcomes();
+  const outcomes = new SandboxStats();
   const note = (change: Partial<SandboxRow>) => outcomes.note({ ...(NEW as SandboxRow), ...change });
   const failed = (status_reason: string) => note({ state: "failed", status_reason, exit_cause: "vmm_crash" });
   for (const reason of ["machine_failed", "agent_failed", "plug_failed", "start_failed"]) failed(reason);

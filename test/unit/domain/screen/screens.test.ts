@@ -1,7 +1,7 @@
 /** Screens as the operations use them: one connection each, one action at a time, and an end to everything. */
 import { randomBytes } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
-import { FairPlaces } from "../../../../daemon/core/concurrency/fair-semaphore.ts";
+import { FairSemaphore } from "../../../../daemon/core/concurrency/fair-semaphore.ts";
 import { DeadlineError } from "../../../../daemon/core/concurrency/published.ts";
 import { FrameMemory } from "../../../../daemon/domain/screen/frame-memory.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
@@ -287,7 +287,7 @@ test("a server that violates the protocol is reported, and reconnected by the ne
 
 test("an internal bug is not attributed to the guest", async () => {
   const guest = guestOf(new RfbServer());
-  vi.spyOn(FairPlaces.prototype, "take").mockRejectedValueOnce(new TypeError("a bug"));
+  vi.spyOn(FairSemaphore.prototype, "take").mockRejectedValueOnce(new TypeError("a bug"));
   await expect(guest.picture()).rejects.toBeInstanceOf(TypeError);
 });
 
@@ -307,7 +307,7 @@ test.each(["screen", "caller"])("a picture whose %s is gone at its turn is not t
   const guest = guestOf(server);
   const gone = new AbortController();
   let places = 0;
-  vi.spyOn(FairPlaces.prototype, "take").mockImplementationOnce(async () => {
+  vi.spyOn(FairSemaphore.prototype, "take").mockImplementationOnce(async () => {
     places++;
     if (who === "caller") gone.abort();
     else guest.become("paused");
@@ -323,12 +323,12 @@ test("a picture waiting for its turn ends with the screen", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
   const waits = Promise.withResolvers<AbortSignal | undefined>();
-  const { take } = FairPlaces.prototype;
-  vi.spyOn(FairPlaces.prototype, "take").mockImplementationOnce(async (_asker, ms, signal) => {
+  const { take } = FairSemaphore.prototype;
+  vi.spyOn(FairSemaphore.prototype, "take").mockImplementationOnce(async (_asker, ms, signal) => {
     // All are taken.
     waits.resolve(signal);
     return take.call(
-      new FairPlaces({ all: 0, org: 1, sandbox: 1, waiting: 1 }),
+      new FairSemaphore({ all: 0, org: 1, sandbox: 1, waiting: 1 }),
       { org_id: "o", sandbox_id: "s" },
       ms,
       signal,
@@ -340,7 +340,7 @@ test("a picture waiting for its turn ends with the screen", async () => {
   expect(await picture).toBe("invalid_state");
 });
 
-const noPlace = () => vi.spyOn(FairPlaces.prototype, "take").mockRejectedValueOnce(new DeadlineError("no place"));
+const noPlace = () => vi.spyOn(FairSemaphore.prototype, "take").mockRejectedValueOnce(new DeadlineError("no place"));
 
 test("a completed action gets a response without a picture if none can be taken", async () => {
   const server = new RfbServer();

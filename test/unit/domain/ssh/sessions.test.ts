@@ -4,7 +4,7 @@
  */
 import { expect, test } from "vitest";
 import type { Caller } from "../../../../daemon/core/call/operation.ts";
-import { Holds } from "../../../../daemon/core/call/revocation-watch.ts";
+import { RevocationWatch } from "../../../../daemon/core/call/revocation-watch.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -17,7 +17,7 @@ test("a revoked key closes its sessions and no others, each with a record of the
   const connection = openConnection(":memory:");
   migrate(connection);
   const database = makeDatabase(connection);
-  const holds = new Holds();
+  const holds = new RevocationWatch();
   const sandboxes = { ended: () => Promise.withResolvers<never>().promise } as unknown as SandboxReach;
   const log = makeLog("error", () => {});
   const sessions = new Sessions({ database, log, sandboxes, orgs: { holds } });

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type Paths } from "../../../../daemon/core/config/paths.ts";
 import {
-  sweepDeadTrials,
+  sweepDeadBuilds,
   sweepOwnMachines,
   whileBuilding,
 } from "../../../../daemon/domain/templates/build-sandboxes.ts";
@@ -56,11 +56,11 @@ test("the next build removes leftovers of a killed one before it starts", async 
 test("a starting daemon removes them too, but nothing of a running build", async () => {
   const isThere = await whileBuilding(paths, async () => {
     const trial = await leftBehind();
-    await sweepDeadTrials(paths);
+    await sweepDeadBuilds(paths);
     expect(trial()).toEqual({ process: true, files: 2 });
     return trial;
   });
-  await sweepDeadTrials(paths);
+  await sweepDeadBuilds(paths);
   expect(isThere()).toEqual({ process: false, files: 0 });
 });
 
@@ -75,7 +75,7 @@ test("machines started during the sweep are left alone, and those without direct
   const [name = ""] = readdirSync(dirname(paths.trial("any").runtime));
   for (const directory of [paths.trial(name).directory, paths.trial(name).runtime])
     rmSync(directory, { recursive: true });
-  await sweepDeadTrials(paths);
+  await sweepDeadBuilds(paths);
   expect(isThere()).toEqual({ process: false, files: 0 });
 });
 
@@ -86,7 +86,7 @@ test("a version created after its directory was scanned is left alone", async ()
     string,
   ];
   mkdirSync(before, { recursive: true });
-  const sweeping = sweepDeadTrials(paths);
+  const sweeping = sweepDeadBuilds(paths);
   mkdirSync(after);
   await sweeping;
   expect([before, after].map((version) => existsSync(version))).toEqual([false, true]);
@@ -140,7 +140,7 @@ test("versions of a killed build are deleted, and current and former ones stay",
   const elsewhere = join(home, "elsewhere");
   mkdirSync(join(elsewhere, later), { recursive: true });
   symlinkSync(elsewhere, paths.template("linked"));
-  await sweepDeadTrials(paths);
+  await sweepDeadBuilds(paths);
   const names = (template: string) => readdirSync(paths.template(template)).sort();
   expect(names("published")).toEqual([former, current, "by-hand", "current"]);
   expect(names("never")).toEqual([]);

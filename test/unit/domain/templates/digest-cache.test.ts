@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
-import { lookOf, Verified } from "../../../../daemon/domain/templates/digest-cache.ts";
+import { DigestCache, lookOf } from "../../../../daemon/domain/templates/digest-cache.ts";
 
 let directory: string;
 let image: string;
@@ -21,10 +21,10 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 test("a verified file stays so in the daemon's next run, until it is modified", () => {
-  const first = new Verified(notes, log);
+  const first = new DigestCache(notes, log);
   expect(first.has(image)).toBe(false);
   first.add(image, lookOf(image));
-  const next = new Verified(notes, log);
+  const next = new DigestCache(notes, log);
   expect(next.has(image)).toBe(true);
   const { mtime } = statSync(image);
   writeFileSync(image, "evil");
@@ -34,20 +34,20 @@ test("a verified file stays so in the daemon's next run, until it is modified", 
 });
 
 test("another boot and invalid entries invalidate the cache", () => {
-  new Verified(notes, log).add(image, lookOf(image));
+  new DigestCache(notes, log).add(image, lookOf(image));
   const noted = readFileSync(notes, "utf8");
   writeFileSync(notes, noted.replace(/"boot_id":"[^"]*"/, '"boot_id":"another"'));
-  expect(new Verified(notes, log).has(image)).toBe(false);
+  expect(new DigestCache(notes, log).has(image)).toBe(false);
   for (const text of ["", "{", "[]", '{"boot_id":1}']) {
     writeFileSync(notes, text);
-    expect(new Verified(notes, log).has(image)).toBe(false);
+    expect(new DigestCache(notes, log).has(image)).toBe(false);
   }
   writeFileSync(notes, noted);
-  expect(new Verified(notes, log).has(image)).toBe(true);
+  expect(new DigestCache(notes, log).has(image)).toBe(true);
 });
 
 test("a file is verified even if the cache cannot be written", () => {
-  const verified = new Verified(join(directory, "missing", "notes.json"), log);
+  const verified = new DigestCache(join(directory, "missing", "notes.json"), log);
   verified.add(image, lookOf(image));
   expect(verified.has(image)).toBe(true);
   expect(lines.join()).toContain("verified templates not noted");

@@ -5,14 +5,14 @@
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Deadlines } from "../../../../daemon/core/concurrency/deadlines.ts";
-import { FairPlaces } from "../../../../daemon/core/concurrency/fair-semaphore.ts";
-import { Bells } from "../../../../daemon/core/concurrency/notifier.ts";
+import { FairSemaphore } from "../../../../daemon/core/concurrency/fair-semaphore.ts";
+import { Notifier } from "../../../../daemon/core/concurrency/notifier.ts";
 import type { Log } from "../../../../daemon/core/log.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import type { Reads } from "../../../../daemon/db/readers/pool.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { chainKey } from "../../../../daemon/domain/audit/chain/chain-key.ts";
-import { bellGroup, CHAIN_BELL } from "../../../../daemon/domain/audit/chain/chain-notifier.ts";
+import { CHAIN_TOPIC, topicGroup } from "../../../../daemon/domain/audit/chain/chain-notifier.ts";
 import { Chains } from "../../../../daemon/domain/audit/chain/chains.ts";
 import { makeMadeEnds } from "../../../../daemon/domain/orgs/index.ts";
 import type { Attempt, Message } from "../../../../daemon/domain/webhooks/attempt.ts";
@@ -57,7 +57,7 @@ const LOG: Log = {
 
 let connection: Connection;
 let database: Database;
-let bells: Bells;
+let bells: Notifier;
 let deadlines: Deadlines;
 let lane: Lane | null = null;
 /** Events that the receiver has accepted, in order. */
@@ -74,7 +74,7 @@ let isMakerGood: boolean;
 beforeEach(() => {
   connection = auditDatabase();
   database = makeDatabase(connection);
-  bells = new Bells();
+  bells = new Notifier();
   deadlines = new Deadlines(() => lane?.look());
   taken = [];
   answer = () => OK;
@@ -109,7 +109,7 @@ function open(): Lane {
     log: LOG,
     chains: chains(),
     pace,
-    places: new FairPlaces({ all: 8, org: 8, sandbox: 8, waiting: 16 }),
+    places: new FairSemaphore({ all: 8, org: 8, sandbox: 8, waiting: 16 }),
     deadlines,
     isMakerGood: () => isMakerGood,
     endMade: (orgId) => {
@@ -136,7 +136,7 @@ async function happen(from: number, count: number): Promise<void> {
   await database.commit(() => {
     for (let n = from; n < from + count; n++) append(connection, n, { event: "drive.written", room_id: `room-${n}` });
   });
-  bells.ring(bellGroup(chainKey(ORG)), CHAIN_BELL);
+  bells.ring(topicGroup(chainKey(ORG)), CHAIN_TOPIC);
 }
 
 /** Everything that waits is due. */

@@ -6,15 +6,16 @@ import { type Address, readAddress, readRange } from "../../../../daemon/domain/
 import { type HostResolver, NotResolved } from "../../../../daemon/domain/egress/resolver.ts";
 import { attempt } from "../../../../daemon/domain/webhooks/attempt.ts";
 import type { WebhookSecrets } from "../../../../daemon/domain/webhooks/secrets.ts";
-import { planReach, Reach } from "../../../../daemon/domain/webhooks/ssrf-guard.ts";
+import { planSsrfGuard, SsrfGuard } from "../../../../daemon/domain/webhooks/ssrf-guard.ts";
 import type { WebhookRow } from "../../../../daemon/domain/webhooks/table.ts";
 
 const reachOf = (...ranges: string[]) =>
-  new Reach({ private_ranges: ranges.flatMap((text) => readRange(text) ?? []), hosts_file: "" });
+  new SsrfGuard({ private_ranges: ranges.flatMap((text) => readRange(text) ?? []), hosts_file: "" });
 const nobody = { org_id: "org_1", sandbox_id: "whk_1" };
 const ever = new AbortController().signal;
 /** A guard that resolves names with this function. */
-const byNames = (resolve: HostResolver["resolve"]) => new Reach({ private_ranges: [], hosts_file: "" }, { resolve });
+const byNames = (resolve: HostResolver["resolve"]) =>
+  new SsrfGuard({ private_ranges: [], hosts_file: "" }, { resolve });
 
 describe("without a list", () => {
   test.each([
@@ -91,6 +92,6 @@ describe("an operator's list", () => {
 
   test("that is invalid prevents the start, with the name of the entry", () => {
     const { config } = loadConfig({ file: "/dev/null", env: { ROOMD_WEBHOOKS_PRIVATE_RANGES: "10.0.0.0/8, mine" } });
-    expect(() => planReach(config)).toThrow("webhooks.private_ranges: mine is neither an address nor a CIDR");
+    expect(() => planSsrfGuard(config)).toThrow("webhooks.private_ranges: mine is neither an address nor a CIDR");
   });
 });

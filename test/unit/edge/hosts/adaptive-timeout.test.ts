@@ -1,10 +1,10 @@
 /** Timeout for another host: a stall of the requesting host does not count against it. */
 import { expect, test } from "vitest";
-import { Patience } from "../../../../daemon/edge/hosts/adaptive-timeout.ts";
+import { AdaptiveTimeout } from "../../../../daemon/edge/hosts/adaptive-timeout.ts";
 
 test("a reply during a stall of the requester is accepted, and a silent host is not awaited longer", async () => {
   using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("here") });
-  const patience = new Patience();
+  const patience = new AdaptiveTimeout();
   const asked = fetch(server.url).then((answer) => answer.text());
   const heard = patience.until("other", asked, 300);
   await Bun.sleep(0);

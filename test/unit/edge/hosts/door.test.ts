@@ -4,8 +4,8 @@ import { type Bound, bind } from "../../../../daemon/core/call/operation.ts";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { forwardRequest } from "../../../../daemon/edge/hosts/forward.ts";
 import { type HttpDeps, type HttpServer, makeHttpServer } from "../../../../daemon/edge/http/server.ts";
-import { Begin } from "../../../../daemon/edge/pipeline/admission.ts";
-import type { RoadRequest } from "../../../../daemon/edge/pipeline/pipeline.ts";
+import { Admission } from "../../../../daemon/edge/pipeline/admission.ts";
+import type { PipelineRequest } from "../../../../daemon/edge/pipeline/pipeline.ts";
 import { roomGet } from "../../../../shared/api/rooms.ts";
 import { newCertificate, scratch } from "../tls-fixture.ts";
 import { ABOUT, clientOf, members } from "./fixture.ts";
@@ -13,12 +13,15 @@ import { ABOUT, clientOf, members } from "./fixture.ts";
 const FORGED = { "x-roomd-forwarded-for": "127.0.0.1", "x-roomd-hop": "1" };
 
 /** An HTTP transport with a pipeline that records its requests, and answers with the room's name. */
-function door(tls: Awaited<ReturnType<typeof newCertificate>> | null): { server: HttpServer; asked: RoadRequest[] } {
-  const asked: RoadRequest[] = [];
+function door(tls: Awaited<ReturnType<typeof newCertificate>> | null): {
+  server: HttpServer;
+  asked: PipelineRequest[];
+} {
+  const asked: PipelineRequest[] = [];
   const bound = bind(roomGet, { run: async () => ({ outcome: "found", body: {} }) } as never);
   const road = {
-    begin: new Begin(),
-    run: async ({ operation }: Bound, request: RoadRequest) => {
+    begin: new Admission(),
+    run: async ({ operation }: Bound, request: PipelineRequest) => {
       asked.push(request);
       const done = { outcome: "found", body: { operation: operation.name, ...request.params } };
       return { kind: "done", status: 200, done, location: null, replayed: false, rate: null };

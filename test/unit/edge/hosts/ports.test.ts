@@ -7,10 +7,10 @@ import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
 import type { Gate } from "../../../../daemon/domain/ports/gate.ts";
 import { Connection } from "../../../../daemon/edge/hosts/connection.ts";
 import { forwardJson } from "../../../../daemon/edge/hosts/forward.ts";
-import { PORTS, Whereabouts } from "../../../../daemon/edge/hosts/locator.ts";
+import { Locator, PORTS } from "../../../../daemon/edge/hosts/locator.ts";
 import { PeerClient } from "../../../../daemon/edge/hosts/room-transfer.ts";
 import { type HttpDeps, makeHttpServer } from "../../../../daemon/edge/http/server.ts";
-import { Begin } from "../../../../daemon/edge/pipeline/admission.ts";
+import { Admission } from "../../../../daemon/edge/pipeline/admission.ts";
 import { newId } from "../../../../shared/ids.ts";
 import type { Json } from "../../../harness/json.ts";
 import { clientOf, listen, type Member, members } from "./fixture.ts";
@@ -76,7 +76,7 @@ function door(host: string, ports: Gate, more: Partial<HttpDeps> = {}) {
   const log = makeLog("error", () => {});
   const deps = {
     operations: [],
-    road: { begin: new Begin() },
+    road: { begin: new Admission() },
     ports,
     mcp: null,
     web: null,
@@ -113,7 +113,7 @@ async function twoHosts() {
   const inside = there.serveMembers({ hostname: "127.0.0.1", port: 0 }, { own: owner.own, members: [member.own.cert] });
   const reached = { host_id: "owner", address: `127.0.0.1:${inside.url.port}`, certificate: owner.own.cert } as Host;
   const client = clientOf(member);
-  const labels = new Whereabouts({ question: PORTS, client, own: "entry", others: () => [reached] });
+  const labels = new Locator({ question: PORTS, client, own: "entry", others: () => [reached] });
   const here = door("entry", gateOf([], 0), { others: client, labels });
   return {
     url: here.url,
@@ -204,7 +204,7 @@ test("many unknown labels cause few queries, and an invalid label none", async (
     return Response.json({ labels: labels.filter((label) => label === "l-7") });
   });
   using client = clientOf(member);
-  const labels = new Whereabouts({ question: PORTS, client, own: "entry", others: () => [reached as Host] });
+  const labels = new Locator({ question: PORTS, client, own: "entry", others: () => [reached as Host] });
   const asked = await Promise.all(Array.from({ length: 500 }, (_, index) => labels.hostOf(`l-${index}`)));
   expect(asked.flatMap((host, index) => (host ? [index] : []))).toEqual([7]);
   expect(questions.length).toBeLessThanOrEqual(6);

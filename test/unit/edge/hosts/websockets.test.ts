@@ -1,19 +1,19 @@
 /** A WebSocket with its client at one host and its other end at another: messages and closes are forwarded unchanged in both directions. */
 import { expect, test } from "vitest";
-import type { Conversation, Talker } from "../../../../daemon/core/concurrency/duplex-session.ts";
+import type { DuplexSession, Peer } from "../../../../daemon/core/concurrency/duplex-session.ts";
 import { takenProtocol, upgrade } from "../../../../daemon/edge/http/websocket.ts";
 import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
 import { until } from "../tls-fixture.ts";
 import { ABOUT, clientOf, descriptors, entry, listen, members } from "./fixture.ts";
 
 /** A peer that echoes its messages, executes commands, and records how it was closed. */
-class Echo implements Conversation {
+class Echo implements DuplexSession {
   readonly mostBytes = MAX_SOCKET_MESSAGE_BYTES;
   leftWith: unknown[] | null = null;
   sent = 0;
-  #client: Talker | null = null;
+  #client: Peer | null = null;
 
-  start(client: Talker): void {
+  start(client: Peer): void {
     this.#client = client;
   }
   hear(text: string): void {

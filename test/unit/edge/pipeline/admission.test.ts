@@ -2,12 +2,12 @@
 import { expect, test } from "vitest";
 import type { Caller } from "../../../../daemon/core/call/operation.ts";
 import { LoopTime } from "../../../../daemon/core/loop/index.ts";
-import { Begin } from "../../../../daemon/edge/pipeline/admission.ts";
+import { Admission } from "../../../../daemon/edge/pipeline/admission.ts";
 
 const REFUSED_MS = 50;
 
 const makeBegin = () =>
-  new Begin(
+  new Admission(
     new LoopTime({
       now: () => performance.now(),
       defer: (callback) => void setImmediate(callback),
@@ -20,7 +20,7 @@ const makeBegin = () =>
 const callerOf = (org_id: string, key_id: string) => ({ org_id, key_id }) as unknown as Caller;
 
 /** Uses up the time of the turn in which requests start without waiting. */
-function useTurn(begin: Begin): void {
+function useTurn(begin: Admission): void {
   begin.goesOn(callerOf("org_busy", "key"), "work");
   const until = performance.now() + 5;
   while (performance.now() < until);

@@ -1,7 +1,7 @@
 /** Records of calls that only read: a write of the database has a bounded number of them. */
 import { expect, test } from "vitest";
-import { type RecordDeps, Records } from "../../../../daemon/edge/pipeline/audit-commit.ts";
-import type { Walk } from "../../../../daemon/edge/pipeline/request-context.ts";
+import { AuditCommit, type AuditCommitDeps } from "../../../../daemon/edge/pipeline/audit-commit.ts";
+import type { RequestContext } from "../../../../daemon/edge/pipeline/request-context.ts";
 
 test("300 reads that end together are three writes", () => {
   const writes: unknown[] = [];
@@ -12,7 +12,7 @@ test("300 reads that end together are three writes", () => {
       if (ms > 0) writes.push(work);
     },
   };
-  const records = new Records({ database, auditReads: true } as unknown as RecordDeps);
+  const records = new AuditCommit({ database, auditReads: true } as unknown as AuditCommitDeps);
   const caller = { kind: "key", key_id: "key_1", org_id: "org_1", name: "k" };
   const walk = {
     phase: { is: "found" },
@@ -23,7 +23,7 @@ test("300 reads that end together are three writes", () => {
     claim: null,
     hasAlong: false,
     startedAt: 0,
-  } as unknown as Walk;
+  } as unknown as RequestContext;
   for (let n = 0; n < 300; n++)
     expect(
       records.settle(walk, { kind: "done", status: 200, done: { outcome: "ok" }, location: null, replayed: false }),

@@ -1,9 +1,9 @@
 /** Concurrency limit of batch calls, and its distribution among organizations. */
 import { expect, test } from "vitest";
-import { Many } from "../../../../daemon/edge/pipeline/batch-limit.ts";
+import { BatchLimit } from "../../../../daemon/edge/pipeline/batch-limit.ts";
 
 /** Calls that stay until they are released, and the order in which they started. */
-function callsOf(many: Many) {
+function callsOf(many: BatchLimit) {
   const began: string[] = [];
   const leaving = new Map<string, () => void>();
   return {
@@ -21,7 +21,7 @@ function callsOf(many: Many) {
 }
 
 test("calls start while there are slots; one that needs more waits, and later ones wait behind it", async () => {
-  const calls = callsOf(new Many());
+  const calls = callsOf(new BatchLimit());
   for (const [name, things] of [
     ["a", 100],
     ["b", 28],
@@ -38,7 +38,7 @@ test("calls start while there are slots; one that needs more waits, and later on
 });
 
 test("a call that needs more than all slots gets all of them", async () => {
-  const calls = callsOf(new Many());
+  const calls = callsOf(new BatchLimit());
   for (const [name, things] of [
     ["a", 256],
     ["b", 2],
@@ -58,7 +58,7 @@ test("a call that needs more than all slots gets all of them", async () => {
 });
 
 test("organizations take turns, for any number of waiting calls", async () => {
-  const calls = callsOf(new Many());
+  const calls = callsOf(new BatchLimit());
   for (let n = 0; n < 10; n++) calls.call("busy", `busy ${n}`, 128);
   calls.call("other", "other", 16);
   await Bun.sleep(0);

@@ -3,7 +3,7 @@
  */
 import { expect, test } from "vitest";
 import type { HeldSession } from "../../../../daemon/core/call/operation.ts";
-import { Tenure } from "../../../../daemon/edge/pipeline/call-lifetime.ts";
+import { CallLifetime } from "../../../../daemon/edge/pipeline/call-lifetime.ts";
 import type { KeyId } from "../../../../shared/ids.ts";
 
 const SESSION = { session_id: "ses_1", looks_at: "org_1", role: "owner" } as HeldSession;
@@ -18,7 +18,7 @@ async function cutWhile(held: HeldSession | KeyId, isKept: boolean) {
     cut = onEnd;
     return () => {};
   };
-  const tenure = new Tenure(
+  const tenure = new CallLifetime(
     hold,
     held,
     () => new AbortController().signal,
@@ -48,7 +48,7 @@ test("a streamed response holds its key until it is read or discarded", async ()
     return () => void held--;
   };
   const make = () =>
-    new Tenure(
+    new CallLifetime(
       hold,
       KEY,
       () => new AbortController().signal,

@@ -4,19 +4,19 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
-import { AnswerSpace } from "../../../../daemon/edge/pipeline/idempotency-storage-limit.ts";
+import { IdempotencyStorageLimit } from "../../../../daemon/edge/pipeline/idempotency-storage-limit.ts";
 
 const MOST = 20;
 const NOW = Date.now();
 const DAY_MS = 24 * 3600 * 1000;
 let connection: Connection;
 let database: Database;
-let space: AnswerSpace;
+let space: IdempotencyStorageLimit;
 beforeEach(() => {
   connection = openConnection(":memory:");
   migrate(connection);
   database = makeDatabase(connection);
-  space = new AnswerSpace(database, { largeOfKey: 1e6, ofOrg: 1e6, calls: MOST });
+  space = new IdempotencyStorageLimit(database, { largeOfKey: 1e6, ofOrg: 1e6, calls: MOST });
 });
 afterEach(() => database.close());
 
@@ -59,7 +59,7 @@ test("the count equals the rows, also in a later daemon, after a rollback and fo
     await database.commit(() => space.dropOld(callOf(MOST - 1, "org_1"), moment(NOW - DAY_MS)));
   }
   expect(known()).toEqual(range(0, MOST));
-  space = new AnswerSpace(database, { largeOfKey: 1e6, ofOrg: 1e6, calls: MOST });
+  space = new IdempotencyStorageLimit(database, { largeOfKey: 1e6, ofOrg: 1e6, calls: MOST });
   await make(MOST);
   expect(known()).toEqual(range(1, MOST + 1));
 });

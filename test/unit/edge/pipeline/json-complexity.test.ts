@@ -1,12 +1,12 @@
 /** Parts of JSON that are counted before it is parsed: everything outside of strings, in chunks of any size. */
 import { expect, test } from "vitest";
-import { Outline } from "../../../../daemon/edge/pipeline/json-complexity.ts";
+import { JsonComplexity } from "../../../../daemon/edge/pipeline/json-complexity.ts";
 import { DEFAULT_MAX_BODY_BYTES } from "../../../../shared/api/contract.ts";
 
 /** The code with which it is refused, or null; it arrives in chunks of `pieceBytes`. */
 function refusalOf(text: string, pieceBytes = 1000): string | null {
   const bytes = Buffer.from(text);
-  const outline = new Outline();
+  const outline = new JsonComplexity();
   try {
     for (let at = 0; at < bytes.length; at += pieceBytes) outline.add(bytes.subarray(at, at + pieceBytes));
     return null;

@@ -11,7 +11,7 @@ import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { listAudit } from "../../../../daemon/domain/audit/index.ts";
 import { type Fault, LEAVES, type Left, type Phase } from "../../../../daemon/edge/pipeline/phase.ts";
-import { makeRoad, type Road, type RoadReply } from "../../../../daemon/edge/pipeline/pipeline.ts";
+import { makePipeline, type Pipeline, type PipelineReply } from "../../../../daemon/edge/pipeline/pipeline.ts";
 import { takesIdempotencyKey } from "../../../../shared/api/headers.ts";
 import { operations } from "../../../../shared/api/operations.ts";
 import { roomCreate } from "../../../../shared/api/rooms.ts";
@@ -36,7 +36,7 @@ let good: number;
 let cutKey: () => void;
 let caller: AbortController;
 let logged: string[];
-let road: Road;
+let road: Pipeline;
 let told: Told[];
 let requests: number;
 /** Streams that the verb returns in addition. */
@@ -62,8 +62,8 @@ beforeEach(() => {
 afterEach(() => database.close());
 
 /** A daemon's; another is that of the next daemon. */
-function newRoad(): Road {
-  return makeRoad({
+function newRoad(): Pipeline {
+  return makePipeline({
     traces: NO_TRACES,
     authenticate: () => CALLER,
     database,
@@ -144,7 +144,7 @@ const refuse = () => {
 
 /** Outcome of the call at which the fault occurs; null: no response was sent. */
 interface Seen {
-  reply: RoadReply | null;
+  reply: PipelineReply | null;
   record: string[];
   phase?: Phase["is"];
 }

@@ -1,6 +1,6 @@
 /** A guest's own time: it does not pass while the guest is paused. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { afterGuestMs, Standstill } from "../../../../daemon/host/guest-link/pausable-deadlines.ts";
+import { afterGuestMs, PausableDeadlines } from "../../../../daemon/host/guest-link/pausable-deadlines.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 function watched(ms: number) {
-  const standstill = new Standstill();
+  const standstill = new PausableDeadlines();
   const due: number[] = [];
   const startedAt = performance.now();
   const giveUp = afterGuestMs(standstill, ms, () => due.push(performance.now() - startedAt));
@@ -56,7 +56,7 @@ describe("a deadline in the guest's time", () => {
   });
 
   test("does not count pauses before it", async () => {
-    const standstill = new Standstill();
+    const standstill = new PausableDeadlines();
     standstill.begin();
     await pass(5000);
     standstill.end();
@@ -87,7 +87,7 @@ describe("a deadline in the guest's time", () => {
 });
 
 test("a pause starts once and ends once", async () => {
-  const standstill = new Standstill();
+  const standstill = new PausableDeadlines();
   standstill.end();
   standstill.begin();
   standstill.begin();

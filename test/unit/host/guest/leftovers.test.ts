@@ -6,9 +6,9 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { makePaths, type SandboxPaths } from "../../../../daemon/core/config/paths.ts";
 import {
   endProcesses,
-  freeRemains,
+  freeLeftovers,
   guestProcesses,
-  hasRemains,
+  hasLeftovers,
   servedBy,
 } from "../../../../daemon/host/guest/leftovers.ts";
 import { readRecord } from "../../../../daemon/host/guest/record.ts";
@@ -176,8 +176,8 @@ test("a process of another boot is never signalled, even if another process has 
 
 test("freeing removes all except the logs, and a second call does nothing", async () => {
   for (const file of [paths.overlay, paths.processes, paths.vmm_log]) writeFileSync(file, "");
-  expect(hasRemains(paths)).toBe(true);
-  await freeRemains(paths);
-  await freeRemains(paths);
-  expect([hasRemains(paths), existsSync(paths.vmm_log), existsSync(paths.runtime)]).toEqual([false, true, false]);
+  expect(hasLeftovers(paths)).toBe(true);
+  await freeLeftovers(paths);
+  await freeLeftovers(paths);
+  expect([hasLeftovers(paths), existsSync(paths.vmm_log), existsSync(paths.runtime)]).toEqual([false, true, false]);
 });

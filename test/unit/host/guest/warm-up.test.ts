@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type SandboxPaths } from "../../../../daemon/core/config/paths.ts";
 import { newRecord, RecordFile, readRecord } from "../../../../daemon/host/guest/record.ts";
 import type { Launched } from "../../../../daemon/host/guest/start.ts";
-import { rehearse } from "../../../../daemon/host/guest/warm-up.ts";
+import { warmUp } from "../../../../daemon/host/guest/warm-up.ts";
 import type { GuestLink } from "../../../../daemon/host/guest-link/handshake.ts";
 import { processOf } from "../../../../daemon/host/process.ts";
 import { DEVICES_WANTED_LINE, REHEARSED_LINE } from "../../../../shared/agent-protocol/messages.ts";
@@ -106,13 +106,13 @@ test.each<[string, Partial<World>, string[]]>([
     ["resumed", "given 512", "a machine rehearses without devices", "paused"],
   ],
 ])("%s", async (_what, change, expected) => {
-  await rehearse(await partsIn({ ...USUAL, ...change }), new AbortController().signal);
+  await warmUp(await partsIn({ ...USUAL, ...change }), new AbortController().signal);
   expect(did).toEqual(expected);
   expect(readRecord(paths.processes) ?? {}).toMatchObject(expected.length > 3 ? { virtiofsd: null, vsock: null } : {});
 });
 
 test("a machine that does not release its devices is unusable, and they are ended", async () => {
-  await expect(rehearse(await partsIn({ ...USUAL, fails: "unplug" }), new AbortController().signal)).rejects.toThrow(
+  await expect(warmUp(await partsIn({ ...USUAL, fails: "unplug" }), new AbortController().signal)).rejects.toThrow(
     "it stays",
   );
   expect(did.at(-1)).toBe("closed");
@@ -120,11 +120,11 @@ test("a machine that does not release its devices is unusable, and they are ende
 
 test("a caller that takes it waits neither for its message nor for its dial", async () => {
   const taken = new AbortController();
-  const waiting = rehearse(await partsIn({ ...USUAL, dials: false }), taken.signal);
+  const waiting = warmUp(await partsIn({ ...USUAL, dials: false }), taken.signal);
   setTimeout(() => taken.abort(), 20);
   await waiting;
   expect(did).toEqual(WITH_DEVICES.filter((each) => each !== "refused"));
   did = [];
-  await rehearse(await partsIn({ ...USUAL, says: "" }), AbortSignal.abort());
+  await warmUp(await partsIn({ ...USUAL, says: "" }), AbortSignal.abort());
   expect(did).toEqual(["resumed", "given 512", "paused"]);
 });

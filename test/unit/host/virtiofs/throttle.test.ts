@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ProcessRecord } from "../../../../daemon/host/process.ts";
-import { modeFound, Restraints, wake } from "../../../../daemon/host/virtiofs/throttle.ts";
+import { modeFound, Throttle, wake } from "../../../../daemon/host/virtiofs/throttle.ts";
 
 let child: Bun.Subprocess;
 let share: ProcessRecord;
@@ -42,7 +42,7 @@ async function untilReady({ pid } = share): Promise<void> {
 
 test("a held share responds during a call of QEMU, writes nothing, and is held again afterwards", async () => {
   await untilReady();
-  const restraints = new Restraints();
+  const restraints = new Throttle();
   restraints.set(share, "held", LARGEST);
   await untilStands(true);
   await restraints.answering(share, async () => {
@@ -62,7 +62,7 @@ test("a held share responds during a call of QEMU, writes nothing, and is held a
 
 test("an open share creates files up to a size limit, or of any size without one", async () => {
   await untilReady();
-  const restraints = new Restraints();
+  const restraints = new Throttle();
   const largest = () => /^Max file size\s+(\S+)/m.exec(readFileSync(`/proc/${share.pid}/limits`, "utf8"))?.[1];
   const atFirst = largest();
   restraints.set(share, "open", LARGEST);
@@ -75,7 +75,7 @@ test("an open share creates files up to a size limit, or of any size without one
 
 test("a mode set during a response applies afterwards", async () => {
   await untilReady();
-  const restraints = new Restraints();
+  const restraints = new Throttle();
   await restraints.answering(share, async () => {
     restraints.set(share, "held", LARGEST);
     expect(mayWrite()).toBe(false);
@@ -89,7 +89,7 @@ test("a mode set during a response applies afterwards", async () => {
 
 test("a share held by an earlier daemon is woken, and still writes nothing", async () => {
   await untilReady();
-  new Restraints().set(share, "held", LARGEST);
+  new Throttle().set(share, "held", LARGEST);
   await untilStands(true);
   wake(share);
   await untilStands(false);
@@ -99,7 +99,7 @@ test("a share held by an earlier daemon is woken, and still writes nothing", asy
 
 test("the mode set by an earlier daemon is detected", async () => {
   await untilReady();
-  const restraints = new Restraints();
+  const restraints = new Throttle();
   expect(modeFound(share)).toBe("open");
   restraints.set(share, "stopped", LARGEST);
   expect(modeFound(share)).toBe("stopped");
@@ -115,7 +115,7 @@ test("the mode set by an earlier daemon is detected", async () => {
 
 test("a share is paused until the work is done; concurrent calls wait, and it keeps the mode that they set", async () => {
   await untilReady();
-  const restraints = new Restraints();
+  const restraints = new Throttle();
   restraints.set(share, "open", LARGEST);
   const seen: string[] = [];
   const asked = await restraints.still(
@@ -143,7 +143,7 @@ test("a share is paused until the work is done; concurrent calls wait, and it ke
 
 test("a held share stays so after a pause, and a share added in the meantime is reported", async () => {
   await untilReady();
-  const restraints = new Restraints();
+  const restraints = new Throttle();
   restraints.set(share, "held", LARGEST);
   await restraints.still(
     () => [share],
@@ -157,7 +157,7 @@ test("a held share stays so after a pause, and a share added in the meantime is 
 
 test("if a share cannot get its mode, the others continue, and so does the waiting call", async () => {
   await untilReady();
-  const restraints = new Restraints();
+  const restraints = new Throttle();
   const other = Bun.spawn(["/usr/bin/env", "--ignore-signal=XFSZ", "sleep", "300"]);
   try {
     const first = { pid: other.pid, start_ticks: statOf(other.pid)[19] ?? "" };

@@ -5,7 +5,7 @@ import type { InputOf } from "../../../../../shared/api/contract.ts";
 import { DEFAULT_TIMEOUT_MS, type executionStart } from "../../../../../shared/api/executions.ts";
 import { newId } from "../../../../../shared/ids.ts";
 import { TRACEPARENT_VARIABLE, type TraceContext, writeTraceparent } from "../../../../../shared/traceparent.ts";
-import type { Work } from "../../../../core/call/call-effects.ts";
+import type { CallEffects } from "../../../../core/call/call-effects.ts";
 import type { startInGuest } from "../../../../host/guest-link/exec.ts";
 import type { CommandInput } from "./rules.ts";
 import type { Stdin } from "./stdin.ts";
@@ -33,7 +33,7 @@ interface Along {
 const NOTHING: Along = { trace: null, stdin: null };
 
 /** If the call's work has a name, its execution gets that name: a retry of the call finds the same execution. */
-type Named = Partial<Pick<Work, "ulid">>;
+type Named = Partial<Pick<CallEffects, "ulid">>;
 
 /** Request of an awaited command: its standard input is the data in the call, or empty. */
 export function requestOf(input: CommandInput, work: Named, along: Along = NOTHING): CommandRequest {

@@ -3,7 +3,7 @@ import { MAX_STDIN_BYTES } from "../../../../../shared/api/executions.ts";
 import type { OrgId } from "../../../../../shared/ids.ts";
 import { type Content, decodeContent, PART_CHARACTERS } from "../../../../core/call/content.ts";
 import type { RuleBreak } from "../../../../core/call/operation.ts";
-import type { Soon } from "../../../../core/concurrency/maybe-promise.ts";
+import type { MaybePromise } from "../../../../core/concurrency/maybe-promise.ts";
 import { loopTime, ownerOf, Pieces, type PieceTurns } from "../../../../core/loop/index.ts";
 
 export interface Stdin {
@@ -33,7 +33,7 @@ export class Stdins {
   }
 
   /** Rules that it breaks. */
-  rules(input: object, given: GivenStdin | null, orgId: OrgId): Soon<RuleBreak[]> {
+  rules(input: object, given: GivenStdin | null, orgId: OrgId): MaybePromise<RuleBreak[]> {
     if (!given) return [];
     const { field, text, encoding } = given;
     if (Buffer.byteLength(text, encoding) > MAX_STDIN_BYTES) {

@@ -1,6 +1,6 @@
 /** Which records of a chain are not younger than a moment: by halves, whatever was purged. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Bells } from "../../../../../daemon/core/concurrency/notifier.ts";
+import { Notifier } from "../../../../../daemon/core/concurrency/notifier.ts";
 import type { Connection } from "../../../../../daemon/db/client.ts";
 import type { Reads } from "../../../../../daemon/db/readers/pool.ts";
 import { chainKey } from "../../../../../daemon/domain/audit/chain/chain-key.ts";
@@ -20,7 +20,7 @@ afterEach(() => connection.close());
 const momentOf = (n: number) => new Date(AUDIT_BEGAN_MS + n * 1000).toISOString();
 
 test("upTo returns the last record not younger than a moment, at any position", () => {
-  const chains = new Chains(connection.queries, NO_READS, new Bells());
+  const chains = new Chains(connection.queries, NO_READS, new Notifier());
   expect(chains.upTo(ORG, momentOf(5))).toBe(0);
   for (let n = 1; n <= 37; n++) append(connection, n);
   for (let n = 0; n <= 37; n++) expect(chains.upTo(ORG, momentOf(n))).toBe(n);

@@ -1,7 +1,7 @@
 /** The newest records of a timeline, shared by its followers: each reader gets every record once and in order, whatever their turns. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { AT_ONCE, type Source, Tails } from "../../../../../daemon/domain/audit/reading/shared-tail.ts";
+import { AT_ONCE, SharedTails, type Source } from "../../../../../daemon/domain/audit/reading/shared-tail.ts";
 import type { AuditRow } from "../../../../../daemon/domain/audit/table.ts";
 
 /** A chain of which only some records belong to the timeline. */
@@ -39,7 +39,7 @@ test("every reader gets each record once, in order, for any start and any rate o
       const { source, grow, all } = chainOf();
       grow(before, true);
       grow(before, false);
-      const tails = new Tails();
+      const tails = new SharedTails();
       const readers: { from: number; at: number; seen: number[] }[] = [];
       const over = new AbortController();
       const tail = tails.join("room", source, over.signal);
@@ -66,7 +66,7 @@ test("every reader gets each record once, in order, for any start and any rate o
 
 test("many up-to-date readers cost one read", () => {
   const { source, grow, reads } = chainOf();
-  const tail = new Tails().join("room", source, new AbortController().signal);
+  const tail = new SharedTails().join("room", source, new AbortController().signal);
   grow(20, true);
   const told = tail.after(0);
   expect(told?.events).toHaveLength(20);
@@ -78,7 +78,7 @@ test("many up-to-date readers cost one read", () => {
 
 test("records are retained once, for any reader's position", () => {
   const { source, grow } = chainOf();
-  const tail = new Tails().join("room", source, new AbortController().signal);
+  const tail = new SharedTails().join("room", source, new AbortController().signal);
   grow(1, true);
   grow(1000, false);
   grow(1, true);
@@ -89,7 +89,7 @@ test("records are retained once, for any reader's position", () => {
 });
 
 test("is released with its last follower", () => {
-  const tails = new Tails();
+  const tails = new SharedTails();
   const { source } = chainOf();
   const [one, other] = [new AbortController(), new AbortController()];
   const tail = tails.join("room", source, one.signal);

@@ -4,7 +4,7 @@
  */
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Begun, UnkeptWork } from "../../../../../daemon/core/call/call-effects.ts";
+import { type Begun, UnkeptEffects } from "../../../../../daemon/core/call/call-effects.ts";
 import { RoomFixture } from "../room-fixture.ts";
 
 let room: RoomFixture;
@@ -15,7 +15,7 @@ afterEach(() => room[Symbol.dispose]());
 
 const noted: Begun[] = [];
 const once = (begun?: Begun) => ({
-  work: Object.assign(new UnkeptWork(), { begun, noteFirst: async (note: Begun) => void noted.push(note) }),
+  work: Object.assign(new UnkeptEffects(), { begun, noteFirst: async (note: Begun) => void noted.push(note) }),
 });
 const append = (begun?: Begun) =>
   room.call("fs_write", { path: "/log", content: "line\n", append: true }, {}, undefined, once(begun));

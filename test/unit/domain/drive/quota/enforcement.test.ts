@@ -7,7 +7,7 @@ import { Quota } from "../../../../../daemon/domain/drive/quota/enforcement.ts";
 import { Usage } from "../../../../../daemon/domain/drive/quota/usage.ts";
 import { eraseDirectory } from "../../../../../daemon/host/files/erase.ts";
 import { toRaw } from "../../../../../daemon/host/files/raw-path.ts";
-import { Restraints } from "../../../../../daemon/host/virtiofs/throttle.ts";
+import { Throttle } from "../../../../../daemon/host/virtiofs/throttle.ts";
 import { makeNest } from "../../../../harness/nest.ts";
 import { RoomFixture } from "../room-fixture.ts";
 
@@ -22,7 +22,7 @@ function watchedRoom(limitBytes = 8 * MIB) {
     sharesOf: () => [],
     kernelUse: () => null,
     onUsed: () => {},
-    restraints: new Restraints(),
+    restraints: new Throttle(),
     roomsOf: () => [fixture.room],
     keptOf: () => fixture.kept,
     capsOf: () => fixture.caps,

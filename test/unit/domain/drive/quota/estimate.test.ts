@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Estimate, type Moment } from "../../../../../daemon/domain/drive/quota/estimate.ts";
 import type { Measured } from "../../../../../daemon/domain/drive/quota/measure.ts";
-import type { Claim } from "../../../../../daemon/domain/drive/quota/reservation.ts";
+import type { Reservation } from "../../../../../daemon/domain/drive/quota/reservation.ts";
 
 const amountOf = (bytes: number) => ({ used_bytes: bytes, file_count: 1, entry_count: 1 });
 const found = (files: Iterable<number>, more: Partial<Measured> = {}): Measured => {
@@ -17,7 +17,8 @@ const found = (files: Iterable<number>, more: Partial<Measured> = {}): Measured 
 class Model {
   readonly estimate = new Estimate();
   readonly files = new Map<number, number>();
-  readonly writes: { place: number; bytes: number; since: Moment; claim: Pick<Claim, "bytes" | "entries"> }[] = [];
+  readonly writes: { place: number; bytes: number; since: Moment; claim: Pick<Reservation, "bytes" | "entries"> }[] =
+    [];
   /** Writes and deletions that have changed the drive and are not reported yet. */
   readonly untold: { added: number | null; freed: number | null; since: Moment; claim: object | null }[] = [];
   measure: { at: number; seen: number[] } | null = null;
@@ -84,7 +85,7 @@ class Model {
     if (!change) return;
     this.disturb();
     const { added, freed, since, claim } = change;
-    if (claim) this.estimate.release(claim as Claim);
+    if (claim) this.estimate.release(claim as Reservation);
     this.estimate.change(
       {
         ...(added === null ? {} : { added: amountOf(this.files.get(added) ?? 0) }),

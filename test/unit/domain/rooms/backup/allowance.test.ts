@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ServiceError } from "../../../../../daemon/core/service-error.ts";
 import { Allowance } from "../../../../../daemon/domain/rooms/backup/allowance.ts";
-import { restoreForeignDrive } from "../../../../../daemon/domain/rooms/backup/untrusted-drive.ts";
+import { restoreUntrustedDrive } from "../../../../../daemon/domain/rooms/backup/untrusted-drive.ts";
 import { contentIn, entriesIn, makeStoreDirectories } from "../../../../../daemon/host/files/store-places.ts";
 import type { OrgId } from "../../../../../shared/ids.ts";
 
@@ -36,7 +36,7 @@ async function make(allowance: Allowance, name: string, files: number): Promise<
   writeFileSync(entriesIn(store), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   const links = join(home, `${name}-links`);
   const { bytes } = await allowance.within((bounds) =>
-    restoreForeignDrive(new AbortController().signal, { store, drive, links, root: 0, bounds }),
+    restoreUntrustedDrive(new AbortController().signal, { store, drive, links, root: 0, bounds }),
   );
   await allowance.take(bytes);
   return bytes;

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Belonging } from "../../../../../daemon/domain/rooms/move/artifacts.ts";
+import type { Artifact } from "../../../../../daemon/domain/rooms/move/artifacts.ts";
 import { type About, FORMAT, PIECE_BYTES } from "../../../../../daemon/domain/rooms/move/format.ts";
 import { packed } from "../../../../../daemon/domain/rooms/move/pack.ts";
 import { CLIENTS } from "../../../../../daemon/domain/rooms/move/timeouts.ts";
@@ -49,7 +49,7 @@ beforeEach(async () => {
 
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-async function* belongings(): AsyncGenerator<Belonging> {
+async function* belongings(): AsyncGenerator<Artifact> {
   const plain = { to: null, digest: null, bytes: 1 };
   const path = join(home, "state");
   yield { ...plain, place: "snapshots/snap_1/base/root.qcow2", path };

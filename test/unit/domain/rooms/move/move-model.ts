@@ -96,7 +96,7 @@ function saidRooms(state: State, host: HostId, rules: Rules): State {
   return owner === undefined ? state : placed(state, owner, host);
 }
 
-/** departRoom, and the reception of the file on the other host. */
+/** sendRoom, and the reception of the file on the other host. */
 function addLeaving(state: State, host: HostId, rules: Rules, add: Add): void {
   const { row, leaving, settling, copy } = state.hosts[host];
   const to = other(host);

@@ -46,7 +46,7 @@ export interface Known {
 }
 
 type Copy = Pick<Directory, "owner" | "gone">;
-/** The steps of departRoom. */
+/** The steps of sendRoom. */
 export type Order = readonly ("note" | "send" | "intend" | "claim" | "ask" | "retire")[];
 
 const owned = (host: HostId, epoch: number): Owner => ({ host, epoch, contestedBy: null });

@@ -14,7 +14,7 @@ export interface File {
   isOpen: boolean;
 }
 
-/** A process of departRoom: its next step, by the rules' order. */
+/** A process of sendRoom: its next step, by the rules' order. */
 export interface Leaving {
   next: number;
   epoch: number;

@@ -24,9 +24,9 @@ import {
 } from "../../../../../daemon/domain/rooms/index.ts";
 import type { MoveDeps } from "../../../../../daemon/domain/rooms/move/deps.ts";
 import { type About, FORMAT } from "../../../../../daemon/domain/rooms/move/format.ts";
-import { Arrivals } from "../../../../../daemon/domain/rooms/move/receive.ts";
-import { departRoom, settleMove } from "../../../../../daemon/domain/rooms/move/send.ts";
-import { ForeignRooms } from "../../../../../daemon/domain/rooms/move/untrusted.ts";
+import { ReceivedRooms } from "../../../../../daemon/domain/rooms/move/receive.ts";
+import { sendRoom, settleMove } from "../../../../../daemon/domain/rooms/move/send.ts";
+import { UntrustedRooms } from "../../../../../daemon/domain/rooms/move/untrusted.ts";
 import { makeOwnership } from "../../../../../daemon/domain/rooms/ownership.ts";
 import { getRoom, insertRoom, updateRoom } from "../../../../../daemon/domain/rooms/store.ts";
 import type { RoomRow } from "../../../../../daemon/domain/rooms/table.ts";
@@ -222,7 +222,7 @@ export const REAL: Real = {
     const row = fixture.row(host, epoch);
     const deps = fixture.deps(host, { owner: () => placed(owner) }, { drive: { measure: reached } });
     const how = { key_id: KEY, isCall: true, isForced: false };
-    return await reaches(() => departRoom(deps, row, hostOf(other(host)), new AbortController().signal, how));
+    return await reaches(() => sendRoom(deps, row, hostOf(other(host)), new AbortController().signal, how));
   },
 
   mayCome: async (owner, from, epoch, isHere) => {
@@ -237,7 +237,7 @@ export const REAL: Real = {
     const file = (async function* () {
       yield Buffer.from(`${JSON.stringify({ roomd_room: FORMAT, about: aboutOf(from, epoch) })}\n`);
     })();
-    return await reaches(() => new Arrivals(deps, () => {}).receive(ROOM, file, new AbortController().signal));
+    return await reaches(() => new ReceivedRooms(deps, () => {}).receive(ROOM, file, new AbortController().signal));
   },
 
   claim: async (owner, host, epoch, to, isGone) => {
@@ -263,7 +263,7 @@ export const REAL: Real = {
     await using fixture = new Fixture();
     await fixture.arrived(host, epoch);
     const deps = fixture.deps(host, { trueOwner: async () => placed(owner), refuse: async () => {} });
-    const isOurs = await reaches(() => new Arrivals(deps, () => {}).settle(ROOM));
+    const isOurs = await reaches(() => new ReceivedRooms(deps, () => {}).settle(ROOM));
     const expected = isOurs ? ["trueOwner"] : ["trueOwner", "refuse", "trueOwner"];
     if (fixture.calls.join() !== expected.join()) throw new Error(`it called ${fixture.calls.join()}`);
     if (!isOurs && fixture.hasArriving()) throw new Error("what came is still there");
@@ -276,7 +276,7 @@ export const REAL: Real = {
     fixture.row("host-2", epoch, { state });
     await fixture.arrived("host-2", sent);
     const deps = fixture.deps("host-2", { trueOwner: reached });
-    const isAsked = await reaches(() => new Arrivals(deps, () => {}).settle(ROOM));
+    const isAsked = await reaches(() => new ReceivedRooms(deps, () => {}).settle(ROOM));
     if (isAsked !== fixture.hasArriving()) throw new Error("what came is still there");
     return !isAsked;
   },
@@ -287,7 +287,7 @@ export const REAL: Real = {
     fixture.place(owner);
     const settled = Promise.withResolvers<void>();
     const deps = fixture.deps(host, { owner: () => placed(owner) });
-    const foreign = new ForeignRooms(deps, async () => settled.resolve());
+    const foreign = new UntrustedRooms(deps, async () => settled.resolve());
     await foreign.look();
     foreign.stop();
     const { branching } = fixture.room();
@@ -365,7 +365,7 @@ export const REAL: Real = {
   },
 };
 
-/** Requests of departRoom to others, each with the state of its row at that time. */
+/** Requests of sendRoom to others, each with the state of its row at that time. */
 export async function orderOfDeparture(): Promise<string[]> {
   await using fixture = new Fixture({ hasFile: true });
   const row = fixture.row("host-1", 1);
@@ -402,7 +402,7 @@ export async function orderOfDeparture(): Promise<string[]> {
     },
   );
   const how = { key_id: KEY, isCall: true, isForced: false };
-  await departRoom(deps, row, hostOf("host-2"), new AbortController().signal, how);
+  await sendRoom(deps, row, hostOf("host-2"), new AbortController().signal, how);
   note("done");
   return calls;
 }

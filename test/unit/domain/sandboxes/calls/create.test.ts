@@ -1,7 +1,7 @@
 /** Effects of a refused create, and its sources of memory. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeAlone } from "../../../../../daemon/cluster/standalone.ts";
+import { makeStandalone } from "../../../../../daemon/cluster/standalone.ts";
 import { type Caller, NO_TRANSFER, trialCall } from "../../../../../daemon/core/call/operation.ts";
 import { Published } from "../../../../../daemon/core/concurrency/published.ts";
 import { ServiceError } from "../../../../../daemon/core/service-error.ts";
@@ -55,7 +55,7 @@ async function create(input: object = {}) {
   };
   const deps = {
     database,
-    directory: makeAlone(database, "host"),
+    directory: makeStandalone(database, "host"),
     templates: { get: () => template },
     templateUsed: (use: Use) => used.push(`${use.template_id} ${use.vcpu_count}`),
     host: () => ({

@@ -1,8 +1,12 @@
 /** Shutdown of a host: the sandboxes that are saved, the order of steps, the sandboxes that are skipped, and that none delays the rest. */
 import { describe, expect, test } from "vitest";
 import { hibernateAll, listHibernated } from "../../../../../daemon/domain/sandboxes/lifecycle/host-shutdown.ts";
-import { type Candidate, share, survivalOf } from "../../../../../daemon/domain/sandboxes/lifecycle/shutdown-plan.ts";
-import { whyUnsavable } from "../../../../../daemon/host/guest/snapshot-eligibility.ts";
+import {
+  type Candidate,
+  share,
+  shutdownPlanOf,
+} from "../../../../../daemon/domain/sandboxes/lifecycle/shutdown-plan.ts";
+import { whyIneligible } from "../../../../../daemon/host/guest/snapshot-eligibility.ts";
 import { makeHost } from "../host-fixture.ts";
 
 const GIB = 1024 ** 3;
@@ -104,7 +108,7 @@ describe("at the host's shutdown", () => {
       { agent_id: "small", state: "running", memory_mib: 16 },
       { agent_id: "renewed", state: "running", memory_mib: 16, drive_turn: 1 },
     ]);
-    const { saved, lost } = survivalOf(host.database.queries, host.paths, 100 * MIB);
+    const { saved, lost } = shutdownPlanOf(host.database.queries, host.paths, 100 * MIB);
     expect(saved.map(({ row }) => row.agent_id)).toEqual(["small"]);
     expect(lost.map(({ row, why, is_space }) => [row.agent_id, is_space, why])).toEqual([
       ["renewed", false, expect.stringContaining("drive has ended once")],
@@ -165,10 +169,10 @@ test("sandboxes to save are chosen by size, then by age, for any input order", (
 
 test("a guest started by an older roomd or with a replaced virtiofsd cannot be saved", () => {
   const record = (change: object) => ({ machine: {}, drive: { turn: 0, ports: 2, mounted: true }, ...change }) as never;
-  expect(whyUnsavable(record({}), true)).toBeNull();
-  expect(whyUnsavable(record({ machine: undefined }), true)).toContain("older roomd");
-  expect(whyUnsavable(record({ drive: { turn: 1, ports: 2, mounted: true } }), true)).toContain("ended once");
-  expect(whyUnsavable(record({ drive: { turn: 0, ports: 2, mounted: false } }), true)).toContain("ended once");
+  expect(whyIneligible(record({}), true)).toBeNull();
+  expect(whyIneligible(record({ machine: undefined }), true)).toContain("older roomd");
+  expect(whyIneligible(record({ drive: { turn: 1, ports: 2, mounted: true } }), true)).toContain("ended once");
+  expect(whyIneligible(record({ drive: { turn: 0, ports: 2, mounted: false } }), true)).toContain("ended once");
   // A guest without a drive has no virtiofsd that could have exited.
-  expect(whyUnsavable(record({ drive: { turn: 0, ports: 0, mounted: false } }), false)).toBeNull();
+  expect(whyIneligible(record({ drive: { turn: 0, ports: 0, mounted: false } }), false)).toBeNull();
 });

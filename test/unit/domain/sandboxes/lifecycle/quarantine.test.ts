@@ -7,7 +7,7 @@ import { makeLog } from "../../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../../daemon/db/client.ts";
 import { migrate } from "../../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../../daemon/db/transact.ts";
-import { Adoptions } from "../../../../../daemon/domain/sandboxes/lifecycle/quarantine.ts";
+import { Quarantine } from "../../../../../daemon/domain/sandboxes/lifecycle/quarantine.ts";
 import { countAdoptions } from "../../../../../daemon/domain/sandboxes/store.ts";
 import type { OrgId, SandboxId } from "../../../../../shared/ids.ts";
 import { insertRow } from "../../../../harness/durability/insert-row.ts";
@@ -19,7 +19,7 @@ const patient = new AbortController().signal;
 
 let connection: Connection;
 let database: Database;
-let adoptions: Adoptions;
+let adoptions: Quarantine;
 /** Sandboxes with started work, in order. */
 let begun: string[];
 beforeEach(() => {
@@ -43,7 +43,7 @@ function crashed(...sandboxes: string[]): void {
     connection.execute(`INSERT INTO adoptions VALUES ('${id}', 0, 1)`);
   }
   const log = makeLog("error", () => {});
-  adoptions = new Adoptions({ database, log }, true, TIMES);
+  adoptions = new Quarantine({ database, log }, true, TIMES);
 }
 
 const silent = () => new Promise<never>(() => {});
@@ -91,7 +91,7 @@ test("an aborted waiter leaves immediately, and is not adopted", async () => {
 test("a sandbox that waits behind a silent one is destroyed immediately", async () => {
   crashed("a", "b");
   adoptions.stop();
-  adoptions = new Adoptions({ database, log: makeLog("error", () => {}) }, false, { ...TIMES, turn: 60_000 });
+  adoptions = new Quarantine({ database, log: makeLog("error", () => {}) }, false, { ...TIMES, turn: 60_000 });
   void takeOver("org", "a", silent);
   await until("the first is met", () => begun.length === 1);
   using sandbox = await makeSandbox("running", { adopt: (_row, signal) => takeOver("org", "b", silent, signal) });
@@ -109,7 +109,7 @@ test("a crash is attributed to the guest with the turn, and without one to guest
 
   connection.execute("UPDATE adoptions SET crashes = 1, under_way = 0");
   adoptions.stop();
-  adoptions = new Adoptions({ database, log: makeLog("error", () => {}) }, false, TIMES);
+  adoptions = new Quarantine({ database, log: makeLog("error", () => {}) }, false, TIMES);
   void takeOver("org", "a", silent);
   await until("its turn has ended", () => noted("a") === 2);
   expect(crash()).toMatchObject({ a: 2 });

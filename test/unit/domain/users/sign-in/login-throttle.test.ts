@@ -4,14 +4,14 @@
  */
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../../../daemon/core/service-error.ts";
-import { Attempts } from "../../../../../daemon/domain/users/sign-in/login-throttle.ts";
+import { LoginThrottle } from "../../../../../daemon/domain/users/sign-in/login-throttle.ts";
 import { AT_ONCE, Passwords, stranger } from "../../../../../daemon/domain/users/sign-in/passwords.ts";
 import { MovedClock } from "../../../../harness/hosts/moved-clock.ts";
 
 const of = (name: string, free = 3) => [{ name, free }];
 
 /** Seconds until the next try; 0: it was taken. */
-function wait(attempts: Attempts, name: string): number {
+function wait(attempts: LoginThrottle, name: string): number {
   try {
     attempts.begin(of(name));
     return 0;
@@ -22,7 +22,7 @@ function wait(attempts: Attempts, name: string): number {
 
 test("delays grow to a minute, regardless of attempts of others", () => {
   using clock = new MovedClock();
-  const attempts = new Attempts();
+  const attempts = new LoginThrottle();
   const delays: number[] = [];
   // Three are free; the fourth makes the fifth wait.
   for (let each = 0; each < 3; each++) expect(wait(attempts, "a")).toBe(0);
@@ -38,14 +38,14 @@ test("delays grow to a minute, regardless of attempts of others", () => {
 
 test("concurrent attempts all count before any outcome is available", () => {
   using _ = new MovedClock();
-  const attempts = new Attempts();
+  const attempts = new LoginThrottle();
   const taken = Array.from({ length: 20 }, () => wait(attempts, "a")).filter((seconds) => seconds === 0);
   expect(taken).toHaveLength(4);
 });
 
 test("a correct password, and an hour, clear the failures", () => {
   using clock = new MovedClock();
-  const attempts = new Attempts();
+  const attempts = new LoginThrottle();
   for (let each = 0; each < 6; each++) wait(attempts, "a");
   expect(wait(attempts, "a")).toBeGreaterThan(0);
   clock.pass(3_700_000);
@@ -70,7 +70,7 @@ test("a recognized client has its own line that strangers cannot fill; only atte
 
 test("invented names evict no running delay", () => {
   using _ = new MovedClock();
-  const attempts = new Attempts();
+  const attempts = new LoginThrottle();
   for (let each = 0; each < 6; each++) wait(attempts, "ada");
   for (let each = 0; each < 25_000; each++) wait(attempts, `name ${each}`);
   expect(wait(attempts, "ada")).toBeGreaterThan(0);
