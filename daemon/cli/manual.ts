@@ -23,7 +23,7 @@ export function manualPage(): string {
     ]),
     ".SH FILES",
     ...option("/etc/roomd/config.toml", "The configuration: `roomd config --example` prints every key."),
-    ...option("/var/lib/roomd", "The data, unless data_dir says otherwise."),
+    ...option("/var/lib/roomd", "The data, unless data_dir names another directory."),
     ".SH SEE ALSO",
     "The pages in /usr/share/doc/roomd, and /docs of a running service.",
     "",

@@ -16,7 +16,7 @@ export function referencePage(): string {
   return `${[
     "# Reference of the command line",
     "This page is made from the commands' own descriptions by `bun run reference`. `roomd --help` and `--help` of each command print the same.",
-    "Every command takes `--json` (print JSON for programs instead of text for people), `--quiet` (do not show on the terminal what is being waited for) and `--help`.",
+    "Every command takes `--json` (print JSON for programs instead of text for people), `--quiet` (do not show progress on the terminal) and `--help`.",
     fenced("text", notes),
     ...[...groups].flatMap(([heading, commands]) => [
       `## ${heading.replace(/:$/, "")}`,

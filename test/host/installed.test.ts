@@ -127,7 +127,7 @@ describe("installed from its package", () => {
     );
     const { status, text } = await host.run(`${INSTALL} /root/broken.deb`);
     expect(status).not.toBe(0);
-    expect(text).toContain("The former version runs again");
+    expect(text).toContain("The previous version runs again");
     expect(await host.ok("systemctl is-active roomd; systemctl show -p ExecStart --value roomd")).toMatch(
       /^active\n.*\/previous\/roomd/,
     );

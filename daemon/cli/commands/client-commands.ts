@@ -48,8 +48,8 @@ import { topCommand } from "./top/top.ts";
 const ABOUT = {
   summary: "Rooms of sandboxes for groups of AI agents, on your own Linux host.",
   notes: [
-    "Commands find the service by ROOMD_URL, else where `roomd login` has signed in, else by this host's configuration.",
-    "They need ROOMD_API_KEY, or that you have signed in.",
+    "Commands find the service by ROOMD_URL, else by the sign-in of `roomd login`, else by this host's configuration.",
+    "They need ROOMD_API_KEY or a sign-in.",
     "AGENT is an agent_id, or for a sandbox also its sandbox_id. PLACE is ROOM:/path.",
     "ROOMD_CA_CERT names the only certificate file to trust; NODE_EXTRA_CA_CERTS adds one to the system's.",
     "",

@@ -10,15 +10,15 @@ import { type JsonOption, say, showValue } from "../kit/output.ts";
 
 export function openCommand(): Command {
   return command("open [id]", {
-    summary: "print the address of the page of a room, or of anything else by its id",
+    summary: "print the address of the page of a room, or of another resource by its id",
     notes: [
       "Every id that a command shows can be opened: of rooms, sandboxes, commands, terminals, messages, audit records, requests, keys,",
       "members, credit entries and SSH keys,",
-      "a port's label, ROOM/AGENT and ROOM/BARRIER. Without an id it is the first page.",
+      "a port's label, ROOM/AGENT and ROOM/BARRIER. Without an id it is the home page.",
     ],
     examples: ["roomd open", "roomd open build-42", "roomd open build-42/worker-1 --browser"],
   })
-    .option("--browser", "also open it in a browser, where this host has a display")
+    .option("--browser", "also open it in a browser, if this host has a display")
     .action(async (id: string | undefined, options: JsonOption & { browser?: boolean }) => {
       const url = findPlace().url + (await pathTo(id));
       await showValue({ url }, options, () => [url]);
@@ -34,7 +34,7 @@ async function pathTo(id: string | undefined): Promise<string> {
 
 async function browse(url: string): Promise<void> {
   if (!process.env.DISPLAY && !process.env.WAYLAND_DISPLAY) {
-    return await say("There is no display here: open the address in a browser of yours.");
+    return await say("This host has no display: open the address in your own browser.");
   }
-  if (!startForUser(["xdg-open", url])) await say("There is no xdg-open here: open the address in a browser of yours.");
+  if (!startForUser(["xdg-open", url])) await say("xdg-open was not found: open the address in your own browser.");
 }

@@ -36,12 +36,12 @@ function list(): Command {
     examples: ["roomd prompt list", "roomd prompt list --kind diagnose --json"],
   };
   return command("list", about)
-    .addOption(choice("--kind <kind>", "only those of this kind", KINDS))
+    .addOption(choice("--kind <kind>", "only prompts of this kind", KINDS))
     .action(async (options: JsonOption & { kind?: Kind }) => {
       const items = PROMPTS.filter(({ kind }) => options.kind === undefined || kind === options.kind);
       await showValue({ items, next_cursor: null }, options, () =>
         table(
-          ["NAME", "KIND", "WHAT COMES OF IT"],
+          ["NAME", "KIND", "RESULT"],
           items.map(({ name, kind, about }) => [name, kind, about]),
         ),
       );
@@ -67,11 +67,11 @@ function show(): Command {
 
 export function skillsCommand(): Command {
   return commandGroup("skills", {
-    summary: "the prompts as a skill that coding agents read by themselves",
+    summary: "the prompts as a skill that coding agents load automatically",
     examples: ["roomd skills install", "roomd skills install --for codex", "roomd skills remove"],
   })
-    .addCommand(put("install", "put the skill where the agents of this account read it"))
-    .addCommand(put("remove", "take the skill away again"));
+    .addCommand(put("install", "install the skill for the agents of this account"))
+    .addCommand(put("remove", "remove the skill"));
 }
 
 interface PutOptions extends JsonOption {
@@ -83,8 +83,8 @@ function put(verb: "install" | "remove", summary: string): Command {
   const about = {
     summary,
     notes: [
-      "Without --for: where a directory of the agent is there already, and in ~/.agents/skills where there is none.",
-      "What is there of an older version is replaced.",
+      "Without --for: for each agent that has a directory already, or in ~/.agents/skills if there is none.",
+      "An older version is replaced.",
     ],
     examples: [
       `roomd skills ${verb}`,
@@ -105,7 +105,7 @@ function put(verb: "install" | "remove", summary: string): Command {
       }
       const told = verb === "install" ? `put ${counted(skillFiles().length, "file")} into` : "removed";
       if (options.json) return await showValue({ directories: done }, options, () => []);
-      await print(...(done.length === 0 ? ["there is none"] : done.map((each) => `${told} ${each}`)));
+      await print(...(done.length === 0 ? ["not installed"] : done.map((each) => `${told} ${each}`)));
     });
 }
 
@@ -122,7 +122,7 @@ function requireOurs(directory: string): void {
   const file = join(directory, "SKILL.md");
   const isOurs = existsSync(file) && readFileSync(file, "utf8").startsWith(`---\nname: ${SKILL}\n`);
   if (isOurs || !existsSync(directory)) return;
-  throw new CliError({ detail: `${directory} is no skill of roomd's.`, errors: [], hint: "Name another --dir." });
+  throw new CliError({ detail: `${directory} is not a skill of roomd.`, errors: [], hint: "Name another --dir." });
 }
 
 function writeSkill(directory: string): void {

@@ -10,7 +10,7 @@ import { recordLines, terminalWidth, wrapped } from "../kit/record-lines.ts";
 
 export function healthCommand(setStatus: (status: number) => void): Command {
   return command("health", {
-    summary: "whether the service is ready; with a key, each check with what to do",
+    summary: "readiness of the service; with a key, each check with its remedy",
     notes: ["Needs no key. Exit status 1 when the service is not ready."],
     examples: ["roomd health", "roomd health --json"],
   }).action(async (options: JsonOption) => {
@@ -22,7 +22,7 @@ export function healthCommand(setStatus: (status: number) => void): Command {
 
 export function limitsCommand(): Command {
   return command("limits", {
-    summary: "the limits in force, and what the service guarantees and what it does not",
+    summary: "the limits in force, and the service's guarantees and non-guarantees",
     examples: ["roomd limits", "roomd limits --json"],
   }).action(async (options: JsonOption) => {
     await show(await call(configGet, {}), options, ({ guarantees, non_guarantees, templates, ...rest }) => [
@@ -49,7 +49,7 @@ const BULLET = "- ";
 
 export function whoamiCommand(): Command {
   return command("whoami", {
-    summary: "who this key belongs to, and what it may do",
+    summary: "owner and scopes of the key",
     examples: ["roomd whoami", "roomd whoami --json"],
   }).action(async (options: JsonOption) => {
     await show(await call(meGet, {}), options, recordLines);

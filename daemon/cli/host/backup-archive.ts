@@ -50,7 +50,7 @@ export const guestsOwn = (paths: Paths) => [basename(paths.rooms), basename(path
 
 /** Hint for a part of data_dir that is on another file system. */
 export const ONE_FILE_SYSTEM =
-  "Where drives need a disk of their own, move all of data_dir there: they are renamed from one of its directories to another.";
+  "If drives need a separate disk, move all of data_dir to it: drives are renamed between directories of data_dir.";
 
 /** Throws CliError if there is nothing to back up. */
 export function requireService(paths: Paths): void {
@@ -65,7 +65,7 @@ function requireDrives(paths: Paths): void {
   for (const directory of [paths.rooms, paths.retired]) {
     if (!isLink(directory)) continue;
     throw new CliError({
-      detail: `${directory} is a symbolic link; what it points to would not be in the backup.`,
+      detail: `${directory} is a symbolic link; its target would not be in the backup.`,
       errors: [],
       hint: `Move that directory into its place. ${ONE_FILE_SYSTEM}`,
     });

@@ -94,18 +94,15 @@ export function toldOf(error: unknown): unknown {
   if (error instanceof WrongPassphrase)
     return said(
       "The passphrase does not open this backup.",
-      "Have backup.s3.passphrase_file name a file with the one that it was made with.",
+      "Set backup.s3.passphrase_file to a file with the passphrase that the backup was made with.",
     );
   if (error instanceof DamagedCopy)
     return said(
       error.message,
-      "There is no backup. Check the disk, and the database with `roomd audit verify --host`; keep the backups that there are.",
+      "No backup was made. Check the disk, and the database with `roomd audit verify --host`; keep the existing backups.",
     );
   if (error instanceof BrokenBackup)
-    return said(
-      `The backup is damaged: ${error.message}.`,
-      "Take another one: `roomd backup list` shows those that there are.",
-    );
+    return said(`The backup is damaged: ${error.message}.`, "Choose another backup: `roomd backup list` lists them.");
   return error;
 }
 
@@ -113,7 +110,7 @@ export function toldOf(error: unknown): unknown {
 export function requirePlan(config: Config): S3Plan {
   const plan = planBackups(config);
   if (plan) return plan;
-  const hint = "Set backup.s3.bucket and the keys beside it: `roomd config` lists them.";
+  const hint = "Set backup.s3.bucket and the other backup.s3 keys: `roomd config` lists them.";
   throw new CliError({ detail: "No object store is configured for backups.", errors: [], hint }, EXIT.usage);
 }
 

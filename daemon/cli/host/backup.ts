@@ -32,8 +32,8 @@ export function backupCommand(): Command {
     notes: [
       "It holds the database with keys and audit, every drive, and the service's secrets. Protect it as you protect",
       "the keys. Templates (built again) and sandboxes (useless without their memory) are not in it. Drives are read",
-      "while guests may write to them. Where that matters, run `roomd sandbox standby` first.",
-      "`list` in the place of a file shows the backups in the object store, of all hosts that use it, the newest first.",
+      "while guests may write to them. If that matters, run `roomd sandbox standby` first.",
+      "`list` in place of a file lists the backups in the object store, of all hosts that use it, newest first.",
       "Each backup is recorded: `roomd audit --host --event backup.`",
     ],
     examples: [
@@ -49,7 +49,7 @@ export function backupCommand(): Command {
     )
     .action(async (file: string | undefined, options: JsonOption & ConfigOption & { to?: "s3" }) => {
       if ((file === undefined) === (options.to === undefined))
-        throw new CliError("Name the file that the backup is written to, or say --to s3.", EXIT.usage);
+        throw new CliError("Name the file for the backup, or give --to s3.", EXIT.usage);
       if (file === LIST) return await listBackups(options);
       await (file === undefined ? sendToStore(options) : writeToFile(file, options));
     });

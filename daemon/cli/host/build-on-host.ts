@@ -45,7 +45,7 @@ export async function buildOnHost(
     for (const signal of GIVEN_UP) process.off(signal, giveUp);
   }
   if (last && "ready" in last) return last.ready;
-  if (!last) throw new CliError("The build was given up. Nothing of it is left.", EXIT.signal + SIGINT);
+  if (!last) throw new CliError("The build was cancelled, and everything of it removed.", EXIT.signal + SIGINT);
   const { failed, why } = last;
   // The reader is the operator, who may be able to use the underlying error.
   if (failed.code === INTERNAL) throw new CliError(why);

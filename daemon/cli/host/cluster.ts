@@ -17,9 +17,9 @@ type Memberships = Awaited<ReturnType<typeof openMemberships>>;
 
 export function clusterCommand(): Command {
   return commandGroup("cluster", {
-    summary: "several hosts that are one service (run on a host)",
+    summary: "cluster of hosts that form one service (run on a host)",
     notes: [
-      "cluster.url in the configuration names the PostgreSQL database by which they are one; docs/cluster.md has whole set-ups.",
+      "cluster.url in the configuration names the PostgreSQL database that they share; docs/cluster.md has complete set-ups.",
     ],
     examples: ["roomd cluster init", "roomd cluster token", "roomd cluster join join-…", "roomd cluster list"],
   })
@@ -36,22 +36,21 @@ export function clusterCommand(): Command {
 
 function init(): Command {
   const about = {
-    summary: "make this host the first of several; what it has is kept",
-    notes: [
-      "The service must be stopped. It is started again afterwards, and further hosts join by `roomd cluster token`.",
-    ],
+    summary: "make this host the first of a cluster; its data is kept",
+    notes: ["The service must be stopped. Start it afterwards; further hosts join with `roomd cluster token`."],
     examples: ["systemctl stop roomd && roomd cluster init && systemctl start roomd"],
   };
   return withConfigOption(command("init", about)).action(async (options: Options) => {
     const made = await withMemberships(options, { stopped: true }, (memberships) => memberships.init());
     await showValue(made, options, fieldLines);
-    if (!options.json) await say("Start the service; `roomd cluster token` makes what another host joins with.");
+    if (!options.json)
+      await say("Start the service; `roomd cluster token` prints a token with which another host joins.");
   });
 }
 
 function token(): Command {
   const about = {
-    summary: "print what another host joins with, once and within an hour",
+    summary: "print a single-use token with which another host joins within an hour",
     examples: ["roomd cluster token"],
   };
   return withConfigOption(command("token", about)).action(async (options: Options) => {
@@ -63,10 +62,8 @@ function token(): Command {
 
 function join(): Command {
   const about = {
-    summary: "make this host one of several, by a token that one of them has made",
-    notes: [
-      "The service must be stopped, and have no organizations of its own. Templates are built, or copied, on each host.",
-    ],
+    summary: "join this host to a cluster, with a token from one of its hosts",
+    notes: ["The service must be stopped and have no organizations. Templates are built or copied on each host."],
     examples: ["systemctl stop roomd && roomd cluster join join-… && systemctl start roomd"],
   };
   return withConfigOption(command("join <token>", about)).action(async (given: string, options: Options) => {
@@ -78,14 +75,14 @@ function join(): Command {
 
 function rejoin(): Command {
   const about = {
-    summary: "confirm that the backup which was restored here is this host from now on",
+    summary: "confirm that this host replaces the host of the restored backup",
     notes: [
-      "The service must be stopped, here and where the data were backed up. Until then it does not start: two daemons with the same data would both answer for its rooms.",
+      "The service must be stopped, on this host and on the host of the backup. Until it has rejoined it does not start: two daemons with the same data would both serve its rooms.",
     ],
     examples: ["roomd restore /var/backups/roomd.tar && roomd cluster rejoin && systemctl start roomd"],
   };
   return withConfigOption(command("rejoin", about))
-    .option("--force", "also while a daemon runs with the data that were backed up; it is a member no more then")
+    .option("--force", "even while a daemon runs with the original data; it ceases to be a member")
     .action(async (options: Options & { force?: boolean }) => {
       const made = await withMemberships(options, { stopped: true }, (memberships) =>
         memberships.rejoin({ force: options.force === true }),
@@ -97,8 +94,8 @@ function rejoin(): Command {
 
 function list(): Command {
   const about = {
-    summary: "list the hosts, and what to do about them",
-    notes: ["Asks the service, as it is known: on a host of it, or with an administrator's key."],
+    summary: "list the hosts, with remedies",
+    notes: ["Queries the service: on one of its hosts, or with an administrator's key."],
     examples: ["roomd cluster list", "roomd cluster list --json"],
   };
   return command("list", about).action(async (options: JsonOption) => {
@@ -108,7 +105,7 @@ function list(): Command {
 
 function drain(): Command {
   const about = {
-    summary: "place no more rooms on a host; those that it has go on",
+    summary: "place no more rooms on a host; its rooms keep running",
     examples: ["roomd cluster drain host-2", "roomd cluster drain host-2 --undo"],
   };
   return withConfigOption(command("drain <host>", about))
@@ -121,9 +118,9 @@ function drain(): Command {
 
 function keep(): Command {
   const about = {
-    summary: "have this host keep a room that is on two hosts in the same epoch",
+    summary: "keep this host's copy of a room that two hosts own in the same epoch",
     notes: [
-      "Neither host answers for such a room. Run it on the host whose copy is to stay: the other host retires its copy, and keeps its drive for drive.retention.",
+      "Neither host serves such a room. Run this command on the host with the copy to keep: the other host retires its copy, and keeps its drive for drive.retention.",
     ],
     examples: ["roomd cluster keep rom_01JZ0000000000000000000000"],
   };
@@ -135,15 +132,15 @@ function keep(): Command {
 
 function remove(): Command {
   const about = {
-    summary: "take a host out of the service for good",
+    summary: "remove a host from the service permanently",
     notes: [
-      "What is in its rooms is lost to the service. A host that still runs changes nothing that hosts share from then on.",
-      "A room that was just moving there, and has not come, goes on where it was: power the host off first.",
+      "The contents of its rooms are lost to the service. If the host still runs, it can no longer change shared data.",
+      "A room with an unfinished move to this host continues on its source host: power the host off first.",
     ],
     examples: ["roomd cluster remove host-2", "roomd cluster remove host-2 --force"],
   };
   return withConfigOption(command("remove <host>", about))
-    .option("--force", "also with rooms on it, whose names are free then")
+    .option("--force", "even with rooms on it, which frees their names")
     .action(async (hostId: string, options: Options & { force?: boolean }) => {
       const removed = await withMemberships(options, {}, (memberships) =>
         memberships.remove(hostId, { force: options.force === true }),
@@ -161,7 +158,7 @@ async function withMemberships<T>(
   { stopped = false }: { stopped?: boolean },
   work: (memberships: Memberships) => T | Promise<T>,
 ): Promise<T> {
-  return await withProgress("asking the directory of hosts", async () => {
+  return await withProgress("querying the directory of hosts", async () => {
     // Loaded only here: clients need none of it.
     const { openMemberships: open, requireStopped } = await import("../../compose/memberships.ts");
     const configuration = ownConfiguration(options);

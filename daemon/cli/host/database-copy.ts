@@ -120,15 +120,15 @@ function requireSpace(directory: string, bytes: number, freeMib: number): void {
   throw new CliError({
     detail: `The database was not copied: ${directory} has ${bytesText(bavail * bsize)} of free space, and ${bytesText(needed)} are needed.`,
     errors: [],
-    hint: "Free some space, or move data_dir to XFS or btrfs, where a copy takes none.",
+    hint: "Free some space, or move data_dir to XFS or btrfs, on which a copy takes no space.",
   });
 }
 
 function requireShort(bytes: number, mostMib: number): void {
   if (bytes <= mostMib * MIB) return;
   throw new CliError({
-    detail: `The database was not copied: meanwhile its log grew to ${bytesText(bytes)}, and backup.log_mib is ${mostMib}.`,
+    detail: `The database was not copied: during the copy its log grew to ${bytesText(bytes)}, and backup.log_mib is ${mostMib}.`,
     errors: [],
-    hint: "Repeat it when less is written, raise backup.log_mib, or move data_dir to XFS or btrfs, where a copy takes no time.",
+    hint: "Retry at a time with fewer writes, raise backup.log_mib, or move data_dir to XFS or btrfs, on which a copy takes no time.",
   });
 }

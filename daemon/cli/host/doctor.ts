@@ -11,7 +11,7 @@ const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;
 
 export function doctorCommand(setStatus: (status: number) => void): Command {
   const about = {
-    summary: "check that this host has what sandboxes need, and say what to do",
+    summary: "check this host's requirements for sandboxes, and print remedies",
     notes: ["Exit status 1 when a check fails; warnings do not count."],
     examples: ["roomd doctor", "roomd doctor --json"],
   };

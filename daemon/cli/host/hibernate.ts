@@ -18,14 +18,14 @@ export function hibernateCommand(setStatus: (status: number) => void): Command {
   const about = {
     summary: "save every sandbox to disk and end the service, before the host is shut down (run on the host)",
     notes: [
-      "Where systemd runs the service a shutdown of the host does the same by itself (hibernate.on_shutdown).",
-      "When the service starts again it resumes them, but those that were in standby. `roomd doctor` says beforehand which cannot be",
-      "saved. They go on until the host is off, and the exit status is 1.",
+      "Under systemd a shutdown of the host does the same automatically (hibernate.on_shutdown).",
+      "On its next start the service resumes all sandboxes except those in standby. `roomd doctor` lists in advance the sandboxes that",
+      "cannot be saved. They run until the host is off, and the exit status is 1.",
     ],
     examples: ["roomd hibernate --all"],
   };
   return withConfigOption(command("hibernate", about))
-    .requiredOption("--all", "every sandbox of this host; one alone is `roomd sandbox hibernate`")
+    .requiredOption("--all", "every sandbox of this host; for a single one use `roomd sandbox hibernate`")
     .action(async (options: JsonOption & ConfigOption) => {
       const { paths } = ownConfiguration(options);
       const tell = () => writeFileSync(paths.hibernate_all, "", { mode: 0o600 });
@@ -34,7 +34,7 @@ export function hibernateCommand(setStatus: (status: number) => void): Command {
         throw new CliError({
           detail: `No service runs with ${paths.runtime}.`,
           errors: [],
-          hint: "Start it: what runs is saved by the service alone.",
+          hint: "Start it: only the service can save running sandboxes.",
         });
       }
       const told = await withOperator(options, (operator) => operator.hibernated());

@@ -47,8 +47,8 @@ function staleLines(age: number): string[] {
   if (age < DIRECTORY_STALE_SECONDS) return [];
   return [
     "",
-    `The database that hosts share was last read ${durationText(Math.floor(age))} ago: whether the other hosts run is not known.`,
-    "Rooms go on; none is made or ended until it answers. See the log of this host: journalctl -u roomd",
+    `The database that hosts share was last read ${durationText(Math.floor(age))} ago: the state of the other hosts is unknown.`,
+    "Rooms keep running; none can be created or destroyed until the database answers. See this host's log: journalctl -u roomd",
   ];
 }
 

@@ -15,7 +15,7 @@ export function initCommand(): Command {
     summary: "set up the service: the first organization and its keys; once (run on the host)",
     notes: [
       "The keys are shown now and never again. A second run is refused and changes nothing.",
-      "The setup link lets the first owner in: once, within 24 hours. `roomd user link` prints a new one.",
+      "The setup link signs the first owner in, once, within 24 hours. `roomd user link` prints a new one.",
     ],
     examples: ["roomd init", "roomd init --plan starter", "roomd init --json > keys.json"],
   };
@@ -45,6 +45,6 @@ function planLines(plan: Plan, options: ConfigOption): string[] {
   const memory = Math.floor(most("memory_mib") / 1024);
   return [
     `The organization is on the plan ${plan}: at most ${most("rooms")} rooms, ${most("sandboxes")} sandboxes with ${memory} GiB of memory, and ${most("drive_gib")} GiB on drives.`,
-    "Another plan: `roomd org set-plan`. What plans allow: `plans.*` in the configuration.",
+    "Change the plan: `roomd org set-plan`. Limits of plans: `plans.*` in the configuration.",
   ];
 }

@@ -51,7 +51,7 @@ const INPUT = 0;
 export function restoreCommand(setStatus: (status: number) => void): Command {
   const about = {
     summary:
-      "restore the service's data from a backup; only where there is no data and no daemon runs (run on the host)",
+      "restore the service's data from a backup; requires that there is no data and no running daemon (run on the host)",
     notes: [
       "Rooms, drives, keys and the audit are restored. Sandboxes are not: each becomes `failed` when the daemon starts.",
       "Exit status 1 when the audit in the backup is broken.",
@@ -84,11 +84,11 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
       ({ made_at, roomd, orgs, rooms, rooms_ended, guests_ended, is_member, missed, days_missing, audit_ok }) => [
         ...(guests_ended > 0 ? [`ended ${counted(guests_ended, "guest")} of the service that was here before`] : []),
         `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
-        ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
+        ...rooms_ended.map((room) => `room ${room} was destroyed during the backup, and again after the restore`),
         ...missedLines(missed, "could not be made again"),
         ...days_missing.map((name) => `the backup lacks the closed day ${name} of the audit`),
         ...(is_member ? ["it was one of several hosts: run `roomd cluster rejoin` before the service is started"] : []),
-        audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
+        audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` shows the position",
       ],
     );
     setStatus(found.audit_ok ? EXIT.ok : EXIT.refused);
@@ -121,7 +121,7 @@ interface Source {
 
 function sourceOf(config: Config, file: string | undefined, url: string | undefined): Source {
   if ((file === undefined) === (url === undefined))
-    throw new CliError("Name the file of the backup, or say --from s3://BUCKET/NAME.", EXIT.usage);
+    throw new CliError("Name the file of the backup, or give --from s3://BUCKET/NAME.", EXIT.usage);
   return file === undefined ? inStore(config, String(url)) : inFile(file);
 }
 
@@ -142,7 +142,7 @@ function inFile(name: string): Source {
 
 function inStore(config: Config, name: string): Source {
   const object = readUrl(name);
-  if (!object) throw new CliError(`${name} is no URL of a backup, such as s3://BUCKET/NAME.`, EXIT.usage);
+  if (!object) throw new CliError(`${name} is not a URL of a backup, such as s3://BUCKET/NAME.`, EXIT.usage);
   const plan = requirePlan(config);
   return {
     name,

@@ -29,8 +29,8 @@ export function serveCommand(): Command {
     summary: "run the service in the foreground",
     notes: [
       "When it is ready, it prints one line with its URL on standard output. The log goes to standard error.",
-      "SIGTERM and SIGINT end it gracefully, a second one at once. Guests keep running and are taken over by the next daemon.",
-      "Where systemd shuts the host down they are saved to disk instead (hibernate.on_shutdown), and resumed by the next daemon.",
+      "SIGTERM and SIGINT end it gracefully, a second one immediately. Guests keep running and are adopted by the next daemon.",
+      "If systemd shuts the host down they are saved to disk instead (hibernate.on_shutdown), and resumed by the next daemon.",
       "SIGUSR2 switches log.level to debug, and back.",
       "Daemons with different data_dir, runtime_dir, http.listen and ssh.listen run side by side.",
       "It refuses to start with BUN_OPTIONS, BUN_INSPECT or BUN_BE_BUN set, which would run other code in it.",
@@ -70,7 +70,7 @@ export function serveCommand(): Command {
       const key = (error as { port?: unknown }).port === planSsh(config)?.port ? "ssh.listen" : "http.listen";
       if (error instanceof LocalhostTaken) {
         throw new CliError(
-          `http.listen = ${config["http.listen"]}: ${error.message}, where browsers look for localhost first: stop it or choose another port.`,
+          `http.listen = ${config["http.listen"]}: ${error.message}, to which browsers resolve localhost first: stop it or choose another port.`,
         );
       }
       throw new CliError(`${key} = ${config[key]} is in use by another program: stop it or choose another.`);
@@ -100,7 +100,9 @@ async function isHostGoing(log: Log): Promise<boolean> {
   try {
     return await isHostStopping();
   } catch (error) {
-    log.error("not known whether the host is shut down: sandboxes are not saved", { error: describeError(error) });
+    log.error("failed to determine whether the host is shutting down: sandboxes are not saved", {
+      error: describeError(error),
+    });
     return false;
   }
 }

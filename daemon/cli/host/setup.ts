@@ -30,8 +30,8 @@ export function setupCommand(): Command {
   const about = {
     summary: "make the service ready: packages, template, first key, daemon, and a demo (run on the host, as root)",
     notes: [
-      "What is there already is used again, so it can be run at any time. The demo is the room `demo` with one sandbox, and is left running.",
-      "ROOMD_ variables that configure the daemon give it one of its own, in the background, beside the host's service.",
+      "Existing parts are reused, so it can be run at any time. The demo is the room `demo` with one sandbox, and is left running.",
+      "ROOMD_ variables that configure the daemon give it a separate one, in the background, alongside the host's service.",
     ],
     examples: ["roomd setup", "roomd setup --no-demo", "roomd setup --json"],
   };
@@ -46,7 +46,7 @@ export function setupCommand(): Command {
       const web = webUrl(config);
       await withoutProgress(async () => {
         const step = numberedSteps(STEPS + (options.demo ? DEMO_STEPS : 0), options.json === true);
-        await step("what this host lacks", async (note) => {
+        await step("missing packages and access", async (note) => {
           const installed = await installPackages(note);
           const access = await provideKvm();
           if (access !== null) note(access);
@@ -93,7 +93,7 @@ interface Made {
 export function exportLines({ url, api_key, ca_cert, setup, slow }: Made): string[] {
   const note = `The certificate is the service's own: clients also need a copy of ${ca_cert}, named by ROOMD_CA_CERT.`;
   const people =
-    setup === null ? [] : [`setup: ${setup}`, "By this link the first person comes in, once, within 24 hours.", ""];
+    setup === null ? [] : [`setup: ${setup}`, "This link signs the first person in, once, within 24 hours.", ""];
   const emulated = slow === null ? [] : [paint("yellow", slow), ""];
   const exports = [`export ROOMD_URL=${url}`, `export ROOMD_API_KEY=${api_key}`];
   return [...(ca_cert === null ? [] : [note]), ...people, ...emulated, ...exports];

@@ -25,7 +25,7 @@ import { type ConfigOption, IS_HOST, withConfigOption, withOperator } from "./op
 export function templateCommand(): Command {
   const made = commandGroup("template", {
     summary: `templates, from which sandboxes start${IS_HOST ? " (build, import, list and remove: on the host)" : ""}`,
-    notes: ["`roomd template request` has the service build one for your organization alone, from wherever you are."],
+    notes: ["`roomd template request` has the service build one for your organization alone, from any machine."],
     examples: [...(IS_HOST ? ["roomd template build default"] : []), "roomd template list"],
   });
   if (IS_HOST) for (const each of [build(), importImage(), refresh()]) made.addCommand(each);
@@ -60,13 +60,13 @@ function build(): Command {
     ],
   };
   const it = withConfigOption(command("build <template>", about))
-    .option("--recipe <file>", "file that says what goes into it (default: the one that comes with roomd)")
-    .option("--dockerfile <file>", "make it of a Dockerfile")
-    .option("--context <directory>", "what the Dockerfile copies from (default: the one that it is in)")
+    .option("--recipe <file>", "recipe of the template (default: the recipe that comes with roomd)")
+    .option("--dockerfile <file>", "build it from a Dockerfile")
+    .option("--context <directory>", "build context (default: the Dockerfile's directory)")
     .option("--build-arg <name=value>", "for the Dockerfile's ARG; repeatable", pair)
     .option("--egress <entry>", "let the Dockerfile's RUN reach this host, address or network; repeatable", word)
     .option(...NO_CACHE)
-    .option("--secret <name=file>", "have steps find a file as /run/secrets/NAME; kept nowhere; repeatable", secrets);
+    .option("--secret <name=file>", "give steps a file as /run/secrets/NAME; not stored; repeatable", secrets);
   return withImageOptions(it, "of a Dockerfile: ").action(async (id: string, options: BuildOptions) => {
     const { dockerfile } = options;
     const recipe = dockerfile === undefined ? recipeIn(options) : ofDockerfile(id, dockerfile, options);
@@ -91,7 +91,7 @@ function recipeIn(options: BuildOptions): string | undefined {
   const [said] = OF_DOCKERFILE.filter((name) => options[name] !== undefined);
   if (said === undefined) return read(options.recipe);
   const flag = said.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
-  throw new CliError(`--${flag} is of a Dockerfile, which --dockerfile names: a recipe says it itself.`, EXIT.usage);
+  throw new CliError(`--${flag} needs --dockerfile: a recipe contains this setting itself.`, EXIT.usage);
 }
 
 function ofDockerfile(id: string, dockerfile: string, options: BuildOptions): string {
@@ -139,16 +139,12 @@ interface ImageOptions {
 /** Options of a template made from an image; `of` is a note on when they apply. */
 function withImageOptions(command: Command, of: string): Command {
   return command
-    .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
-    .option(
-      "--memory <mib>",
-      `${of}memory of its sandboxes, where they say nothing else (default: 512)`,
-      mebibytes(256),
-    )
-    .option("--disk <mib>", `${of}what the disk of a sandbox may grow to (default: 8192)`, mebibytes(1024))
-    .option("--start", `${of}have the image's entry point running in every sandbox`)
-    .option("--ready <command>", `${of}shell command that ends with 0 once it is up (with --start)`)
-    .option("--description <text>", `${of}what the list of templates says of it`)
+    .option("--registry-auth <file>", "registry credentials, in the format of docker's config.json; not stored")
+    .option("--memory <mib>", `${of}memory of its sandboxes, unless they set another (default: 512)`, mebibytes(256))
+    .option("--disk <mib>", `${of}maximum size of a sandbox's disk (default: 8192)`, mebibytes(1024))
+    .option("--start", `${of}run the image's entry point in every sandbox`)
+    .option("--ready <command>", `${of}shell command that exits with 0 once it is ready (with --start)`)
+    .option("--description <text>", `${of}its description in the list of templates`)
     .option("--verbose", "print every step on standard error, even if it is not a terminal");
 }
 
@@ -165,7 +161,7 @@ function recipeOf(id: string, from: string, options: ImageOptions, root: Record<
 
 function importImage(): Command {
   const about = {
-    summary: "make a template of an image: from a registry, or of a file or directory of this host",
+    summary: "create a template from an image: from a registry, or a file or directory of this host",
     examples: [
       "roomd template import python docker://registry.example.com/python:3.13-slim --memory 512",
       "roomd template import mine oci:./layout",
@@ -204,7 +200,7 @@ interface RequestOptions extends Omit<ImageOptions, "verbose" | "memory">, JsonO
 function request(): Command {
   const about = {
     summary: "have the service build a template for your organization, and follow the build",
-    notes: ["What it is made of: --image, perhaps with --step, or --dockerfile. Ctrl-C stops following, and no build."],
+    notes: ["Source: --image, optionally with --step, or --dockerfile. Ctrl-C stops following, not the build."],
     examples: [
       "roomd template request python --image docker://registry.example.com/python:3.13-slim",
       "roomd template request pytest --image docker://registry.example.com/python:3.13-slim --step 'pip install pytest' --egress packages.example.com:443",
@@ -212,23 +208,23 @@ function request(): Command {
     ],
   };
   return command("request <template>", about)
-    .option("--image <image>", "the image that it is made of, as docker://REGISTRY/NAME:TAG")
+    .option("--image <image>", "source image, as docker://REGISTRY/NAME:TAG")
     .option("--step <script>", "shell script that root runs in it before it is saved; repeatable", word)
-    .option("--dockerfile <file>", "make it of a Dockerfile")
-    .option("--context <tar>", "what the Dockerfile copies from, as a tar, perhaps by gzip: `tar -cz DIRECTORY`")
+    .option("--dockerfile <file>", "build it from a Dockerfile")
+    .option("--context <tar>", "build context, as a tar, optionally gzipped: `tar -cz DIRECTORY`")
     .option("--build-arg <name=value>", "for the Dockerfile's ARG; repeatable", pair)
     .option("--egress <entry>", "let steps reach this host, address or network; repeatable", word)
-    .option("--secret <name=file>", "have steps find a file as /run/secrets/NAME; kept nowhere; repeatable", secrets)
-    .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
+    .option("--secret <name=file>", "give steps a file as /run/secrets/NAME; not stored; repeatable", secrets)
+    .option("--registry-auth <file>", "registry credentials, in the format of docker's config.json; not stored")
     .option("--min-memory <mib>", "memory that it is saved with (default: 256)", mebibytes(256))
-    .option("--memory <mib>", "memory of its sandboxes, where they say nothing else (default: 512)", mebibytes(256))
-    .option("--disk <mib>", "what the disk of a sandbox may grow to (default: 8192)", mebibytes(1024))
-    .option("--start", "have the image's entry point running in every sandbox")
-    .option("--start-script <script>", "have what this shell script begins running in every sandbox")
-    .option("--ready <script>", "shell script that ends with 0 once it is up")
-    .option("--description <text>", "what the list of templates says of it")
+    .option("--memory <mib>", "memory of its sandboxes, unless they set another (default: 512)", mebibytes(256))
+    .option("--disk <mib>", "maximum size of a sandbox's disk (default: 8192)", mebibytes(1024))
+    .option("--start", "run the image's entry point in every sandbox")
+    .option("--start-script <script>", "shell script whose processes run in every sandbox")
+    .option("--ready <script>", "shell script that exits with 0 once it is ready")
+    .option("--description <text>", "its description in the list of templates")
     .option(...NO_CACHE)
-    .option("--no-wait", "print the build's record at once")
+    .option("--no-wait", "print the build's record immediately")
     .action(async (template_id: string, options: RequestOptions) => {
       const { image, step, dockerfile, context, start, startScript } = options;
       const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
@@ -262,11 +258,11 @@ function request(): Command {
 
 function follow(): Command {
   return command("follow <template> <build>", {
-    summary: "show what a build tells, from its beginning to its end",
+    summary: "show the events of a build, from start to end",
     examples: ["roomd template follow python bld_01KG9YS7G0B5H8K3M6P9R2T4WY"],
   })
-    .option("--after <seq>", "only what came after this event", integer(-1))
-    .option("--no-follow", "only what there is now")
+    .option("--after <seq>", "only events after this number", integer(-1))
+    .option("--no-follow", "only existing events")
     .action(
       async (template_id: string, build_id: string, options: { after?: number; follow: boolean } & JsonOption) => {
         await followBuild({ template_id, build_id }, options.after ?? -1, options.follow);
@@ -295,13 +291,12 @@ function absolute(image: string): string {
 
 function refresh(): Command {
   const about = {
-    summary:
-      "build a template anew of what it was built of: what its tag names today, packages and files as they are now",
+    summary: "rebuild a template from its source: the current image of its tag, current packages and files",
     examples: ["roomd template refresh python", "roomd template refresh app --secret token=./token"],
   };
   return withConfigOption(command("refresh <template>", about))
-    .option("--secret <name=file>", "have steps find a file as /run/secrets/NAME; kept nowhere; repeatable", secrets)
-    .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
+    .option("--secret <name=file>", "give steps a file as /run/secrets/NAME; not stored; repeatable", secrets)
+    .option("--registry-auth <file>", "registry credentials, in the format of docker's config.json; not stored")
     .option("--verbose", "print every step on standard error, even if it is not a terminal")
     .action(async (id: string, options: RefreshOptions) => {
       const { recipe, args } = await withOperator(options, ({ templates }) => templates.keptRecipe(id));
@@ -338,11 +333,11 @@ async function savedInput(): Promise<string> {
 
 function list(): Command {
   const about = {
-    summary: "list the templates of this host, or those that your organization may use",
+    summary: "list the templates of this host, or the templates available to your organization",
     notes: ["Without --org it is run on the host, as root."],
     examples: ["roomd template list", "roomd template list --org", "roomd template list --json"],
   };
-  const listed = withConfigOption(command("list", about)).option("--org", "ask the service, with your own key");
+  const listed = withConfigOption(command("list", about)).option("--org", "list from the service, with your own key");
   return listed.action(async (options: JsonOption & ConfigOption & { org?: true }) => {
     if (options.org || !IS_HOST) {
       return await show(await call(templateList, {}), options, ({ items }) =>
@@ -380,11 +375,11 @@ function get(): Command {
 
 function remove(): Command {
   const about = {
-    summary: "remove a template from this host, or one that is your organization's own",
+    summary: "remove a template from this host, or from your organization",
     examples: ["roomd template remove python", "roomd template remove python --own"],
   };
   return withConfigOption(command("remove <template>", about))
-    .option("--own", "ask the service to remove the organization's own one")
+    .option("--own", "remove your organization's own template, through the service")
     .action(async (template_id: string, options: JsonOption & ConfigOption & { own?: boolean }) => {
       if (options.own || !IS_HOST) await call(templateRemove, { template_id });
       else await withOperator(options, ({ templates }) => templates.remove(template_id));

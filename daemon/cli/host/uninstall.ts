@@ -45,13 +45,13 @@ export function uninstallCommand(): Command {
     summary: "end the service and every sandbox, and remove roomd from this host (as root)",
     notes: [
       "Without --purge the data stays: rooms, drives, keys and the audit are there again after another installation.",
-      "Packages that roomd needs of the host stay: `apt-get autoremove` removes those that nothing else needs.",
+      "Packages that roomd depends on stay: `apt-get autoremove` removes the unused ones.",
     ],
     examples: ["roomd uninstall --yes", "roomd uninstall --purge --yes"],
   };
   return withConfigOption(command("uninstall", about))
     .option("--purge", "remove the data too: every room, drive, key, template and the audit; and the configuration")
-    .option("--yes", "do it; without this it is only said what would be done")
+    .option("--yes", "do it; otherwise the actions are only printed")
     .addOption(new Option("--for-package", "leave the files to apt").hideHelp())
     .action(async (options: UninstallOptions) => {
       if (process.getuid?.() !== 0) throw new CliError("Run this as root.");
@@ -78,7 +78,7 @@ export function requireHostsOwn(): void {
   throw new CliError({
     detail: `${name} is set, which configures another daemon than the host's.`,
     errors: [],
-    hint: "Unset it for this. A daemon of its own is ended by ending its process, and its directories are its own.",
+    hint: "Unset it. A separate daemon is stopped by ending its process; remove its directories yourself.",
   });
 }
 

@@ -31,11 +31,10 @@ const LOOK_MS = 500;
 
 export function upgradeCommand(): Command {
   const about = {
-    summary:
-      "start the service with the binary that was just installed, or go back to the former (the package runs it)",
+    summary: "start the service with the newly installed binary, or roll back to the previous one (run by the package)",
     notes: [
-      "Sandboxes and their commands go on. The former binary and, where the new one changes it, the former database are kept until",
-      "the new service has answered. If it does not, the former runs again, and the exit status is 1. Run it again to try anew.",
+      "Sandboxes and their commands keep running. The previous binary and, if the new one changes it, the previous database are kept until",
+      "the new service has answered. If it does not, the previous binary is restored, and the exit status is 1. Run it again to retry.",
     ],
     examples: ["roomd upgrade"],
   };
@@ -55,7 +54,7 @@ async function upgrade(config: Config, paths: Paths): Promise<void> {
   if (why !== null) {
     const log = (await serviceLog(LOG_LINES).catch(() => "")).trimEnd();
     const outcome = await goBack(paths).catch(
-      (error) => `The former version did not start either: ${describeError(error)}`,
+      (error) => `The previous version did not start either: ${describeError(error)}`,
     );
     throw new CliError({
       detail: `roomd ${VERSION} (${COMMIT}) did not start: ${why}`,
@@ -88,7 +87,7 @@ async function untilAnswered(url: string): Promise<void> {
       throw new CliError({
         detail: `roomd ${VERSION} (${COMMIT}) runs, but ${who} at ${url}.`,
         errors: [],
-        hint: "See `systemctl status roomd` and http.listen. The former binary is kept until `dpkg --configure roomd` finds the new one.",
+        hint: "See `systemctl status roomd` and http.listen. The previous binary is kept until `dpkg --configure roomd` finds the new one.",
       });
     }
     await Bun.sleep(LOOK_MS);
@@ -99,7 +98,7 @@ async function untilAnswered(url: string): Promise<void> {
 async function goBack(paths: Paths): Promise<string> {
   const binary = join(PREVIOUS, "roomd");
   if (!existsSync(binary))
-    return "There is no former binary to go back to. See `journalctl -u roomd`, then run `dpkg --configure roomd`.";
+    return "There is no previous binary to roll back to. See `journalctl -u roomd`, then run `dpkg --configure roomd`.";
   await serviceDo("stop");
   putDatabaseBack(paths);
   mkdirSync(UNIT_CHANGES, { recursive: true });
@@ -107,5 +106,5 @@ async function goBack(paths: Paths): Promise<string> {
   await reloadUnits();
   await serviceDo("start");
   forgetDatabase(paths);
-  return "The former version runs again, with its database. When what is in the way is mended, `dpkg --configure roomd` tries the new one again.";
+  return "The previous version runs again, with its database. Once the cause is fixed, `dpkg --configure roomd` retries the new version.";
 }

@@ -22,7 +22,7 @@ export function timeout(about: string): Option {
 export function command(usage: string, about: About): Command {
   return commandGroup(usage, about)
     .option(JSON_FLAG, "print JSON for programs instead of text for people")
-    .option(QUIET_FLAG, "do not show on the terminal what is being waited for")
+    .option(QUIET_FLAG, "do not show progress on the terminal")
     .hook("preAction", (_, action) => {
       const { quiet, json } = action.opts<{ quiet?: boolean; json?: boolean }>();
       if (quiet || json) silence();

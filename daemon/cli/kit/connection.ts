@@ -39,9 +39,9 @@ function requireOwnHost(url: string): void {
   const foreign = owners.find((uid) => uid !== 0 && uid !== process.getuid?.());
   if (foreign === undefined) return;
   throw new CliError({
-    detail: `${url} is served by another user of this host (uid ${foreign}), and the API key was not sent there.`,
+    detail: `${url} is served by another user of this host (uid ${foreign}), and the API key was not sent to it.`,
     errors: [],
-    hint: "See who listens with `ss -ltnp`. If it is a proxy of yours, set ROOMD_URL to the service's own address, or use https.",
+    hint: "Find the listening process with `ss -ltnp`. If it is your proxy, set ROOMD_URL to the service's own address, or use https.",
   });
 }
 

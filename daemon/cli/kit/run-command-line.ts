@@ -57,7 +57,7 @@ function usageError({ message, code }: CommanderError, program: Command, args: r
   const hint = [
     ...meant.map((line) => line.replace(/^\((.*)\)$/, "$1")),
     ...(example === undefined ? [] : [`For example: \`${example}\`.`]),
-    "Run it with --help to see what it takes.",
+    "Run it with --help to see its arguments and options.",
   ];
   return new CliError({ detail, errors: [], hint: hint.join(" ") }, EXIT.usage);
 }

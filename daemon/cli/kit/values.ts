@@ -82,7 +82,7 @@ export function words(known: readonly string[]): (text: string) => string {
   return (text) => {
     const strange = text.split(",").find((each) => !known.includes(each));
     if (strange !== undefined)
-      throw new InvalidArgumentError(`${strange || "Nothing"} is none of ${known.join(", ")}.`);
+      throw new InvalidArgumentError(`${strange || "Nothing"} is not one of ${known.join(", ")}.`);
     return text;
   };
 }

@@ -12,8 +12,8 @@ export function makeRaw(fd: number): () => void {
   }
   const stty = (...args: string[]) => spawnSync("stty", args, { stdio: [fd, "pipe", "inherit"], encoding: "utf8" });
   const before = stty("-g");
-  if (before.status !== 0) throw new Error(`descriptor ${fd} is no terminal`);
-  if (stty("raw", "-echo").status !== 0) throw new Error("the terminal cannot be made raw");
+  if (before.status !== 0) throw new Error(`descriptor ${fd} is not a terminal`);
+  if (stty("raw", "-echo").status !== 0) throw new Error("failed to set the terminal to raw mode");
   let isRaw = true;
   return () => {
     if (isRaw) stty(before.stdout.trim());

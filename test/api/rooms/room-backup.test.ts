@@ -166,14 +166,17 @@ test("it belongs to the restoring organization, and requires an administrator", 
 test("the command line backs up a room and restores it, by files and by pipes", async () => {
   const path = join(daemon.home, "source.room");
   const taken = await daemon.cli(["room", "backup", "source", path]);
-  expect([taken.status, taken.stderr, taken.stdout]).toEqual([0, "", expect.stringContaining("took room source")]);
+  expect([taken.status, taken.stderr, taken.stdout]).toEqual([0, "", expect.stringContaining("backed up room source")]);
   const made = await daemon.cli(["room", "restore", path, "--name", "by-cli"]);
-  expect([made.status, made.stdout]).toEqual([0, expect.stringContaining("room by-cli is active, made of source")]);
+  expect([made.status, made.stdout]).toEqual([
+    0,
+    expect.stringContaining("room by-cli is active, created from source"),
+  ]);
   expect((await inbox("by-cli")).length).toBe(2);
   const again = await daemon.cli(["room", "restore", path]);
   expect(`${again.status} ${again.stderr}`).toContain("There is an active room source");
   writeFileSync(path, "nothing\n");
-  expect((await daemon.cli(["room", "restore", path, "--name", "none"])).stderr).toContain("no room's file");
+  expect((await daemon.cli(["room", "restore", path, "--name", "none"])).stderr).toContain("room's file");
 });
 
 describe("a file is rejected without a trace", () => {

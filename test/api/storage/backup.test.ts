@@ -274,7 +274,7 @@ test.skipIf(!isRoot)(
     expect(restored).toMatch(/org_\w+: records 1 to \d+ are whole/);
     expect(restored).not.toContain("broken");
     for (const name of ["lost", "halved"]) {
-      expect(restored).toContain(`room ${name} was destroyed while the backup was made, and is again\n`);
+      expect(restored).toContain(`room ${name} was destroyed during the backup, and again after the restore\n`);
     }
     expect(existsSync(join(second.data, "rooms/rom_late"))).toBe(false);
     const room = await second.api("GET", "/v1/rooms/kept");
@@ -340,7 +340,7 @@ test.skipIf(!isRoot)(
     await host.run("roomd backup - | { head -c 512; roomd room destroy first >&2; cat; } > /var/backups/first.tar");
     const fresh = 'ROOMD_DATA_DIR="$HOST/fresh" ROOMD_RUNTIME_DIR="$HOST/fresh-run"';
     const restored = await host.run(`${fresh} dist/roomd restore /var/backups/first.tar`);
-    expect(restored).toContain("room first was destroyed while the backup was made, and is again\n");
+    expect(restored).toContain("room first was destroyed during the backup, and again after the restore\n");
     expect(existsSync(join(host.root, "fresh/rooms", room_uid))).toBe(false);
     expect(readFileSync(join(host.root, "fresh/retired", room_uid, "drive/file"), "utf8")).toBe("kept");
   },

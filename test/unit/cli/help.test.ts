@@ -165,7 +165,7 @@ test.concurrent.each([
   [["room", "get"], "missing required argument 'room'", "For example: `roomd room get build-42`. "],
   [["key", "create"], "required option '--name <name>' not specified", "For example: `roomd key create --name ci`. "],
 ])("%j reports the error and the probable intention, as text and as JSON", async (args, detail, meant) => {
-  const hint = `${meant}Run it with --help to see what it takes.`;
+  const hint = `${meant}Run it with --help to see its arguments and options.`;
   expect((await run(args)).stderr).toBe(`roomd: ${detail}\n${hint}\n`);
   const { status, stdout, stderr } = await run([...args, "--json"]);
   expect([status, stdout, JSON.parse(stderr)]).toEqual([2, "", { code: "usage", detail, errors: [], hint }]);

@@ -11,7 +11,7 @@ const GRANT = "kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D";
 
 export function applicationCommand(): Command {
   return commandGroup("application", {
-    summary: "applications that members have signed in",
+    summary: "applications that members have authorized",
     notes: ["These need a key with the scope org:admin."],
     examples: ["roomd application list", `roomd application end ${GRANT}`],
   })
@@ -46,7 +46,7 @@ function list(): Command {
 
 function end(): Command {
   return command("end <grant-id>", {
-    summary: "sign an application out; what it has made ends too",
+    summary: "revoke an application's access; its webhooks, ports and SSH keys end too",
     examples: [`roomd application end ${GRANT}`],
   }).action(async (grant_id: string, options: JsonOption) => {
     await show(await call(applicationEnd, { org_id, grant_id }), options, fieldLines);

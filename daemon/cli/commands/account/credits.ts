@@ -8,8 +8,8 @@ import { asList, type ListOptions } from "../room/room.ts";
 
 export function creditsCommand(): Command {
   const about = {
-    summary: "what credits the organization was granted, and what it has spent",
-    notes: ["The newest first. What the plan grants is no entry. `roomd org credits` on the host grants more."],
+    summary: "list credits granted to the organization and spent by it",
+    notes: ["Newest first. Credits of the plan are not listed. `roomd org credits` on the host grants more."],
     examples: ["roomd credits", "roomd credits --limit 10 --json"],
   };
   return asList(command("credits", about)).action(async ({ limit, cursor, json }: ListOptions) => {

@@ -10,8 +10,8 @@ import { type ConfigOption, IS_HOST, type Operator, ownConfiguration, withOperat
 import { type OrgOption, orgOf } from "./org-option.ts";
 
 export const KEY_NOTES = [
-  "On the service's host the operator may do it for any organization, which --org names. Elsewhere it is done over the API, with your own",
-  "key or as you have signed in.",
+  "On the service's host the operator can run it for any organization, named by --org. Elsewhere it uses the API, with your own",
+  "key or sign-in.",
 ];
 
 interface Ways<T> {

@@ -53,8 +53,10 @@ function create(): Command {
     ],
   };
   return withConfigOption(withOrgOption(command("create", about)))
-    .requiredOption("--name <name>", "what the key is for")
-    .addOption(choice("--scope <scope>", "what it may do; repeatable (default: everything)", SCOPES).argParser(scopes))
+    .requiredOption("--name <name>", "purpose of the key")
+    .addOption(
+      choice("--scope <scope>", "scope of the key; repeatable (default: all scopes)", SCOPES).argParser(scopes),
+    )
     .option("--room <room>", "only in this room; repeatable", word)
     .option("--agent <agent>", "only as this agent, and only its sandboxes")
     .option("--expires-in <time>", "it expires after this time, such as 30d", seconds)

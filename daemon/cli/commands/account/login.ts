@@ -13,10 +13,10 @@ const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 
 export function loginCommand(): Command {
   const about = {
-    summary: "sign in at a service by a browser, on this or another computer",
+    summary: "sign in to a service with a browser, on this or another computer",
     notes: [
-      "Prints a code and where to type it, and waits until somebody has let it in there.",
-      "What it gets is kept in credentials.json in ~/.config/roomd, for this user alone. ROOMD_API_KEY comes first where it is set.",
+      "Prints a code and the page on which to enter it, and waits for the approval.",
+      "Credentials are stored in ~/.config/roomd/credentials.json, for this user only. ROOMD_API_KEY takes precedence if it is set.",
     ],
     examples: ["roomd login https://rooms.example.org", "roomd login"],
   };
@@ -61,12 +61,12 @@ async function letIn(place: Place, { device_code, interval, expires_in }: Asked)
     if (answer.error === "slow_down") pauseMs += interval * 1000;
     else if (answer.error !== "authorization_pending") throw new CliError(answer.description);
   }
-  throw new CliError("Nobody has entered the code in time. Run it again for another.");
+  throw new CliError("The code was not entered in time. Run `roomd login` again for a new code.");
 }
 
 export function logoutCommand(): Command {
   const about = {
-    summary: "sign out where `roomd login` has signed in",
+    summary: "sign out of a service that `roomd login` has signed in to",
     examples: ["roomd logout", "roomd logout https://rooms.example.org"],
   };
   return command("logout [url]", about).action(async (url: string | undefined, options: JsonOption) => {

@@ -40,7 +40,7 @@ function create(): Command {
     examples: ["roomd org create --name Acme", "roomd org create --name Acme --plan starter --json"],
   };
   return withConfigOption(command("create", about))
-    .requiredOption("--name <name>", "what people call it")
+    .requiredOption("--name <name>", "display name")
     .addOption(choice("--plan <plan>", "its plan (default: free)", PLANS))
     .action(async (options: CreateOptions) => {
       const { name, plan } = options;
@@ -90,14 +90,14 @@ const LOOK_MS = 250;
 
 function end(): Command {
   const about = {
-    summary: "end an organization for good: keys and members at once, then its rooms with their drives",
+    summary: "delete an organization permanently: keys and members immediately, then its rooms with their drives",
     notes: [
-      "It goes on after a restart; the command waits until all is gone. Its audit is kept as long as any, and so is what it has used.",
+      "The deletion continues after a restart; the command waits until it is complete. Audit and usage records keep their usual retention.",
     ],
     examples: ["roomd org delete org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --name Acme"],
   };
   return withConfigOption(command("delete <org>", about))
-    .requiredOption("--name <name>", "what it is called, so that no other is ended by mistake")
+    .requiredOption("--name <name>", "its display name, as a confirmation")
     .action(async (org: string, options: JsonOption & ConfigOption & { name: string }) => {
       const ended = await withProgress(`ending ${options.name}`, (progress) =>
         withOperator(options, async (operator) => {
@@ -111,7 +111,8 @@ function end(): Command {
         }),
       );
       await showValue(ended, options, fieldLines);
-      if (ended.state === "ending" && !options.json) await say("The service is not running: the rest ends when it is.");
+      if (ended.state === "ending" && !options.json)
+        await say("The service is not running: the deletion continues once it is started.");
     });
 }
 
@@ -128,7 +129,7 @@ function credits(): Command {
   const about = {
     summary: "show an organization's credits, or grant it more, in addition to its plan's",
     notes: [
-      "Without --grant and --withdraw it lists what was granted and spent.",
+      "Without --grant and --withdraw it lists granted and spent credits.",
       "An organization without any credits granted has no limit. The configuration has the prices: billing.sandbox_hour and others.",
     ],
     examples: [
@@ -141,7 +142,7 @@ function credits(): Command {
     .option("--grant <credits>", "credits to add", integer(1))
     .option("--withdraw", "take back all credits granted in addition to the plan's")
     .option("--reason <text>", "why, as the organization reads it")
-    .option("--once <name>", "a name for this grant: by the same name it is done once, however often it is asked for")
+    .option("--once <name>", "idempotency name of this grant: repetitions with the same name change nothing")
     .action(async (named: string | undefined, { grant, withdraw, reason, once, ...given }: CreditOptions) => {
       const options = named === undefined ? given : { ...given, org: named };
       if (grant !== undefined && withdraw) throw new CliError("Give --grant or --withdraw.", EXIT.usage);

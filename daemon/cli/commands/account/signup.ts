@@ -9,7 +9,7 @@ type Options = JsonOption & ConfigOption;
 
 export function signupCommand(): Command {
   return commandGroup("signup", {
-    summary: "who may sign up, with an organization of their own (run on the host)",
+    summary: "invitations and requests to sign up with a separate organization (run on the host)",
     examples: ["roomd signup invite ada@example.org", "roomd signup list", "roomd signup approve ada@example.org"],
   })
     .addCommand(invite())
@@ -20,12 +20,12 @@ export function signupCommand(): Command {
 
 function invite(): Command {
   const about = {
-    summary: "print a link by which somebody signs up, once and within 72 hours",
-    notes: ["signup.mode must not be closed. With --mail a letter brings the link, and it is not printed."],
+    summary: "print a single-use link to sign up within 72 hours",
+    notes: ["signup.mode must not be closed. With --mail the link is sent by e-mail, and not printed."],
     examples: ["roomd signup invite ada@example.org", "roomd signup invite ada@example.org --mail"],
   };
   return withConfigOption(command("invite <email>", about))
-    .option("--mail", "send a letter with the link")
+    .option("--mail", "send the link by e-mail")
     .action(async (email: string, options: Options & { mail?: boolean }) => {
       await showLink(options, (operator) => operator.inviteToSignUp(email, options.mail === true));
     });
@@ -33,7 +33,7 @@ function invite(): Command {
 
 function list(): Command {
   const about = {
-    summary: "list who has asked to sign up and waits for an answer",
+    summary: "list pending sign-up requests",
     examples: ["roomd signup list", "roomd signup list --json"],
   };
   return withConfigOption(command("list", about)).action(async (options: Options) => {
@@ -49,8 +49,8 @@ function list(): Command {
 
 function approve(): Command {
   const about = {
-    summary: "let somebody sign up who has asked to",
-    notes: ["A letter brings the link, where smtp.host is set; else it is printed, to be handed over."],
+    summary: "approve a sign-up request",
+    notes: ["The link is sent by e-mail if smtp.host is set; otherwise it is printed for you to pass on."],
     examples: ["roomd signup approve ada@example.org"],
   };
   return withConfigOption(command("approve <email>", about)).action(async (email: string, options: Options) => {
@@ -60,7 +60,7 @@ function approve(): Command {
 
 function refuse(): Command {
   const about = {
-    summary: "forget that somebody has asked to sign up; nobody is told",
+    summary: "discard a sign-up request without notifying the requester",
     examples: ["roomd signup refuse ada@example.org"],
   };
   return withConfigOption(command("refuse <email>", about)).action(async (email: string, options: Options) => {

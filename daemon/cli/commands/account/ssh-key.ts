@@ -35,7 +35,7 @@ function add(words: string): Command {
     ],
   };
   return withConfigOption(withOrgOption(command("add <file>", about)))
-    .option("--name <name>", "what people call it (default: its comment)")
+    .option("--name <name>", "display name (default: its comment)")
     .option("--expires-in <time>", "it expires after this time, such as 30d", seconds)
     .action(async (file: string, options: Options & { name?: string; expiresIn?: number }) => {
       const public_key = readKey(file);

@@ -53,7 +53,7 @@ export async function post<T = Tokens>(
   if (response.ok) return { ok: true, body: body as T };
   if (body === null || response.status === 404) {
     throw new CliError({
-      detail: `Nobody can sign in at ${url}.`,
+      detail: `Sign-in is disabled at ${url}.`,
       errors: [],
       hint: "Its operator can set `web.enabled = true`. With a key, set ROOMD_API_KEY.",
     });

@@ -13,7 +13,7 @@ interface UsageOptions extends JsonOption {
 
 export function usageCommand(): Command {
   return command("usage", {
-    summary: "what the organization has used this month",
+    summary: "the organization's usage this month",
     examples: ["roomd usage", "roomd usage --group-by room", "roomd usage --group-by day --month 2026-01 --json"],
   })
     .addOption(choice("--group-by <what>", "one line for each room, agent, key or day", GROUPINGS))

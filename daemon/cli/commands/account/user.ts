@@ -12,7 +12,7 @@ import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
 
 export function userCommand(): Command {
   return commandGroup("user", {
-    summary: "people who sign in to the web (run on the host)",
+    summary: "users of the web (run on the host)",
     examples: [
       "roomd user create ada@example.org --name Ada --role admin",
       "roomd user list",
@@ -49,15 +49,15 @@ export async function sayWhetherOff(config: Config, { json }: JsonOption): Promi
 
 function create(): Command {
   const about = {
-    summary: "make a user; the link that is printed lets them in once, within 24 hours",
+    summary: "create a user, and print a single-use sign-in link for 24 hours",
     examples: [
       "roomd user create ada@example.org --name Ada",
       "roomd user create bob@example.org --name Bob --role owner",
     ],
   };
   return withConfigOption(withOrgOption(command("create <email>", about)))
-    .requiredOption("--name <name>", "what people call them")
-    .addOption(choice("--role <role>", "what they may in the organization (default: member)", ROLES))
+    .requiredOption("--name <name>", "display name")
+    .addOption(choice("--role <role>", "role in the organization (default: member)", ROLES))
     .action(async (email: string, options: Options & OrgOption & { name: string; role?: Role }) => {
       const { name, role = "member" } = options;
       const { config } = readConfiguration(options);
@@ -92,8 +92,8 @@ function list(): Command {
 
 function link(): Command {
   const about = {
-    summary: "print a link that lets somebody in once, within 24 hours: the way back in without the password",
-    notes: ["Without EMAIL it is the setup link, by which the first owner comes in."],
+    summary: "print a single-use sign-in link for 24 hours, which needs no password",
+    notes: ["Without EMAIL it is the setup link for the first owner."],
     examples: ["roomd user link ada@example.org", "roomd user link"],
   };
   return withConfigOption(command("link [email]", about)).action(
@@ -104,7 +104,9 @@ function link(): Command {
         email === undefined ? operator.setupLink() : operator.linkUser(email),
       );
       if (!made)
-        throw new CliError("The service is set up: name whom the link is for; `roomd user list` shows who is there.");
+        throw new CliError(
+          "The service is set up already: give the user's e-mail address; `roomd user list` lists the users.",
+        );
       await showValue({ url: web + made.path, expires_at: made.expires_at }, options, fieldLines);
       await sayWhetherOff(config, options);
     },
@@ -113,8 +115,8 @@ function link(): Command {
 
 function disable(): Command {
   const about = {
-    summary: "shut somebody out; their sessions end, and their keys stay",
-    notes: ["Keys are ended by `roomd key revoke`, or with the membership, by an admin on the page of members."],
+    summary: "disable a user; the user's sessions end, and keys stay",
+    notes: ["Keys are revoked by `roomd key revoke`, or with the membership, by an admin on the members page."],
     examples: ["roomd user disable ada@example.org"],
   };
   return withConfigOption(command("disable <email>", about)).action(async (email: string, options: Options) => {
@@ -123,7 +125,7 @@ function disable(): Command {
 }
 
 function enable(): Command {
-  const about = { summary: "let somebody in again who was shut out", examples: ["roomd user enable ada@example.org"] };
+  const about = { summary: "re-enable a disabled user", examples: ["roomd user enable ada@example.org"] };
   return withConfigOption(command("enable <email>", about)).action(async (email: string, options: Options) => {
     await showValue(await withOperator(options, (operator) => operator.disableUser(email, false)), options, fieldLines);
   });
@@ -131,9 +133,9 @@ function enable(): Command {
 
 function exportPerson(): Command {
   const about = {
-    summary: "print all that is kept of somebody, as JSON",
+    summary: "print all stored data of a user, as JSON",
     notes: [
-      "`kept` has the rows of each table, without what lets in; `records` what they did, and what was done about them. A person's own page has the same without the records.",
+      "`kept` has the rows of each table, without credentials; `records` has actions by and on the user. The user's own page has the same without the records.",
     ],
     examples: ["roomd user export ada@example.org > ada.json"],
   };
@@ -148,9 +150,9 @@ function exportPerson(): Command {
 
 function forget(): Command {
   const about = {
-    summary: "delete somebody's account and all that is kept of them, for good",
+    summary: "delete a user's account and all stored data of the user, permanently",
     notes: [
-      "They leave every organization, as who is removed does. Records that are kept have their id alone. An organization's only owner stays until somebody else is one, or it is ended by `roomd org delete`.",
+      "The user leaves every organization, like a removed member. Retained records have the user's id alone. An organization's only owner stays until it has another owner, or is deleted by `roomd org delete`.",
     ],
     examples: ["roomd user forget ada@example.org"],
   };
@@ -160,7 +162,7 @@ function forget(): Command {
 }
 
 function signOut(): Command {
-  const about = { summary: "end all sessions of somebody", examples: ["roomd user sign-out ada@example.org"] };
+  const about = { summary: "end all sessions of a user", examples: ["roomd user sign-out ada@example.org"] };
   return withConfigOption(command("sign-out <email>", about)).action(async (email: string, options: Options) => {
     await showValue(await withOperator(options, (operator) => operator.signOutUser(email)), options, fieldLines);
   });

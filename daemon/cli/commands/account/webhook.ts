@@ -59,9 +59,9 @@ function create(): Command {
       "roomd webhook create https://example.org/hooks/roomd --type '*' --room build-42 --disabled",
     ],
   })
-    .requiredOption("--type <type>", "the beginning of events' names, or * for all; repeatable", word)
+    .requiredOption("--type <type>", "prefix of the events' names, or * for all; repeatable", word)
     .option("--room <room>", "only events of this room; repeatable", word)
-    .option("--disabled", "make it, and send nothing yet")
+    .option("--disabled", "create it disabled")
     .action(async (url: string, { type = [], room, disabled, json }: Wanted & { disabled?: boolean }) => {
       const input = { org_id, url, types: type, room_ids: room, enabled: disabled ? false : undefined };
       await show(await call(webhookCreate, input), { json }, fieldLines);
@@ -115,7 +115,7 @@ interface UpdateOptions extends Wanted {
 
 function update(): Command {
   return command("update <webhook>", {
-    summary: "change a webhook; once enabled again it goes on where it stopped",
+    summary: "change a webhook; when re-enabled it resumes where it stopped",
     examples: [
       `roomd webhook update ${WEBHOOK} --enable`,
       `roomd webhook update ${WEBHOOK} --url https://example.org/hooks/other --type room. --all-rooms`,
@@ -139,7 +139,7 @@ function update(): Command {
 
 function remove(): Command {
   return command("delete <webhook>", {
-    summary: "delete a webhook; what was not taken yet is sent no more",
+    summary: "delete a webhook; undelivered events are dropped",
     examples: [`roomd webhook delete ${WEBHOOK}`],
   }).action(async (webhook_id: string, options: JsonOption) => {
     const reply = await call(webhookDelete, { org_id, webhook_id });
@@ -152,7 +152,7 @@ function rotate(): Command {
     summary: "replace a webhook's secret; both sign during the grace period",
     examples: [`roomd webhook rotate ${WEBHOOK}`, `roomd webhook rotate ${WEBHOOK} --grace 0s`],
   })
-    .option("--grace <time>", "how long the secret before it signs too (default: 1d)", secondsOrZero)
+    .option("--grace <time>", "how long the previous secret signs too (default: 1d)", secondsOrZero)
     .action(async (webhook_id: string, { grace, json }: JsonOption & { grace?: number }) => {
       const grace_seconds = grace ?? DEFAULT_ROTATION_SECONDS;
       await show(await call(webhookRotate, { org_id, webhook_id, grace_seconds }), { json }, fieldLines);
@@ -161,7 +161,7 @@ function rotate(): Command {
 
 function deliveries(): Command {
   const about = {
-    summary: "list the events that were not taken at once, and what became of them",
+    summary: "list failed and retried deliveries",
     examples: [`roomd webhook deliveries ${WEBHOOK}`, `roomd webhook deliveries ${WEBHOOK} --limit 10 --json`],
   };
   return asList(command("deliveries <webhook>", about)).action(
@@ -188,7 +188,7 @@ function deliveries(): Command {
 
 function redeliver(): Command {
   return command("redeliver <webhook> <event>", {
-    summary: "send an event again, also one that was taken",
+    summary: "resend an event, even if it was delivered",
     examples: [`roomd webhook redeliver ${WEBHOOK} ${EVENT}`],
   }).action(async (webhook_id: string, delivery_id: string, options: JsonOption) => {
     const reply = await call(webhookRedeliver, { org_id, webhook_id, delivery_id });
@@ -199,15 +199,15 @@ function redeliver(): Command {
 /** Exits with the status of a refusal if the receiver rejects the event. */
 function test(setStatus: (status: number) => void): Command {
   return command("test <webhook>", {
-    summary: "send a test event, and say what the receiver answered; exit status 1 where it did not take it",
+    summary: "send a test event, and print the receiver's response; exit status 1 if it was not accepted",
     examples: [`roomd webhook test ${WEBHOOK}`],
   }).action(async (webhook_id: string, options: JsonOption) => {
     const reply = await call(webhookTestSend, { org_id, webhook_id });
     if (!reply.value.delivered) setStatus(EXIT.refused);
     await show(reply, options, ({ delivered, status, error, duration_ms }) => [
       delivered
-        ? `The receiver took it: ${status}, after ${duration_ms} ms.`
-        : `The receiver did not take it. ${error}`,
+        ? `The receiver accepted it: ${status}, after ${duration_ms} ms.`
+        : `The receiver did not accept it. ${error}`,
     ]);
   });
 }

@@ -38,7 +38,7 @@ export function auditExportCommand(): Command {
 
 export function auditFollowCommand(): Command {
   const about = {
-    summary: "print records as they come, until ctrl-c or until the room is destroyed",
+    summary: "print records as they arrive, until ctrl-c or until the room is destroyed",
     examples: [
       "roomd audit follow build-42",
       "roomd audit follow --org --json",

@@ -78,7 +78,7 @@ function rows(items: audit.AuditRecord[]): string[] {
 
 function summary(): Command {
   const about = {
-    summary: "summarize in one paragraph what happened",
+    summary: "summarize the events in one paragraph",
     examples: ["roomd audit summary build-42", "roomd audit summary --org --since 2026-01-31T00:00:00Z"],
   };
   return withFilters(command("summary [room]", about)).action(

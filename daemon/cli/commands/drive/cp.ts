@@ -24,7 +24,7 @@ export function cpCommand(): Command {
     summary: "copy files to and from a sandbox or a room's drive",
     notes: [
       "SRC and DST are ROOM/AGENT:PATH (a sandbox), ROOM:PATH (the drive), a path of this machine, or - for standard input or output;",
-      "one of them at least is in a room. As with cp(1), a directory DST receives the copy under its own name, and SRC/. is what is in SRC.",
+      "at least one of them is in a room. As with cp(1), a directory DST receives the copy under its own name, and SRC/. means the contents of SRC.",
       "Symbolic links in a directory are copied to this machine as links; to a sandbox or a drive they are left out, with a warning.",
     ],
     examples: [
@@ -41,7 +41,7 @@ export function cpCommand(): Command {
     .option("--mode <octal>", "permissions of the files (default: as in the source)", octal)
     .option(
       "--owner <user[:group]>",
-      "owner of what is made in a sandbox (default: the user that commands run as) or on a drive",
+      "owner of the copies in a sandbox (default: the user that commands run as) or on a drive",
     )
     .option("--no-overwrite", "refuse when the file exists")
     .action(async (from: CopyPlace, to: CopyPlace, options: CopyOptions) => {

@@ -61,7 +61,7 @@ export function getCommand(): Command {
     .argument("<local>")
     .action(async (at: Place, local: string, options: JsonOption) => {
       const file = isDirectory(local) ? join(local, basename(at.path)) : local;
-      const found = await withProgress(`asking for ${at.path}`, () => download(fileGet, { ...at }));
+      const found = await withProgress(`requesting ${at.path}`, () => download(fileGet, { ...at }));
       if (file === "-") {
         for await (const chunk of whole(found)) await write(process.stdout, chunk);
         return;

@@ -96,7 +96,7 @@ function mv(): Command {
   })
     .argument("<from>", "ROOM:/path", place)
     .argument("<to>", "ROOM:/path in the same room", place)
-    .option("--overwrite", "replace what is there")
+    .option("--overwrite", "replace an existing entry")
     .action(async (from: Place, to: Place, options: MvOptions) => {
       if (from.room_id !== to.room_id) {
         throw new CliError(

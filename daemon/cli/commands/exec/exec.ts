@@ -45,9 +45,9 @@ export function execCommand(setStatus: (status: number) => void): Command {
   return command("exec <room> <agent> <command...>", {
     summary: "run a command in a sandbox",
     notes: [
-      "Output is printed as it comes. Standard input is passed on when it is a file or a pipe. Ctrl-c sends the command SIGINT;",
+      "Output is printed as it arrives. Standard input is passed on when it is a file or a pipe. Ctrl-c sends the command SIGINT;",
       "a second ctrl-c leaves it running. SIGTERM, SIGHUP and an output without a reader end the command. After a lost connection the",
-      "output continues where it was. A `--` before the command may be left out: options end at its first word.",
+      "output continues at the same position. A `--` before the command may be left out: options end at its first word.",
       "",
       "Exit status: the command's own; 124 when it timed out; 128+n when signal n ended it;",
       "125 when roomd could not run it; 127 when the command was not found; 126 when it could not be executed.",
@@ -73,7 +73,7 @@ export function execCommand(setStatus: (status: number) => void): Command {
     .option("--exec-id <id>", "your own name for this run; the same name never runs twice")
     .option("--background", "leave it running and print its exec_id; see `roomd execution`")
     .option("--no-stdin", "do not read standard input")
-    .option("-i, --interactive", "pass standard input on, as it is by itself if it is a file or a pipe")
+    .option("-i, --interactive", "pass standard input on (automatic for a file or a pipe)")
     .option("-t, --tty", "run it in a terminal, as `roomd shell` does")
     .action(async (room_id: string, sandbox: string, argv: string[], options: ExecOptions) => {
       if (options.tty) return setStatus(await openShell(room_id, sandbox, argv, shellOptions(options)));

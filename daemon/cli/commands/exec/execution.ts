@@ -39,11 +39,11 @@ export function executionCommand(setStatus: (status: number) => void): Command {
 
 function list(): Command {
   return command("list <room> <agent>", {
-    summary: "list running commands, and those that ended in the last 10 minutes",
+    summary: "list commands that are running or ended in the last 10 minutes",
     examples: ["roomd execution list build-42 worker-1"],
   })
-    .option("--limit <n>", "most to list", integer(1))
-    .option("--cursor <cursor>", "next_cursor of the page before")
+    .option("--limit <n>", "maximum number to list", integer(1))
+    .option("--cursor <cursor>", "next_cursor of the previous page")
     .action(async (room_id: string, sandbox: string, { json, ...query }: ListOptions) => {
       const reply = await call(executionList, { room_id, sandbox, ...query });
       await show(reply, { json }, ({ items, next_cursor }) => [

@@ -17,7 +17,7 @@ export function agentCommand(): Command {
 
 function list(): Command {
   const about = {
-    summary: "list the agents, with the size of their inboxes and what each waits for",
+    summary: "list the agents with their inbox sizes and current waits",
     examples: ["roomd agent list build-42"],
   };
   return asList(command("list <room>", about)).action(async (room_id: string, { limit, cursor, json }: ListOptions) => {
@@ -40,9 +40,9 @@ function list(): Command {
 
 function subscribe(): Command {
   return command("subscribe <room> <agent> [topics...]", {
-    summary: "set the topics that an agent listens to; this replaces the earlier ones",
+    summary: "set the topics that an agent subscribes to, replacing the previous ones",
     notes: [
-      "In a pattern * stands for one word, and > at the end for all that follow. Without TOPICS the agent listens to none.",
+      "In a pattern * matches one word, and a trailing > all that follow. Without TOPICS the agent is subscribed to none.",
     ],
     examples: ["roomd agent subscribe build-42 operator 'builds.*' releases"],
   }).action(async (room_id: string, agent_id: string, topics: string[], options: JsonOption) => {

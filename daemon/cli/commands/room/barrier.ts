@@ -13,7 +13,7 @@ const DEFAULT_MS = 60_000;
 
 export function barrierCommand(): Command {
   return commandGroup("barrier", {
-    summary: "points that agents pass together",
+    summary: "barriers, at which agents wait for each other",
     examples: ["roomd barrier build-42 merged operator --parties 3", "roomd barrier list build-42"],
   })
     .addCommand(arrive(), { isDefault: true })
@@ -38,8 +38,8 @@ function arrive(): Command {
       "roomd barrier build-42 merged operator --with operator,worker-1 --timeout 5m",
     ],
   })
-    .option("--parties <n>", "how many it waits for", integer(1))
-    .option("--with <agents>", "names of those it waits for, separated by commas")
+    .option("--parties <n>", "how many agents have to arrive", integer(1))
+    .option("--with <agents>", "names of the agents that have to arrive, separated by commas")
     .option("--generation <n>", "the generation of the barrier, if it may already be over", integer(1))
     .addOption(timeout("how long to wait, at most 5m; 0: do not wait (default: 60s)"))
     .action(async (room_id: string, barrier_id: string, agents: string, options: ArriveOptions) => {
@@ -78,7 +78,7 @@ function list(): Command {
 
 function get(): Command {
   return command("get <room> <barrier>", {
-    summary: "print a barrier: who has arrived, and who is missing",
+    summary: "print a barrier with its arrived and missing agents",
     examples: ["roomd barrier get build-42 merged"],
   }).action(async (room_id: string, barrier_id: string, options: JsonOption) => {
     await show(await call(barrierGet, { room_id, barrier_id }), options, recordLines);

@@ -21,7 +21,7 @@ import { restoreFile } from "./room-file.ts";
 
 export function checkpointCommand(): Command {
   return commandGroup("checkpoint", {
-    summary: "checkpoints: what a room was at one instant, with all its sandboxes",
+    summary: "checkpoints: consistent copies of a room with all its sandboxes",
     examples: ["roomd room checkpoints build-42", "roomd checkpoint get build-42 chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
   })
     .addCommand(get())
@@ -67,7 +67,7 @@ function get(): Command {
 
 function remove(): Command {
   return command("delete <room> <checkpoint>", {
-    summary: "delete a checkpoint; rooms that were made of it keep what they need",
+    summary: "delete a checkpoint; rooms forked from it keep the data they need",
     examples: ["roomd checkpoint delete build-42 chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
   }).action(async (room_id: string, checkpoint_id: string, options: JsonOption) => {
     const reply = await call(checkpointDelete, { room_id, checkpoint_id });
@@ -82,17 +82,17 @@ interface TakeOptions extends JsonOption {
 
 export function takeCheckpointCommand(): Command {
   return command("checkpoint <room>", {
-    summary: "keep what a room is now, with all its sandboxes; they go on after a moment",
+    summary: "take a checkpoint of a room with all its sandboxes, which are paused briefly",
     examples: ["roomd room checkpoint build-42 --name before", "roomd room checkpoint build-42 --expires 30d"],
   })
-    .option("--name <name>", "a name for people")
+    .option("--name <name>", "a human-readable name")
     .option("--expires <time>", "delete it after this time (default: 7d)", seconds)
     .action(async (room_id: string, { name, expires, json }: TakeOptions) => {
       const reply = await withProgress(`taking a checkpoint of room ${room_id}`, () =>
         call(checkpointCreate, { room_id, name, expires_in_seconds: expires }),
       );
       await show(reply, { json }, (made) => [
-        `${made.checkpoint_id}: ${bytesText(made.size_bytes)}, ${counted(made.snapshots.length, "sandbox", "sandboxes")} stood still for ${made.paused_ms} ms`,
+        `${made.checkpoint_id}: ${bytesText(made.size_bytes)}, ${counted(made.snapshots.length, "sandbox", "sandboxes")} paused for ${made.paused_ms} ms`,
       ]);
     });
 }
@@ -103,15 +103,15 @@ interface ForkOptions extends JsonOption {
 
 export function forkRoomCommand(): Command {
   return command("fork <room> <new-room>", {
-    summary: "make another room in which every agent goes on where it stood",
+    summary: "fork a room from a checkpoint: every agent continues from its state",
     examples: [
       "roomd room fork build-42 build-43",
       "roomd room fork build-42 build-43 --checkpoint chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2",
     ],
   })
-    .option("--checkpoint <id>", "as of this checkpoint (default: of one that is taken now)")
+    .option("--checkpoint <id>", "from this checkpoint (default: a new one)")
     .action(async (source_room_id: string, room_id: string, { checkpoint, json }: ForkOptions) => {
-      const reply = await withProgress(`making room ${room_id} of room ${source_room_id}`, () =>
+      const reply = await withProgress(`creating room ${room_id} from room ${source_room_id}`, () =>
         call(roomFork, { source_room_id, room_id, checkpoint_id: checkpoint }),
       );
       await show(reply, { json }, ({ room, checkpoint_id, items }) => [
@@ -128,27 +128,27 @@ interface RestoreOptions extends JsonOption {
 
 export function restoreRoomCommand(): Command {
   return command("restore <room-or-file>", {
-    summary: "turn a room back to a checkpoint, or make a room of a room's file",
+    summary: "roll a room back to a checkpoint, or create a room from a backup file",
     examples: [
       "roomd room restore build-42 chk_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2",
       "roomd room restore build-42.room",
       "roomd room restore - --name build-43 < build-42.room",
     ],
-    notes: ["What a room has become since a checkpoint is lost. A file makes another room, and - is standard input."],
+    notes: ["Changes since the checkpoint are lost. A file creates another room; - is standard input."],
   })
-    .argument("[checkpoint]", "as of this checkpoint; without one a file is meant")
-    .option("--name <name>", "of a file: the new room's name (default: the former room's)")
-    .option("--host <host>", "of a file: on this one of several hosts", word)
+    .argument("[checkpoint]", "to this checkpoint; without it the argument is a file")
+    .option("--name <name>", "with a file: the new room's name (default: the original room's)")
+    .option("--host <host>", "with a file: on this host of a cluster", word)
     .action(async (given: string, checkpoint: string | undefined, { name, host, json }: RestoreOptions) => {
       if (checkpoint === undefined) return await restoreFile(given, { name, host, json });
       if (name !== undefined || host !== undefined)
-        throw new CliError("--name and --host are of a room's file.", EXIT.usage);
+        throw new CliError("--name and --host need a room's file.", EXIT.usage);
       await turnBack(given, checkpoint, { json });
     });
 }
 
 async function turnBack(room_id: string, checkpoint_id: string, options: JsonOption): Promise<void> {
-  const reply = await withProgress(`turning room ${room_id} back`, () => call(roomRestore, { room_id, checkpoint_id }));
+  const reply = await withProgress(`rolling room ${room_id} back`, () => call(roomRestore, { room_id, checkpoint_id }));
   await show(reply, options, ({ room, items }) => [
     `room ${room.room_id} is ${room.state}, as of ${checkpoint_id}`,
     ...items.map(itemText),
@@ -159,5 +159,5 @@ type Item = OutputOf<typeof roomFork>["items"][number];
 
 const itemText = ({ agent_id, sandbox, problem }: Item): string =>
   sandbox === null
-    ? `  ${agent_id} was not made: ${problem?.detail ?? "no reason was given"}`
+    ? `  ${agent_id} was not created: ${problem?.detail ?? "no reason was given"}`
     : `  sandbox ${agent_id} is ${sandbox.state}: cid ${sandbox.guest_cid}`;

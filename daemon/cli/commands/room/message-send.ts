@@ -19,13 +19,13 @@ const MAX_BYTES = DEFAULT_MAX_BODY_BYTES - 1024;
 
 export function sendManyCommand(): Command {
   return command("send <room> <file>", {
-    summary: "send many messages, of which each line is one as JSON; FILE may be - for standard input",
+    summary: "send many messages, each a line of JSON; FILE may be - for standard input",
     examples: [
       "roomd message send build-42 tasks.jsonl --from planner",
       'echo \'{"destination": "worker-1", "payload": {"task": 1}}\' | roomd message send build-42 -',
     ],
   })
-    .option("--from <agent>", "the agent that sends those that name no source", DEFAULT_NAME)
+    .option("--from <agent>", "the sender of messages without a source", DEFAULT_NAME)
     .action(async (room_id: string, file: string, options: JsonOption & { from: string }) => {
       const text = file === "-" ? String(await stdinBytes()) : await (await localFile(file)).text();
       const messages = messagesOf(text).map((message) => ({ source: options.from, ...message }));

@@ -86,8 +86,8 @@ function list(): Command {
   };
   return asList(command("list <room>", about))
     .option("--agent <agent>", "the inbox of this agent")
-    .option("--from <agent>", "only what this agent sent")
-    .option("--topic <pattern>", "only what went to this topic")
+    .option("--from <agent>", "only messages from this agent")
+    .option("--topic <pattern>", "only messages to this topic")
     .addOption(choice("--kind <kind>", "only messages of this kind", MESSAGE_KINDS))
     .option("--after <seq>", "start after this message; in an inbox this marks all earlier ones as read", integer(0))
     .addOption(timeout("wait this long for the first, at most 50s (default: do not wait)"))

@@ -14,14 +14,14 @@ interface MoveOptions extends JsonOption {
   force?: boolean;
 }
 
-const FORCE = "also where the memory of snapshots is of no use there, or a sandbox cannot be saved now";
+const FORCE = "even if the memory of snapshots is unusable on that host, or a sandbox cannot be saved now";
 
 export function moveRoomCommand(): Command {
   return command("move <room>", {
     summary: "move a room to another host of the service, with its sandboxes",
     examples: ["roomd room move build-42 --to host-2", "roomd room move build-42 --to host-2 --force"],
   })
-    .requiredOption("--to <host>", "the host that is to have it")
+    .requiredOption("--to <host>", "the destination host")
     .option("--force", FORCE)
     .action(async (room_id: string, { to, force, json }: MoveOptions) => {
       const reply = await withProgress(`moving room ${room_id} to ${to}`, () =>
@@ -30,7 +30,7 @@ export function moveRoomCommand(): Command {
       await show(reply, { json }, (moved) => [
         moved.from === moved.to
           ? `room ${moved.room_id} is on ${moved.to} already`
-          : `room ${moved.room_id} is on ${moved.to}: ${bytesText(moved.drive_bytes)}, out of reach for ${moved.away_ms} ms, ${counted(moved.sandboxes_ended.length, "sandbox", "sandboxes")} ended`,
+          : `room ${moved.room_id} is on ${moved.to}: ${bytesText(moved.drive_bytes)}, unavailable for ${moved.away_ms} ms, ${counted(moved.sandboxes_ended.length, "sandbox", "sandboxes")} ended`,
       ]);
     });
 }
@@ -39,7 +39,7 @@ export function evacuateCommand(): Command {
   return command("evacuate <host>", {
     summary: "move all rooms of a host to the others, one after another; new ones are placed elsewhere",
     notes: [
-      "ROOMD_API_KEY must be the operator's key. Sandboxes go along where the other host can load them, else they are ended. A room that cannot be moved stays, and the reason is printed.",
+      "ROOMD_API_KEY must be the operator's key. Sandboxes move along if the other host can load them; otherwise they are ended. A room that cannot be moved stays, and the reason is printed.",
     ],
     examples: ["roomd cluster evacuate host-2", "roomd cluster evacuate host-2 --force"],
   })

@@ -15,34 +15,34 @@ const MAX_LINE_BYTES = 256 * 1024;
 
 export function backupRoomCommand(): Command {
   return command("backup <room>", {
-    summary: "take a room away as a file: its drive, messages, barriers, agents and checkpoints; it goes on",
+    summary: "back a room up to a file, while it runs: its drive, messages, barriers, agents and checkpoints",
     examples: [
       "roomd room backup build-42 build-42.room",
       "roomd room backup build-42 > build-42.room",
       "roomd room backup build-42 - | gzip > build-42.room.gz",
     ],
     notes: [
-      "Sandboxes, also those of checkpoints, snapshots and recordings are not in it. `roomd room restore FILE` makes a room of it.",
+      "Sandboxes, also those of checkpoints, snapshots and recordings are not in it. `roomd room restore FILE` creates a room from it.",
     ],
   })
-    .argument("[file]", "where to write it; - is standard output", "-")
+    .argument("[file]", "output file; - is standard output", "-")
     .action(async (room_id: string, file: string, options: JsonOption) => {
       if (file === "-" && process.stdout.isTTY)
-        throw new CliError("A room's file is not for a terminal: name a file, or send it into one.", EXIT.usage);
+        throw new CliError("A room's file is binary: name a file, or redirect standard output.", EXIT.usage);
       const found = await withProgress(`copying room ${room_id}`, () => download(roomBackup, { room_id }));
       let first = "";
       const stream = peeked(found.stream, (line) => {
         first = line;
       });
-      const size_bytes = await withProgress(`taking room ${room_id}`, (progress) =>
+      const size_bytes = await withProgress(`backing up room ${room_id}`, (progress) =>
         file === "-"
           ? sendOut({ ...found, stream }, progress, room_id)
           : saveAnswer({ ...found, stream }, file, (bytes) =>
-              progress.say(`taking room ${room_id}, ${bytesText(bytes)}`),
+              progress.say(`backing up room ${room_id}, ${bytesText(bytes)}`),
             ),
       );
       const { left_out } = aboutOf(first);
-      const lines = [`took room ${room_id}, ${bytesText(size_bytes)}`, ...leftOutLines(left_out)];
+      const lines = [`backed up room ${room_id}, ${bytesText(size_bytes)}`, ...leftOutLines(left_out)];
       if (file === "-") process.stderr.write(`${lines.join("\n")}\n`);
       else await showValue({ room_id, local: file, size_bytes, left_out }, options, () => lines);
     });
@@ -55,7 +55,7 @@ async function sendOut(found: Found, progress: Progress, roomId: string): Promis
   for await (const chunk of whole(found)) {
     await write(process.stdout, chunk);
     size += chunk.byteLength;
-    progress.say(`taking room ${roomId}, ${bytesText(size)}`);
+    progress.say(`backing up room ${roomId}, ${bytesText(size)}`);
   }
   return size;
 }
@@ -70,16 +70,16 @@ export async function restoreFile(file: string, { name, host, json }: FileOption
   const source = file === "-" ? stdinParts() : (await localFile(file)).stream();
   const { line, stream } = await opened(source);
   const room_id = name ?? aboutOf(line).room_id;
-  if (room_id === undefined) throw new CliError(`${file} is no room's file.`, EXIT.usage);
-  const reply = await withProgress(`making room ${room_id}`, (progress) =>
+  if (room_id === undefined) throw new CliError(`${file} is not a room's file.`, EXIT.usage);
+  const reply = await withProgress(`creating room ${room_id}`, (progress) =>
     call(
       roomFromBackup,
       { room_id, host },
-      { body: counting(stream, (bytes) => progress.say(`making room ${room_id}, ${bytesText(bytes)}`)) },
+      { body: counting(stream, (bytes) => progress.say(`creating room ${room_id}, ${bytesText(bytes)}`)) },
     ),
   );
   await show(reply, json === undefined ? {} : { json }, ({ room, of_room, backed_up_at, left_out }) => [
-    `room ${room.room_id} is ${room.state}, made of ${of_room} as of ${backed_up_at}`,
+    `room ${room.room_id} is ${room.state}, created from ${of_room} as of ${backed_up_at}`,
     ...leftOutLines(left_out),
   ]);
 }

@@ -48,7 +48,7 @@ function create(): Command {
   })
     .option("--label <key=value>", "a label of your own; repeatable", pair)
     .option("--ttl <time>", "destroy the room after this time, such as 90m or 7d", seconds)
-    .option("--host <host>", "on this one of several hosts; else on one with memory to give")
+    .option("--host <host>", "on this host of a cluster (default: a host with free memory)")
     .option("--host-label <name=value>", "on a host that has this label; repeatable", pair)
     .action(async (room_id: string, options: CreateOptions) => {
       const { label: labels, ttl: ttl_seconds, host, hostLabel: host_labels } = options;
@@ -70,9 +70,9 @@ function list(): Command {
     examples: ["roomd room list", "roomd room list --state active --label team=web"],
   };
   return asList(command("list", about))
-    .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
-    .option("--label <key=value>", "only those with this label", labelFilter)
-    .option("--host <host>", "only those on this one of several hosts")
+    .addOption(choice("--state <state>", "only rooms in this state", rooms.ROOM_STATES))
+    .option("--label <key=value>", "only rooms with this label", labelFilter)
+    .option("--host <host>", "only rooms on this host of a cluster")
     .addOption(choice("--order <order>", "desc: the newest first", ["asc", "desc"]))
     .action(async ({ label, state, host, order, limit, cursor, json }: RoomListOptions) => {
       const reply = await call(rooms.roomList, { state, label, host, order, limit, cursor });
@@ -97,14 +97,14 @@ function list(): Command {
 
 function overview(): Command {
   const about = {
-    summary: "print rooms at a glance: who works, who is blocked, messages, drive and cost",
+    summary: "print an overview of rooms: active and blocked agents, messages, drive and cost",
     examples: ["roomd room overview", "roomd room overview --json | jq '.items[] | select(.in_circle)'"],
-    notes: ["Blocked agents wait for a reply or at a barrier. `roomd waits ROOM` says for whom, and names circles."],
+    notes: ["Blocked agents wait for a reply or at a barrier. `roomd waits ROOM` shows their waits and deadlocks."],
   };
   return asList(command("overview", about))
-    .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
-    .option("--label <key=value>", "only those with this label", labelFilter)
-    .option("--host <host>", "only those on this one of several hosts")
+    .addOption(choice("--state <state>", "only rooms in this state", rooms.ROOM_STATES))
+    .option("--label <key=value>", "only rooms with this label", labelFilter)
+    .option("--host <host>", "only rooms on this host of a cluster")
     .addOption(choice("--order <order>", "desc: the newest first", ["asc", "desc"]))
     .action(async ({ label, state, host, order, limit, cursor, json }: RoomListOptions) => {
       const reply = await call(roomOverview, { state, label, host, order, limit, cursor });

@@ -37,7 +37,7 @@ export function timelineCommand(): Command {
     .option("--agent <agent>", "only this agent")
     .option("--type <types>", "only these types, separated by commas", words(TIMELINE_TYPES))
     .addOption(choice("--order <order>", "newest (desc) or oldest (asc) first (default: desc)", ["desc", "asc"]))
-    .option("--follow", "then print what comes, until ctrl-c or until the room is destroyed")
+    .option("--follow", "then print new entries, until ctrl-c or until the room is destroyed")
     .action(async (room_id: string, { json, follow, agent, type, ...query }: TimelineOptions) => {
       const asked = { room_id, agent_id: agent, types: type, ...query };
       if (follow) return await followed(asked, { json });
@@ -67,7 +67,7 @@ interface Asked extends Omit<TimelineOptions, "agent" | "type" | "follow" | "jso
 /** The newest page, the oldest of it first, and then each item as it comes. */
 async function followed(asked: Asked, { json }: JsonOption): Promise<void> {
   if (asked.until !== undefined || asked.cursor !== undefined || asked.order === "asc") {
-    throw new CliError("--follow begins with what is newest: leave out --until, --cursor and --order.", EXIT.usage);
+    throw new CliError("--follow starts with the newest entries: omit --until, --cursor and --order.", EXIT.usage);
   }
   const tell = async (item: TimelineItem) => await print(json ? JSON.stringify(item) : lineOf(item));
   const room_id = asked.room_id;

@@ -11,7 +11,7 @@ export function waitsCommand(): Command {
   return command("waits <room>", {
     summary: "print which agents wait for which: replies, barriers, messages, commands",
     examples: ["roomd waits build-42", "roomd waits build-42 --json | jq '.cycles[].text'"],
-    notes: ["Agents that wait for each other in a circle are told first: none of them goes on by itself."],
+    notes: ["Deadlocks are listed first: agents that wait for each other, none of which can continue by itself."],
   }).action(async (room_id: string, options: JsonOption) => {
     await show(await call(roomWaits, { room_id }), options, ({ waits, cycles, text, truncated }) => {
       if (waits.length === 0) return [printable(text)];

@@ -10,7 +10,7 @@ import { whyCommand } from "./egress-why.ts";
 
 export function egressCommand(setStatus: (status: number) => void): Command {
   return commandGroup("egress", {
-    summary: "where a sandbox may connect to",
+    summary: "allowed destinations of a sandbox",
     examples: ["roomd egress get build-42 worker-1", "roomd egress set build-42 worker-1 example.org:443"],
   })
     .addCommand(get())
@@ -49,7 +49,8 @@ function get(): Command {
 
 function set(): Command {
   return command("set <room> <agent> [entries...]", {
-    summary: "allow only these hosts, addresses and networks, at once; no entries: nothing; '*': every public address",
+    summary:
+      "allow only these hosts, addresses and networks, immediately; no entries: nothing; '*': every public address",
     examples: [
       "roomd egress set build-42 worker-1 example.org:443 '*.example.org' 192.0.2.0/24",
       "roomd egress set build-42 worker-1 --if-revision 2",
@@ -66,7 +67,7 @@ function set(): Command {
 
 function network(): Command {
   return command("network <room> <agent>", {
-    summary: "list where a sandbox connected to and where it was refused, the newest first",
+    summary: "list connections and refusals of a sandbox by destination, newest first",
     examples: ["roomd egress network build-42 worker-1", "roomd egress network build-42 worker-1 --json"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     await show(await call(sandboxNetwork, { room_id, sandbox }), options, networkLines);
@@ -84,7 +85,7 @@ function networkLines({ since, items, other }: SandboxNetwork): string[] {
     other.allowed + other.refused === 0
       ? []
       : [
-          `besides: ${counted(other.allowed, "connection")} allowed, ${other.refused} refused, to places not kept apart`,
+          `others: ${counted(other.allowed, "connection")} allowed, ${other.refused} refused, to destinations not listed separately`,
         ];
   return [...table(HEADERS, rows), ...more, paint("dim", `since ${since}`)];
 }

@@ -67,7 +67,7 @@ function mv(): Command {
   })
     .argument("<from>", PLACE, sandboxPlace)
     .argument("<to>", `${PLACE} in the same sandbox`, sandboxPlace)
-    .option("--overwrite", "replace what is there")
+    .option("--overwrite", "replace an existing entry")
     .action(async (from: SandboxPlace, to: SandboxPlace, { overwrite, json }: JsonOption & { overwrite?: true }) => {
       const { room_id, sandbox } = from;
       if (room_id !== to.room_id || sandbox !== to.sandbox) {

@@ -10,10 +10,10 @@ export interface LifecycleOptions {
 
 export function withLifecycle(command: Command): Command {
   return command
-    .addOption(choice("--on-idle <what>", "what becomes of it when it is idle (default: destroy)", ON_IDLE))
+    .addOption(choice("--on-idle <what>", "action when it is idle (default: destroy)", ON_IDLE))
     .option(
       "--wake-on <what>",
-      `what resumes it from standby or hibernation: ${WAKE_REASONS.join(", ")}; repeatable, or none (default: all)`,
+      `events that resume it from standby or hibernation: ${WAKE_REASONS.join(", ")}; repeatable, or none (default: all)`,
       wakeReason,
     );
 }

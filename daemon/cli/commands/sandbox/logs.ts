@@ -25,9 +25,9 @@ export function logsCommand(): Command {
       "roomd logs build-42 worker-1 -f",
     ],
   })
-    .addOption(choice("--source <which>", "whose log (default: console)", ["console", "agent"]))
-    .option("--after <offset>", "start at this byte: next_after of the answer before", integer(0))
-    .option("--limit <lines>", "most lines to print at once", integer(1))
+    .addOption(choice("--source <which>", "source of the log (default: console)", ["console", "agent"]))
+    .option("--after <offset>", "start at this byte: next_after of the previous answer", integer(0))
+    .option("--limit <lines>", "maximum number of lines per request", integer(1))
     .option("-f, --follow", "follow the log, until ctrl-c")
     .action(async (room_id: string, sandbox: string, { json, follow, ...query }: LogsOptions) => {
       // A guest chooses these bytes, and a terminal would obey some of them.

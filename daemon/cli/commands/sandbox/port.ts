@@ -37,9 +37,9 @@ function expose(): Command {
       "roomd port expose build-42 worker-1 8000 --wait 20s",
     ],
   })
-    .argument("<port>", "the number that the server in the sandbox listens on", integer(1))
-    .option("--public", "let in whoever has the URL; otherwise the token is needed too")
-    .option("--label <name>", "what the URL's label begins with")
+    .argument("<port>", "number of the port that the server in the sandbox listens on", integer(1))
+    .option("--public", "the URL alone gives access; otherwise the token is needed too")
+    .option("--label <name>", "prefix of the URL's label")
     .option("--expires-in <time>", "unexpose it after this time", seconds)
     .option("--wait [time]", "wait until a server listens on the port: 30s by default, at most 50s", milliseconds)
     .action(async (room_id: string, sandbox: string, port: number, options: ExposeOptions) => {

@@ -44,7 +44,7 @@ interface StartOptions extends JsonOption {
 
 function start(): Command {
   return command("start <room> <agent>", {
-    summary: "begin to record what the screen shows",
+    summary: "start recording the screen",
     examples: ["roomd recording start office clerk", "roomd recording start office clerk --for 10m"],
   })
     .option("--for <time>", "end it after this time; an hour if absent", seconds)
@@ -59,7 +59,7 @@ function stop(): Command {
     summary: "stop recording",
     examples: ["roomd recording stop office clerk"],
   })
-    .argument("[recording]", "its recording_id; the one that goes on if absent")
+    .argument("[recording]", "its recording_id; the running recording if absent")
     .action(async (room_id: string, sandbox: string, given: string | undefined, options: JsonOption) => {
       const recording_id = given ?? (await goingOn(room_id, sandbox)).recording_id;
       const reply = await call(recordingStop, { room_id, sandbox, recording_id });
@@ -70,7 +70,7 @@ function stop(): Command {
 function list(): Command {
   return command("list <room> <agent>", {
     summary: "list the recordings of a screen, the newest first",
-    notes: ["Those of a sandbox that was destroyed are found by its sandbox_id."],
+    notes: ["Recordings of a destroyed sandbox are found by its sandbox_id."],
     examples: ["roomd recording list office clerk"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     const reply = await call(recordingList, { room_id, sandbox });
@@ -132,8 +132,8 @@ function film(): Command {
 
 function save(): Command {
   return command("save <room> <agent>", {
-    summary: "write a recording to a file as it was kept",
-    notes: ["docs/screen.md says how it is laid out."],
+    summary: "write a recording to a file in its stored format",
+    notes: ["docs/screen.md describes the format."],
     examples: ["roomd recording save office clerk --output clerk.rfb"],
   })
     .argument("[recording]", WHICH)
@@ -183,6 +183,6 @@ async function goingOn(room_id: string, sandbox: string): Promise<RecordingRecor
 
 async function newest(room_id: string, sandbox: string): Promise<RecordingRecord> {
   const [first] = (await call(recordingList, { room_id, sandbox })).value.items;
-  if (!first) throw new CliError(`Nothing was recorded of ${sandbox}: begin with \`roomd recording start\`.`);
+  if (!first) throw new CliError(`Nothing was recorded of ${sandbox}: start with \`roomd recording start\`.`);
   return first;
 }

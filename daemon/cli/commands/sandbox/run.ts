@@ -35,7 +35,7 @@ const IDLE_SECONDS = 900;
 
 export function runCommand(setStatus: (status: number) => void): Command {
   return command("run <command...>", {
-    summary: "run a command in a new sandbox, which is gone afterwards",
+    summary: "run a command in a new sandbox, which is destroyed afterwards",
     notes: [
       "The sandbox is agent main of a room of its own. Both end with the command, on ctrl-c and on failure too, unless --keep or --room is",
       "given. The exit status is that of `roomd exec`. A `--` before the command may be left out.",

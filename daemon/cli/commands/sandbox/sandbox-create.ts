@@ -47,7 +47,7 @@ export function sandboxCreateCommand(): Command {
     .option("--label <key=value>", "a label of your own; repeatable", pair)
     .option(
       "--idle-timeout <time>",
-      "it is idle after this time without a call, and ends unless --on-idle says else",
+      "it is idle after this time without a call, and destroyed unless --on-idle is given",
       seconds,
     )
     .option("--max-duration <time>", "end it after this time", seconds)

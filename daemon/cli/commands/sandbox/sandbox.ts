@@ -43,8 +43,8 @@ function list(): Command {
     examples: ["roomd sandbox list build-42", "roomd sandbox list --state running"],
   };
   return asList(command("list [room]", about))
-    .addOption(choice("--state <state>", "only those in this state", sandboxes.SANDBOX_STATES))
-    .option("--label <key=value>", "only those with this label", labelFilter)
+    .addOption(choice("--state <state>", "only sandboxes in this state", sandboxes.SANDBOX_STATES))
+    .option("--label <key=value>", "only sandboxes with this label", labelFilter)
     .action(async (room_id: string | undefined, { label, state, limit, cursor, json }: SandboxListOptions) => {
       const filter = { state, label, limit, cursor };
       const reply =
@@ -77,7 +77,7 @@ function get(): Command {
     summary: "print a sandbox's record; AGENT is its agent_id or its sandbox_id",
     examples: ["roomd sandbox get build-42 worker-1", "roomd sandbox get build-42 worker-1 --timeout 30s --json"],
   })
-    .addOption(timeout("wait this long for one that is starting (default: do not wait)"))
+    .addOption(timeout("wait this long for a starting sandbox (default: do not wait)"))
     .action(async (room_id: string, sandbox: string, options: JsonOption & { timeout?: number }) => {
       const reply = await call(sandboxes.sandboxGet, { room_id, sandbox, wait_ms: options.timeout });
       await show(reply, options, sandboxLines);
@@ -115,7 +115,7 @@ function update(): Command {
     .option("--label <key=value>", "a label; repeatable; these replace all earlier ones", pair)
     .option(
       "--idle-timeout <time>",
-      "it is idle after this time without a call, and ends unless --on-idle says else; or none",
+      "it is idle after this time without a call, and destroyed unless --on-idle is set; or none",
       secondsOrNone,
     )
     .option("--max-duration <time>", "end it this long after its creation, or none", secondsOrNone)
@@ -152,7 +152,7 @@ function standby(): Command {
 
 function hibernate(): Command {
   return command("hibernate <room> <agent>", {
-    summary: "put a sandbox to sleep on disk: it uses no memory, and outlives a restart of the host",
+    summary: "save a sandbox to disk: it uses no memory, and survives a restart of the host",
     examples: ["roomd sandbox hibernate build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     const reply = await withProgress(`saving sandbox ${sandbox} to disk`, () =>

@@ -36,8 +36,8 @@ export function screenCommand(): Command {
     summary: "take a picture of a sandbox's screen, as PNG, or a ticket to see it live",
     notes: [
       "The sandbox needs a template with a screen, such as desktop.",
-      "A ticket opens the screen for 10 minutes to any viewer that speaks RFB by WebSocket. With --drive what is pressed there reaches",
-      "the screen: this ticket goes into the hub's page, under Drive it.",
+      "A ticket opens the screen for 10 minutes to any viewer that speaks RFB by WebSocket. With --drive the viewer's input reaches",
+      "the screen: enter this ticket on the hub's page, under Drive it.",
     ],
     examples: [
       "roomd screen build-42 worker-1 --output screen.png",
@@ -48,7 +48,7 @@ export function screenCommand(): Command {
     .option("--output <file>", "write the picture there; standard output if absent")
     .addOption(new Option("--width <pixels>", WIDTH).argParser(integer(1)))
     .addOption(new Option("--ticket", "print a ticket to see it live").conflicts(["output", "width"]))
-    .option("--drive", "let keys, pointer and clipboard of whoever has the ticket through")
+    .option("--drive", "accept keys, pointer and clipboard from the ticket's holder")
     .action(async (room_id: string, sandbox: string, options: ScreenOptions) => {
       const { output, width } = options;
       if (options.drive && !options.ticket) throw new CliError("--drive needs --ticket.", EXIT.usage);
@@ -88,7 +88,7 @@ export function computerCommand(): Command {
     summary: "use a sandbox's screen, keyboard and mouse",
     notes: [
       `Actions: ${COMPUTER_ACTIONS.join(", ")}.`,
-      "Places are those of the picture of the width that you ask for. With --output or --json there is a picture, taken once the",
+      "Coordinates are those of a picture of the requested width. With --output or --json there is a picture, taken once the",
       "screen is still.",
     ],
     examples: [
@@ -99,19 +99,19 @@ export function computerCommand(): Command {
     ],
   })
     .addOption(new Option("--coordinate <x,y>", "where").argParser(numbers(2)))
-    .addOption(new Option("--start <x,y>", "where a drag begins").argParser(numbers(2)))
-    .option("--text <text>", "what to type, or the names of the keys")
+    .addOption(new Option("--start <x,y>", "start of a drag").argParser(numbers(2)))
+    .option("--text <text>", "text to type, or names of the keys")
     .option("--key <keys>", "keys that are held during a click, a drag or a scroll")
-    .addOption(choice("--direction <direction>", "where to scroll to", SCROLL_DIRECTIONS))
+    .addOption(choice("--direction <direction>", "scroll direction", SCROLL_DIRECTIONS))
     .addOption(new Option("--amount <notches>", "how far to scroll").argParser(integer(1)))
     .addOption(new Option("--duration <time>", "how long to wait, or to hold keys").argParser(milliseconds))
-    .addOption(new Option("--region <left,top,right,bottom>", "what zoom shows").argParser(numbers(4)))
+    .addOption(new Option("--region <left,top,right,bottom>", "region to zoom in on").argParser(numbers(4)))
     .addOption(new Option("--width <pixels>", WIDTH).argParser(integer(1)))
     .option("--output <file>", "write the picture there, as PNG")
     .action(async (room_id: string, sandbox: string, given: string, options: ComputerOptions) => {
       const { output, json = false } = options;
       const action = COMPUTER_ACTIONS.find((each) => each === given);
-      if (!action) throw new CliError(`${given} is none of ${COMPUTER_ACTIONS.join(", ")}.`, EXIT.usage);
+      if (!action) throw new CliError(`${given} is not one of ${COMPUTER_ACTIONS.join(", ")}.`, EXIT.usage);
       const wantsPicture = output !== undefined || json;
       if (!wantsPicture && PICTURES.includes(action)) throw noFile();
       const reply = await call(computer, {

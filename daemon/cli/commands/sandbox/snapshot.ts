@@ -39,7 +39,7 @@ function list(): Command {
     examples: ["roomd snapshot list build-42", "roomd snapshot list build-42 --agent worker-1 --json"],
   };
   return asList(command("list <room>", about))
-    .option("--agent <agent>", "only those of this agent")
+    .option("--agent <agent>", "only snapshots of this agent")
     .action(async (room_id: string, { agent, limit, cursor, json }: SnapshotListOptions) => {
       const reply = await call(snapshotList, { room_id, agent_id: agent, limit, cursor });
       await show(reply, { json }, ({ items, next_cursor }) => [
@@ -82,7 +82,7 @@ function get(): Command {
 
 function remove(): Command {
   return command("delete <room> <snapshot>", {
-    summary: "delete a snapshot; what was made of it keeps what it needs",
+    summary: "delete a snapshot; sandboxes created from it keep the data they need",
     examples: ["roomd snapshot delete build-42 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
   }).action(async (room_id: string, snapshot_id: string, options: JsonOption) => {
     const reply = await call(snapshotDelete, { room_id, snapshot_id });
@@ -98,13 +98,13 @@ interface TakeOptions extends JsonOption {
 
 export function takeSnapshotCommand(): Command {
   return command("snapshot <room> <agent>", {
-    summary: "keep what a sandbox is now; it goes on after a moment",
+    summary: "take a snapshot of a sandbox, which is paused briefly",
     examples: [
       "roomd sandbox snapshot build-42 worker-1 --name before",
       "roomd sandbox snapshot build-42 worker-1 --mode disk --expires 30d",
     ],
   })
-    .option("--name <name>", "a name for people")
+    .option("--name <name>", "a human-readable name")
     .addOption(choice("--mode <mode>", "memory and disk, or the disk alone (default: full)", SNAPSHOT_MODES))
     .option("--expires <time>", "delete it after this time (default: 7d)", seconds)
     .action(async (room_id: string, sandbox: string, { name, mode, expires, json }: TakeOptions) => {
@@ -112,7 +112,7 @@ export function takeSnapshotCommand(): Command {
         call(snapshotCreate, { room_id, sandbox, name, mode, expires_in_seconds: expires }),
       );
       await show(reply, { json }, (made) => [
-        `${made.snapshot_id}: ${bytesText(made.size_bytes)}, sandbox ${made.agent_id} stood still for ${made.paused_ms} ms`,
+        `${made.snapshot_id}: ${bytesText(made.size_bytes)}, sandbox ${made.agent_id} paused for ${made.paused_ms} ms`,
       ]);
     });
 }
@@ -130,9 +130,9 @@ export function forkCommand(): Command {
       "roomd sandbox fork build-42 worker-1 try-4 --env SEED=4",
     ],
   })
-    .argument("<agents...>", "the agents whose sandboxes they become")
+    .argument("<agents...>", "the agents of the copies")
     .option("--env <key=value>", "environment variable of every command in them; repeatable", pair)
-    .option("--expires <time>", "delete the snapshot of which they are made after this time (default: 7d)", seconds)
+    .option("--expires <time>", "delete the snapshot behind the copies after this time (default: 7d)", seconds)
     .action(async (room_id: string, sandbox: string, names: string[], { env, expires, json }: ForkOptions) => {
       const agents = names.map((agent_id) => ({ agent_id, ...(env && { env }) }));
       const reply = await withProgress(`forking sandbox ${sandbox}`, () =>
@@ -142,7 +142,7 @@ export function forkCommand(): Command {
         `of ${snapshot_id}:`,
         ...items.map(({ agent_id, sandbox: made, problem }) =>
           made === null
-            ? `  ${agent_id} was not made: ${problem?.detail ?? "no reason was given"}`
+            ? `  ${agent_id} was not created: ${problem?.detail ?? "no reason was given"}`
             : `  sandbox ${agent_id} is ${made.state}: cid ${made.guest_cid}`,
         ),
       ]);
@@ -151,10 +151,10 @@ export function forkCommand(): Command {
 
 export function rollbackCommand(): Command {
   return command("rollback <room> <agent> <snapshot>", {
-    summary: "turn a sandbox back to a snapshot; what it has become since is lost",
+    summary: "roll a sandbox back to a snapshot; later changes are lost",
     examples: ["roomd sandbox rollback build-42 worker-1 snap_01KB3ZJ0C8V5Y6W7X8Z9A0B1C2"],
   }).action(async (room_id: string, sandbox: string, snapshot_id: string, options: JsonOption) => {
-    const reply = await withProgress(`turning sandbox ${sandbox} back`, () =>
+    const reply = await withProgress(`rolling sandbox ${sandbox} back`, () =>
       call(sandboxRollback, { room_id, sandbox, snapshot_id }),
     );
     await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}, as of ${snapshot_id}`]);

@@ -40,7 +40,7 @@ export async function watchTerminal(name: WatchedName, json: boolean): Promise<v
   }
   if (json) return;
   const how = end?.signal ? `by ${printable(String(end.signal))}` : `with exit code ${end?.exit_code}`;
-  await say(end === null ? "roomd: left; the terminal goes on" : `roomd: the terminal has ended ${how}`);
+  await say(end === null ? "roomd: left; the terminal keeps running" : `roomd: the terminal has ended ${how}`);
 }
 
 /** The exit event, or null if the watcher has left. */
@@ -53,7 +53,7 @@ async function follow(name: WatchedName, screen: Screen, signal: AbortSignal): P
     return null;
   } catch (error) {
     if (signal.aborted) return null;
-    throw lost(error, "The terminal goes on.");
+    throw lost(error, "The terminal keeps running.");
   }
 }
 

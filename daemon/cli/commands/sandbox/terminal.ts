@@ -32,7 +32,7 @@ export function terminalCommand(): Command {
 
 function list(): Command {
   return command("list <room> <agent>", {
-    summary: "list running terminals, and those that ended in the last 10 minutes",
+    summary: "list terminals that are running or ended in the last 10 minutes",
     examples: ["roomd terminal list build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     await show(await call(terminalList, { room_id, sandbox }), options, ({ items }) =>
@@ -75,7 +75,7 @@ function token(): Command {
   return command("token <room> <agent> [terminal]", {
     summary: "make a short-lived token with which to type at a terminal in a browser",
     notes: [
-      "The token opens this terminal and nothing else. Without TERMINAL it is the newest one that runs; where none runs, a",
+      "The token opens this terminal and nothing else. Without TERMINAL it is the newest running terminal; if none is running, a",
       "login shell is opened.",
     ],
     examples: ["roomd terminal token build-42 worker-1", `roomd terminal token ${EXAMPLE}`],
@@ -93,10 +93,10 @@ function token(): Command {
 
 function watch(): Command {
   return command("watch <room> <agent> [terminal]", {
-    summary: "show what a terminal shows, without typing",
+    summary: "watch a terminal without typing",
     notes: [
-      "Without TERMINAL it is the newest one that runs. Whoever types there is not disturbed. It lasts until the terminal ends, or",
-      "until ctrl-c. What would do more than draw is left out: the clipboard, titles, links, and questions to your terminal.",
+      "Without TERMINAL it is the newest running terminal. Its typing client is not disturbed. It lasts until the terminal ends, or",
+      "until ctrl-c. Sequences that do more than draw are filtered out: clipboard, titles, links, and queries to your terminal.",
       "With --json every event is a line.",
     ],
     examples: ["roomd terminal watch build-42 worker-1", `roomd terminal watch ${EXAMPLE}`],

@@ -18,7 +18,7 @@ const DEFAULT_INTERVAL_MS = 1000;
 const LEAST_INTERVAL_MS = 250;
 /** An answer that is later than this is missed. */
 const PATIENCE_MS = 3000;
-const NO_ANSWER = "The service does not answer; trying again.";
+const NO_ANSWER = "The service does not answer; retrying.";
 const NO_KEY = "Set ROOMD_API_KEY to see the sandboxes of its organization.";
 
 const SCREEN = { on: "\x1b[?1049h\x1b[?25l", off: "\x1b[?25h\x1b[?1049l" };
@@ -35,18 +35,18 @@ interface TopOptions extends JsonOption {
 
 export function topCommand(): Command {
   return command("top", {
-    summary: "what sandboxes use just now: processor, memory, disk and network, live",
+    summary: "live usage of sandboxes: processor, memory, disk and network",
     notes: [
-      "CPU% is of one processor: a sandbox with two vCPUs can use 200. MEMORY is what it has of the host's, and its size. DISK is its own disk.",
+      "CPU% is of one processor: a sandbox with two vCPUs can use 200. MEMORY is its share of the host's memory, and its size. DISK is its own disk.",
       "loop is the load of the service's event loop, by organization; its longest piece is of the last minute.",
       "The host is shown with a key that has org:admin, and on the host itself also without a key.",
       "Keys: q quits; c, m, d, n and a sort by CPU, memory, disk, network and agent; arrows, j, k, space, g and G scroll; / filters.",
-      "With --once or --json, or where the output is no terminal, it is printed once, after one interval.",
+      "With --once or --json, or if the output is not a terminal, it is printed once, after one interval.",
     ],
     examples: ["roomd top", "roomd top --once --room build-42 --sort memory", "roomd top --json --interval 5s"],
   })
     .option("--room <room>", "only the sandboxes of this room")
-    .option("--interval <time>", "time between two looks (default: 1s)", milliseconds)
+    .option("--interval <time>", "refresh interval (default: 1s)", milliseconds)
     .addOption(choice("--sort <by>", "the largest first (default: cpu)", SORTS))
     .option("--once", "print it once, on a terminal too")
     .action(async ({ room, interval = DEFAULT_INTERVAL_MS, sort = "cpu", once, json }: TopOptions) => {

@@ -117,7 +117,7 @@ async function startedInBackground(
 async function untilReady(url: string, said: () => Promise<string>, hasEnded = () => false): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
   while ((await healthAt(url))?.ready !== true) {
-    if (hasEnded()) throw notStarted("The daemon ended at once.", await said());
+    if (hasEnded()) throw notStarted("The daemon exited immediately.", await said());
     if (performance.now() > deadline) {
       throw notStarted(`The daemon did not answer at ${url} within ${START_DEADLINE_MS / 1000} s.`, await said());
     }
@@ -126,7 +126,7 @@ async function untilReady(url: string, said: () => Promise<string>, hasEnded = (
 }
 
 function notStarted(detail: string, log: string): CliError {
-  const hint = `Its last lines:\n${log.trimEnd()}\n\`roomd doctor\` says what this host lacks.`;
+  const hint = `Its last lines:\n${log.trimEnd()}\n\`roomd doctor\` lists missing requirements.`;
   return new CliError({ detail, errors: [], hint });
 }
 

@@ -109,4 +109,4 @@ async function codeOf(work: Promise<unknown>, codes: readonly string[]): Promise
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 const firstWord = (text: string) => text.split(/\s/)[0] ?? "";
 const otherContent = (reader: string, writer: string) =>
-  new CliError(`The ${reader} read another content than the ${writer} wrote: this is a bug in roomd.`);
+  new CliError(`The ${reader} read different content than the ${writer} wrote: this is a bug in roomd.`);

@@ -16,7 +16,7 @@ const NEEDS_GIB = 4;
 export async function provideTemplate(paths: Paths, note: (line: string) => void): Promise<string> {
   const { items, outdated } = await withOperator({}, ({ templates }) => templates.list());
   if (outdated.includes(TEMPLATE)) {
-    return `it has the guest agent of an earlier build; \`roomd template build ${TEMPLATE}\` makes it anew`;
+    return `it has the guest agent of an earlier build; \`roomd template build ${TEMPLATE}\` rebuilds it`;
   }
   if (items.some(({ template_id }) => template_id === TEMPLATE)) return "it is there";
   requireSpace(paths.data);
@@ -35,7 +35,7 @@ function requireSpace(directory: string): void {
   const free = Math.floor(freeBytes(directory) / 1024 ** 3);
   if (free >= NEEDS_GIB) return;
   throw new CliError({
-    detail: `${free} GiB are free where ${directory} lives, and ${NEEDS_GIB} GiB are needed.`,
+    detail: `${free} GiB are free on the file system of ${directory}, and ${NEEDS_GIB} GiB are needed.`,
     errors: [],
     hint: "Free some, then run this again.",
   });

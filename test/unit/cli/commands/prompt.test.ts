@@ -92,7 +92,7 @@ test("the skill is installed, replaced and removed, and nothing else changes", a
   for (const verb of ["install", "remove"]) {
     expect(await run(["skills", verb, "--dir", home])).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("no skill"),
+      stderr: expect.stringContaining("not a skill"),
     });
   }
   expect(readdirSync(skill)).toEqual(["mine"]);

@@ -4,7 +4,7 @@ import { run, standIn } from "../cli-fixture.ts";
 test.each([
   [["audit", "r", "--since", "yesterday"], "such as 2026-01-31T12:00:00Z, or unix seconds."],
   [["timeline", "r", "--until", "2026-13-45T00:00:00Z"], "such as 2026-01-31T12:00:00Z, or unix seconds."],
-  [["timeline", "r", "--type", "command,foo"], "foo is none of command, wait, "],
+  [["timeline", "r", "--type", "command,foo"], "foo is not one of command, wait, "],
   [["room", "list", "--label", "web"], "It must be KEY=VALUE."],
 ])("values that the service would reject by a pattern get an error in words: %j", async (args, told) => {
   await using service = await standIn(() => Response.json({ items: [], open: [], next_cursor: null }));

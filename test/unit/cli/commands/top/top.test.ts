@@ -105,7 +105,7 @@ describe("the screen", () => {
     "before the first answer": viewOf({ rates: null }),
     "without the host": viewOf({ rates: ratesOf(answerAt(0, 3, false), answerAt(1, 3, false)) }),
     "with nothing": viewOf({ rates: ratesOf(null, answerAt(1, 0, false)) }),
-    "with a notice": viewOf({ notice: "The service does not answer; trying again." }),
+    "with a notice": viewOf({ notice: "The service does not answer; retrying." }),
     "with a filter": viewOf({ filter: "nightly", isTyping: true, scroll: 500 }),
   };
   test.each(Object.entries(views))("%s fits at every size", (_, view) => {
@@ -315,7 +315,7 @@ describe("on a terminal", () => {
     await using terminal = open(service.env);
     await terminal.shows("agent-02");
     isThere = false;
-    await terminal.shows("The service does not answer; trying again.");
+    await terminal.shows("The service does not answer; retrying.");
     isThere = true;
     const back = terminal.mark;
     await terminal.shows("q quit", back);
@@ -325,7 +325,7 @@ describe("on a terminal", () => {
 
   test("waits for a service that is down at the start", async () => {
     await using terminal = open({ ROOMD_URL: "http://127.0.0.1:1", ROOMD_API_KEY: "key-test" });
-    await terminal.shows("The service does not answer; trying again.");
+    await terminal.shows("The service does not answer; retrying.");
     terminal.type("q");
     expect((await terminal.ended).exit_code).toBe(0);
   });
