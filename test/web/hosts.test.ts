@@ -66,14 +66,14 @@ inBrowser("each state is shown with a remedy", () => {
     "roomd cluster evacuate host-older",
     "start the service on it",
     "roomd template build default",
-    "Taken out of the service: host-gone.",
+    "Removed from the service: host-gone.",
   ])
     expect(seen.states).toContain(line);
 });
 
 inBrowser("while the database is unavailable, the page shows since when, and which functions remain", () => {
-  expect(seen.stale).toContain("host-1 last read what hosts share 1 min ago");
-  expect(seen.stale).toContain("Rooms go on");
+  expect(seen.stale).toContain("host-1 last read the shared database 1 min ago");
+  expect(seen.stale).toContain("Rooms and all work in them continue");
 });
 
 inBrowser("rooms show their host", () => {

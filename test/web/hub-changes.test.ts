@@ -82,7 +82,7 @@ inBrowser("a short chain is verified when the page opens, a long one is not", ()
 
 inBrowser("the audit works by keyboard: only the chosen filter is removed, and the focus stays", () => {
   const { after_one, after_all, ...others } = seen.keyboard;
-  expect(after_one).toBe("Take away the filter outcome success");
+  expect(after_one).toBe("Remove the filter outcome success");
   expect(after_all).toBe("Value of event");
   expect(others).toEqual({ chips: 2, beneath: [], after_record: true });
 });

@@ -64,8 +64,8 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
       {problem?.code === "room_not_found" ? (
         <Empty title="There is no room of this name.">
           <p>
-            Its record is kept for as long as the audit is:{" "}
-            <a href={`/audit?room=${part(roomId)}&agent=${part(agentId)}`}>look there</a>, or go to{" "}
+            Past activity may still be in the audit log:{" "}
+            <a href={`/audit?room=${part(roomId)}&agent=${part(agentId)}`}>search it</a>, or go to{" "}
             <a href="/rooms">Rooms</a>.
           </p>
         </Empty>
@@ -76,7 +76,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
       {data && !data.isKnown ? (
         <Empty title="This room has never had an agent of this name.">
           <p>
-            Its agents are on the <a href={roomPath(roomId)}>room's page</a>. This page changes when the agent arrives.
+            Its agents are on the <a href={roomPath(roomId)}>room's page</a>. This page updates when the agent joins.
           </p>
         </Empty>
       ) : problem?.code === "room_not_found" ? null : (
@@ -88,7 +88,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
       )}
       {data && data.room.state !== "active" ? (
         <p class="warning above">
-          The room has ended, and its sandboxes with it. What the audit knows of this agent is still shown.
+          The room has ended, and its sandboxes with it. Audit records of this agent are still shown.
         </p>
       ) : null}
       {data?.isKnown === false ? null : !chosen ? (

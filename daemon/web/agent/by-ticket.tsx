@@ -50,7 +50,7 @@ export function ByTicket({ name, about, words, prefix, line, ticket, why, field,
           event.preventDefault();
           const given = ticket.value.trim();
           const isOne = TICKET.test(given) && given.startsWith(prefix);
-          why.value = isOne ? null : `This is no ticket: it begins with ${prefix} and is on the line ${line}.`;
+          why.value = isOne ? null : `This is not a valid ticket: it starts with ${prefix} and is on the line ${line}.`;
           if (isOne) begin(given, event.submitter);
         }}
       >

@@ -12,7 +12,7 @@ import { MAX_LINES, Output, type Stream } from "./output.ts";
 
 const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {
   connecting: ["busy", "connecting"],
-  live: ["live", "followed as it comes"],
+  live: ["live", "following"],
   reconnecting: ["wait", "reconnecting"],
   hidden: ["quiet", "paused while hidden"],
   over: ["quiet", "no longer followed"],
@@ -80,16 +80,16 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
           {current.left.lines > 0
             ? ` · ${countText(current.left.lines)} older lines (${sizeText(current.left.bytes)}) are left out: this page keeps the newest ${countText(MAX_LINES)}, or 5 MB`
             : ""}
-          {current.isCut ? " · what was printed first is no longer kept by the sandbox" : ""}
+          {current.isCut ? " · the sandbox no longer keeps the earliest output" : ""}
         </span>
       </p>
       {why?.why !== "refused" ? null : GONE.includes(why.problem.code) ? (
-        <p class="warning above">The sandbox has ended, and the command with it. What came before stays here.</p>
+        <p class="warning above">The sandbox has ended, and the command with it. Earlier output stays on the page.</p>
       ) : (
         <Trouble problem={why.problem} />
       )}
       {why?.why === "error" ? (
-        <p class="warning above">Nothing more comes: {visible(why.detail)} What came before stays here.</p>
+        <p class="warning above">No more output: {visible(why.detail)} Earlier output stays on the page.</p>
       ) : null}
       {current.length > 0 ? (
         <Lines

@@ -24,9 +24,9 @@ export function Opened({ execId, run, room, agentId, sandbox }: TabProps & { exe
   if (run?.isKept && isThere(sandbox)) kept.current = executionPath(sandboxPath(sandbox), execId);
   if (!run) {
     return (
-      <Empty title="This command is not among those that are shown here.">
+      <Empty title="This command is not on the page.">
         <p>
-          <Foreign text={execId} mono /> is older than these, of another sandbox, or never was.{" "}
+          <Foreign text={execId} mono /> is older than the listed commands, from another sandbox, or does not exist.{" "}
           <a href={`/audit?room=${encodeURIComponent(room.room_id)}&agent=${encodeURIComponent(agentId)}&event=exec.`}>
             Look in the audit
           </a>

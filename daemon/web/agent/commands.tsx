@@ -126,7 +126,7 @@ function NoCommand({ room, agent, isThere: is }: { room: string; agent: string; 
   if (!is) return <Empty title="No commands in the audit." />;
   return (
     <Empty title="No commands yet.">
-      <p>A command is run by its agent, or by a line:</p>
+      <p>Its agent runs commands, or you do with:</p>
       <Line words={["exec", room, agent, "--", "uname", "-a"]} />
     </Empty>
   );

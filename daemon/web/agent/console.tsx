@@ -24,7 +24,7 @@ export default function Console({ room, agentId, sandbox }: TabProps) {
   if (!isThere(sandbox)) {
     return (
       <Empty title="There is no console to read.">
-        <p>A sandbox's console is kept as long as the sandbox is. What it did is in the audit.</p>
+        <p>A sandbox's console is kept as long as the sandbox. Its activity is in the audit.</p>
       </Empty>
     );
   }
@@ -92,7 +92,7 @@ function Log({ path, source }: { path: string; source: (typeof SOURCES)[number][
           }}
         />
         <button type="button" class="link" onClick={newer}>
-          Ask for newer
+          Load newer
         </button>
       </search>
       {problem.value ? <Trouble problem={problem.value} again={newer} /> : null}
@@ -118,7 +118,7 @@ function Log({ path, source }: { path: string; source: (typeof SOURCES)[number][
             </span>
           </p>
           {found.length === 0 ? (
-            <Empty title="No line has that in it." />
+            <Empty title="No matching lines." />
           ) : (
             <Lines count={found.length} version={version.value} label="Console" follows>
               {(index) => {

@@ -37,9 +37,9 @@ export default function Network({ room, agentId, sandbox }: TabProps) {
   );
   if (!sandbox) {
     return (
-      <Empty title="No sandbox of it is known, and so no network.">
+      <Empty title="No sandbox of this agent is known, and so no connections.">
         <p>
-          What was refused is also{" "}
+          Refused connections are also{" "}
           <a href={`/audit?room=${part(room.room_id)}&agent=${part(agentId)}&event=egress.`}>in the audit</a>.
         </p>
       </Empty>
@@ -75,9 +75,9 @@ export default function Network({ room, agentId, sandbox }: TabProps) {
               ))}{" "}
               <span class="muted">revision {(egress ?? sandbox.egress).revision}</span>
             </p>
-            <h2>Connected, or tried to</h2>
+            <h2>Connections</h2>
             {seen.items.length === 0 ? (
-              <Empty title="It has not connected to anything yet, and was refused nothing." />
+              <Empty title="No connections and no refusals yet." />
             ) : (
               <>
                 <search class="filters">
@@ -98,14 +98,14 @@ export default function Network({ room, agentId, sandbox }: TabProps) {
                     }}
                   />
                   <button type="button" class="link" onClick={network.again}>
-                    Ask again
+                    Refresh
                   </button>
                 </search>
-                {items.length === 0 ? <Empty title="None is so." /> : <Destinations items={items} />}
+                {items.length === 0 ? <Empty title="No matching connections." /> : <Destinations items={items} />}
                 <p class="muted">
                   Since <Clock at={seen.since} />
                   {seen.other.allowed + seen.other.refused > 0
-                    ? `. Besides ${countText(seen.other.allowed)} connections and ${countText(seen.other.refused)} refusals of places that made room for later ones`
+                    ? `. Not listed: ${countText(seen.other.allowed)} connections and ${countText(seen.other.refused)} refusals of destinations that were evicted by newer destinations`
                     : ""}
                   .
                 </p>
@@ -187,10 +187,10 @@ function Allow({ items, given }: { items: readonly Destination[]; given: Paramet
   if (entries.size === 0) return null;
   return (
     <>
-      <h2>To allow what was refused</h2>
+      <h2>Allow refused destinations</h2>
       <p class="muted">
-        The names were chosen by what runs in the sandbox: allow only what you know. Each line sets the whole list, with
-        one name more.
+        The names were chosen by programs in the sandbox: allow only names that you know. Each command replaces the
+        whole allowlist, adding one entry.
       </p>
       {[...entries].slice(0, MAX_LINES).map((entry) => (
         <Line key={entry} words={allowWords(given, entry)} />

@@ -43,18 +43,18 @@ export default function Overview({ room, agentId, sandbox }: TabProps) {
         <>
           <h2>Sandbox</h2>
           <Empty title="It has no sandbox in this room.">
-            <p>An agent outside sends messages and uses the drive by the API. To give it a sandbox:</p>
+            <p>It uses messages and the drive through the API. To give it a sandbox:</p>
             <Line words={["sandbox", "create", room.room_id, agentId]} />
           </Empty>
         </>
       ) : null}
       <h2>
-        Last happened <a href={`/audit?room=${part(room.room_id)}&agent=${part(agentId)}`}>all</a>
+        Recent activity <a href={`/audit?room=${part(room.room_id)}&agent=${part(agentId)}`}>all</a>
       </h2>
       <Shown of={last}>
         {({ items }) => {
           const shown = items.filter((each) => !isReading(each)).slice(0, FEW);
-          return shown.length > 0 ? <RecordTable records={shown} /> : <Empty title="Nothing of it is on record." />;
+          return shown.length > 0 ? <RecordTable records={shown} /> : <Empty title="No activity in the audit." />;
         }}
       </Shown>
       <Ask names={promptsFor(sandbox)} given={{ room: room.room_id, agent: agentId }} />
@@ -99,14 +99,14 @@ function Now({ room, agentId, sandbox }: TabProps) {
                 <p class="muted">
                   {countText(present.inbox_depth)} in its inbox · last seen{" "}
                   <Ago at={present.last_seen_at} none="not yet" />
-                  {present.topics.length > 0 ? ` · listens to ${present.topics.length} topics` : ""}
+                  {present.topics.length > 0 ? ` · subscribed to ${present.topics.length} topics` : ""}
                 </p>
               ) : null}
               {runs.problem ? <Trouble problem={runs.problem} /> : null}
               {running.length > 0 ? (
                 <RunTable runs={running} path={agentPath(room.room_id, agentId, "commands")} />
               ) : runs.problem ? null : (
-                <p class="muted">No command runs.</p>
+                <p class="muted">No running commands.</p>
               )}
             </>
           );

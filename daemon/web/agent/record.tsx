@@ -51,9 +51,9 @@ export default function Record({ room, agentId, sandbox }: TabProps) {
       <Shown of={earlier}>
         {({ ended, told }) => (
           <>
-            {ended.length === 0 ? <p class="muted">None is known.</p> : <Earlier sandboxes={ended} />}
-            <h2>Its life on record</h2>
-            {told.length === 0 ? <Empty title="Nothing of a sandbox is on record." /> : <RecordTable records={told} />}
+            {ended.length === 0 ? <p class="muted">No earlier sandboxes.</p> : <Earlier sandboxes={ended} />}
+            <h2>Lifecycle events</h2>
+            {told.length === 0 ? <Empty title="No sandbox events in the audit." /> : <RecordTable records={told} />}
           </>
         )}
       </Shown>

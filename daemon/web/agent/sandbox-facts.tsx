@@ -74,14 +74,11 @@ export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
         </>
       ),
     ],
-    [
-      "Messages",
-      sandbox.fabric_attached ? "it reaches its room" : "it does not reach its room (attach_fabric was false)",
-    ],
+    ["Messages", sandbox.fabric_attached ? "connected" : "not connected to its room (attach_fabric was false)"],
     ["Ports", <Ports sandbox={sandbox} />],
     ["Environment", sandbox.env_keys.length === 0 ? "–" : <Names names={sandbox.env_keys} />],
     ["Labels", Object.keys(sandbox.labels).length === 0 ? "–" : <Labels labels={sandbox.labels} />],
-    ["Ends by itself", sandbox.expires_at === null ? "no" : <Clock at={sandbox.expires_at} />],
+    ["Expires", sandbox.expires_at === null ? "no" : <Clock at={sandbox.expires_at} />],
   );
   return (
     <dl class="facts">

@@ -29,7 +29,7 @@ export function Snapshots({ room, agentId, sandbox }: TabProps) {
             <Table items={items.toReversed()} at={sandbox?.snapshot_id ?? null} />
           ) : (
             <>
-              <p class="muted">There is none.</p>
+              <p class="muted">No snapshots.</p>
               {room.state === "active" ? <Line words={["sandbox", "snapshot", room.room_id, agentId]} /> : null}
             </>
           )
@@ -59,7 +59,7 @@ function Table({ items, at }: { items: readonly SnapshotRecord[]; at: string | n
             <tr key={snapshot_id}>
               <td data-label="Snapshot">
                 <Foreign text={snapshot_id} mono /> {name === null ? null : <Foreign text={name} most={60} />}
-                {snapshot_id === at ? <span class="label">its sandbox is here</span> : null}
+                {snapshot_id === at ? <span class="label">current</span> : null}
                 {parent === null ? null : (
                   <div class="muted">
                     from <Foreign text={parent} mono />

@@ -33,7 +33,7 @@ export default function Usage({ room, agentId, sandbox }: TabProps) {
       <h2>Now</h2>
       <Shown of={now} rows={2}>
         {(data) => {
-          if (!data?.item) return <Empty title="No sandbox of it uses anything now." />;
+          if (!data?.item) return <Empty title="No running sandbox of this agent." />;
           const { item, metrics, at } = data;
           const upMs = item.ready_at === null ? null : Date.parse(at) - Date.parse(item.ready_at);
           const used = item.cpu.used_seconds;
@@ -43,7 +43,7 @@ export default function Usage({ room, agentId, sandbox }: TabProps) {
                 facts={[
                   ["Processor since start", used === null ? "–" : spanText(used * 1000)],
                   [
-                    "of its time",
+                    "Utilization",
                     used === null || !upMs ? "–" : `${((used * 100_000) / upMs / item.cpu.vcpu_count).toFixed(1)} %`,
                   ],
                   [
@@ -59,14 +59,14 @@ export default function Usage({ room, agentId, sandbox }: TabProps) {
                   ["Sent", sizeText(item.egress.sent_bytes)],
                   ["Received", sizeText(item.egress.received_bytes)],
                   ["Open connections", countText(item.egress.open_connections)],
-                  ["Its clock is off by", skewText(metrics.data?.clock_skew_ms ?? null)],
+                  ["Clock skew", skewText(metrics.data?.clock_skew_ms ?? null)],
                 ]}
               />
               {metrics.problem ? <Trouble problem={metrics.problem} /> : null}
               <p class="muted">
                 As of <Clock at={at} />.{" "}
                 <button type="button" class="link" onClick={now.again}>
-                  Ask again
+                  Refresh
                 </button>
               </p>
             </>
@@ -84,7 +84,7 @@ export default function Usage({ room, agentId, sandbox }: TabProps) {
             <>
               <Month totals={totals} />
               <p class="muted">
-                From <Clock at={period.start_at} /> to <Clock at={as_of} />, of all agents that are called so in the
+                From <Clock at={period.start_at} /> to <Clock at={as_of} />, of all agents with this name in the
                 organization's rooms.
               </p>
             </>

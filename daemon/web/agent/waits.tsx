@@ -22,8 +22,8 @@ export function WaitsOf({ waits, room, agent }: { waits: Waits; room: string; ag
     <>
       {own.length + others.length === 0 ? (
         <p class="now">
-          <State look="quiet">waits for nobody</State>
-          <State look="quiet">nobody waits for it</State>
+          <State look="quiet">not waiting</State>
+          <State look="quiet">not blocking any agent</State>
         </p>
       ) : (
         <ul class="waits">

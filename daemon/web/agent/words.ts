@@ -9,9 +9,9 @@ const STARTS: Record<StartMode, string> = {
 export const startWords = (mode: StartMode | null): string => (mode === null ? "not started yet" : STARTS[mode]);
 
 const CAUSES: Record<ExitCause, string> = {
-  user_requested: "somebody ended it",
-  expired: "its time was over",
-  idle: "nobody used it for its idle timeout",
+  user_requested: "a client destroyed it",
+  expired: "its lifetime was over",
+  idle: "it was idle for its idle timeout",
   oom: "its memory ran out",
   guest_panic: "its kernel panicked",
   vmm_crash: "its virtual machine crashed",
@@ -22,8 +22,8 @@ const CAUSES: Record<ExitCause, string> = {
 export const causeWords = (cause: ExitCause): string => CAUSES[cause];
 
 const MODES = {
-  none: "nowhere: it has no network, or its list is empty",
-  allowlist: "only to what is on its list",
+  none: "nowhere: it has no network, or its allowlist is empty",
+  allowlist: "only to its allowlist",
   public: "to every public address",
 } as const satisfies Record<SandboxRecord["egress"]["mode"], string>;
 export const egressWords = ({ mode }: SandboxRecord["egress"]): string => MODES[mode];

@@ -64,10 +64,10 @@ export default function Audit() {
               <Rows key={key} records={records} opened={opened} />
               <p class="muted">
                 {isCut
-                  ? `The newest ${countText(MAX_RECORDS)} are here: add filters, or take all of them as a file.`
+                  ? `The newest ${countText(MOST_RECORDS)} are loaded: add filters, or download all of them as a file.`
                   : cursor === null
-                    ? `All ${countText(shown.length)} are here.`
-                    : `${countText(shown.length)} are here; more come as you scroll.`}
+                    ? `All ${countText(shown.length)} are loaded.`
+                    : `${countText(shown.length)} loaded. Scroll for more.`}
               </p>
             </>
           )}
@@ -88,7 +88,7 @@ function BelowRecords({ chain, filters }: { chain: ReturnType<typeof useChain>; 
       <h2>Export</h2>
       <Export filters={filters} />
       <p class="muted">
-        <a href="/webhooks">Webhooks</a> send what is recorded to a URL as it comes.
+        <a href="/webhooks">Webhooks</a> send new records to a URL.
       </p>
       <Ask
         names={
@@ -105,19 +105,19 @@ function BelowRecords({ chain, filters }: { chain: ReturnType<typeof useChain>; 
 function None({ filters: { by, hasReads } }: { filters: Filters }) {
   const isFiltered = Object.keys(by).length > 0;
   return (
-    <Empty title={isFiltered ? "No record fits these filters." : "Nothing is on record yet."}>
+    <Empty title={isFiltered ? "No matching records." : "No records yet."}>
       {hasReads ? null : (
         <p>
-          Calls that only read are hidden: <a href={hrefWith({ reads: "shown" })}>show them, too</a>.
+          Calls that only read are hidden: <a href={hrefWith({ reads: "shown" })}>show them</a>.
         </p>
       )}
       {isFiltered ? (
         <p>
-          <a href="/audit">Take all filters away</a>
+          <a href="/audit">Clear filters</a>
         </p>
       ) : (
         <>
-          <p>Whatever is done leaves a record, such as:</p>
+          <p>Every action leaves a record, such as:</p>
           <Line words={["room", "create", "build-42"]} />
         </>
       )}

@@ -76,7 +76,7 @@ export function Chips({
               <button
                 type="button"
                 class="chip"
-                aria-label={`Take away the filter ${NAMES[each]} ${by[each]}`}
+                aria-label={`Remove the filter ${NAMES[each]} ${by[each]}`}
                 onClick={(event) => take(each, event)}
               >
                 <span class="muted">{NAMES[each]}</span>{" "}
@@ -141,7 +141,7 @@ export function Chips({
           disabled={isNamed(by)}
           onChange={({ currentTarget }) => setQuery({ reads: currentTarget.checked ? "shown" : null })}
         />{" "}
-        reads, too
+        include reads
       </label>
     </search>
   );

@@ -33,8 +33,8 @@ export function Export({ filters }: { filters: Filters }) {
         got.is === "whole"
           ? `${sizeText(got.bytes)}, done`
           : got.is === "broken"
-            ? "It broke off, and nothing was kept: try again."
-            : `More than ${sizeText(MAX_BYTES)}: add filters, or use the line for a shell.`;
+            ? "The download was interrupted, and nothing was saved: retry."
+            : `More than ${sizeText(MOST_BYTES)}: add filters, or use the line for a shell.`;
       if (got.is === "whole") keep(new Blob(got.parts, { type: LINES }));
     } catch (error) {
       if (over.signal.aborted) return;

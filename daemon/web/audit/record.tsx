@@ -44,7 +44,7 @@ export function OpenRecord({ id, known }: { id: string; known: AuditRecord | und
     <dialog
       ref={place}
       class="record"
-      aria-label="The record that is open"
+      aria-label="Open record"
       tabIndex={-1}
       onKeyDown={(event) => {
         if (event.key === "Escape") close();
@@ -64,8 +64,8 @@ export function OpenRecord({ id, known }: { id: string; known: AuditRecord | und
             record ? (
               <All record={record} />
             ) : (
-              <Empty title="There is no such record.">
-                <p>It is not this organization's, or its time is over: records are kept as long as the service says.</p>
+              <Empty title="Record not found.">
+                <p>It is not this organization's, or its retention time (a setting of the service) is over.</p>
               </Empty>
             )
           }
@@ -118,7 +118,7 @@ function All({ record }: { record: AuditRecord }) {
         <dt>actor</dt>
         <dd>
           {actor.type} {actor.name ? <Foreign text={actor.name} most={100} /> : null}{" "}
-          {text(actor.id, asked("actor_id", actor.id), "all it did")}
+          {text(actor.id, asked("actor_id", actor.id), "all its actions")}
         </dd>
         <dt>source</dt>
         <dd>{record.source}</dd>

@@ -42,12 +42,12 @@ export function Verify({ chain: { verdict, problem, isAsking, ask } }: { chain: 
         </button>{" "}
         <span class="muted">
           {verdict === null ? (
-            `The records form a chain of hashes, in which every change shows.${isAsking || problem ? "" : " This one is long: it is verified when you ask."}`
+            `The records form a hash chain that reveals every change.${isAsking || problem ? "" : " This chain is long: it is verified on request."}`
           ) : verdict.ok && verdict.to_seq > 0 ? (
             <>
               Records {countText(verdict.from_seq)} to {countText(verdict.to_seq)} were whole at{" "}
               <Clock at={verdict.at} />.
-              {verdict.from_seq > 1 ? " Those before are no longer kept, as the service was told." : ""}
+              {verdict.from_seq > 1 ? " Earlier records are past the configured retention." : ""}
             </>
           ) : verdict.ok ? (
             "There are no records yet."
@@ -58,9 +58,9 @@ export function Verify({ chain: { verdict, problem, isAsking, ask } }: { chain: 
       {verdict && !verdict.ok ? (
         <div class="trouble" role="alert">
           <p>
-            Record {countText(verdict.broken_at ?? 0)} is not what was written, is gone, or does not follow the one
-            before it. What comes before it is whole. Keep a copy of the service's data as it is, and compare it on the
-            host with heads of the chain that were kept elsewhere:
+            Record {countText(verdict.broken_at ?? 0)} was changed or removed, or does not follow the previous record.
+            All earlier records are intact. Keep a copy of the service's data as it is, and compare it on the host with
+            chain heads that were stored elsewhere:
           </p>
           <Line words={["audit", "verify", "--host", "--heads", "audit-heads.ndjson"]} />
         </div>

@@ -8,7 +8,7 @@ const DOES: Record<Kind, string> = {
   ask: "reads only",
   diagnose: "reads only",
   debug: "may change things",
-  plan: "may make things",
+  plan: "may create things",
 };
 
 interface Given {

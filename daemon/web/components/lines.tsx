@@ -80,7 +80,7 @@ export function Lines({
       </div>
       {follows && !isAtEnd.value ? (
         <button type="button" class="button lines-end" onClick={toEnd}>
-          {fresh > 0 ? `Go on: ${countText(fresh)} new` : "Go on at the end"}
+          {fresh > 0 ? `Continue: ${countText(fresh)} new` : "Continue at the end"}
         </button>
       ) : null}
     </div>

@@ -80,7 +80,7 @@ export function Trouble({ problem, again }: { problem: Problem; again?: (() => v
             {" "}
             ·{" "}
             <button type="button" class="link" onClick={again}>
-              Ask again
+              Retry
             </button>
           </>
         ) : null}

@@ -25,7 +25,7 @@ export const UNREACHABLE = {
   code: "unreachable",
   title: "The service does not answer",
   detail: "The service does not answer.",
-  hint: "It may be restarting. This page goes on by itself as soon as it is back.",
+  hint: "It may be restarting. This page resumes automatically as soon as the service is back.",
   errors: [],
 } as unknown as Problem;
 

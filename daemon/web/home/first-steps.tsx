@@ -35,7 +35,7 @@ export default function FirstSteps({ steps, leave }: { steps: Steps; leave: () =
   return (
     <>
       <p class="muted lead">
-        Copy each line to your agent. A step is ticked when it has happened.{" "}
+        Copy each line to your agent. Steps complete automatically.{" "}
         {running && !sandbox ? (
           <>
             A sandbox is running already: <a href={roomPath(running)}>{running}</a>.
@@ -58,8 +58,8 @@ export default function FirstSteps({ steps, leave }: { steps: Steps; leave: () =
             </span>
           ) : (
             <span class="muted">
-              Make one at <a href="/account/keys">Account, API keys</a>: it is shown once, with the two lines to copy. A
-              client that signs in needs none.
+              Create one at <a href="/account/keys">Account, API keys</a>: it is shown once, with the two lines to copy.
+              A client that signs in needs none.
             </span>
           )}
         </Step>
@@ -95,7 +95,7 @@ export default function FirstSteps({ steps, leave }: { steps: Steps; leave: () =
         </Step>
       </ol>
       <p class="muted">
-        More to ask is at <a href="/prompts">Prompts</a>.
+        More prompts are at <a href="/prompts">Prompts</a>.
       </p>
     </>
   );
@@ -145,7 +145,7 @@ function Clients() {
           <pre>{way.signsIn.text}</pre>
           <Copy text={way.signsIn.text} main />
           <small>
-            Into {way.signsIn.into}. It opens a page of this service, where you let it in. With a key instead: see{" "}
+            Into {way.signsIn.into}. It opens a page of this service, where you authorize it. With a key instead: see{" "}
             <a href="/prompts">Prompts</a>.
           </small>
         </div>

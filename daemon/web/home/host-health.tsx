@@ -35,7 +35,7 @@ export function HostHealth() {
             </p>
             {amiss.length > 0 ? (
               <>
-                <p class="muted">This line says what is amiss, and what to do:</p>
+                <p class="muted">Run this for details and remedies:</p>
                 <Line words={["health"]} />
               </>
             ) : null}

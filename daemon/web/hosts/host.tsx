@@ -102,18 +102,18 @@ function ToDo({ advice: { text, lines, where } }: { advice: Advice }) {
 /** Its allocated and total capacity: numbers with bars. */
 function Given({ host: { capacity, state } }: { host: ListedHost }) {
   if (capacity === null) {
-    return <p class="muted">What it has to give is known once it has run.</p>;
+    return <p class="muted">Its capacity is known once it has run.</p>;
   }
   const { memory_mib, disk, cpus, sandboxes, rooms, templates } = capacity;
   return (
     <>
-      {state === "unreachable" ? <p class="muted">As it was when it was last heard of:</p> : null}
+      {state === "unreachable" ? <p class="muted">Last known values:</p> : null}
       <dl class="host-given">
         <Share
           name="Memory promised"
           used={memory_mib.promised * MIB}
           of={memory_mib.total * MIB}
-          title="To guests, of what they may be promised"
+          title="To guests, of the memory that they may be promised"
         />
         {disk ? (
           <Share
@@ -128,7 +128,7 @@ function Given({ host: { capacity, state } }: { host: ListedHost }) {
           <dd>{countText(sandboxes)}</dd>
         </div>
         <div>
-          <dt>Rooms, of all</dt>
+          <dt>Rooms, of all organizations</dt>
           <dd>{countText(rooms)}</dd>
         </div>
         <div>

@@ -26,9 +26,9 @@ export default function Hosts() {
         <Live />
       </Head>
       {found.problem?.code === "insufficient_scope" ? (
-        <Empty title="Hosts are seen by owners and admins.">
+        <Empty title="Only owners and admins can see hosts.">
           <p>
-            You are <b>{boot.user.role}</b> here. On which host a room is, its page says: go to{" "}
+            Your role is <b>{boot.user.role}</b>. Each room's page shows the host of the room: go to{" "}
             <a href="/rooms">Rooms</a>.
           </p>
         </Empty>
@@ -65,13 +65,13 @@ function All({ items, ageSeconds }: { items: readonly ListedHost[]; ageSeconds: 
       ))}
       {here.length === 1 ? (
         <Empty title="This service has one host.">
-          <p>Where one is not enough, another joins it by a token that this line makes:</p>
+          <p>To add a host, print a token with which it joins:</p>
           <Line words={["cluster", "token"]} />
         </Empty>
       ) : null}
       {gone.length > 0 ? (
         <p class="muted">
-          Taken out of the service:{" "}
+          Removed from the service:{" "}
           {gone.map(({ host }, n) => (
             <span key={host}>
               {n > 0 ? ", " : ""}
@@ -90,12 +90,13 @@ function Stale({ ageSeconds, self }: { ageSeconds: number; self: ListedHost | un
   return (
     <div class="trouble" role="alert">
       <p>
-        {self ? <Foreign text={self.host} /> : "This host"} last read what hosts share {spanText(ageSeconds * 1000)}{" "}
-        ago: its database does not answer. Whether the other hosts run is not known.
+        {self ? <Foreign text={self.host} /> : "This host"} last read the shared database {spanText(ageSeconds * 1000)}{" "}
+        ago: the database does not answer. The state of the other hosts is unknown.
       </p>
       <p class="muted">
-        Rooms go on, and all that is done in them. Until it answers, no room or sandbox is made or ended, and no key,
-        person or organization is changed: <code>cluster_unavailable</code>. On that host the service's log says why.
+        Rooms and all work in them continue. Until the database answers, no room or sandbox can be created or destroyed,
+        and no key, user or organization can be changed: <code>cluster_unavailable</code>. The service's log on that
+        host has the reason.
       </p>
     </div>
   );

@@ -8,9 +8,9 @@ export function Away({ problem: { code, detail } }: { problem: Problem }) {
   return code === "room_moving" ? (
     <div class="room-away" role="status">
       <p>
-        <State look="busy">moving</State> This room is on its way to another host, with all that is in it.
+        <State look="busy">moving</State> This room is moving to another host, with all its contents.
       </p>
-      <p class="muted">Calls are answered again as soon as it is there, and this page goes on by itself.</p>
+      <p class="muted">Calls are answered again as soon as it has arrived, and this page resumes automatically.</p>
     </div>
   ) : (
     <div class="room-away is-silent" role="alert">
@@ -18,16 +18,16 @@ export function Away({ problem: { code, detail } }: { problem: Problem }) {
         <State look="bad">host silent</State> {visible(detail)}
       </p>
       <p>
-        The room keeps its name and all that is in it. If the host runs, the room goes on; only the way to it is lost.{" "}
+        The room keeps its name and contents. If the host runs, so does the room; only the connection to it is lost.{" "}
         {boot.sees_hosts ? (
           <>
-            What to do about the host, <a href="/hosts">Hosts</a> says.
+            For remedies, see <a href="/hosts">Hosts</a>.
           </>
         ) : (
-          "Tell whoever runs the service: the host has to be started, or the way to it mended."
+          "Contact the operator of the service: the host has to be started, or the connection to it repaired."
         )}
       </p>
-      <p class="muted">This page goes on by itself as soon as the host answers.</p>
+      <p class="muted">This page resumes automatically as soon as the host answers.</p>
     </div>
   );
 }

@@ -52,7 +52,7 @@ export default function Overview({ room }: TabProps) {
       ) : (
         <Empty title="This room was destroyed.">
           <p>
-            What happened in it is still known: see its <a href={roomPath(addressOf(room), "timeline")}>Timeline</a>.
+            Its past activity is still in the <a href={roomPath(addressOf(room), "timeline")}>Timeline</a>.
           </p>
         </Empty>
       )}
@@ -97,8 +97,8 @@ function Agents({ room }: Pick<TabProps, "room">) {
           />
           <h2>Agents</h2>
           {present.length === 0 ? (
-            <Empty title="Nobody is in this room.">
-              <p>An agent comes with its sandbox, or with the first message that it sends:</p>
+            <Empty title="No agents in this room.">
+              <p>An agent joins with its sandbox, or with its first message:</p>
               <Line words={["sandbox", "create", roomId, "worker"]} />
             </Empty>
           ) : (

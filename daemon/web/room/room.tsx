@@ -112,10 +112,10 @@ function OnHost({ host }: { host: string }) {
 function Gone({ roomId }: { roomId: string }) {
   const isUid = UID.test(roomId);
   return (
-    <Empty title={isUid ? "This room is not known any more." : "There is no room of this name."}>
+    <Empty title={isUid ? "This room is no longer known." : "There is no room of this name."}>
       <p>
-        Its record is kept for as long as the audit is:{" "}
-        <a href={isUid ? "/audit" : `/audit?room=${part(roomId)}`}>look there</a>, or go to <a href="/rooms">Rooms</a>.
+        Past activity may still be in the audit log:{" "}
+        <a href={isUid ? "/audit" : `/audit?room=${part(roomId)}`}>search it</a>, or go to <a href="/rooms">Rooms</a>.
       </p>
     </Empty>
   );

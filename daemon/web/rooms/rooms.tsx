@@ -76,9 +76,9 @@ export default function Rooms() {
               {found.length > 0 ? (
                 <RoomTable items={found} askedMs={askedMs} isEnded={state === "destroyed"} />
               ) : isAll ? (
-                <Empty title={`No ${state} room is called so.`} />
+                <Empty title={`No ${state} room matches.`} />
               ) : (
-                <Empty title={`None of the ${countText(items.length)} ${state} rooms that are loaded is called so.`} />
+                <Empty title={`None of the ${countText(items.length)} ${state} rooms loaded so far matches.`} />
               )}
               {isAll ? null : (
                 <p>
@@ -107,10 +107,10 @@ function NoRooms({ state, host }: { state: string; host: string }) {
   if (state !== "active") return <Empty title={`No room is ${state}.`} />;
   return (
     <Empty title="No room is active.">
-      <p>A room is made by your agent, or by a line:</p>
+      <p>Your agent creates rooms, or you do with:</p>
       <Line words={["room", "create", "build-42"]} />
       <p>
-        <a href="/prompts">Prompts</a> has what to ask for.
+        <a href="/prompts">Prompts</a> has examples for your agent.
       </p>
     </Empty>
   );

@@ -20,11 +20,11 @@ export function App() {
       {signedOut.value ? (
         <div class="trouble" role="alert">
           <p>
-            You are signed out: what is shown is as it was. {/* A full load returns here. */}
+            You are signed out: this page is no longer updating. {/* A full load returns here. */}
             <a href={hrefWith({})} data-load>
               Sign in
             </a>{" "}
-            to go on.
+            to continue.
           </p>
         </div>
       ) : null}
@@ -57,12 +57,12 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
 
   override render() {
     return this.state.error ? (
-      <Empty title="This page has a fault.">
+      <Empty title="Something went wrong on this page.">
         <p>
           <a href={place.value.path} data-load>
-            Load it anew
+            Reload it
           </a>
-          . What is told in the browser's console helps who mends it.
+          . The browser's console has details for a bug report.
         </p>
       </Empty>
     ) : (

@@ -47,7 +47,7 @@ export function Lost() {
       <p>
         The service was restarted with another version, or does not answer.{" "}
         <a href={hrefWith({})} data-load>
-          Load the page anew
+          Reload the page
         </a>
         .
       </p>

@@ -40,10 +40,10 @@ export function capsOf({ rooms, sandboxes, memory_mib, disk_gib, template_mib, d
     cap("Rooms", rooms.active, rooms.soft_cap, rooms.hard_cap, numberText),
     cap("Sandboxes", sandboxes.active, sandboxes.soft_cap, sandboxes.hard_cap, numberText),
     cap("Memory of sandboxes", memory_mib.allocated, memory_mib.soft_cap, memory_mib.hard_cap, mibText),
-    cap("Disks of sandboxes, grown to their end", disk_gib.allocated, disk_gib.soft_cap, disk_gib.hard_cap, (gib) =>
+    cap("Disks of sandboxes (maximum size)", disk_gib.allocated, disk_gib.soft_cap, disk_gib.hard_cap, (gib) =>
       sizeText(gib * 1024 ** 3),
     ),
-    cap("Templates of its own", template_mib.used, template_mib.soft_cap, template_mib.hard_cap, mibText),
+    cap("Custom templates", template_mib.used, template_mib.soft_cap, template_mib.hard_cap, mibText),
     cap("Drives of rooms", drive.used_bytes, drive.soft_cap_bytes, drive.hard_cap_bytes, sizeText),
     cap("Guest addresses (CIDs) of the host", guest_cids.in_use, total, total, numberText),
   ];

@@ -28,7 +28,7 @@ export function Caps({ report }: { report: UsageReport }) {
               <td data-label="Share">
                 <Bar share={share} isHigh={isOverSoft} />{" "}
                 {share > 0 && share < 0.01 ? "under 1 %" : `${Math.round(share * 100)} %`}
-                {isOverSoft ? `: over ${soft}, from where it is warned` : ""}
+                {isOverSoft ? `: above the warning level of ${soft}` : ""}
               </td>
             </tr>
           ))}

@@ -12,8 +12,8 @@ const FEW = 25;
 const NAMES: Record<Grouping, string> = { room: "Room", agent: "Agent", key: "Key", day: "Day" };
 const NOBODY: Record<Grouping, string> = {
   room: "no room",
-  agent: "no agent: drives, and what has none",
-  key: "no key that is told apart",
+  agent: "no agent: drives, and usage without an agent",
+  key: "no identified key",
   day: "no day",
 };
 

@@ -56,7 +56,7 @@ export default function Usage() {
       <Shown of={days} rows={6}>
         {(report) => <Month report={report} month={month} isNow={month === now} again={days.again} />}
       </Shown>
-      <h2>What used it</h2>
+      <h2>Breakdown</h2>
       <Choices
         label="By"
         of={GROUPS.map((each) => [each, `by ${each}`] as const)}
@@ -93,9 +93,9 @@ function Month({
   return (
     <>
       <p class="lead muted">
-        Plan <Foreign text={plan} />, as of <Clock at={as_of} />; days are those of UTC.{" "}
+        Plan <Foreign text={plan} />, as of <Clock at={as_of} />; days are in UTC.{" "}
         <button type="button" class="link" onClick={again}>
-          Ask again
+          Refresh
         </button>
       </p>
       {warnings.map((text) => (
@@ -107,7 +107,7 @@ function Month({
         <Empty title={isNow ? "Nothing is used yet this month." : `Nothing was used in ${monthText(month)}.`}>
           {isNow ? (
             <>
-              <p>What runs is counted: a sandbox, a command in it, a message.</p>
+              <p>Sandboxes, commands in them and messages are counted.</p>
               <Line words={["sandbox", "create", "build-42", "worker"]} />
             </>
           ) : null}
@@ -120,7 +120,7 @@ function Month({
       )}
       <h2>Credits</h2>
       <CreditsLeft days={days} all={daysOf(period, period.end_at)} asOf={as_of} isNow={isNow} />
-      <h2>What the plan allows, now</h2>
+      <h2>Plan limits, now</h2>
       <Caps report={report} />
     </>
   );

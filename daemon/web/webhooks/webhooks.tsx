@@ -33,8 +33,8 @@ export default function Webhooks() {
         {({ items }) => {
           if (items.length === 0) {
             return (
-              <Empty title="Events are sent nowhere yet.">
-                <p>A webhook sends what happens here to a URL of yours, signed:</p>
+              <Empty title="No webhooks yet.">
+                <p>A webhook sends the organization's events to your URL, signed:</p>
                 <Line words={["webhook", "create", "https://example.org/hooks/roomd", "--type", "sandbox."]} />
               </Empty>
             );
@@ -55,7 +55,7 @@ export default function Webhooks() {
 const REASONS = {
   by_request: "disabled",
   gone: "disabled: its receiver answered 410",
-  failing: "disabled: its receiver took nothing for 5 days",
+  failing: "disabled: its receiver accepted nothing for 5 days",
   maker_ended: "disabled: its maker's access ended",
 };
 
@@ -137,15 +137,15 @@ function Deliveries({ of: { webhook_id, url } }: { of: WebhookRecord }) {
   );
   return (
     <>
-      <h2>What was not taken at once</h2>
+      <h2>Failed and retried deliveries</h2>
       <p class="muted">
         By <Foreign text={url} most={80} />
       </p>
       <Shown of={found}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="Everything was taken the first time.">
-              <p>What a receiver answers is seen by a test event:</p>
+            <Empty title="Every event was delivered at the first attempt.">
+              <p>To see the receiver's response, send a test event:</p>
               <Line words={["webhook", "test", webhook_id]} />
             </Empty>
           ) : (
@@ -186,7 +186,7 @@ function Deliveries({ of: { webhook_id, url } }: { of: WebhookRecord }) {
                   </tbody>
                 </table>
               </div>
-              <p class="muted">One of them sent again at once, also where it was taken:</p>
+              <p class="muted">To resend one of them immediately, even if it was delivered:</p>
               <Line words={["webhook", "redeliver", webhook_id, items[0]?.delivery_id ?? ""]} />
             </>
           )

@@ -92,16 +92,16 @@ async function glance(name, path, ...texts) {
 }
 
 await happens("open a terminal");
-await visit("overview", AGENT, "Environment", "alert(1)", "No command runs");
+await visit("overview", AGENT, "Environment", "alert(1)", "No running commands");
 await happens("begin a command");
-await visit("commands", `${AGENT}/commands?exec=live`, "followed as it comes", "it has begun", "timed out", "SIGKILL");
+await visit("commands", `${AGENT}/commands?exec=live`, "following", "it has begun", "timed out", "SIGKILL");
 await visit("texts", `${AGENT}/commands?exec=texts`, "complete", "It ended with exit code 3", "onerror=alert(2)");
-await visit("terminal", `${AGENT}/terminal`, "watched as it comes");
+await visit("terminal", `${AGENT}/terminal`, "watching");
 await visit("network", `${AGENT}/network`, "not on its list");
 await visit("usage", `${AGENT}/usage`);
-await visit("record", `${AGENT}/record`, "env_keys", "Its life on record");
+await visit("record", `${AGENT}/record`, "env_keys", "Lifecycle events");
 await visit("console", `${AGENT}/console`, "lines");
-await visit("ports", `${ROOM}/ports`, "everybody", "who has its token");
+await visit("ports", `${ROOM}/ports`, "public", "with token");
 await glance("file", `${ROOM}/drive?file=${encodeURIComponent(longFile)}`, "of which the first");
 await glance("timeline", `${ROOM}/timeline?as=list`, "alert(1)");
 await glance("messages", `${ROOM}/messages`, "alert(1)");
@@ -118,7 +118,7 @@ seen.prompts_page = await page.evaluate(() => ({
 // A command that runs prints a line that does not end.
 await page.goto(`${AGENT}/commands?exec=live`);
 await inMain("it has begun").waitFor(SLOW);
-await inMain("followed as it comes").waitFor(SLOW);
+await inMain("following").waitFor(SLOW);
 const output = page.locator(".lines");
 seen.longest_ms.command = await longestTask(page, async () => {
   await happens("print a long line");
@@ -170,7 +170,7 @@ await head(sleeper)
 seen.asleep = await sleeper.locator(".xterm-rows").textContent();
 await sleeper.context().setOffline(false);
 await drawn("typed-42", sleeper);
-await head(sleeper).getByText("watched as it comes").waitFor(SLOW);
+await head(sleeper).getByText("watching").waitFor(SLOW);
 await head(sleeper).getByText("in use by").waitFor(SLOW);
 seen.awake = await sleeper.locator(".xterm-rows").textContent();
 await sleeper.context().close();

@@ -74,7 +74,7 @@ await picture("the-drive");
 
 // Who wait for each other, and do not say so to anybody.
 await go(`${ROOM}/waits`);
-await text("Nobody waits for anything").waitFor(SLOW);
+await text("No agent is waiting").waitFor(SLOW);
 const ring = page.locator(".ring[role=alert]");
 const deadlock = happens("deadlock");
 await ring.waitFor(SLOW);
@@ -148,7 +148,7 @@ await drawn("seen link here");
 await happens("stop the service");
 await page.getByText("reconnecting").first().waitFor(SLOW);
 await happens("start the service");
-await text("watched as it comes").waitFor(SLOW);
+await text("watching").waitFor(SLOW);
 seen.terminal.again = await page.locator(".xterm-rows").textContent();
 const ticket = await happens("make a ticket");
 await page.getByText("Type here").click();

@@ -111,7 +111,7 @@ seen.stale = await asIf({ directory_age_seconds: 95 });
 const refused = { status: 403, code: "insufficient_scope", title: "no", detail: "no", retryable: false, errors: [] };
 await page.route("**/v1/hosts", (route) => route.fulfill({ status: 403, json: refused }));
 await go("/hosts");
-await page.getByText("Hosts are seen by owners and admins.").waitFor();
+await page.getByText("Only owners and admins can see hosts.").waitFor();
 await page.unroute("**/v1/hosts");
 
 // Rooms say where they are, and can be seen by host.
@@ -128,11 +128,11 @@ seen.before = await page.locator("main header").textContent();
 const moving = { status: 503, code: "room_moving", title: "moving", detail: "moving", retryable: true, errors: [] };
 await page.route("**/v1/rooms/far**", (route) => route.fulfill({ status: 503, json: moving }));
 await page.reload();
-await page.getByText("on its way to another host").waitFor();
+await page.getByText("moving to another host").waitFor();
 await look(page, "hosts-moving");
 await page.unroute("**/v1/rooms/far**");
 await page.locator(".state.live").waitFor();
-await page.getByText("on its way to another host").waitFor({ state: "detached" });
+await page.getByText("moving to another host").waitFor({ state: "detached" });
 await page.getByRole("heading", { name: "Agents" }).waitFor();
 await api("POST", "/v1/rooms/far/move", { host: here });
 await page.locator("main header").getByRole("link", { name: here, exact: true }).waitFor();
@@ -148,7 +148,7 @@ await page
 
 // The other host falls silent: its rooms keep their names, and everything says what to do.
 await operator("stop");
-await page.getByText("This page goes on by itself as soon as the host answers.").waitFor();
+await page.getByText("This page resumes automatically as soon as the host answers.").waitFor();
 seen.silent_room = await page.locator("main .room-away").textContent();
 await look(page, "hosts-room-silent");
 await page.getByRole("link", { name: "Hosts", exact: true }).last().click();

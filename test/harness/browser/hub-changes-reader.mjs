@@ -67,7 +67,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.getByText("could not be loaded").waitFor();
   await look(page, "hub-lost");
   await page.unroute("**/ui/part-*");
-  await page.getByRole("link", { name: "Load the page anew" }).click();
+  await page.getByRole("link", { name: "Reload the page" }).click();
   await page.getByText("could not be loaded").waitFor({ state: "detached" });
   await page.waitForURL(`${url}/rooms/${ROOM}/waits`);
   await page.locator("main h1").waitFor();
@@ -127,11 +127,11 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   const lines = page.locator(".lines");
   await lines.getByText("line 200", { exact: true }).waitFor();
   await lines.evaluate((box) => box.scrollTo({ top: 0 }));
-  await page.getByRole("button", { name: "Go on at the end" }).waitFor();
+  await page.getByRole("button", { name: "Continue at the end" }).waitFor();
   isOpen = true;
-  await page.getByRole("button", { name: "Go on: 28 new" }).waitFor();
+  await page.getByRole("button", { name: "Continue: 28 new" }).waitFor();
   await look(page, "hub-paused");
-  await page.getByRole("button", { name: /^Go on: \d+ new$/ }).click();
+  await page.getByRole("button", { name: /^Continue: \d+ new$/ }).click();
   await lines.getByText("line 228", { exact: true }).waitFor();
   seen.paused_buttons = await page.locator(".lines-end").count();
   await page.context().close();
@@ -264,7 +264,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.getByRole("button", { name: "To the end", exact: true }).click();
   await page.waitForURL((at) => !at.search.includes("at="));
   await page.getByRole("link", { name: "Waits", exact: true }).click();
-  await page.getByText("This room has ended: nobody waits any more.").waitFor();
+  await page.getByText("This room has ended: no agent waits any more.").waitFor();
   seen.ended.troubles = await page.locator(".trouble").count();
   // Records lead to their own room, whatever has its name by now.
   seen.led = [];
@@ -275,9 +275,9 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
     seen.led.push(await page.locator("header .label").textContent(), new URL(page.url()).search);
   }
   await page.goto(`${url}/rooms/twice/waits`);
-  await page.getByText("Nobody waits for anything.").waitFor();
+  await page.getByText("No agent is waiting.").waitFor();
   await api("DELETE", "/v1/rooms/twice");
-  await page.getByText("This room has ended: nobody waits any more.").waitFor();
+  await page.getByText("This room has ended: no agent waits any more.").waitFor();
   await page.context().close();
 }
 
@@ -343,7 +343,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   });
   await page.reload();
   await state().getByText("chain broken at record 7").waitFor();
-  await page.getByRole("alert").getByText("Record 7 is not what was written").waitFor();
+  await page.getByRole("alert").getByText("Record 7 was changed or removed").waitFor();
   await look(page, "hub-chain-broken");
   await page.route("**/v1/orgs/self/audit?limit=1", async (route) => {
     const newest = await api("GET", "/v1/orgs/self/audit?limit=1");
@@ -433,7 +433,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   });
   template = "desktop";
   await go();
-  const image = page.getByAltText("What the screen shows");
+  const image = page.getByAltText("Screen contents");
   await image.waitFor();
   await until("it is drawn", () => image.evaluate(({ naturalWidth }) => naturalWidth > 0));
   const first = await image.getAttribute("src");
@@ -456,8 +456,8 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await go();
   await page.getByText("Too much is asked.").waitFor();
   seen.refused_mail = {
-    empty: await page.getByText("Nobody has sent a message yet.").count(),
-    buttons: await page.getByRole("button", { name: "Ask again" }).count(),
+    empty: await page.getByText("No messages yet.").count(),
+    buttons: await page.getByRole("button", { name: "Retry" }).count(),
   };
   await page.getByText("the first", { exact: true }).waitFor();
   await page.context().close();
@@ -480,10 +480,10 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await until("the message is in view", isInView);
   seen.old_message = await page.locator(".thread").first().getAttribute("aria-expanded");
   await page.goto(`${url}/rooms/mail/messages?message=never-was`);
-  await page.getByText("The message never-was is not kept any more.").waitFor();
+  await page.getByText("The message never-was is no longer kept.").waitFor();
   await look(page, "hub-message-gone");
   await page.goto(`${url}/rooms/letters/waits?barrier=built`);
-  await page.getByText("Nobody waits at the barrier built.").waitFor();
+  await page.getByText("No agent waits at the barrier built.").waitFor();
   await look(page, "hub-barrier-gone");
   seen.gone_links = await page.locator(".warning a").getAttribute("href");
   await page.context().close();
@@ -523,7 +523,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   const { page, go } = await opened("/rooms/mail/drive");
   const used = (least) => async () => Number(await page.locator("meter").getAttribute("value")) >= least;
   await go();
-  await page.getByText("Nothing is in this directory.").waitFor();
+  await page.getByText("This directory is empty.").waitFor();
   await api("POST", "/v1/rooms/mail/drive/write", { path: "/data.txt", content: "x".repeat(900_000) });
   await page.getByRole("link", { name: "data.txt" }).waitFor();
   await until("what is used has grown", used(900_000));
@@ -531,7 +531,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   await page.route("**/v1/rooms/mail", (route) =>
     route.fulfill({ json: { ...told, drive: { ...told.drive, used_bytes: 5_000_000_000 } } }),
   );
-  await page.getByRole("button", { name: "Ask again" }).click();
+  await page.getByRole("button", { name: "Refresh" }).click();
   await until("what is used was asked for again", used(5_000_000_000));
   seen.drive_used = await page.locator(".crumbs .muted").textContent();
   await page.context().close();
@@ -549,7 +549,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   const busy = { status: 503, code: "overloaded", title: "Busy", detail: "It is busy.", retryable: true, errors: [] };
   await page.route(place, (route) => route.fulfill({ status: 503, json: busy }), { times: 1 });
   await go();
-  await page.getByRole("button", { name: "Ask again" }).waitFor();
+  await page.getByRole("button", { name: "Retry" }).waitFor();
   await page.locator('.timeline button[title*="to planner"]').click();
   const link = page.getByRole("link", { name: /^trace / });
   await link.waitFor();
@@ -577,7 +577,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
   });
   await page.mouse.move(x + width * 0.4, y + 10);
   await page.mouse.down();
-  await page.getByRole("button", { name: "Go on", exact: true }).waitFor();
+  await page.getByRole("button", { name: "Continue", exact: true }).waitFor();
   await page.mouse.move(x + width * 0.1, y - 200, { steps: 30 });
   await page.mouse.up();
   await page.waitForURL(/[?&]at=/);
@@ -612,7 +612,7 @@ const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/
     return (await count()) >= MANY;
   });
   seen.list = { items: await count(), rows: await box.locator("tbody tr").count() };
-  await page.getByText(/^All [\d,]+ are here\.$/).waitFor();
+  await page.getByText(/^All [\d,]+ are loaded\.$/).waitFor();
   await box.evaluate((box) => box.scrollTo({ top: box.scrollHeight / 2 }));
   const height = () => box.evaluate((box) => box.querySelector("tbody").clientHeight);
   const before = await height();

@@ -47,7 +47,7 @@ await page.getByText("Drive it").click();
 await page.getByLabel("The ticket").fill(await happens("ticket"));
 await page.getByRole("button", { name: "Drive" }).click();
 await page.getByText("you drive", { exact: true }).waitFor();
-await page.getByText("is shown here").waitFor();
+await page.getByText("appears in this place").waitFor();
 await look(page, "screen-panel-empty");
 const clipboard = await useClipboard(page, happens);
 await happens("copy");

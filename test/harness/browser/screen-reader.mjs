@@ -47,7 +47,7 @@ const ticket = await happens("ticket");
 await page.getByText("Drive it").click();
 await page.getByLabel("The ticket").fill("sdt_nothing_that_opens");
 await page.getByRole("button", { name: "Drive" }).click();
-await page.getByText("did not let this ticket in").first().waitFor(SLOW);
+await page.getByText("rejected this ticket").first().waitFor(SLOW);
 await live();
 await page.getByLabel("The ticket").fill(ticket);
 await page.getByRole("button", { name: "Drive" }).click();

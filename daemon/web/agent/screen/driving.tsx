@@ -57,7 +57,7 @@ function SizeOf({ seen, seat, room }: Omit<Driving, "leave" | "text">) {
     const there = seat();
     if (!there) return say(NOT_LIVE);
     there.resize(size);
-    say(nameOf(size) === now ? `The screen is ${now}.` : `Asked for ${nameOf(size)}.`);
+    say(nameOf(size) === now ? `The screen is ${now}.` : `Requested ${nameOf(size)}.`);
   };
   return (
     <div class="screen-size">
@@ -109,7 +109,9 @@ function FromClipboard({ copied }: { copied: Copied | null }) {
   const field = useRef<HTMLTextAreaElement>(null);
   if (!copied) {
     return (
-      <p class="muted">What is copied on the screen while you drive is shown here; nobody who only looks is sent it.</p>
+      <p class="muted">
+        Text that is copied on the screen while you drive appears in this place; it is not sent to viewers.
+      </p>
     );
   }
   return (
@@ -128,4 +130,4 @@ function FromClipboard({ copied }: { copied: Copied | null }) {
   );
 }
 
-const NOT_LIVE = "The screen is not live just now.";
+const NOT_LIVE = "The screen is not live at the moment.";

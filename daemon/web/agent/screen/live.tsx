@@ -89,7 +89,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
       <section
         class={state === "live" ? "screen-live" : "screen-live waits"}
         data-keys={drives ? "" : undefined}
-        aria-label="What the screen shows"
+        aria-label="Screen contents"
         ref={box}
       />
       {state === "live" || isRefused ? null : <Picture path={path} />}
@@ -100,7 +100,7 @@ export function Live({ path, room, agent }: { path: string; room: string; agent:
       ) : (
         <ByTicket
           name="Drive it"
-          about="This page only looks. With a ticket of a key that may, keys, pointer and clipboard reach this screen, and no other:"
+          about="View only. With a ticket from a key with permission, keys, pointer and clipboard reach this screen, and no other:"
           words={["screen", room, agent, "--ticket", "--drive"]}
           prefix="sdt_"
           line="ticket"
@@ -123,4 +123,4 @@ function roomOf(box: HTMLElement | null): Size {
   return { width: box?.clientWidth ?? 0, height: box ? Number.parseFloat(getComputedStyle(box).maxHeight) : 0 };
 }
 
-const NOT_LOADED = "The program that draws screens could not be loaded. Load the page anew.";
+const NOT_LOADED = "The program that draws the screen could not be loaded. Reload the page.";

@@ -28,7 +28,7 @@ function Taken({ blob, at }: { blob: Blob; at: string }) {
   }, [blob]);
   return (
     <figure class="screen">
-      {url.value ? <img src={url.value} alt="What the screen shows" decoding="async" /> : null}
+      {url.value ? <img src={url.value} alt="Screen contents" decoding="async" /> : null}
       <figcaption class="muted">
         As of <Clock at={at} />. It is taken again every {EVERY_MS / 1000} seconds until the screen is seen live.
       </figcaption>

@@ -11,8 +11,8 @@ import { type Played, type Player, playerOf } from "./player.ts";
 
 const WHY: Record<RecordingEnd, string> = {
   stopped: "stopped",
-  time_up: "its time was up",
-  too_large: "it was as large as one may be",
+  time_up: "its time limit was reached",
+  too_large: "its size limit was reached",
   disk_full: "the host's disk was full",
   sandbox_stopped: "the sandbox was paused or ended",
   screen_lost: "the screen was lost",
@@ -159,14 +159,14 @@ function Play({ path, recording }: { path: string; recording: RecordingRecord })
   return (
     <section aria-label="A recording">
       {problem.value ? <Trouble problem={problem.value} /> : null}
-      {failed.value ? <p class="warning">The recording could not be loaded. Load the page anew.</p> : null}
+      {failed.value ? <p class="warning">The recording could not be loaded. Reload the page.</p> : null}
       {isBroken ? (
-        <p class="warning">From here on the recording cannot be played: it is nothing that a screen says.</p>
+        <p class="warning">The recording is corrupt from this point on and cannot be played further.</p>
       ) : null}
       <div
         class="screen-live played"
         role="img"
-        aria-label="What the screen showed"
+        aria-label="Recorded screen"
         style={{ aspectRatio: `${width} / ${height}` }}
         ref={box}
       />
@@ -181,7 +181,7 @@ function Play({ path, recording }: { path: string; recording: RecordingRecord })
         </button>
         <input
           type="range"
-          aria-label="Where it is"
+          aria-label="Position"
           aria-valuetext={`${spanText(atMs)} of ${spanText(duration_ms)}`}
           min={0}
           max={duration_ms}

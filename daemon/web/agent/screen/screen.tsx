@@ -58,7 +58,7 @@ function Without({ room, agent, sandbox }: { room: string; agent: string; sandbo
         <p>To make one:</p>
       )}
       <Line words={["sandbox", "create", room, agent, "--template", TEMPLATE]} />
-      <p>Or ask your agent:</p>
+      <p>Or give your agent this prompt:</p>
       <Prompt text={question(room, agent)} about="makes a sandbox" />
     </Empty>
   );
@@ -66,4 +66,4 @@ function Without({ room, agent, sandbox }: { room: string; agent: string; sandbo
 
 /** The names are those of the address, which have been validated. */
 const question = (room: string, agent: string) =>
-  `In roomd room \`${room}\` I want agent \`${agent}\` to have a sandbox with a screen. Look first whether it has a sandbox: if so, tell me what would be lost with it, and change nothing until I agree. Otherwise make one from the template \`${TEMPLATE}\`, and tell me the address of the page on which I see its screen.`;
+  `In roomd room \`${room}\`, give agent \`${agent}\` a sandbox with a screen. First check whether it has a sandbox: if so, list the data that would be lost with it, and change nothing until I agree. Otherwise create a sandbox from the template \`${TEMPLATE}\`, and give me the address of the page that shows its screen.`;

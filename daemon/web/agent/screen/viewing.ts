@@ -53,7 +53,7 @@ const LONGEST_RETRY_MS = 30_000;
 type Code = (typeof SCREEN_CLOSE)[ScreenClose];
 /** After these codes there is no automatic reconnect. */
 const WHY: Partial<Record<Code, string>> = {
-  4000: "The service did not understand what was sent. Load the page anew.",
+  4000: "The service received a malformed message. Reload the page.",
   4003: "The sandbox is no longer running.",
 };
 
@@ -174,7 +174,7 @@ const UNAUTHORIZED = 4002 satisfies Code;
 const TOO_LARGE = "too large";
 const PREFIX = "roomd.token." satisfies typeof TOKEN_PROTOCOL_PREFIX;
 const NOT_LET =
-  "The service did not let this ticket in. It is of another screen, has expired, or too many see the screen already.";
+  "The service rejected this ticket. It is for another screen, has expired, or the screen has too many viewers already.";
 
 /** Why a picture of the screen is refused as well; null if it is not. */
 async function whyNot(path: string, left: AbortSignal): Promise<Problem | null> {

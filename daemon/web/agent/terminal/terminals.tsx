@@ -60,9 +60,9 @@ function NoTerminal({ room, agent, isRunning }: { room: string; agent: string; i
   if (!isRunning) return <Empty title="Its sandbox is not running, and so has no terminal to watch." />;
   return (
     <Empty title="No terminal is open in this sandbox.">
-      <p>A terminal that somebody opens is seen here. To open one:</p>
+      <p>Open terminals of this sandbox appear on this page. To open one:</p>
       <Line words={["shell", room, agent]} />
-      <p>Or one to type at on this page, with a ticket:</p>
+      <p>Or to type in a terminal on this page, with a ticket:</p>
       <Line words={["terminal", "token", room, agent]} />
     </Empty>
   );
@@ -76,7 +76,7 @@ function TerminalTable({ items, at, path }: { items: readonly Terminal[]; at: st
           <tr>
             <th>Terminal</th>
             <th>State</th>
-            <th class="tight">Typed at</th>
+            <th class="tight">In use</th>
             <th>User</th>
             <th>Opened</th>
           </tr>
@@ -96,7 +96,7 @@ function TerminalTable({ items, at, path }: { items: readonly Terminal[]; at: st
               <td data-label="State" class="tight">
                 <State look={state === "running" ? "ok" : "quiet"}>{end_reason ?? state}</State>
               </td>
-              <td data-label="Typed at">{attached ? "yes" : "no"}</td>
+              <td data-label="In use">{attached ? "yes" : "no"}</td>
               <td data-label="User" class="tight">
                 <Foreign text={user} most={40} />
               </td>

@@ -15,13 +15,13 @@ const PROTOCOL = "roomd.terminal" satisfies typeof TERMINAL_PROTOCOL;
 const PREFIX = "roomd.token." satisfies typeof TOKEN_PROTOCOL_PREFIX;
 type Code = (typeof TERMINAL_CLOSE)[TerminalClose];
 const WHY: Record<Code, string> = {
-  1001: "The service is stopping: it is watched again as soon as it is back.",
-  4000: "The service did not understand what was sent.",
-  4001: "Somebody else took over.",
+  1001: "The service is stopping: watching resumes as soon as it is back.",
+  4000: "The service received a malformed message.",
+  4001: "Another client took over.",
   4002: "The key that made the ticket was revoked or has expired.",
   4003: "The sandbox is no longer running.",
   4004: "The guest's connection was lost.",
-  4005: "More was typed than the guest took.",
+  4005: "The guest did not read the input fast enough.",
 };
 
 export interface Typing {
@@ -65,4 +65,4 @@ export function typeBy(
 
 /** A browser does not report why a WebSocket was refused. */
 const NOT_LET =
-  "The service did not let this ticket type here. It is of another terminal, has expired, or somebody else types: then take over.";
+  "The service rejected this ticket. It is for another terminal, has expired, or another client types: then take over.";

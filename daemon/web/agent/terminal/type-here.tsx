@@ -86,7 +86,7 @@ export function TypeHere({
   return (
     <ByTicket
       name="Type here"
-      about="This page only looks. With a ticket of a key that may, you type at this terminal, and at no other:"
+      about="View only. With a ticket from a key with permission, you type in this terminal, and in no other:"
       words={["terminal", "token", place.room, place.agent, place.terminal]}
       prefix="ttk_"
       line="token"

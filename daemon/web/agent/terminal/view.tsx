@@ -11,7 +11,7 @@ import { UNSEEN, type Watched, watch } from "./watching.ts";
 
 const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {
   connecting: ["busy", "connecting"],
-  live: ["live", "watched as it comes"],
+  live: ["live", "watching"],
   reconnecting: ["wait", "reconnecting"],
   hidden: ["quiet", "paused while hidden"],
   over: ["quiet", "ended"],
@@ -64,25 +64,25 @@ export function TerminalView({ place, reason }: { place: TerminalPlace; reason: 
         )}
         <span class="muted">
           {cols} × {rows}
-          {missed > 0 ? ` · ${sizeText(missed)} that it showed are not kept` : ""}
+          {missed > 0 ? ` · ${sizeText(missed)} of its output are not kept` : ""}
         </span>
       </p>
       {isLost.value ? (
-        <p class="warning">The program that draws terminals could not be loaded. Load the page anew.</p>
+        <p class="warning">The program that draws the terminal could not be loaded. Reload the page.</p>
       ) : null}
       {over?.why === "refused" ? <Trouble problem={over.problem} /> : null}
       {over?.why === "error" ? (
-        <p class="warning above">Nothing more comes: {visible(over.detail)} What it showed stays here.</p>
+        <p class="warning above">No more output: {visible(over.detail)} Its last contents stay on the page.</p>
       ) : null}
       <section
         class="screen-place"
         data-keys
-        aria-label="What the terminal shows"
+        aria-label="Terminal contents"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is scrolled by keys
         tabIndex={0}
         ref={box}
       />
-      {exit ? <p class="muted">{endWords(exit, reason)} What it showed stays here.</p> : null}
+      {exit ? <p class="muted">{endWords(exit, reason)} Its last contents stay on the page.</p> : null}
       {screen.value && !exit && over === null ? (
         <TypeHere
           place={place}

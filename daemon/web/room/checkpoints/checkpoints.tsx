@@ -43,7 +43,7 @@ export default function Checkpoints({ room }: TabProps) {
         if (items.length === 0) {
           return (
             <Empty title="This room has no checkpoint.">
-              <p>A checkpoint keeps what all sandboxes, the drive, and the messages are at one instant:</p>
+              <p>A checkpoint is a consistent copy of all sandboxes, the drive, and the messages:</p>
               <Line words={["room", "checkpoint", roomId]} />
             </Empty>
           );
@@ -55,18 +55,18 @@ export default function Checkpoints({ room }: TabProps) {
           <>
             {wanted === null || chosen !== null ? null : (
               <p class="warning">
-                The checkpoint <Foreign text={wanted} most={60} mono /> is not there any more.
+                The checkpoint <Foreign text={wanted} most={60} mono /> no longer exists.
               </p>
             )}
             <Table items={items} forks={forks} chosen={chosen?.checkpoint_id ?? null} />
             <h2>In a shell</h2>
             <p class="muted">
-              Another room as of <Foreign text={used} mono />, in which every agent goes on where it stood:
+              Fork a new room from <Foreign text={used} mono />, in which every agent continues from that state:
             </p>
             <Line
               words={["room", "fork", roomId, `${roomId.slice(0, NAME_START)}-try-${tries}`, "--checkpoint", used]}
             />
-            <p class="muted">This room turned back to it. What it has become since is lost:</p>
+            <p class="muted">Roll this room back to it. Later changes are lost:</p>
             <Line words={["room", "restore", roomId, used]} />
           </>
         );

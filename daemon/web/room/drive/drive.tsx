@@ -55,7 +55,7 @@ export default function Drive({ room, again }: TabProps) {
     return (
       <Empty title="This room was destroyed. Its files cannot be shown.">
         <p>
-          The <a href={`/audit?room=${part(roomId)}&event=drive.`}>audit log</a> has what was written by calls.
+          The <a href={`/audit?room=${part(roomId)}&event=drive.`}>audit log</a> has the writes made by calls.
         </p>
       </Empty>
     );
@@ -65,19 +65,19 @@ export default function Drive({ room, again }: TabProps) {
       <p class="crumbs">
         <Crumbs path={path} here={here} />
         <span class="muted">
-          {sizeText(drive.used_bytes)} of {sizeText(drive.limit_bytes)} are used{" "}
+          {sizeText(drive.used_bytes)} of {sizeText(drive.limit_bytes)} used{" "}
           <meter min={0} max={drive.limit_bytes} value={drive.used_bytes} aria-label="Used of the drive" /> ·{" "}
           <button type="button" class="link" onClick={askAgain}>
-            Ask again
+            Refresh
           </button>
         </span>
       </p>
       <Shown of={found} rows={6}>
         {(answer) =>
           !answer || answer.items.length === 0 ? (
-            <Empty title="Nothing is in this directory.">
+            <Empty title="This directory is empty.">
               <p>
-                In a sandbox it is at <code>/mnt/drive</code>; from here a file comes by:
+                Sandboxes have the drive at <code>/mnt/drive</code>; to upload a file:
               </p>
               <Line words={["drive", "put", "notes.txt", `${roomId}:/notes.txt`]} />
             </Empty>

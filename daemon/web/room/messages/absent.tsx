@@ -13,8 +13,9 @@ export function Absent({ id, roomId, reach }: { id: string; roomId: string; reac
       {(isKept) => (
         <p class="warning">
           The message <Foreign text={id} most={60} mono />{" "}
-          {isKept ? "is older than what this page can show" : "is not kept any more"}. The{" "}
-          <a href={`/audit?room=${part(roomId)}&event=message.`}>audit</a> has who sent what to whom, and when.
+          {isKept ? "is older than the messages that this page can show" : "is no longer kept"}. The{" "}
+          <a href={`/audit?room=${part(roomId)}&event=message.`}>audit</a> has each message's id, sender, recipients and
+          time.
         </p>
       )}
     </Shown>

@@ -37,8 +37,8 @@ export default function Messages({ room }: TabProps) {
     return (
       <Empty title="This room has ended, and its messages with it.">
         <p>
-          The <a href={`/audit?room=${encodeURIComponent(roomId)}&event=message.`}>audit</a> still has who sent what to
-          whom, and when.
+          The <a href={`/audit?room=${encodeURIComponent(roomId)}&event=message.`}>audit</a> still has each message's
+          id, sender, recipients and time.
         </p>
       </Empty>
     );
@@ -83,7 +83,7 @@ export default function Messages({ room }: TabProps) {
           {opened === null || isKnown ? null : <Absent key={opened} id={opened} roomId={roomId} reach={reach} />}
           {all.value.length === 0 ? (
             newest.problem ? null : (
-              <Empty title="Nobody has sent a message yet.">
+              <Empty title="No messages yet.">
                 <p>
                   Agents send by the tool <code>agent_send</code>, in a sandbox by <code>room send</code>, and you by:
                 </p>
@@ -91,7 +91,7 @@ export default function Messages({ room }: TabProps) {
               </Empty>
             )
           ) : found.length === 0 ? (
-            <Empty title="No message is like that." />
+            <Empty title="No matching messages." />
           ) : (
             <ul class="threads">
               {found

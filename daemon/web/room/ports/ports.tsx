@@ -45,7 +45,7 @@ export default function Ports({ room }: TabProps) {
           <>
             {wanted === null || ports.some(({ path_url }) => isWanted(path_url)) ? null : (
               <p class="warning">
-                The port with the label <Foreign text={wanted} most={60} mono /> is not exposed any more.
+                The port with the label <Foreign text={wanted} most={60} mono /> is no longer exposed.
               </p>
             )}
             <div class="scroll">
@@ -54,7 +54,7 @@ export default function Ports({ room }: TabProps) {
                   <tr>
                     <th>Port</th>
                     <th>Agent</th>
-                    <th>Who may</th>
+                    <th>Access</th>
                     <th>Where</th>
                     <th class="num">Calls</th>
                     <th class="num">Sent</th>
@@ -79,11 +79,11 @@ export default function Ports({ room }: TabProps) {
                           <Foreign text={agent_id} most={60} />
                         </a>
                       </td>
-                      <td data-label="Who may">
+                      <td data-label="Access">
                         {visibility === "public" ? (
-                          <State look="busy">everybody</State>
+                          <State look="busy">public</State>
                         ) : (
-                          <State look="quiet">who has its token</State>
+                          <State look="quiet">with token</State>
                         )}
                       </td>
                       <td data-label="Where">
@@ -117,10 +117,10 @@ export default function Ports({ room }: TabProps) {
               </table>
             </div>
             <p class="muted">
-              What went through is counted from the service's start on, or from the port's exposure. It is asked for
-              anew while you look.
+              Traffic is counted since the service last started, or since the port was exposed. It is refreshed while
+              you watch.
             </p>
-            <p class="muted">A token is shown to who has a key, with whether a server listens:</p>
+            <p class="muted">To get the token and check whether a server listens, with a key:</p>
             <Line words={["port", "list", roomId, ports[0]?.agent_id ?? "worker"]} />
           </>
         )

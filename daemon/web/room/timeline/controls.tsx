@@ -37,14 +37,14 @@ export function Controls({ view, agents, came, now, hasEnded }: ControlsProps) {
   return (
     <search class="filters" aria-label="Timeline">
       <Choices
-        label="How much is seen"
+        label="Time range"
         of={SPANS.map(([name, label]) => [name, label] as const)}
         at={view.span}
         choose={(span) => setQuery({ span })}
       />
       {hasEnded && !isPaused ? null : (
         <button type="button" class="button" onClick={() => lookAt(isPaused ? null : now)}>
-          {hasEnded ? "To the end" : isPaused ? (fresh > 0 ? `Go on: ${fresh} new` : "Go on") : "Pause"}
+          {hasEnded ? "To the end" : isPaused ? (fresh > 0 ? `Continue: ${fresh} new` : "Continue") : "Pause"}
         </button>
       )}
       <label>
@@ -68,7 +68,7 @@ export function Controls({ view, agents, came, now, hasEnded }: ControlsProps) {
           checked={view.isFolded}
           onChange={({ currentTarget }) => setQuery({ idle: currentTarget.checked ? null : "shown" })}
         />{" "}
-        fold idle time
+        collapse idle time
       </label>
       <Choices
         label="Shown as"

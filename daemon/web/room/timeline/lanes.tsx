@@ -67,7 +67,7 @@ function Lane({ lane, scale, window, room, chosen, choose }: Omit<Drawn, "lanes"
 
 /** Tooltip and screen reader text. */
 export function wordsOf({ title, at, until, kind, agent_id }: TimelineItem, count = 1): string {
-  const took = kind === "span" ? `, ${until === null ? "goes on" : spanText(Date.parse(until) - Date.parse(at))}` : "";
+  const took = kind === "span" ? `, ${until === null ? "running" : spanText(Date.parse(until) - Date.parse(at))}` : "";
   const more = count > 1 ? ` and ${count - 1} more` : "";
   return visible(`${clockText(at)} ${agent_id ?? ""} ${title}${took}${more}`);
 }

@@ -44,7 +44,7 @@ export function List({ items, room, version, hasOlder, loadOlder }: ListProps) {
       ) : null}
       <Virtual
         place={place}
-        label="What happened, the newest first"
+        label="Events, newest first"
         rows={rows}
         onTop={(isTop) => {
           if (isTop) heldAt.value = null;
@@ -65,9 +65,9 @@ export function List({ items, room, version, hasOlder, loadOlder }: ListProps) {
       <p class="muted">
         {hasOlder
           ? `${countText(items.length)} loaded. Scroll for more.`
-          : items.length >= MAX_ITEMS
-            ? `The newest ${countText(MAX_ITEMS)} are here: the audit has all of them.`
-            : `All ${countText(items.length)} are here.`}
+          : items.length >= MOST_ITEMS
+            ? `The newest ${countText(MOST_ITEMS)} are loaded: the audit has all of them.`
+            : `All ${countText(items.length)} are loaded.`}
       </p>
     </div>
   );

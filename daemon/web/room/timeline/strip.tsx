@@ -55,7 +55,7 @@ export function Strip({ items, scale, whole, window, move }: StripProps) {
       class="strip"
       role="slider"
       tabIndex={0}
-      aria-label="What is seen of the timeline"
+      aria-label="Visible part of the timeline"
       aria-valuemin={0}
       aria-valuemax={100}
       aria-valuenow={Math.round(right)}

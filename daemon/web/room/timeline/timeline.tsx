@@ -57,14 +57,14 @@ export default function Timeline({ room }: TabProps) {
       {seen.length === 0 && data.hasOlder.value ? (
         <Loading rows={8} />
       ) : data.items.all.length === 0 && room.state !== "active" ? (
-        <Empty title="Nothing of this room is on record any more." />
+        <Empty title="No events of this room are kept any more." />
       ) : data.items.all.length === 0 ? (
         <Empty title="Nothing has happened in this room yet.">
-          <p>A sandbox, a command or a message is the beginning:</p>
+          <p>Start with a sandbox, a command or a message:</p>
           <Line words={["sandbox", "create", room.room_id, "worker"]} />
         </Empty>
       ) : seen.length === 0 ? (
-        <Empty title="Nothing of this kind is known." />
+        <Empty title="No matching events." />
       ) : view.isList ? (
         <List items={seen} room={room} version={version} hasOlder={data.hasOlder.value} loadOlder={data.loadOlder} />
       ) : (

@@ -44,13 +44,13 @@ export default function Waits({ room }: TabProps) {
     <>
       <Shown of={found} rows={6}>
         {(answer) => {
-          if (answer === null) return <Empty title="This room has ended: nobody waits any more." />;
+          if (answer === null) return <Empty title="This room has ended: no agent waits any more." />;
           const { waits, cycles, truncated } = answer;
           if (waits.length === 0)
             return (
               <>
                 <Passed waits={waits} room={roomId} />
-                <Empty title="Nobody waits for anything.">
+                <Empty title="No agent is waiting.">
                   <p>Agents waiting for a reply, a barrier, messages or a command appear here.</p>
                 </Empty>
               </>
@@ -112,8 +112,8 @@ function Passed({ waits, room }: { waits: readonly Wait[]; room: string }) {
   if (barrier === null || waits.some(({ type, id }) => type === "barrier" && id === barrier)) return null;
   return (
     <p class="warning">
-      Nobody waits at the barrier <Foreign text={barrier} most={60} mono />. The{" "}
-      <a href={`/audit?room=${part(room)}&event=barrier.`}>audit</a> has who came to the room's barriers, and when.
+      No agent waits at the barrier <Foreign text={barrier} most={60} mono />. The{" "}
+      <a href={`/audit?room=${part(room)}&event=barrier.`}>audit</a> has the arrivals at the room's barriers.
     </p>
   );
 }
