@@ -64,7 +64,7 @@ export default function Audit() {
               <Rows key={key} records={records} opened={opened} />
               <p class="muted">
                 {isCut
-                  ? `The newest ${countText(MOST_RECORDS)} are loaded: add filters, or download all of them as a file.`
+                  ? `The newest ${countText(MAX_RECORDS)} are loaded: add filters, or download all of them as a file.`
                   : cursor === null
                     ? `All ${countText(shown.length)} are loaded.`
                     : `${countText(shown.length)} loaded. Scroll for more.`}

@@ -34,7 +34,7 @@ export function Export({ filters }: { filters: Filters }) {
           ? `${sizeText(got.bytes)}, done`
           : got.is === "broken"
             ? "The download was interrupted, and nothing was saved: retry."
-            : `More than ${sizeText(MOST_BYTES)}: add filters, or use the line for a shell.`;
+            : `More than ${sizeText(MAX_BYTES)}: add filters, or use the line for a shell.`;
       if (got.is === "whole") keep(new Blob(got.parts, { type: LINES }));
     } catch (error) {
       if (over.signal.aborted) return;

@@ -247,7 +247,8 @@ export class Agent {
       } catch (error) {
         if (!isCode(error, "barrier_timeout")) throw error;
       }
-      if (performance.now() >= deadline) throw new TimeoutError(`Not all have come to ${id} within ${timeoutMs} ms.`);
+      if (performance.now() >= deadline)
+        throw new TimeoutError(`Not all agents have arrived at ${id} within ${timeoutMs} ms.`);
     }
   }
 
@@ -283,7 +284,7 @@ function waiting(leftMs: number, signal: AbortSignal | undefined): CallOptions {
 async function hasTurn(before: Promise<unknown>, deadline: number, signal: AbortSignal | undefined): Promise<boolean> {
   const limits = { timeoutMs: deadline - performance.now(), ...(signal ? { signal } : {}) };
   try {
-    await inTime(limits, "Others wait before.", (given) => unlessAborted(before, given.signal));
+    await inTime(limits, "Earlier calls are still waiting.", (given) => unlessAborted(before, given.signal));
     return true;
   } catch (error) {
     signal?.throwIfAborted();

@@ -25,7 +25,7 @@ export function sandboxSession(sandbox: Sandbox): SandboxSession {
   const write = async (path: string, content: FileBody, signal?: AbortSignal) =>
     void (await files.write(inHome(path), content, signalOf(signal)));
   return {
-    description: `A Debian virtual machine in which you are root. Commands run in ${HOME} unless they say otherwise. Files that other agents are to see go to /mnt/drive.`,
+    description: `A Debian virtual machine in which you are root. Commands run in ${HOME} by default. Put files for other agents into /mnt/drive.`,
     readFile: async ({ path, abortSignal }) => {
       const file = await orNull(files.open(inHome(path), signalOf(abortSignal)));
       return file && (Readable.toWeb(Readable.from(file.stream)) as ReadableStream<Uint8Array>);
@@ -138,7 +138,7 @@ class OutputStream {
     if (over < 0 || this.#isReleased) return;
     // With a reader, the command waits, as for a pipe. Without one, it is never blocked.
     if (this.readable.locked) return room;
-    if (over > MAX_UNREAD_BYTES) this.end(new RoomdError("More than 16 MiB were written before anybody read them."));
+    if (over > MAX_UNREAD_BYTES) this.end(new RoomdError("More than 16 MiB were written without a reader."));
   }
 
   end(error?: unknown): void {

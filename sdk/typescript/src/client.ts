@@ -340,7 +340,7 @@ function segment(text: string): string {
 /** Throws if the key is invalid; the message does not contain it. */
 function keyOf(given: string | undefined): string | null {
   const key = given?.trim() || null;
-  if (key !== null && !/^[\x21-\x7e]+$/.test(key)) throw new UsageError("The API key has characters that no key has.");
+  if (key !== null && !/^[\x21-\x7e]+$/.test(key)) throw new UsageError("The API key has invalid characters.");
   return key;
 }
 

@@ -119,7 +119,7 @@ export const MAX_COMMAND_MS = 604_800_000;
 const DEFAULT_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** Timeout for ending an unwanted command. */
 const KILL_MS = 10_000;
-const LATE = "The command has not ended in time: it goes on.";
+const LATE = "The command has not ended in time and continues.";
 const STDIN_PART_BYTES = 1024 * 1024;
 
 /** A sandbox by its names. */

@@ -156,7 +156,7 @@ export class Files {
   }
 
   #at(path: string) {
-    if (!path.startsWith("/")) throw new UsageError(`${path} is no absolute path, such as /root/${path}.`);
+    if (!path.startsWith("/")) throw new UsageError(`${path} is not an absolute path, such as /root/${path}.`);
     return { ...this.#sandbox, path };
   }
 }

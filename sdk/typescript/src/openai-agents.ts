@@ -71,7 +71,7 @@ export class RoomdSandboxClient implements SandboxClient<RoomdSandboxOptions, Ro
     const { manifest, snapshot, options } = normalizeSandboxClientCreateArgs(args, manifestOptions);
     if (snapshot && !isNoopSnapshotSpec(snapshot)) {
       throw new SandboxUnsupportedFeatureError(
-        `There are no ${snapshot.type} snapshots here: give the ID of a snapshot of the room as options.snapshot.`,
+        `Snapshots of type ${snapshot.type} are not supported: give the ID of a snapshot of the room as options.snapshot.`,
       );
     }
     requireSupported(manifest);

@@ -66,7 +66,7 @@ export class Roomd {
       wanted: TemplateCreateRequest,
       { onOutput, ...options }: CallOptions & { onOutput?(line: string): void } = {},
     ): Promise<TemplateBuild> => {
-      return inTime(options, "The template was not built in time: it goes on.", async (each) => {
+      return inTime(options, "The template was not built in time: the build continues.", async (each) => {
         const build = await this.client.call("template_create", wanted, each);
         let output = "";
         const name = { template_id: build.template_id, build_id: build.build_id };

@@ -126,7 +126,7 @@ export class Sandbox extends SandboxMembers {
     const calls = new Calls(options);
     try {
       const { room_id, agent_id } = await client.call("locate", { id }, calls.next());
-      if (room_id === null || agent_id === null) throw new RoomdError(`${id} is no sandbox.`);
+      if (room_id === null || agent_id === null) throw new RoomdError(`${id} is not a sandbox.`);
       const record = await client.call("sandbox_get", { room_id, sandbox: agent_id }, calls.next());
       const room = await client.call("room_get", { room_id }, calls.next());
       // A copy of it has the same room, which does not end with the copy.
@@ -192,7 +192,7 @@ export class Sandbox extends SandboxMembers {
   }
 
   get #known(): SandboxRecord {
-    if (this.#record === null) throw new RoomdError("Nothing is known of the sandbox yet: call get() first.");
+    if (this.#record === null) throw new RoomdError("The sandbox's record is not loaded yet: call get() first.");
     return this.#record;
   }
 

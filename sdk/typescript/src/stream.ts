@@ -75,7 +75,7 @@ export async function* follow<Event extends StreamEvent, Place>({
         if (isLast(event)) return;
       }
       if (mayEnd) return;
-      cut = new ConnectionError("The stream was cut.");
+      cut = new ConnectionError("The stream was interrupted.");
     } catch (error) {
       signal?.throwIfAborted();
       // After an attempt that hangs, another may succeed.
@@ -89,7 +89,7 @@ export async function* follow<Event extends StreamEvent, Place>({
     quiet ??= { since: performance.now(), pauseMs: PAUSE_MS.first };
     if (isMoving(cut)) quiet.since = performance.now();
     if (performance.now() - quiet.since > AWAY_MS) {
-      const told = `The stream could not be gone on with for ${AWAY_MS / 1000} s.`;
+      const told = `The stream could not be resumed for ${AWAY_MS / 1000} s.`;
       throw new ConnectionError(told, { fault: "away", cause: cut });
     }
     await delay(quiet.pauseMs, signal);
@@ -122,6 +122,6 @@ function eventOf<Event>(line: string): Event {
   try {
     return JSON.parse(line) as Event;
   } catch (error) {
-    throw new ConnectionError("What came is no stream of roomd.", { fault: "foreign", cause: error });
+    throw new ConnectionError("The answer is not a stream of roomd.", { fault: "foreign", cause: error });
   }
 }

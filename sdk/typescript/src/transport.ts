@@ -277,7 +277,9 @@ async function failedBy(answer: Answer, url: string): Promise<Failed> {
   const pause = retryAfterOf(answer);
   if (problem === null) {
     const isRedirect = status < 400 && headers.location !== undefined;
-    const told = isRedirect ? `leads to ${headers.location}: set ROOMD_URL to where the service is` : "it is not roomd";
+    const told = isRedirect
+      ? `leads to ${headers.location}: set ROOMD_URL to the service's address`
+      : "it is not roomd";
     const said = `${url} answered ${status}, ${isRedirect ? "which" : "but"} ${told}.`;
     const error = new ConnectionError(said, { fault: "foreign", url, status });
     return { error, isWorthIt: PASSING.includes(status), known: "lost", ...pause };
@@ -382,7 +384,7 @@ async function* sourced(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   try {
     yield* source;
   } catch (error) {
-    throw new SourceFault("what was to be sent could not be read", { cause: error });
+    throw new SourceFault("the request body could not be read", { cause: error });
   }
 }
 
@@ -419,7 +421,10 @@ export async function* partsOf({ body }: Answer, silentMs: number, signal?: Abor
   try {
     for (;;) {
       signal?.throwIfAborted();
-      const timer = setTimeout(() => body.destroy(new Error(`nothing came for ${silentMs / 1000} s`)), silentMs);
+      const timer = setTimeout(
+        () => body.destroy(new Error(`nothing was received for ${silentMs / 1000} s`)),
+        silentMs,
+      );
       const next = await parts.next().finally(() => clearTimeout(timer));
       if (next.done) break;
       yield next.value as Uint8Array;
@@ -449,7 +454,7 @@ export function parsed(text: string, { status }: Answer, url: string): unknown {
     return JSON.parse(text);
   } catch (cause) {
     const told = { fault: "foreign", url, status, cause } as const;
-    throw new ConnectionError(`${url} answered ${status}, but what it says cannot be read.`, told);
+    throw new ConnectionError(`${url} answered ${status}, but the answer cannot be parsed.`, told);
   }
 }
 

@@ -51,7 +51,6 @@ export function verifyWebhook(
 function keyOf(secret: string): Buffer {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
   const key = Buffer.from(BASE64.test(text) ? text : "", "base64");
-  if (key.byteLength < LEAST_KEY_BYTES)
-    throw new UsageError("This is no secret of a webhook: one is whsec_ and base64.");
+  if (key.byteLength < LEAST_KEY_BYTES) throw new UsageError("Invalid webhook secret: expected whsec_ and base64.");
   return key;
 }

@@ -65,8 +65,8 @@ export function List({ items, room, version, hasOlder, loadOlder }: ListProps) {
       <p class="muted">
         {hasOlder
           ? `${countText(items.length)} loaded. Scroll for more.`
-          : items.length >= MOST_ITEMS
-            ? `The newest ${countText(MOST_ITEMS)} are loaded: the audit has all of them.`
+          : items.length >= MAX_ITEMS
+            ? `The newest ${countText(MAX_ITEMS)} are loaded: the audit has all of them.`
             : `All ${countText(items.length)} are loaded.`}
       </p>
     </div>

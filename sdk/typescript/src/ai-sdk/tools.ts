@@ -32,7 +32,7 @@ export function sandboxTools(sandbox: Sandbox): SandboxTools {
   return {
     run: {
       description:
-        "Run a shell command in a Debian virtual machine in which you are root. Answers its exit code and its output.",
+        "Run a shell command in a Debian virtual machine in which you are root. Returns its exit code and output.",
       inputSchema: schemaOf({ command: "The command line." }),
       execute: async ({ command }, options) => {
         const done = await sandbox.exec(command, { ...signalOf(options), killOnAbort: true });
@@ -48,7 +48,7 @@ export function sandboxTools(sandbox: Sandbox): SandboxTools {
       },
     },
     write_file: {
-      description: "Write a text file of the virtual machine. Missing directories are made.",
+      description: "Write a text file of the virtual machine. Missing directories are created.",
       inputSchema: schemaOf({ path: "An absolute path.", content: "The whole text of the file." }),
       execute: async ({ path, content }, options) => {
         await files.write(path, content, signalOf(options));

@@ -345,7 +345,7 @@ function textOf(path: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new SandboxApplyPatchDecodeError(`${path} is no text in UTF-8: change it with a command.`);
+    throw new SandboxApplyPatchDecodeError(`${path} is not UTF-8 text: change it with a command.`);
   }
 }
 

@@ -172,7 +172,7 @@ async function* localMembersOf(source: string, parent: Member): AsyncGenerator<M
     } else if (found.isFile()) {
       yield { ...member, content: await contentOf(from) };
     } else {
-      throw new SandboxLocalDirReadError(`${from} is no file or directory: a local_dir entry takes no links.`);
+      throw new SandboxLocalDirReadError(`${from} is not a file or directory: a local_dir entry takes no links.`);
     }
   }
 }
