@@ -1,6 +1,6 @@
 /**
- * Code that would hold up the event loop: synchronous calls, reads without a limit, JSON of others that is parsed whole, long work that does not go
- * by Pieces. Calls that there are stand in lists by file, which only shrink.
+ * Code that would block the event loop: synchronous calls, reads without a limit, untrusted JSON that is parsed whole, and long work
+ * without Pieces. Existing calls are listed by file; the lists only shrink.
  */
 import { expect, test } from "vitest";
 import { codeOf, linesThatMatch, read } from "./sources.ts";

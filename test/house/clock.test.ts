@@ -1,10 +1,10 @@
 /**
- * The daemon's clock: daemon/core/clock.ts alone reads the runtime's clocks and sets its timers, so that a test moves them together and each
+ * The daemon's clock: only daemon/core/clock.ts reads the runtime's clocks and sets its timers, so that a test moves them together and each
  * use chooses between wall-clock and monotonic time. The list of exceptions only shrinks.
  *
- * Out of scope: daemon/cli and daemon/web, which are programs of their own (a client of the API; pages in browsers) and keep no time with the
- * daemon; guest-agent, which runs on the guest's clock and knows no file of the host; shared, which both sides load (it reads the time for ids
- * alone, and is moved by a test's clock as well).
+ * Out of scope: daemon/cli and daemon/web, which are separate programs (an API client; pages in browsers) without time in common with the
+ * daemon; guest-agent, which runs on the guest's clock and imports no file of the host; shared, which both sides load (it reads the time
+ * for ids alone, and a test's clock moves it as well).
  */
 import { expect, test } from "vitest";
 import { codeOf, linesThatMatch, type Source } from "./sources.ts";

@@ -5,7 +5,7 @@ import { makeProgram } from "../../daemon/cli/program.ts";
 const CALL = /(?<![\w./-])(?:dist\/)?roomd ((?:[^|&;<>'"`$()\\#]|\$\w+)*)/g;
 const EVERYWHERE = ["--help", "-h", "--version"];
 
-/** What a line calls `roomd` with that it does not know, each as `call: word`. */
+/** Unknown words in a line's calls of `roomd`, each as `call: word`. */
 export function unknownIn(line: string): string[] {
   return [...line.matchAll(CALL)].flatMap(([call, rest = ""]) => {
     const words = rest.split(" -- ")[0]?.trim().split(/\s+/) ?? [];

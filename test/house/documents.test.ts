@@ -1,4 +1,4 @@
-/** The documents against what is there: the paths, commands and keys that they name exist, and what is generated is current. */
+/** Comparison of the documents with the repository: the paths, commands and keys that they name exist, and generated pages are current. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -25,7 +25,7 @@ const DOCUMENTS = [
 ];
 const ARCHITECTURE_LINES = 150;
 const README_LINES = 250;
-/** What a block of a page can be: each kind is tested, `text` is shown only. */
+/** Kinds of fenced blocks: each kind is tested, except `text`, which is only shown. */
 const KINDS = [
   ...["sh test", "sh operations", "sh", "toml", "toml recipe", "json", "ts", "python", "text"],
   ...["ts declaration", "python declaration"],
@@ -33,7 +33,7 @@ const KINDS = [
 const FENCED = /^```.*?^```$/gms;
 const SOURCE_FILE = /\.(ts|sql|toml|sh|service|md)$/;
 
-/** What a document names as a file or folder: its links, and the words of its code that look like one. */
+/** Names of files and folders in a document: its links, and words of its code that look like one. */
 function pathsIn(text: string): string[] {
   const links = [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map((match) => String(match[1]));
   const spans = [...text.matchAll(/```[^\n]*\n([\s\S]*?)```|`([^`\n]+)`/g)].map((match) => match[1] ?? match[2] ?? "");
@@ -172,7 +172,7 @@ const NO_KEYS = [
   "egress.denied",
 ];
 
-/** Which values a file of this text gives; throws as the daemon does where it is wrong. */
+/** The values that a file of this text sets; throws like the daemon if it is invalid. */
 function originsOf(toml: string): object {
   const home = mkdtempSync("/tmp/roomd-t-");
   try {
@@ -212,7 +212,7 @@ test("docs/mcp.md's key for models has exactly the scopes that the tools require
   const line = /^roomd (key create --name models .*)$/m.exec(pageAt("docs/mcp.md").text)?.[1] ?? "";
   const { stdout } = spawnSync("bash", ["-c", `printf '%s\\n' ${line}`], { encoding: "utf8" });
   const given = stdout.match(/(?<=^--scope=).*$/gm) ?? [];
-  // A tool asks further operations on its way; that of templates is not among the usual ones.
+  // A tool calls further operations internally; the template operation is not among the usual ones.
   const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
   const usual = codeOf("daemon/edge/mcp").filter(({ path }) => !path.endsWith("tools/build.ts"));
   const names = usual.flatMap(({ text }) => [...text.matchAll(/\.ask\((\w+),/g)].map(([, name]) => name));
@@ -240,7 +240,7 @@ test("command lines that the hub's pages offer to copy are valid", () => {
   const sources = codeOf("daemon/web").filter(({ path }) => path.endsWith(".tsx"));
   const lines = sources.flatMap(({ text }) =>
     [...text.matchAll(/<Line[^>]*? words=\{\[(.*?)\]\}/gs)].map(([, words = ""]) => {
-      // What is no text of ours is some name.
+      // An expression stands for a name.
       const each = words
         .replaceAll(/\.\.\.\w+\(\[(.*?)\].*?\)/g, "$1")
         .split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/)

@@ -1,9 +1,9 @@
 /**
- * Doors of the event loop: each file whose callbacks are called from outside (sockets, servers, threads) names the owner of their time, or is
- * listed here with the file that does. Files on the list without one are not held to that yet: the list only shrinks. Timers are charged by
+ * Doors of the event loop: each file with callbacks from outside (sockets, servers, threads) names the owner of their time, or is listed
+ * here with the file that does. Listed files without one are not held to this yet: the list only shrinks. Timers are charged by
  * daemon/core/clock.ts.
  *
- * Out of scope: daemon/cli and daemon/web, which are programs of their own.
+ * Out of scope: daemon/cli and daemon/web, which are separate programs.
  */
 import { expect, test } from "vitest";
 import { codeOf, linesThatMatch } from "./sources.ts";

@@ -1,4 +1,4 @@
-/** What may not be in the repository, by search. The words are put together here, so that this file holds none. */
+/** Search for forbidden words in the repository. The words are assembled here, so that this file contains none. */
 import { describe, expect, test } from "vitest";
 import { codeOf, filesOf, linesThatMatch, read, type Source } from "./sources.ts";
 
@@ -22,13 +22,13 @@ function bare({ path, text }: Source): Source {
   return { path, text: text.replace(parts, blank) };
 }
 
-/** The word where it has its effect. */
+/** The word in a position in which it has an effect. */
 const asComment = (word: string) => `/[/*]\\s*@?${word}`;
 
 describe("code", () => {
   test("of the product never uses the type any", () => {
     const anyType = /(?:[:<|&,=(]|\bas|\bextends)\s*any\b(?!\s*[:(.])/;
-    // Tests look into answers as clients do; there the linter asks for a reason.
+    // Tests inspect responses as clients do; there the linter requires a reason.
     const product = code.filter(({ path }) => !path.startsWith("test/"));
     expect(found(product.map(bare), anyType)).toEqual([]);
   });

@@ -8,7 +8,7 @@ import { codeOf, type Source } from "./sources.ts";
 
 /** From the bottom up; folders on one row are strangers to each other. */
 const ROWS: readonly (readonly string[])[] = [
-  // What is built of the hub is embedded as a file, and so are the documents.
+  // The built hub is embedded as a file, and so are the documents.
   ["shared", "packaging", "dist", "docs", "sdk"],
   ["daemon/core", "guest-agent", "daemon/web"],
   ["daemon/db", "daemon/host"],
@@ -37,11 +37,11 @@ const ROWS: readonly (readonly string[])[] = [
   ["daemon/edge"],
   ["daemon/compose"],
   ["daemon/cli"],
-  // Where the binary begins.
+  // The entry point of the binary.
   ["daemon"],
 ];
 
-/** Each speaks one protocol, and only the composition knows more than one of them. */
+/** Each implements one protocol, and only the composition imports more than one of them. */
 const DOORS = ["http", "mcp", "ssh", "web", "guest"].map((door) => `daemon/edge/${door}`);
 
 const SDK = "sdk/typescript/src";
@@ -53,7 +53,7 @@ const doorOf = (path: string) => DOORS.find((door) => isIn(path, door));
 /** The row and folder that a path belongs to. Throws for a folder that has no row yet. */
 function placeOf(path: string): { row: number; folder: string } {
   const folders = path.split("/").slice(0, -1);
-  // A layer of the daemon is a folder in daemon/, a noun one in daemon/domain/; elsewhere the first folder says it all.
+  // A layer of the daemon is a folder in daemon/, a noun is a folder in daemon/domain/; elsewhere the first folder counts.
   const depth = folders[0] !== "daemon" ? 1 : folders[1] === "domain" ? 3 : 2;
   const folder = folders.slice(0, depth).join("/");
   const row = ROWS.findIndex((folders) => folders.includes(folder));
@@ -61,7 +61,7 @@ function placeOf(path: string): { row: number; folder: string } {
   return { row, folder };
 }
 
-/** What a file imports in any way, types too; a worker's file counts. */
+/** All imports of a file, types included; the file of a worker counts. */
 function importsOf({ text }: Source): string[] {
   const patterns = [
     /(?:^|;)\s*(?:import|export)\b[^;"'`]*?\bfrom\s*["']([^"']+)["']/gm,
@@ -144,7 +144,7 @@ describe("layers", () => {
 });
 
 describe("exclusive access", () => {
-  /** The files that break a rule about what they import or mention. */
+  /** The files that break a rule about imports or mentioned names. */
   const offenders = (breaks: (source: Source) => boolean) => CODE.filter(breaks).map(({ path }) => path);
   const imports = (source: Source, ...modules: string[]) => importsOf(source).some((each) => modules.includes(each));
 
@@ -171,7 +171,7 @@ describe("exclusive access", () => {
     const reached = new Set(roots.filter((path) => !inCompose.includes(path)));
     expect(reached.size).toBeGreaterThan(3);
     for (const path of reached) for (const used of values.get(path) ?? []) reached.add(used);
-    // What those keep is of one connection, of one turn, or of the thread's clock.
+    // Their state belongs to one connection, one turn, or the thread's clock.
     const own = ["daemon/db/client.ts", "daemon/core/concurrency/yield.ts", "daemon/core/clock.ts"];
     const holds =
       /^(?:export )?(?:let\b|const \w+(?:: [^=]+)? = new (?!Intl\.|TextDecoder|TextEncoder|RegExp)(?!Set\(\[|Map\(\[)\w+)/m;

@@ -1,6 +1,6 @@
 /**
- * Words that CONTRIBUTING.md avoids, by folder: language.json has the most of each that a folder may have, which only becomes less.
- * `bun test/house/language.ts` writes it anew where a folder has less.
+ * Words that CONTRIBUTING.md avoids, by folder: language.json has the budget of each folder, which only decreases. `bun
+ * test/house/language.ts` lowers it to the present counts.
  */
 import { describe, expect, test } from "vitest";
 import BUDGETS from "./language.json";

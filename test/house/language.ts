@@ -1,11 +1,14 @@
-/** Budgets of words by folder. `bun test/house/language.ts` lowers them to what a folder has, prints densities, and raises none but of new folders. */
+/**
+ * Word budgets by folder. `bun test/house/language.ts` lowers them to the present counts, prints densities, and raises only those of new
+ * folders.
+ */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Counts, countsOf, proseByFolder } from "./prose.ts";
 
 const PATH = resolve(import.meta.dirname, "language.json");
 
-/** What is bounded. */
+/** Bounded kinds of words. */
 export const BOUNDED = ["banned", "what", "who", "say", "ask", "where", "one that"] as const;
 export type Budget = Record<(typeof BOUNDED)[number], number>;
 

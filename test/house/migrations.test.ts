@@ -1,6 +1,6 @@
 /**
- * Migrations after the initial schema, which run before the service answers: none rewrites a table, whose size nobody knows. Fills do (db/fills.ts),
- * in pieces, and what they replace goes a release later.
+ * Migrations after the initial schema, which run before the service answers: none rewrites a table, since its size is unknown. Fills
+ * (db/fills.ts) rewrite tables in pieces, and the columns that they replace are dropped one release later.
  */
 import { expect, test } from "vitest";
 import { fillsOf, MIGRATIONS, type Migration } from "../../daemon/db/migrate.ts";

@@ -1,4 +1,7 @@
-/** Every table that can name a person says what becomes of that: else an export would miss it, and forgetting leave it. */
+/**
+ * Every table that can name a person defines the effect of export and erasure on it: otherwise an export would miss it, and erasure would
+ * leave it.
+ */
 import { getTableName, sql } from "drizzle-orm";
 import { afterAll, expect, test } from "vitest";
 import { PERSONAL } from "../../daemon/compose/personal.ts";
@@ -7,7 +10,7 @@ import { migrate } from "../../daemon/db/migrate.ts";
 
 const NAMES =
   /^(user_id|person_id|email|address|created_by_id|made_by_id|to_address|recipient|owner_id|ip|user_agent)$/;
-/** Named like a person's, and of nobody's: why. */
+/** Columns with the name of a personal one that identify no person, and the reason. */
 const OF_NOBODY: Record<string, string> = {
   audit: "records are hashed: people go by their ids there, and records by their time",
   egress_destinations: "the addresses of servers that a sandbox connected to",

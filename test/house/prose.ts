@@ -7,7 +7,7 @@ interface Line {
   text: string;
 }
 
-/** Phrases with a standard term instead; each is counted wherever it stands. */
+/** Phrases that have a standard term; each occurrence counts. */
 const BANNED = [
   /\bwhom\b|\bwhoever\b|\b(some|any|no)body\b/gi,
   /\bstand(s|ing)? still\b|\banew\b|\bat once\b|\bjust now\b|\ball the same\b|\bfor good\b|\bon record\b/gi,
@@ -17,7 +17,7 @@ const BANNED = [
   /(^|[.:] )(What|Who) [a-z]+/g,
   /^Owns (what|how|who|whom|where|when|whether|which|that)\b/g,
 ];
-/** Words whose density is bounded, since each has a right use. */
+/** Words with bounded density, since each has a proper use. */
 const DENSE = {
   what: /\bwhat\b/gi,
   who: /\bwho(se)?\b/gi,
@@ -57,7 +57,7 @@ const withoutCode = ({ at, text }: Line): Line => ({
   text: text.replace(/`[^`]*`|\{@link [^}]*\}|https?:\S+/g, "`"),
 });
 
-/** The folder of a path that has a budget of its own. */
+/** The folder of a path that has a separate budget. */
 function folderOf(path: string): string {
   const parts = path.split("/").slice(0, -1);
   const depth = path.startsWith("daemon/domain/") ? 3 : /^(daemon|test|sdk|docs)\//.test(path) ? 2 : 1;
@@ -95,7 +95,7 @@ export function countsOf(lines: readonly Line[]): Counts {
   return counts;
 }
 
-/** Lines that have a banned phrase, or the word whose density is bounded, as `path:line: text`. */
+/** Lines with a banned phrase, or with the word of a bounded kind, as `path:line: text`. */
 export function linesWith(lines: readonly Line[], kind: string): string[] {
   const pattern = DENSE[kind as keyof typeof DENSE];
   return lines

@@ -1,4 +1,4 @@
-/** Owns the list of the repository's own files, as the rules of this ring read them. */
+/** The list of the repository's files, as the tests of this ring read them. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

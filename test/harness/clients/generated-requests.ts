@@ -1,7 +1,7 @@
 /**
- * Owns requests made by chance from an OpenAPI document: what its schemas take, what they do not, names that exist and names that
- * do not, and headers and bodies as no client of ours sends them. Leaves sending them, and what may be answered, to the tests.
- * Waits are milliseconds, so that each is answered soon.
+ * Random requests generated from an OpenAPI document: values that its schemas accept and reject, existing and unknown names, and headers
+ * and bodies that no client of ours sends. The tests send them and define the allowed responses. Waits are milliseconds, so that each
+ * response comes soon.
  */
 import fc from "fast-check";
 import type { Json } from "../daemon.ts";
@@ -14,7 +14,7 @@ export interface Described {
   described: Json;
 }
 
-/** Stands for a name that an answer has told: the `nth` of those that are known when the request is sent. */
+/** Placeholder for a name from an earlier response: the `nth` of those known when the request is sent. */
 export class Known {
   readonly name: string;
   readonly nth: number;
@@ -124,7 +124,7 @@ function fieldsOf(
   return fc.tuple(...fields).map((made) => Object.fromEntries(made.flat()));
 }
 
-/** A name is mostly one that exists; a wait is short; `wild` is the share of what the schema does not ask for. */
+/** A name is mostly an existing one; a wait is short; `wild` is the share of values outside of the schema. */
 function named(name: string, schema: Json, wild: number): fc.Arbitrary<unknown> {
   const own = isWait(name) ? shortWait : fitting(schema);
   const known = fc.nat(40).map((nth) => new Known(name, nth));
@@ -136,7 +136,7 @@ function named(name: string, schema: Json, wild: number): fc.Arbitrary<unknown> 
   );
 }
 
-/** Fields whose values the tests learn from answers. */
+/** Fields whose values the tests learn from responses. */
 export const KNOWABLE: ReadonlySet<string> = new Set(
   [
     [
@@ -206,7 +206,7 @@ function fitting(schema: Json): fc.Arbitrary<unknown> {
 function textOf({ pattern, minLength = 0, maxLength = 200, examples, contentEncoding }: Json): fc.Arbitrary<string> {
   const likely = examples ? [fc.constantFrom(...(examples as string[]))] : [];
   if (contentEncoding === "base64") return fc.oneof(fc.base64String({ maxLength: 60 }), fc.string({ maxLength: 9 }));
-  // What must not follow is left to the daemon's refusal.
+  // Negative lookaheads are dropped: the daemon rejects the values that they exclude.
   if (pattern) return fc.oneof(fc.stringMatching(new RegExp(pattern.replaceAll(/\(\?![^)]*\)/g, ""))), ...likely);
   return fc.oneof(fc.string({ unit: "grapheme", minLength, maxLength: Math.min(maxLength, 200) }), ...likely);
 }
@@ -256,7 +256,7 @@ const NO_JSON = [
   '{"a":1,"a":2}',
 ];
 
-/** What a field should never get, and mostly should refuse. */
+/** Values that no field should receive, and most fields should reject. */
 const hostile: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown[]>(
     ...[null, true, false, -1, 0, 1, 1.5, 2 ** 53, -(2 ** 63), 1e308, 5e-324, "", " ", "0", "-0", "true", "null"],
@@ -318,7 +318,7 @@ const hostile: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** Mostly what a client sends: other headers one at a time, by name. */
+/** Mostly the headers of a client; other headers one at a time, by name. */
 function headersFor(keys: readonly string[]): fc.Arbitrary<Record<string, string>> {
   const [right = ""] = keys;
   const odd: Record<string, readonly string[]> = {
